@@ -1,0 +1,1 @@
+//! From files of statements to sorted segments, at the speed of the machine.

@@ -1,0 +1,1 @@
+//! Vectored execution over sorted columns, as DataFusion physical plans.

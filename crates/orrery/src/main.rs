@@ -1,0 +1,3 @@
+//! The `orrery` command line.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! SPARQL protocol over HTTP: formats, limits, console.

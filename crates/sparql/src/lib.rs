@@ -1,0 +1,1 @@
+//! From SPARQL text to physical plan: algebra, statistics, optimizer.

@@ -1,0 +1,1 @@
+//! Dictionary, sorted permutations, manifest, snapshots: the only place that knows files.

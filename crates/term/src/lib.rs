@@ -1,0 +1,1 @@
+//! What an RDF term is, and how it fits into 64 bits.

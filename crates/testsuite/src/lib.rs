@@ -1,0 +1,1 @@
+//! Oracle, crash and model tests, against public interfaces.
