@@ -1,0 +1,239 @@
+//! Reading a block file at random; each block's checksum is verified at its first touch.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{
+    BlockNumber, END_MARK, ENTRY_BYTES, FORMAT_VERSION, FileKind, FileSummary, HEADER_BYTES, MAGIC,
+    TRAILER_BYTES,
+};
+use crate::io::{FileBytes, FileSystem};
+use crate::{Error, Result};
+
+/// A finished block file, open for reading. Shared between threads behind an `Arc`.
+#[derive(Debug)]
+pub struct BlockFile {
+    path: PathBuf,
+    bytes: FileBytes,
+    kind: FileKind,
+    layout: Layout,
+    /// One bit per block: its checksum has been found right.
+    verified: Box<[AtomicU64]>,
+}
+
+/// Where the parts of the file lie.
+#[derive(Debug, Clone)]
+struct Layout {
+    block_count: u32,
+    /// Start of the block entries, and end of the last block.
+    footer_start: usize,
+    metadata: Range<usize>,
+    crc: u32,
+}
+
+impl BlockFile {
+    /// Maps the file and checks header, footer and trailer; the blocks are checked when touched.
+    pub fn open(file_system: &dyn FileSystem, path: &Path, kind: FileKind) -> Result<Self> {
+        let bytes = file_system.map(path)?;
+        let layout = Layout::read(&bytes, path, kind)?;
+        let words = (layout.block_count as usize).div_ceil(64);
+        Ok(Self {
+            path: path.to_path_buf(),
+            bytes,
+            kind,
+            layout,
+            verified: (0..words).map(|_| AtomicU64::new(0)).collect(),
+        })
+    }
+
+    /// The bytes of a block. Its checksum is verified the first time.
+    pub fn block(&self, number: BlockNumber) -> Result<&[u8]> {
+        let range = self.block_range(number)?;
+        let bytes = &self.bytes[range];
+        let (word, bit) = (number.0 as usize / 64, 1 << (number.0 % 64));
+        // Relaxed: the bit publishes nothing but itself; the bytes are immutable.
+        if self.verified[word].load(Ordering::Relaxed) & bit == 0 {
+            self.verify_block(number)?;
+            self.verified[word].fetch_or(bit, Ordering::Relaxed);
+        }
+        Ok(bytes)
+    }
+
+    /// Number of blocks.
+    pub fn block_count(&self) -> u32 {
+        self.layout.block_count
+    }
+
+    /// Where a block begins in the file, for messages about its content.
+    pub fn block_offset(&self, number: BlockNumber) -> u64 {
+        self.block_range(number)
+            .map_or(0, |range| range.start as u64)
+    }
+
+    /// The bytes that the file's kind gave to `finish`.
+    pub fn metadata(&self) -> &[u8] {
+        &self.bytes[self.layout.metadata.clone()]
+    }
+
+    /// Where the metadata begin in the file, for messages about their content.
+    pub fn metadata_offset(&self) -> u64 {
+        self.layout.metadata.start as u64
+    }
+
+    /// Length and checksum, to be compared with what the writer returned.
+    pub fn summary(&self) -> FileSummary {
+        FileSummary {
+            bytes: self.bytes.len() as u64,
+            crc: self.layout.crc,
+        }
+    }
+
+    /// The file's path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Asks the operating system to read the file into its cache.
+    pub fn prefetch(&self) {
+        self.bytes.prefetch();
+    }
+
+    /// Checks every byte again, whether it was checked before or not, and returns all damage found.
+    pub fn verify_all(&self) -> Vec<Error> {
+        if let Err(error) = Layout::read(&self.bytes, &self.path, self.kind) {
+            return vec![error];
+        }
+        (0..self.layout.block_count)
+            .filter_map(|number| self.verify_block(BlockNumber(number)).err())
+            .collect()
+    }
+
+    /// Compares a block with its checksum.
+    pub fn verify_block(&self, number: BlockNumber) -> Result<()> {
+        let range = self.block_range(number)?;
+        let offset = range.start as u64;
+        let (_, expected) = self.entry(number.0);
+        let found = crc32c::crc32c(&self.bytes[range]);
+        if found == expected {
+            return Ok(());
+        }
+        Err(Error::corrupt(
+            &self.path,
+            offset,
+            format!(
+                "block {} has checksum {found:08x}, expected {expected:08x}",
+                number.0
+            ),
+        ))
+    }
+
+    /// Offset and checksum of a block as the footer states them.
+    fn entry(&self, number: u32) -> (u64, u32) {
+        let start = self.layout.footer_start + number as usize * ENTRY_BYTES;
+        (
+            read_u64(&self.bytes, start),
+            read_u32(&self.bytes, start + 8),
+        )
+    }
+
+    fn block_range(&self, number: BlockNumber) -> Result<Range<usize>> {
+        let count = self.layout.block_count;
+        if number.0 >= count {
+            return Err(Error::corrupt(
+                &self.path,
+                self.layout.footer_start as u64,
+                format!("block {} is referred to, but there are {count}", number.0),
+            ));
+        }
+        let footer_start = self.layout.footer_start as u64;
+        let start = self.entry(number.0).0;
+        let end = if number.0 + 1 == count {
+            footer_start
+        } else {
+            self.entry(number.0 + 1).0
+        };
+        if start < HEADER_BYTES as u64 || start > end || end > footer_start {
+            return Err(Error::corrupt(
+                &self.path,
+                footer_start + u64::from(number.0) * ENTRY_BYTES as u64,
+                format!("block {} has an impossible extent {start}..{end}", number.0),
+            ));
+        }
+        Ok(start as usize..end as usize)
+    }
+}
+
+impl Layout {
+    fn read(bytes: &[u8], path: &Path, kind: FileKind) -> Result<Self> {
+        let corrupt = |offset: usize, what: &str| Err(Error::corrupt(path, offset as u64, what));
+        if bytes.len() < HEADER_BYTES {
+            return corrupt(bytes.len(), "the file ends within its header");
+        }
+        if bytes[..8] != *MAGIC {
+            return corrupt(0, "it does not begin with the mark of a block file");
+        }
+        let found = read_u32(bytes, 8);
+        if found != FORMAT_VERSION {
+            return Err(Error::FormatVersion {
+                path: path.to_path_buf(),
+                found,
+                supported: FORMAT_VERSION,
+            });
+        }
+        if bytes[12..HEADER_BYTES] != kind.0 {
+            return corrupt(12, "it holds another kind of data than expected here");
+        }
+        if bytes.len() < HEADER_BYTES + TRAILER_BYTES {
+            return corrupt(bytes.len(), "the file is cut off");
+        }
+        let trailer = bytes.len() - TRAILER_BYTES;
+        if bytes[trailer + 20..] != *END_MARK {
+            return corrupt(
+                bytes.len() - END_MARK.len(),
+                "the end mark is missing, the file is cut off or was never finished",
+            );
+        }
+        let block_count = read_u32(bytes, trailer + 8);
+        let footer_bytes = u128::from(block_count) * ENTRY_BYTES as u128
+            + u128::from(read_u32(bytes, trailer + 12));
+        let footer_start = u128::from(read_u64(bytes, trailer));
+        if footer_start < HEADER_BYTES as u128 || footer_start + footer_bytes != trailer as u128 {
+            return corrupt(trailer, "the trailer and the length of the file disagree");
+        }
+        let footer_start = footer_start as usize;
+        let header_crc = crc32c::crc32c(&bytes[..HEADER_BYTES]);
+        let crc = crc32c::crc32c_append(header_crc, &bytes[footer_start..trailer + 16]);
+        if crc != read_u32(bytes, trailer + 16) {
+            return corrupt(footer_start, "the footer does not match its checksum");
+        }
+        let metadata = footer_start + block_count as usize * ENTRY_BYTES..trailer;
+        // Blocks fill the space between header and footer, so no byte is left unchecked.
+        let first_block = match block_count {
+            0 => footer_start,
+            _ => read_u64(bytes, footer_start) as usize,
+        };
+        if first_block != HEADER_BYTES {
+            return corrupt(HEADER_BYTES, "there are bytes that belong to no block");
+        }
+        Ok(Self {
+            block_count,
+            footer_start,
+            metadata,
+            crc,
+        })
+    }
+}
+
+/// Reads a little-endian number; the caller has checked that it lies within the bytes.
+fn read_u32(bytes: &[u8], start: usize) -> u32 {
+    let mut raw = [0; 4];
+    raw.copy_from_slice(&bytes[start..start + 4]);
+    u32::from_le_bytes(raw)
+}
+
+fn read_u64(bytes: &[u8], start: usize) -> u64 {
+    let mut raw = [0; 8];
+    raw.copy_from_slice(&bytes[start..start + 8]);
+    u64::from_le_bytes(raw)
+}

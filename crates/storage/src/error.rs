@@ -1,0 +1,187 @@
+//! What can go wrong in the storage, by what the caller can do about it.
+//!
+//! Every variant names the path. The sentences say what happened, to what, and what
+//! to do; the command line prints them as they are, so they are written for people.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of a storage operation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of the storage.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file or directory is not there.
+    #[error("cannot {operation} {}: no such file or directory; check the path", path.display())]
+    NotFound {
+        /// The path that was asked for.
+        path: PathBuf,
+        /// What was tried, as a verb: "open", "create".
+        operation: &'static str,
+    },
+    /// The operating system refused access.
+    #[error("cannot {operation} {}: permission denied; run as a user who may, or change the permissions", path.display())]
+    PermissionDenied {
+        /// The path that was refused.
+        path: PathBuf,
+        /// What was tried, as a verb.
+        operation: &'static str,
+    },
+    /// A directory stands where a file was expected.
+    #[error("cannot {operation} {}: it is a directory; name a file", path.display())]
+    IsADirectory {
+        /// The path of the directory.
+        path: PathBuf,
+        /// What was tried, as a verb.
+        operation: &'static str,
+    },
+    /// A file stands where a directory was expected.
+    #[error("cannot {operation} {}: it is a file, not a directory; name a directory", path.display())]
+    NotADirectory {
+        /// The path of the file.
+        path: PathBuf,
+        /// What was tried, as a verb.
+        operation: &'static str,
+    },
+    /// The disk, or the user's quota on it, is full.
+    #[error("cannot {operation} {}: no space left on the disk; free some and try again", path.display())]
+    NoSpace {
+        /// The path that was being written.
+        path: PathBuf,
+        /// What was tried, as a verb.
+        operation: &'static str,
+    },
+    /// Any other failure of the operating system.
+    #[error("cannot {operation} {}: {source}", path.display())]
+    Io {
+        /// The path that was being accessed.
+        path: PathBuf,
+        /// What was tried, as a verb.
+        operation: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A file does not hold what was written to it.
+    #[error("{} is damaged at byte {offset}: {what}; restore it from a backup or load again", path.display())]
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// Where the damage begins, or the start of the checksummed part that holds it.
+        offset: u64,
+        /// What was found, and what was expected.
+        what: String,
+    },
+    /// A file of this program, but of a format this version does not read.
+    #[error("{} has format version {found}, this program reads version {supported}; use the program that wrote it, or load again", path.display())]
+    FormatVersion {
+        /// The file with the other version.
+        path: PathBuf,
+        /// The version the file states.
+        found: u32,
+        /// The version this program reads and writes.
+        supported: u32,
+    },
+    /// The directory does not hold a database.
+    #[error("{} is not an Orrery database: {what}; create one with `orrery load --db`", path.display())]
+    NotADatabase {
+        /// The directory that was opened.
+        path: PathBuf,
+        /// What is missing or in the way.
+        what: String,
+    },
+    /// Another process holds the lock.
+    #[error("{} is locked: another process{} is writing; wait until it has ended", path.display(), process_text(*holder))]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// The process that holds the lock, when it is known.
+        holder: Option<u32>,
+    },
+    /// The caller broke a writer's contract, for example by rows out of order.
+    #[error("cannot write {}: {what}; this is a fault of the program, please report it", path.display())]
+    InvalidInput {
+        /// The file being written.
+        path: PathBuf,
+        /// Which rule was broken.
+        what: String,
+    },
+}
+
+impl Error {
+    /// Sorts a failure of the operating system by what can be done about it.
+    pub fn from_io(path: &Path, operation: &'static str, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path, operation },
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::PermissionDenied { path, operation }
+            }
+            io::ErrorKind::IsADirectory => Self::IsADirectory { path, operation },
+            io::ErrorKind::NotADirectory => Self::NotADirectory { path, operation },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::NoSpace { path, operation }
+            }
+            _ => Self::Io {
+                path,
+                operation,
+                source,
+            },
+        }
+    }
+
+    /// Damage found in a file.
+    pub fn corrupt(path: &Path, offset: u64, what: impl Into<String>) -> Self {
+        Self::Corrupt {
+            path: path.to_path_buf(),
+            offset,
+            what: what.into(),
+        }
+    }
+
+    /// A writer was given something that its contract forbids.
+    pub fn invalid_input(path: &Path, what: impl Into<String>) -> Self {
+        Self::InvalidInput {
+            path: path.to_path_buf(),
+            what: what.into(),
+        }
+    }
+}
+
+fn process_text(holder: Option<u32>) -> String {
+    holder.map_or_else(String::new, |process| format!(" (process {process})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operating_system_errors_are_sorted_by_what_can_be_done() {
+        let path = Path::new("/data/x");
+        let of = |code| Error::from_io(path, "write", io::Error::from_raw_os_error(code));
+        assert!(matches!(of(28), Error::NoSpace { .. }));
+        assert!(matches!(of(13), Error::PermissionDenied { .. }));
+        assert!(matches!(of(21), Error::IsADirectory { .. }));
+        assert!(matches!(of(20), Error::NotADirectory { .. }));
+        assert!(matches!(of(2), Error::NotFound { .. }));
+        assert!(matches!(of(5), Error::Io { .. }));
+        assert_eq!(
+            of(28).to_string(),
+            "cannot write /data/x: no space left on the disk; free some and try again"
+        );
+    }
+
+    #[test]
+    fn a_lock_names_its_holder() {
+        let error = Error::Locked {
+            path: PathBuf::from("d/LOCK"),
+            holder: Some(17),
+        };
+        assert_eq!(
+            error.to_string(),
+            "d/LOCK is locked: another process (process 17) is writing; wait until it has ended"
+        );
+    }
+}

@@ -1,0 +1,1 @@
+//! Sorted permutations of all quads.

@@ -1,0 +1,105 @@
+//! The one seam to the file system: everything that storage and loader read or write passes here.
+//!
+//! Tests put another [`FileSystem`] in its place to inject faults: a full disk, a write that
+//! is torn by a power cut, a rename that never reached the disk. So the trait promises
+//! no more than a file system does:
+//!
+//! * a write is on the disk only after [`FileWriter::sync`] returned without error;
+//! * a created, renamed or removed name is on the disk only after [`FileSystem::sync_dir`] of its
+//!   directory returned without error;
+//! * a rename replaces its target at once: a reader sees the old file or the new, never a mixture.
+//!
+//! Written files are never changed in place. Readers map them ([`FileSystem::map`]), so that opening
+//! a database costs nothing and the operating system's page cache is the only cache.
+//!
+//! What it does not do: it knows no formats, retries nothing, and does not create missing directories
+//! by itself.
+
+use std::fmt::Debug;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+
+mod file_bytes;
+mod local;
+
+pub use file_bytes::FileBytes;
+pub use local::LocalFileSystem;
+
+/// The operations on files that the storage needs; object safe, shared as `Arc<dyn FileSystem>`.
+pub trait FileSystem: Debug + Send + Sync {
+    /// Creates a file for sequential writing; one that is there already is emptied.
+    fn create(&self, path: &Path) -> Result<Box<dyn FileWriter>>;
+
+    /// The bytes of a file for random reading, mapped where possible.
+    ///
+    /// The file must not be changed or shortened while the bytes are in use; segments are written
+    /// once, and removed files stay readable until the last mapping is gone.
+    fn map(&self, path: &Path) -> Result<FileBytes>;
+
+    /// The whole content of a small file, copied: for files that are replaced by rename.
+    fn read(&self, path: &Path) -> Result<Vec<u8>>;
+
+    /// Opens a file for sequential reading, unbuffered; also pipes and devices.
+    fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>>;
+
+    /// Renames a file or directory; a file at `to` is replaced.
+    fn rename(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// Removes a file.
+    fn remove_file(&self, path: &Path) -> Result<()>;
+
+    /// Removes a directory with all that is in it.
+    fn remove_dir_all(&self, path: &Path) -> Result<()>;
+
+    /// Creates a directory, and its parents where they are missing; one that is there is fine.
+    fn create_dir_all(&self, path: &Path) -> Result<()>;
+
+    /// Puts the names in a directory on the disk: call it after create, rename and remove.
+    fn sync_dir(&self, path: &Path) -> Result<()>;
+
+    /// The entries of a directory as full paths, sorted by name.
+    fn list(&self, path: &Path) -> Result<Vec<PathBuf>>;
+
+    /// What a path is, or `None` when nothing is there.
+    fn metadata(&self, path: &Path) -> Result<Option<FileMetadata>>;
+
+    /// Takes the exclusive lock of a file, created if missing, without waiting.
+    ///
+    /// Fails with [`crate::Error::Locked`] when another process, or another handle of this one, has it.
+    /// The lock is advisory and ends when the value is dropped or the process dies.
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
+}
+
+/// A file being written from its start to its end, through a buffer.
+///
+/// Dropping a writer without [`sync`](FileWriter::sync) or [`flush`](FileWriter::flush) loses what is in its buffer.
+pub trait FileWriter: Debug + Send {
+    /// Appends bytes.
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Hands the buffer to the operating system: readers see all bytes, a power cut may still lose them.
+    fn flush(&mut self) -> Result<()>;
+
+    /// Flushes, and waits until all bytes are on the disk.
+    fn sync(&mut self) -> Result<()>;
+
+    /// Number of bytes appended so far.
+    fn bytes_written(&self) -> u64;
+
+    /// The file's path, for messages.
+    fn path(&self) -> &Path;
+}
+
+/// A lock that is held until the value is dropped.
+pub trait FileLock: Debug + Send + Sync {}
+
+/// What stands at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileMetadata {
+    /// Length in bytes; of no meaning for directories.
+    pub bytes: u64,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+}
