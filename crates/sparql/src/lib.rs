@@ -1,1 +1,29 @@
 //! From SPARQL text to physical plan: algebra, statistics, optimizer.
+//!
+//! The way of a query:
+//!
+//! ```text
+//!   text --parse--> spargebra's algebra --algebra::Normaliser--> groups of joined items and steps
+//!        --plan::Planner (statistics, join order)--> DataFusion ExecutionPlan over our operators
+//!        --engine::PreparedQuery--> stream of id batches --results--> batches of terms
+//! ```
+//!
+//! [`Engine::prepare`] does the first two lines; a short query spends well under a
+//! millisecond there. [`PreparedQuery::execute`] starts the plan: nothing runs
+//! until the result stream is polled, and dropping the stream stops the query.
+//!
+//! DataFusion's logical optimizer is not used: it costs more than a short query
+//! may take. Its hash join, aggregation, sort, memory pool and spilling are.
+
+mod engine;
+mod error;
+mod options;
+mod parse;
+mod results;
+
+pub use engine::{Engine, PreparedQuery, QueryKind};
+pub use error::QueryError;
+pub use options::{EngineOptions, QueryOptions};
+pub use results::{
+    QueryResults, SolutionBatch, SolutionStream, TripleBatch, TripleStream, term_to_oxrdf,
+};

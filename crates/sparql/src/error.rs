@@ -1,0 +1,123 @@
+//! What can go wrong with a query, by what the caller can do about it.
+//!
+//! DataFusion's errors are translated here once: a refused memory reservation
+//! becomes [`QueryError::OutOfMemory`], an error that one of our operators put
+//! into the `External` variant comes back as itself.
+
+use std::time::Duration;
+
+use datafusion_common::DataFusionError;
+
+/// Why a query gave no answer, or stopped giving one.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    /// The text is not SPARQL 1.1.
+    #[error("syntax error at line {line}, column {column}: {message}")]
+    Syntax {
+        /// What was found and what was expected.
+        message: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column in characters, from 1.
+        column: usize,
+    },
+    /// The query is right, and asks for something that is not there.
+    #[error("not supported: {what}")]
+    Unsupported {
+        /// The construct.
+        what: String,
+    },
+    /// The query ran longer than it may.
+    #[error("the query ran longer than its limit of {} s; ask for less, or raise the limit", limit.as_secs_f64())]
+    Timeout {
+        /// The limit.
+        limit: Duration,
+    },
+    /// The query needs more memory than it may have, even when spilling.
+    #[error(
+        "the query needs more than its memory budget of {limit_bytes} bytes ({message}); ask for less, or raise the budget"
+    )]
+    OutOfMemory {
+        /// The budget of the engine.
+        limit_bytes: u64,
+        /// Which operator asked for how much.
+        message: String,
+    },
+    /// The store could not be read.
+    #[error(transparent)]
+    Storage(#[from] orrery_storage::Error),
+    /// A fault of ours.
+    #[error("internal error, please report it: {message}")]
+    Internal {
+        /// What was seen.
+        message: String,
+    },
+}
+
+impl QueryError {
+    pub(crate) fn unsupported(what: impl Into<String>) -> Self {
+        Self::Unsupported { what: what.into() }
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::Internal {
+            message: message.into(),
+        }
+    }
+
+    /// Translates an error of the runtime, unwrapping our own where they travelled in it.
+    pub(crate) fn from_datafusion(error: DataFusionError, limit_bytes: u64) -> Self {
+        match error {
+            DataFusionError::ResourcesExhausted(message) => Self::OutOfMemory {
+                limit_bytes,
+                message: first_line(&message),
+            },
+            DataFusionError::External(inner) => Self::from_external(inner, limit_bytes),
+            DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+                Self::from_datafusion(*inner, limit_bytes)
+            }
+            DataFusionError::ArrowError(arrow, backtrace) => match *arrow {
+                arrow::error::ArrowError::ExternalError(inner) => {
+                    Self::from_external(inner, limit_bytes)
+                }
+                other => Self::internal(
+                    DataFusionError::ArrowError(Box::new(other), backtrace).to_string(),
+                ),
+            },
+            DataFusionError::Shared(shared) => match shared.as_ref() {
+                DataFusionError::ResourcesExhausted(message) => Self::OutOfMemory {
+                    limit_bytes,
+                    message: first_line(message),
+                },
+                other => Self::internal(other.to_string()),
+            },
+            DataFusionError::NotImplemented(what) => Self::Unsupported { what },
+            other => Self::internal(other.to_string()),
+        }
+    }
+
+    fn from_external(inner: Box<dyn std::error::Error + Send + Sync>, limit_bytes: u64) -> Self {
+        let inner = match inner.downcast::<QueryError>() {
+            Ok(own) => return *own,
+            Err(inner) => inner,
+        };
+        let inner = match inner.downcast::<orrery_storage::Error>() {
+            Ok(storage) => return Self::Storage(*storage),
+            Err(inner) => inner,
+        };
+        match inner.downcast::<DataFusionError>() {
+            Ok(nested) => Self::from_datafusion(*nested, limit_bytes),
+            Err(inner) => Self::internal(inner.to_string()),
+        }
+    }
+}
+
+impl From<QueryError> for DataFusionError {
+    fn from(error: QueryError) -> Self {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().to_owned()
+}

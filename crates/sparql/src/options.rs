@@ -1,0 +1,48 @@
+//! Settings of the engine and of one query, typed and with their defaults.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Settings that hold for all queries of an engine.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Memory that all queries together may hold in sorts, joins and aggregations;
+    /// beyond it they spill, and beyond what can spill they fail. Default: 2 GiB.
+    pub memory_bytes: u64,
+    /// Where spilled runs go. Default: the system's temporary directory.
+    pub temp_dir: PathBuf,
+    /// The deadline of a query that names none. Default: none.
+    pub default_timeout: Option<Duration>,
+    /// Longest query text that is read. Default: 1 MiB.
+    pub query_bytes_max: usize,
+    /// Rows in one batch between operators. Default: 8,192.
+    pub batch_rows: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 2 << 30,
+            temp_dir: std::env::temp_dir(),
+            default_timeout: None,
+            query_bytes_max: 1 << 20,
+            batch_rows: 8192,
+        }
+    }
+}
+
+/// Settings of one query, mostly what the SPARQL protocol can say beside the text.
+#[derive(Clone, Debug, Default)]
+pub struct QueryOptions {
+    /// Relative IRIs of the query are resolved against it.
+    pub base_iri: Option<String>,
+    /// Graphs that together are the default graph; with `named_graphs`, they replace
+    /// the `FROM` clauses of the query as the protocol asks.
+    pub default_graphs: Vec<String>,
+    /// Graphs that `GRAPH` can see.
+    pub named_graphs: Vec<String>,
+    /// Where no dataset is given: the default graph is the union of all graphs.
+    pub union_default_graph: bool,
+    /// Time limit of this query, in place of the engine's default.
+    pub timeout: Option<Duration>,
+}

@@ -1,0 +1,276 @@
+//! From text to spargebra's algebra, with bounds and readable errors.
+//!
+//! The parser and everything that walks its tree recurse. A scan of the text
+//! first measures how deep it can nest (brackets) and how long its operator
+//! chains can get; too much of either is refused with its position, and what is
+//! merely unusual is prepared on a thread with a large stack
+//! ([`Shape::needs_large_stack`]). The scan costs about a microsecond per
+//! kilobyte.
+
+use spargebra::{Query, SparqlParser};
+
+use crate::error::QueryError;
+
+/// Brackets that may stand inside each other.
+const NESTING_MAX: usize = 128;
+/// Binary operators, keywords that nest and prefix operators of one query.
+const OPERATORS_MAX: usize = 20_000;
+/// Nesting and operators that surely fit an ordinary stack.
+const ORDINARY_NESTING: usize = 8;
+const ORDINARY_OPERATORS: usize = 150;
+/// Stack of the thread that prepares unusual queries; touched only as far as needed.
+pub(crate) const LARGE_STACK_BYTES: usize = 512 << 20;
+
+/// What the scan saw.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    nesting: usize,
+    operators: usize,
+}
+
+impl Shape {
+    /// Whether parsing and planning could overflow the stack of a runtime's thread.
+    pub(crate) fn needs_large_stack(self) -> bool {
+        self.nesting > ORDINARY_NESTING || self.operators > ORDINARY_OPERATORS
+    }
+}
+
+/// Measures a query text and refuses what is out of bounds.
+pub(crate) fn measure(text: &str, bytes_max: usize) -> Result<Shape, QueryError> {
+    if text.len() > bytes_max {
+        return Err(QueryError::Syntax {
+            message: format!(
+                "the query has {} bytes, more than the limit of {bytes_max}",
+                text.len()
+            ),
+            line: 1,
+            column: 1,
+        });
+    }
+    let bytes = text.as_bytes();
+    let (mut depth, mut nesting, mut operators) = (0_usize, 0_usize, 0_usize);
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'#' => at = skip_comment(bytes, at),
+            b'"' | b'\'' => at = skip_string(bytes, at),
+            b'<' => at = skip_iri(bytes, at),
+            b'(' | b'{' | b'[' => {
+                depth += 1;
+                operators += 1;
+                nesting = nesting.max(depth);
+                if depth > NESTING_MAX {
+                    return Err(error_at(
+                        text,
+                        at,
+                        format!("brackets are nested deeper than {NESTING_MAX} levels"),
+                    ));
+                }
+            }
+            b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            b'|' | b'&' | b'!' | b'+' | b'-' | b'*' | b'/' | b'^' => operators += 1,
+            // OPTIONAL, UNION, MINUS, BIND, FILTER ...: counted by their brackets.
+            _ => {}
+        }
+        if operators > OPERATORS_MAX {
+            return Err(error_at(
+                text,
+                at,
+                format!("more than {OPERATORS_MAX} operators and groups in one query"),
+            ));
+        }
+        at += 1;
+    }
+    Ok(Shape { nesting, operators })
+}
+
+/// Last byte of the comment that starts at `at`.
+fn skip_comment(bytes: &[u8], at: usize) -> usize {
+    let end = bytes[at..].iter().position(|&b| b == b'\n' || b == b'\r');
+    end.map_or(bytes.len(), |length| at + length)
+}
+
+/// Last byte of the string literal that starts at `at`.
+fn skip_string(bytes: &[u8], at: usize) -> usize {
+    let quote = bytes[at];
+    let is_long = bytes.get(at + 1) == Some(&quote) && bytes.get(at + 2) == Some(&quote);
+    let mut end = if is_long { at + 3 } else { at + 1 };
+    while end < bytes.len() {
+        match bytes[end] {
+            b'\\' => end += 1,
+            b'\n' if !is_long => return end,
+            b if b == quote => {
+                let closes = !is_long
+                    || (bytes.get(end + 1) == Some(&quote) && bytes.get(end + 2) == Some(&quote));
+                if closes {
+                    return if is_long { end + 2 } else { end };
+                }
+            }
+            _ => {}
+        }
+        end += 1;
+    }
+    end
+}
+
+/// Last byte of the IRI that starts at `at`, or `at` where `<` is an operator.
+fn skip_iri(bytes: &[u8], at: usize) -> usize {
+    for (length, &byte) in bytes[at..].iter().enumerate().skip(1) {
+        match byte {
+            b'>' => return at + length,
+            b'<' | b'"' | b'{' | b'}' | b'|' | b'^' | b'`' | b'\\' | 0..=0x20 => return at,
+            _ => {}
+        }
+    }
+    at
+}
+
+/// Parses a query that [`measure`] let through.
+pub(crate) fn parse(text: &str, base_iri: Option<&str>) -> Result<Query, QueryError> {
+    let mut parser = SparqlParser::new();
+    if let Some(base) = base_iri {
+        parser = parser
+            .with_base_iri(base)
+            .map_err(|error| QueryError::Syntax {
+                message: format!("the base IRI <{base}> is not absolute: {error}"),
+                line: 1,
+                column: 1,
+            })?;
+    }
+    parser
+        .parse_query(text)
+        .map_err(|error| readable_error(text, &error.to_string()))
+}
+
+/// Makes a sentence of the generated parser's `error at 3:17: expected one of ...`.
+fn readable_error(text: &str, raw: &str) -> QueryError {
+    let Some((line, column, expected)) = split_position(raw) else {
+        return QueryError::Syntax {
+            message: raw.to_owned(),
+            line: 1,
+            column: 1,
+        };
+    };
+    let found = text
+        .lines()
+        .nth(line - 1)
+        .map(|l| l.chars().skip(column - 1).collect::<String>())
+        .map(|rest| word_of(&rest))
+        .unwrap_or_default();
+    let found = if found.is_empty() {
+        "unexpected end of line or query".to_owned()
+    } else {
+        format!("unexpected `{found}`")
+    };
+    let message = match readable_expectation(expected) {
+        Some(expected) => format!("{found}, expected {expected}"),
+        None => found,
+    };
+    QueryError::Syntax {
+        message,
+        line,
+        column,
+    }
+}
+
+fn split_position(raw: &str) -> Option<(usize, usize, &str)> {
+    let rest = raw.strip_prefix("error at ")?;
+    let (line, rest) = rest.split_once(':')?;
+    let (column, rest) = rest.split_once(':')?;
+    let line = line.trim().parse().ok().filter(|&line| line > 0)?;
+    let column = column.trim().parse().ok().filter(|&column| column > 0)?;
+    Some((line, column, rest.trim()))
+}
+
+/// The token at the start of `rest`, cut to a readable length.
+fn word_of(rest: &str) -> String {
+    let rest = rest.trim_start();
+    let word: String = rest
+        .chars()
+        .take_while(|c| !c.is_whitespace())
+        .take(40)
+        .collect();
+    word
+}
+
+/// Keeps named expectations (keywords, punctuation), drops character classes.
+fn readable_expectation(expected: &str) -> Option<String> {
+    let list = expected.strip_prefix("expected ").unwrap_or(expected);
+    let list = list.strip_prefix("one of ").unwrap_or(list);
+    if !list.contains(['"', '[', '\'']) {
+        return Some(list.to_owned()).filter(|l| !l.is_empty());
+    }
+    let mut named: Vec<&str> = list
+        .split(", ")
+        .map(|item| item.trim().trim_matches('"'))
+        .filter(|item| !item.is_empty() && !item.starts_with(['[', '\'', '#', '\\']))
+        .collect();
+    named.dedup();
+    if named.is_empty() || named.len() > 12 {
+        return None;
+    }
+    Some(format!("one of {}", named.join(" ")))
+}
+
+fn error_at(text: &str, byte: usize, message: String) -> QueryError {
+    let before = &text.as_bytes()[..byte];
+    let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
+    let line_start = before
+        .iter()
+        .rposition(|&b| b == b'\n')
+        .map_or(0, |p| p + 1);
+    let column = String::from_utf8_lossy(&before[line_start..])
+        .chars()
+        .count()
+        + 1;
+    QueryError::Syntax {
+        message,
+        line,
+        column,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_syntax_error_names_line_column_and_word() {
+        let error = parse("SELECT * WHERE {\n  ?s ?p FOO }", None).expect_err("not SPARQL");
+        match error {
+            QueryError::Syntax {
+                message,
+                line,
+                column,
+            } => {
+                assert_eq!(line, 2, "{message}");
+                assert!(column >= 9, "{column} {message}");
+                assert!(!message.contains("['"), "{message}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn brackets_in_strings_comments_and_iris_do_not_nest() {
+        let text = format!(
+            "SELECT * {{ ?s <http://a/((((> \"{}\" }} # {}",
+            "(".repeat(1000),
+            "{".repeat(1000)
+        );
+        let shape = measure(&text, 1 << 20).expect("in bounds");
+        assert_eq!(shape.nesting, 1);
+    }
+
+    #[test]
+    fn hostile_nesting_is_refused_with_its_position() {
+        let text = format!("SELECT * {{\n{}", "{".repeat(100_000));
+        match measure(&text, 1 << 20) {
+            Err(QueryError::Syntax { line, column, .. }) => {
+                assert_eq!((line, column), (2, NESTING_MAX));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(measure("SELECT", 3).is_err());
+    }
+}

@@ -1,0 +1,209 @@
+//! What a query gives back: solutions, a truth value, or triples.
+//!
+//! Ids become terms only here, a batch at a time: the distinct ids of a batch are
+//! sorted, so the dictionary is read in its order and each term once, and rows
+//! refer to the batch's terms by number. Dropping a stream stops its query.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::stream::{BoxStream, Stream, StreamExt};
+use orrery_term::{Literal, LiteralKind, Term};
+
+use crate::error::QueryError;
+
+/// The answer of a query, by its form.
+pub enum QueryResults {
+    /// Of `SELECT`.
+    Solutions(SolutionStream),
+    /// Of `ASK`.
+    Boolean(bool),
+    /// Of `CONSTRUCT` and `DESCRIBE`.
+    Triples(TripleStream),
+}
+
+/// The solutions of a `SELECT`, in batches.
+pub struct SolutionStream {
+    variables: Arc<[String]>,
+    batches: BoxStream<'static, Result<SolutionBatch, QueryError>>,
+}
+
+impl SolutionStream {
+    pub(crate) fn new(
+        variables: Arc<[String]>,
+        batches: BoxStream<'static, Result<SolutionBatch, QueryError>>,
+    ) -> Self {
+        Self { variables, batches }
+    }
+
+    /// The projected variables in order, without `?`.
+    pub fn variables(&self) -> &[String] {
+        &self.variables
+    }
+
+    /// The next batch; `None` at the end. After an error nothing follows.
+    pub async fn next(&mut self) -> Option<Result<SolutionBatch, QueryError>> {
+        self.batches.next().await
+    }
+}
+
+impl Stream for SolutionStream {
+    type Item = Result<SolutionBatch, QueryError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.batches.poll_next_unpin(cx)
+    }
+}
+
+/// No term: the variable is unbound in this row.
+pub(crate) const UNBOUND: u32 = u32::MAX;
+
+/// Some solutions with their terms.
+#[derive(Clone, Debug, Default)]
+pub struct SolutionBatch {
+    rows: usize,
+    /// Per variable, per row: a number in `terms`, or [`UNBOUND`].
+    columns: Vec<Vec<u32>>,
+    terms: Vec<Term<'static>>,
+}
+
+impl SolutionBatch {
+    pub(crate) fn new(rows: usize, columns: Vec<Vec<u32>>, terms: Vec<Term<'static>>) -> Self {
+        debug_assert!(columns.iter().all(|column| column.len() == rows));
+        Self {
+            rows,
+            columns,
+            terms,
+        }
+    }
+
+    /// Number of solutions.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of variables.
+    pub fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The term of a variable in a row; `None` where it is unbound.
+    ///
+    /// # Panics
+    /// If `row` or `column` is out of bounds.
+    pub fn term(&self, row: usize, column: usize) -> Option<&Term<'static>> {
+        match self.columns[column][row] {
+            UNBOUND => None,
+            number => Some(&self.terms[number as usize]),
+        }
+    }
+
+    /// The distinct terms of the batch.
+    pub fn terms(&self) -> &[Term<'static>] {
+        &self.terms
+    }
+
+    /// The number in [`SolutionBatch::terms`] of a variable's term in a row: lets a
+    /// serializer write each distinct term once.
+    ///
+    /// # Panics
+    /// If `row` or `column` is out of bounds.
+    pub fn term_number(&self, row: usize, column: usize) -> Option<usize> {
+        match self.columns[column][row] {
+            UNBOUND => None,
+            number => Some(number as usize),
+        }
+    }
+}
+
+/// The triples of a `CONSTRUCT` or `DESCRIBE`, in batches.
+pub struct TripleStream {
+    batches: BoxStream<'static, Result<TripleBatch, QueryError>>,
+}
+
+impl TripleStream {
+    pub(crate) fn new(batches: BoxStream<'static, Result<TripleBatch, QueryError>>) -> Self {
+        Self { batches }
+    }
+
+    /// The next batch; `None` at the end. After an error nothing follows.
+    pub async fn next(&mut self) -> Option<Result<TripleBatch, QueryError>> {
+        self.batches.next().await
+    }
+}
+
+impl Stream for TripleStream {
+    type Item = Result<TripleBatch, QueryError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.batches.poll_next_unpin(cx)
+    }
+}
+
+/// Some triples with their terms.
+#[derive(Clone, Debug, Default)]
+pub struct TripleBatch {
+    triples: Vec<[u32; 3]>,
+    terms: Vec<Term<'static>>,
+}
+
+impl TripleBatch {
+    pub(crate) fn new(triples: Vec<[u32; 3]>, terms: Vec<Term<'static>>) -> Self {
+        Self { triples, terms }
+    }
+
+    /// Number of triples.
+    pub fn len(&self) -> usize {
+        self.triples.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.triples.is_empty()
+    }
+
+    /// Subject, predicate and object of each triple.
+    pub fn iter(
+        &self,
+    ) -> impl Iterator<Item = (&Term<'static>, &Term<'static>, &Term<'static>)> + '_ {
+        self.triples.iter().map(|triple| {
+            let [subject, predicate, object] = triple.map(|number| &self.terms[number as usize]);
+            (subject, predicate, object)
+        })
+    }
+}
+
+/// A term as the ox* serializers take it. Blank nodes are called `b<number>`.
+pub fn term_to_oxrdf(term: &Term<'_>) -> oxrdf::Term {
+    match term {
+        Term::BlankNode(number) => oxrdf::BlankNode::new_unchecked(format!("b{number}")).into(),
+        Term::Iri(iri) => oxrdf::NamedNode::new_unchecked(iri.as_ref()).into(),
+        Term::Literal(literal) => literal_to_oxrdf(literal).into(),
+    }
+}
+
+fn literal_to_oxrdf(literal: &Literal<'_>) -> oxrdf::Literal {
+    let lexical = literal.lexical.as_ref();
+    match &literal.kind {
+        LiteralKind::String => oxrdf::Literal::new_simple_literal(lexical),
+        LiteralKind::Language(tag) => {
+            oxrdf::Literal::new_language_tagged_literal_unchecked(lexical, tag.as_ref())
+        }
+        LiteralKind::Typed(datatype) => oxrdf::Literal::new_typed_literal(
+            lexical,
+            oxrdf::NamedNode::new_unchecked(datatype.as_ref()),
+        ),
+    }
+}
+
+/// The reverse of [`term_to_oxrdf`] for terms that a query text can hold.
+pub(crate) fn literal_from_oxrdf(literal: &oxrdf::Literal) -> Term<'_> {
+    if let Some(tag) = literal.language() {
+        return Term::language(literal.value(), tag);
+    }
+    Term::typed(
+        literal.value(),
+        literal.datatype().into_owned().into_string(),
+    )
+}
