@@ -1,1 +1,3 @@
 //! Generators, drivers, reports.
+
+pub mod bsbm;
