@@ -1,0 +1,133 @@
+//! Cutting a text into blocks of whole lines, so that several workers can parse one file.
+
+use memchr::{memchr, memchr_iter, memrchr};
+use std::io::{self, Read};
+
+/// The longest line that is accepted. A line must stand in memory whole.
+pub(crate) const LINE_BYTES_MAX: usize = 1 << 30;
+
+/// Whole lines, except that the last block of a text may end without a line end.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// Number of the first line in its file, counted from 1.
+    pub(crate) first_line: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Reads a text block by block.
+pub(crate) struct BlockReader<R> {
+    input: R,
+    block_bytes: usize,
+    /// The beginning of a line whose end is not read yet.
+    rest: Vec<u8>,
+    next_line: u64,
+    is_ended: bool,
+}
+
+impl<R: Read> BlockReader<R> {
+    /// Blocks of about `block_bytes`, longer only if a single line is longer.
+    pub(crate) fn new(input: R, block_bytes: usize) -> Self {
+        Self {
+            input,
+            block_bytes,
+            rest: Vec::new(),
+            next_line: 1,
+            is_ended: false,
+        }
+    }
+
+    /// The next block, in `buffer`, or `None` at the end of the text.
+    pub(crate) fn next_block(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<Block>> {
+        buffer.clear();
+        buffer.append(&mut self.rest);
+        let mut wanted = self.block_bytes;
+        while !self.is_ended {
+            self.fill(&mut buffer, wanted)?;
+            if self.is_ended {
+                break;
+            }
+            if let Some(end) = last_line_end(&buffer) {
+                self.rest.extend_from_slice(&buffer[end..]);
+                buffer.truncate(end);
+                break;
+            }
+            if buffer.len() >= LINE_BYTES_MAX {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    format!(
+                        "line {} is longer than {LINE_BYTES_MAX} bytes, which is the limit",
+                        self.next_line
+                    ),
+                ));
+            }
+            wanted = buffer.len() * 2;
+        }
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        let first_line = self.next_line;
+        self.next_line += line_ends(&buffer);
+        Ok(Some(Block {
+            first_line,
+            bytes: buffer,
+        }))
+    }
+
+    /// Reads until `buffer` holds `wanted` bytes or the text is at its end.
+    fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
+        let missing = wanted.saturating_sub(buffer.len()).max(1);
+        // `read_to_end` fills spare capacity without clearing it first.
+        buffer.reserve(missing);
+        let read = self
+            .input
+            .by_ref()
+            .take(missing as u64)
+            .read_to_end(buffer)?;
+        self.is_ended = read < missing;
+        Ok(())
+    }
+}
+
+/// Where the last whole line ends. A carriage return counts only in a text without line feeds,
+/// and only if it is surely no half of a pair.
+fn last_line_end(bytes: &[u8]) -> Option<usize> {
+    memrchr(b'\n', bytes)
+        .or_else(|| memrchr(b'\r', &bytes[..bytes.len().saturating_sub(1)]))
+        .map(|at| at + 1)
+}
+
+/// How many lines end here: at line feeds, and at carriage returns without a line feed behind.
+pub(crate) fn line_ends(bytes: &[u8]) -> u64 {
+    let line_feeds = memchr_iter(b'\n', bytes).count();
+    let carriage_returns = if memchr(b'\r', bytes).is_some() {
+        memchr_iter(b'\r', bytes)
+            .filter(|&at| bytes.get(at + 1) != Some(&b'\n'))
+            .count()
+    } else {
+        0
+    };
+    (line_feeds + carriage_returns) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn blocks_are_whole_lines_and_together_the_text(
+            text in "[ab]{0,5}(\n|\r\n|\r)?([ab]{0,9}(\n|\r\n)){0,20}[ab]{0,3}",
+            block_bytes in 1..40_usize,
+        ) {
+            let mut reader = BlockReader::new(text.as_bytes(), block_bytes);
+            let mut joined = Vec::new();
+            while let Some(block) = reader.next_block(Vec::new()).unwrap() {
+                prop_assert_eq!(block.first_line, line_ends(&joined) + 1);
+                prop_assert!(joined.is_empty() || matches!(joined.last(), Some(b'\n' | b'\r')));
+                joined.extend(block.bytes);
+            }
+            prop_assert_eq!(joined, text.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Decompression while reading: gzip with several members, bzip2 with several streams, zstd with
+//! several frames.
+//!
+//! What is compressed is told by its first bytes, so that it works from a pipe too. If a file's
+//! name promises a compression that its bytes do not keep, that is an error, as is a
+//! compressed stream that ends too early.
+
+use bzip2::read::MultiBzDecoder;
+use flate2::read::MultiGzDecoder;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+/// A way to compress files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compression {
+    Gzip,
+    Bzip2,
+    Zstd,
+}
+
+/// As many first bytes as it takes to tell the compression.
+const MAGIC_BYTES: usize = 4;
+
+impl Compression {
+    /// What a file's last ending promises.
+    pub(crate) fn from_extension(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "gz" | "gzip" => Some(Self::Gzip),
+            "bz2" => Some(Self::Bzip2),
+            "zst" | "zstd" => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    fn from_magic(first: &[u8]) -> Option<Self> {
+        match first {
+            [0x1f, 0x8b, ..] => Some(Self::Gzip),
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Self::Bzip2),
+            // An ordinary frame, or a skippable one before it.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Bzip2 => "bzip2",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+/// The plain text of `input`. `promised` is what its name says.
+pub(crate) fn decompressed(
+    mut input: impl Read + Send + 'static,
+    promised: Option<Compression>,
+) -> io::Result<Box<dyn Read + Send>> {
+    let mut first = Vec::with_capacity(MAGIC_BYTES);
+    input
+        .by_ref()
+        .take(MAGIC_BYTES as u64)
+        .read_to_end(&mut first)?;
+    let found = Compression::from_magic(&first);
+    if let (Some(promised), None) = (promised, found) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!(
+                "its name says {}, but it is not {} data",
+                promised.name(),
+                promised.name()
+            ),
+        ));
+    }
+    let input = Cursor::new(first).chain(input);
+    Ok(match found {
+        None => Box::new(input),
+        Some(Compression::Gzip) => Box::new(Checked {
+            decoder: MultiGzDecoder::new(input),
+            compression: Compression::Gzip,
+        }),
+        Some(Compression::Bzip2) => Box::new(Checked {
+            decoder: MultiBzDecoder::new(input),
+            compression: Compression::Bzip2,
+        }),
+        Some(Compression::Zstd) => Box::new(Checked {
+            decoder: zstd::stream::read::Decoder::new(input)?,
+            compression: Compression::Zstd,
+        }),
+    })
+}
+
+/// Makes a decoder's errors say what to make of them.
+struct Checked<D> {
+    decoder: D,
+    compression: Compression,
+}
+
+impl<D: Read> Read for Checked<D> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.decoder.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.explain(&error)),
+                Ok(length) => return Ok(length),
+            }
+        }
+    }
+}
+
+impl<D> Checked<D> {
+    fn explain(&self, error: &io::Error) -> io::Error {
+        let name = self.compression.name();
+        if error.raw_os_error().is_some() {
+            return io::Error::new(error.kind(), error.to_string());
+        }
+        let message = match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                format!("the {name} data is truncated: it ends too early; fetch the file again")
+            }
+            _ => format!("the {name} data is corrupt ({error}); fetch the file again"),
+        };
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn bzip2(text: &[u8]) -> Vec<u8> {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zstd(text: &[u8]) -> Vec<u8> {
+        zstd::encode_all(text, 1).unwrap()
+    }
+
+    fn read(bytes: Vec<u8>, promised: Option<Compression>) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        decompressed(Cursor::new(bytes), promised)?.read_to_end(&mut text)?;
+        Ok(text)
+    }
+
+    #[test]
+    fn several_members_are_one_text() {
+        for compress in [gzip, bzip2, zstd] {
+            let mut bytes = compress(b"one ");
+            bytes.extend(compress(b"two"));
+            assert_eq!(read(bytes, None).unwrap(), b"one two");
+        }
+        assert_eq!(read(b"plain".to_vec(), None).unwrap(), b"plain");
+        assert_eq!(read(b"p".to_vec(), None).unwrap(), b"p");
+        assert_eq!(read(Vec::new(), None).unwrap(), b"");
+    }
+
+    #[test]
+    fn truncated_data_is_an_error_wherever_it_ends() {
+        let text: Vec<u8> = (0..20_000_u32)
+            .flat_map(|n| (n * n).to_le_bytes())
+            .collect();
+        for compress in [gzip, bzip2, zstd] {
+            let whole = compress(&text);
+            for end in [5, 20, whole.len() / 2, whole.len() - 5, whole.len() - 1] {
+                let error = read(whole[..end].to_vec(), None).unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{end}: {error}");
+                assert!(error.to_string().contains("truncated"), "{end}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn corrupt_data_and_false_names_are_errors() {
+        let text: Vec<u8> = (0..20_000_u32)
+            .flat_map(|n| (n * n).to_le_bytes())
+            .collect();
+        for compress in [gzip, bzip2] {
+            let mut bytes = compress(&text);
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 0x55;
+            assert!(read(bytes, None).is_err());
+        }
+        for promised in [Compression::Gzip, Compression::Bzip2, Compression::Zstd] {
+            assert!(read(b"plain".to_vec(), Some(promised)).is_err());
+            assert!(read(Vec::new(), Some(promised)).is_err());
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What can go wrong in a load, by what the caller can do about it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Offending text longer than this is cut in messages.
+const SHOWN_CHARACTERS_MAX: usize = 60;
+
+/// Why a load failed. The database is then as it was before.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// A source is not there.
+    #[error("cannot load {}: no such file; check the path", path.display())]
+    NoSuchFile {
+        /// The missing file.
+        path: PathBuf,
+    },
+    /// A source is a directory.
+    #[error("cannot load {}: it is a directory; name the files in it", path.display())]
+    IsDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The operating system refuses access to a source.
+    #[error("cannot load {}: permission denied; run as a user who may read it", path.display())]
+    NoPermission {
+        /// The refused file.
+        path: PathBuf,
+    },
+    /// Neither the name of a source nor an option tells its format.
+    #[error(
+        "cannot load {name}: its format is unknown; give --format nt, nq, ttl, trig, rdf or jsonld"
+    )]
+    UnknownFormat {
+        /// The source.
+        name: String,
+    },
+    /// Reading or decompressing a source failed.
+    #[error("cannot load {name}: {source}")]
+    Input {
+        /// The source.
+        name: String,
+        /// What happened; for damaged compressed data also what to do.
+        source: io::Error,
+    },
+    /// A statement is wrong.
+    #[error(
+        "{0}; nothing was loaded; correct it, or leave out wrong statements with --skip-errors"
+    )]
+    Syntax(SyntaxError),
+    /// An option names a graph or base that is no absolute IRI.
+    #[error("the {option} '{iri}' is not usable: {message}")]
+    InvalidIri {
+        /// Which option.
+        option: &'static str,
+        /// What it was given.
+        iri: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// More distinct terms than a database can number.
+    #[error(
+        "{terms} distinct terms are more than the {limit} that one database can hold; load into several"
+    )]
+    TooManyTerms {
+        /// How many there are at least.
+        terms: u64,
+        /// How many are possible.
+        limit: u64,
+    },
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] orrery_storage::Error),
+    /// The operating system gave no thread.
+    #[error("cannot start a thread: {0}; allow more threads, or ask for fewer")]
+    Thread(io::Error),
+}
+
+impl LoadError {
+    pub(crate) fn input(name: &str, source: io::Error) -> Self {
+        Self::Input {
+            name: name.to_owned(),
+            source,
+        }
+    }
+}
+
+/// A wrong statement, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// The file, or "standard input".
+    pub source_name: String,
+    /// Line, counted from 1, if the parser tells.
+    pub line: Option<u64>,
+    /// Column in characters, counted from 1, if the parser tells.
+    pub column: Option<u64>,
+    /// The offending text, cut if it is long; may be empty.
+    pub text: String,
+    /// What was expected.
+    pub message: String,
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source_name)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        if let Some(column) = self.column {
+            write!(f, ":{column}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        if !self.text.is_empty() {
+            write!(f, ", found '{}'", self.text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Text for a message: readable whatever the bytes are, on one line, and not too long.
+pub(crate) fn clipped(bytes: &[u8]) -> String {
+    // Four bytes a character at most.
+    let head = &bytes[..bytes.len().min(SHOWN_CHARACTERS_MAX * 4)];
+    let text = String::from_utf8_lossy(head);
+    let mut shown: String = text
+        .chars()
+        .take(SHOWN_CHARACTERS_MAX)
+        .map(|c| if c.is_control() { '\u{FFFD}' } else { c })
+        .collect();
+    if text.chars().count() > SHOWN_CHARACTERS_MAX || head.len() < bytes.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_syntax_error_reads_as_file_line_column_expectation_and_text() {
+        let error = SyntaxError {
+            source_name: "a.nt".to_owned(),
+            line: Some(3),
+            column: Some(7),
+            text: clipped(b"<x y>\xff\n"),
+            message: "expected an absolute IRI".to_owned(),
+        };
+        assert_eq!(
+            error.to_string(),
+            "a.nt:3:7: expected an absolute IRI, found '<x y>\u{FFFD}\u{FFFD}'"
+        );
+        assert_eq!(
+            clipped("é".repeat(100).as_bytes()).chars().count(),
+            SHOWN_CHARACTERS_MAX + 1
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! The terms that one worker has met, each once, under numbers of its own.
+//!
+//! Every term becomes a *sort key*, a byte string whose order is the order of term ids:
+//!
+//! ```text
+//! 'A'                                     the default graph (always local number 0)
+//! 'B' file number (u32, big-endian) label a blank node; its scope is its file
+//! 'I' 'L' 'S' 'T' ...                     a term of the dictionary: its term key
+//! '~' id bits (u64, big-endian)           a term that lives inside its id
+//! ```
+//!
+//! So everything behind this file, sorting, merging, numbering, knows only keys and numbers. A
+//! [`LocalId`] counts the keys of one batch in order of first appearance.
+
+use crate::arena::{Arena, KeyRef};
+use crate::ntriples::{TermSink, check_iri};
+use foldhash::fast::FixedState;
+use hashbrown::{HashSet, HashTable};
+use orrery_term::{
+    TermId, inline_string, inline_typed, iri_key, language_key, string_key, typed_key,
+};
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+/// First byte of the sort key of the default graph.
+pub(crate) const DEFAULT_GRAPH_KEY: u8 = b'A';
+/// First byte of the sort keys of blank nodes.
+pub(crate) const BLANK_NODE_KEY: u8 = b'B';
+/// First byte of the sort keys of terms inside ids.
+pub(crate) const INLINE_KEY: u8 = b'~';
+
+/// Number of a term within one batch.
+pub(crate) type LocalId = u32;
+
+/// The default graph has this number in every batch.
+pub(crate) const DEFAULT_GRAPH: LocalId = 0;
+
+/// A statement in local numbers: subject, predicate, object, graph.
+pub(crate) type LocalQuad = [LocalId; 4];
+
+/// Quads of one chunk of memory (1 MiB), so that growing copies nothing.
+const CHUNK_QUADS: usize = 1 << 16;
+
+/// Distinct terms of a batch; far below 2^32 so that one more block always fits.
+const TERMS_MAX: usize = 1 << 31;
+
+/// More distinct datatypes than this and the list of known ones starts anew.
+const DATATYPES_MAX: usize = 4096;
+
+/// A stored hash and the local number of its key. With the hash at hand neither growing the
+/// table nor passing by a wrong slot touches the keys.
+#[derive(Clone, Copy)]
+struct Slot {
+    hash: u32,
+    id: LocalId,
+}
+
+/// Collects the distinct terms and the quads of one batch.
+pub(crate) struct Interner {
+    hasher: FixedState,
+    table: HashTable<Slot>,
+    arena: Arena,
+    keys: Vec<KeyRef>,
+    quads: Vec<Vec<LocalQuad>>,
+    quad_count: u64,
+    has_named_graphs: bool,
+    /// Whether a term may stand here that no quad uses: it came with a wrong statement.
+    has_orphans: bool,
+    key_buffer: Vec<u8>,
+    /// Datatype IRIs known to be valid.
+    datatypes: HashSet<Box<str>, FixedState>,
+    /// The file whose blank nodes are read.
+    file_number: u32,
+    /// Where quads without a graph go (`--graph`).
+    target_graph: Option<Box<str>>,
+    /// Its number in this batch, once it was needed.
+    target_graph_id: Option<LocalId>,
+}
+
+/// What an interner gives up when its batch is full.
+pub(crate) struct InternedTerms {
+    pub(crate) arena: Arena,
+    pub(crate) keys: Vec<KeyRef>,
+    pub(crate) quads: Vec<Vec<LocalQuad>>,
+    pub(crate) quad_count: u64,
+    pub(crate) has_named_graphs: bool,
+    pub(crate) has_orphans: bool,
+}
+
+impl Interner {
+    /// An empty batch. Quads without a graph go to `target_graph`, a valid IRI.
+    pub(crate) fn new(target_graph: Option<&str>) -> Self {
+        let mut interner = Self {
+            hasher: FixedState::default(),
+            table: HashTable::new(),
+            arena: Arena::default(),
+            keys: Vec::new(),
+            quads: Vec::new(),
+            quad_count: 0,
+            has_named_graphs: false,
+            has_orphans: false,
+            key_buffer: Vec::new(),
+            datatypes: HashSet::default(),
+            file_number: 0,
+            target_graph: target_graph.map(Into::into),
+            target_graph_id: None,
+        };
+        interner.start_batch();
+        interner
+    }
+
+    fn start_batch(&mut self) {
+        self.target_graph_id = None;
+        self.key_buffer.clear();
+        self.key_buffer.push(DEFAULT_GRAPH_KEY);
+        let id = self.intern_key_buffer();
+        debug_assert_eq!(id, DEFAULT_GRAPH);
+    }
+
+    /// Says of which file the following blank nodes are.
+    pub(crate) fn set_file_number(&mut self, file_number: u32) {
+        self.file_number = file_number;
+    }
+
+    /// Notes that terms of a wrong statement may have been taken in.
+    pub(crate) fn note_wrong_statement(&mut self) {
+        self.has_orphans = true;
+    }
+
+    /// Statements in this batch.
+    pub(crate) fn quad_count(&self) -> u64 {
+        self.quad_count
+    }
+
+    /// Bytes that the batch holds now, and that sorting it would need on top.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let table = self.table.capacity() * (size_of::<Slot>() + 1);
+        let keys = self.keys.capacity() * size_of::<KeyRef>();
+        // While sorting: a number and an index for each key; the table is gone by then.
+        let sorting = self.keys.len() * (size_of::<(u64, u32)>() + size_of::<u32>());
+        let quads = self.quads.len() * CHUNK_QUADS * size_of::<LocalQuad>();
+        self.arena.allocated_bytes() + keys + quads + table.max(sorting)
+    }
+
+    /// Whether the batch must be sealed whatever memory there is.
+    pub(crate) fn has_too_many_terms(&self) -> bool {
+        self.keys.len() >= TERMS_MAX
+    }
+
+    /// Gives up the batch and starts the next.
+    pub(crate) fn take(&mut self) -> InternedTerms {
+        self.table = HashTable::new();
+        let terms = InternedTerms {
+            arena: std::mem::take(&mut self.arena),
+            keys: std::mem::take(&mut self.keys),
+            quads: std::mem::take(&mut self.quads),
+            quad_count: std::mem::take(&mut self.quad_count),
+            has_named_graphs: std::mem::take(&mut self.has_named_graphs),
+            has_orphans: std::mem::take(&mut self.has_orphans),
+        };
+        self.start_batch();
+        terms
+    }
+
+    /// The number of the key in `key_buffer`, new or known.
+    #[inline]
+    fn intern_key_buffer(&mut self) -> LocalId {
+        match self.find_key_buffer() {
+            Ok(id) => id,
+            Err(hash) => self.insert_key_buffer(hash),
+        }
+    }
+
+    /// The number of the key in `key_buffer`, or its hash if it is new.
+    #[inline]
+    fn find_key_buffer(&self) -> Result<LocalId, u32> {
+        let key = self.key_buffer.as_slice();
+        let hash = self.hasher.hash_one(key);
+        let hash = (hash ^ hash >> 32) as u32;
+        let found = self.table.find(spread(hash), |slot| {
+            slot.hash == hash && self.arena.get(self.keys[slot.id as usize]) == key
+        });
+        found.map_or(Err(hash), |slot| Ok(slot.id))
+    }
+
+    #[inline]
+    fn insert_key_buffer(&mut self, hash: u32) -> LocalId {
+        let id = self.keys.len() as LocalId;
+        self.keys.push(self.arena.push(&self.key_buffer));
+        self.table
+            .insert_unique(spread(hash), Slot { hash, id }, |slot| spread(slot.hash));
+        id
+    }
+
+    fn inline(&mut self, id: TermId) -> LocalId {
+        self.key_buffer.clear();
+        self.key_buffer.push(INLINE_KEY);
+        self.key_buffer.extend_from_slice(&id.bits().to_be_bytes());
+        self.intern_key_buffer()
+    }
+
+    fn target_graph(&mut self) -> LocalId {
+        if let Some(id) = self.target_graph_id {
+            return id;
+        }
+        let id = match &self.target_graph {
+            None => DEFAULT_GRAPH,
+            Some(iri) => {
+                self.key_buffer.clear();
+                iri_key(iri, &mut self.key_buffer);
+                self.intern_key_buffer()
+            }
+        };
+        self.target_graph_id = Some(id);
+        id
+    }
+}
+
+/// A full hash from the stored half: the table takes its slot from the low bits and its tag from
+/// the top ones.
+#[inline]
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+impl TermSink for Interner {
+    type Id = LocalId;
+
+    #[inline]
+    fn iri(&mut self, iri: &str) -> Result<LocalId, Cow<'static, str>> {
+        self.key_buffer.clear();
+        iri_key(iri, &mut self.key_buffer);
+        match self.find_key_buffer() {
+            // What stands here was valid when it came.
+            Ok(id) => Ok(id),
+            Err(hash) => {
+                check_iri(iri)?;
+                Ok(self.insert_key_buffer(hash))
+            }
+        }
+    }
+
+    fn blank_node(&mut self, label: &str) -> LocalId {
+        self.key_buffer.clear();
+        self.key_buffer.push(BLANK_NODE_KEY);
+        self.key_buffer
+            .extend_from_slice(&self.file_number.to_be_bytes());
+        self.key_buffer.extend_from_slice(label.as_bytes());
+        self.intern_key_buffer()
+    }
+
+    #[inline]
+    fn string(&mut self, lexical: &str) -> LocalId {
+        if let Some(id) = inline_string(lexical) {
+            return self.inline(id);
+        }
+        self.key_buffer.clear();
+        string_key(lexical, &mut self.key_buffer);
+        self.intern_key_buffer()
+    }
+
+    fn language(&mut self, lexical: &str, tag: &str) -> LocalId {
+        self.key_buffer.clear();
+        language_key(lexical, tag, &mut self.key_buffer);
+        self.intern_key_buffer()
+    }
+
+    fn typed(&mut self, lexical: &str, datatype: &str) -> Result<LocalId, Cow<'static, str>> {
+        // Only literals of datatypes that it knows, so valid ones, go inline.
+        if let Some(id) = inline_typed(lexical, datatype) {
+            return Ok(self.inline(id));
+        }
+        if !self.datatypes.contains(datatype) {
+            check_iri(datatype)?;
+            if self.datatypes.len() >= DATATYPES_MAX {
+                self.datatypes.clear();
+            }
+            self.datatypes.insert(datatype.into());
+        }
+        self.key_buffer.clear();
+        typed_key(lexical, datatype, &mut self.key_buffer);
+        Ok(self.intern_key_buffer())
+    }
+
+    #[inline]
+    fn quad(
+        &mut self,
+        subject: LocalId,
+        predicate: LocalId,
+        object: LocalId,
+        graph: Option<LocalId>,
+    ) {
+        let graph = match graph {
+            Some(graph) => graph,
+            None => self.target_graph(),
+        };
+        self.has_named_graphs |= graph != DEFAULT_GRAPH;
+        let quad = [subject, predicate, object, graph];
+        match self.quads.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK_QUADS => chunk.push(quad),
+            _ => {
+                let mut chunk = Vec::with_capacity(CHUNK_QUADS);
+                chunk.push(quad);
+                self.quads.push(chunk);
+            }
+        }
+        self.quad_count += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_terms_have_equal_numbers_and_others_not() {
+        let mut interner = Interner::new(None);
+        let iri = interner.iri("http://example.org/a").unwrap();
+        assert_eq!(interner.iri("http://example.org/a").unwrap(), iri);
+        assert_ne!(interner.string("http://example.org/a"), iri);
+        let integer = interner
+            .typed("1", "http://www.w3.org/2001/XMLSchema#integer")
+            .unwrap();
+        let other = interner
+            .typed("01", "http://www.w3.org/2001/XMLSchema#integer")
+            .unwrap();
+        assert_ne!(integer, other);
+        let node = interner.blank_node("a");
+        assert_eq!(interner.blank_node("a"), node);
+        interner.set_file_number(1);
+        assert_ne!(interner.blank_node("a"), node);
+        assert!(interner.iri("not absolute").is_err());
+        assert!(interner.typed("a", "not absolute").is_err());
+    }
+
+    #[test]
+    fn many_terms_keep_their_numbers_while_the_table_grows() {
+        let mut interner = Interner::new(None);
+        let text = |n: u32| format!("a string too long for an id {n}");
+        let ids: Vec<LocalId> = (0..50_000).map(|n| interner.string(&text(n))).collect();
+        for (n, &id) in ids.iter().enumerate() {
+            assert_eq!(interner.string(&text(n as u32)), id);
+        }
+        let terms = interner.take();
+        assert_eq!(terms.keys.len(), 50_001);
+        assert_eq!(terms.arena.get(terms.keys[0]), [DEFAULT_GRAPH_KEY]);
+    }
+}

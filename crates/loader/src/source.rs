@@ -1,0 +1,205 @@
+//! Where statements come from: files and standard input, their format and compression.
+
+use crate::decompress::{Compression, decompressed};
+use crate::error::LoadError;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Something to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file, plain or compressed.
+    File(PathBuf),
+    /// Standard input, plain or compressed; [`crate::LoadOptions::format`] must be given.
+    Stdin,
+}
+
+impl Source {
+    /// The name for messages.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Stdin => "standard input".to_owned(),
+        }
+    }
+}
+
+/// A syntax of RDF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One triple a line.
+    NTriples,
+    /// One quad a line.
+    NQuads,
+    /// Turtle.
+    Turtle,
+    /// Turtle with named graphs.
+    TriG,
+    /// RDF/XML.
+    RdfXml,
+    /// JSON-LD.
+    JsonLd,
+}
+
+impl Format {
+    /// The format that a file name tells, below endings such as `.gz`.
+    pub fn from_path(path: &Path) -> Option<Self> {
+        let mut name = Path::new(path.file_name()?);
+        if Compression::from_extension(name).is_some() {
+            name = Path::new(name.file_stem()?);
+        }
+        name.extension()?.to_str()?.parse().ok()
+    }
+
+    /// Whether a statement stands on one line, so that the input can be cut at line ends.
+    pub fn is_line_based(self) -> bool {
+        match self {
+            Self::NTriples | Self::NQuads => true,
+            Self::Turtle | Self::TriG | Self::RdfXml | Self::JsonLd => false,
+        }
+    }
+}
+
+/// No such format: the name is none of those that [`Format::from_str`] knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format '{0}': expected nt, nq, ttl, trig, rdf or jsonld")]
+pub struct UnknownFormat(String);
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        match name.to_ascii_lowercase().as_str() {
+            "nt" | "ntriples" | "n-triples" => Ok(Self::NTriples),
+            "nq" | "nquads" | "n-quads" => Ok(Self::NQuads),
+            "ttl" | "turtle" => Ok(Self::Turtle),
+            "trig" => Ok(Self::TriG),
+            "rdf" | "xml" | "owl" | "rdfxml" | "rdf/xml" => Ok(Self::RdfXml),
+            "jsonld" | "json-ld" => Ok(Self::JsonLd),
+            _ => Err(UnknownFormat(name.to_owned())),
+        }
+    }
+}
+
+/// A source whose format is known and which can be read.
+#[derive(Debug, Clone)]
+pub(crate) struct CheckedSource {
+    pub(crate) source: Source,
+    pub(crate) name: Arc<str>,
+    pub(crate) format: Format,
+    /// Bytes on disk, if it is an ordinary file.
+    pub(crate) bytes: Option<u64>,
+}
+
+impl CheckedSource {
+    /// Finds out the format and whether the source can be read, before any work is done.
+    pub(crate) fn check(source: &Source, format: Option<Format>) -> Result<Self, LoadError> {
+        let name: Arc<str> = source.name().into();
+        let (from_name, bytes) = match source {
+            Source::Stdin => (None, None),
+            Source::File(path) => {
+                let file = open(path)?;
+                let metadata = file.metadata().map_err(|error| cannot_open(path, error))?;
+                if metadata.is_dir() {
+                    return Err(LoadError::IsDirectory { path: path.clone() });
+                }
+                let bytes = metadata.is_file().then_some(metadata.len());
+                (Format::from_path(path), bytes)
+            }
+        };
+        let Some(format) = format.or(from_name) else {
+            return Err(LoadError::UnknownFormat {
+                name: name.to_string(),
+            });
+        };
+        Ok(Self {
+            source: source.clone(),
+            name,
+            format,
+            bytes,
+        })
+    }
+
+    /// The decompressed text. Adds the bytes that are read (before decompression) to `bytes_read`.
+    pub(crate) fn open(
+        &self,
+        bytes_read: &Arc<AtomicU64>,
+    ) -> Result<Box<dyn Read + Send>, LoadError> {
+        let (input, named): (Box<dyn Read + Send>, _) = match &self.source {
+            Source::Stdin => (Box::new(io::stdin()), None),
+            Source::File(path) => (Box::new(open(path)?), Compression::from_extension(path)),
+        };
+        let counted = CountingReader {
+            input,
+            bytes_read: Arc::clone(bytes_read),
+        };
+        decompressed(counted, named).map_err(|error| LoadError::input(&self.name, error))
+    }
+}
+
+fn open(path: &Path) -> Result<File, LoadError> {
+    File::open(path).map_err(|error| cannot_open(path, error))
+}
+
+fn cannot_open(path: &Path, error: io::Error) -> LoadError {
+    let path = path.to_owned();
+    match error.kind() {
+        io::ErrorKind::NotFound => LoadError::NoSuchFile { path },
+        io::ErrorKind::PermissionDenied => LoadError::NoPermission { path },
+        _ => LoadError::Input {
+            name: path.display().to_string(),
+            source: error,
+        },
+    }
+}
+
+/// Counts what passes, for the progress bar.
+struct CountingReader<R> {
+    input: R,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for CountingReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.input.read(buffer)?;
+        self.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_told_by_the_ending_below_that_of_the_compression() {
+        let format = |name: &str| Format::from_path(Path::new(name));
+        assert_eq!(format("a/b.nt"), Some(Format::NTriples));
+        assert_eq!(format("b.nq.gz"), Some(Format::NQuads));
+        assert_eq!(format("b.TTL.zst"), Some(Format::Turtle));
+        assert_eq!(format("b.gz"), None);
+        assert_eq!(format("b"), None);
+    }
+
+    #[test]
+    fn missing_files_and_directories_are_told_apart() {
+        let check = |path: &Path| CheckedSource::check(&Source::File(path.to_owned()), None);
+        let directory = tempfile::tempdir().unwrap();
+        assert!(matches!(
+            check(directory.path()),
+            Err(LoadError::IsDirectory { .. })
+        ));
+        let missing = directory.path().join("a.nt");
+        assert!(matches!(check(&missing), Err(LoadError::NoSuchFile { .. })));
+        let unknown = directory.path().join("a.txt");
+        std::fs::write(&unknown, "").unwrap();
+        assert!(matches!(
+            check(&unknown),
+            Err(LoadError::UnknownFormat { .. })
+        ));
+    }
+}
