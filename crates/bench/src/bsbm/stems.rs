@@ -98,11 +98,11 @@ pub(crate) const NAME_BEGINNINGS: &[&str] = &[
     "Te", "Tho", "Ul", "Va", "Vi", "Wil", "Ya", "Yo", "Ze",
 ];
 
-/// Middles of given names.
+/// Middles of given names; many have none.
 pub(crate) const NAME_MIDDLES: &[&str] = &[
-    "", "", "", "a", "be", "bri", "da", "di", "do", "fri", "gi", "ko", "la", "le", "li", "lo",
-    "ma", "mi", "na", "ni", "ra", "ri", "ro", "sa", "sha", "ta", "ti", "to", "va", "vi", "wi",
-    "zi",
+    "", "", "", "", "", "", "", "", "", "", "", "", "", "a", "be", "bri", "da", "di", "do", "fri",
+    "gi", "ko", "la", "le", "li", "lo", "ma", "mi", "na", "ni", "ra", "ri", "ro", "sa", "sha",
+    "ta", "ti", "to", "va", "vi", "wi", "zi",
 ];
 
 /// Ends of given names.
