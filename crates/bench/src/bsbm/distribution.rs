@@ -11,23 +11,23 @@
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What a stream of random numbers is for; streams of different classes are
-/// independent.
+/// independent. The numbers are part of what a seed means: they stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Words = 1,
-    ProductTypes,
-    ProductFeatures,
-    ProducerSizes,
-    Producer,
-    Product,
-    VendorSizes,
-    Vendor,
-    Offer,
-    ReviewerSizes,
-    RatingSiteSizes,
-    Reviewer,
-    Review,
-    Parameters,
+    ProductTypes = 2,
+    ProductFeatures = 3,
+    ProducerSizes = 4,
+    Producer = 5,
+    Product = 6,
+    VendorSizes = 7,
+    Vendor = 8,
+    Offer = 9,
+    ReviewerSizes = 10,
+    RatingSiteSizes = 11,
+    Reviewer = 12,
+    Review = 13,
+    Parameters = 14,
 }
 
 /// A deterministic stream of random numbers.
