@@ -1,0 +1,41 @@
+# The two commands: `make demo` and `make test`. Build products stay outside the
+# clone, so that every clone of this machine shares them; one profile (release)
+# serves everything, for the dependencies cost half an hour of CPU to build.
+
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/orrery/target
+export ORRERY_SHARED ?= $(abspath ../shared)
+
+ORRERY := $(CARGO_TARGET_DIR)/release/orrery
+PRODUCTS ?= 2785
+
+.PHONY: help setup build demo test lint doc bench crash
+
+help:
+	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
+	@echo 'make test    every test (about 5 minutes once the dependencies are built)'
+	@echo 'make lint    formatting, clippy and documentation, warnings are errors'
+	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
+	@echo 'make crash   kill a load 50 times at random moments and look at what is left'
+
+setup:
+	@bash scripts/setup.sh
+
+build: setup
+	cargo build --release -p orrery
+
+demo: build
+	$(ORRERY) demo --products $(PRODUCTS)
+
+test: setup
+	cargo test --release --workspace
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --release --workspace --no-deps
+
+bench: build
+	$(ORRERY) bench store --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482)
+
+crash: setup
+	ORRERY_KILLS=50 cargo test --release -p orrery --test killed_load -- --nocapture
