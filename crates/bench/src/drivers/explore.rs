@@ -1,0 +1,237 @@
+//! Measures the explore queries of BSBM over HTTP, one client, mix after mix.
+//!
+//! A mix is the 25 queries in the specification's order, each with parameters of
+//! its own. Warm-up mixes are not counted. The time of a query is from the first
+//! byte of the request to the last of the answer; queries per hour of mixes
+//! (QMpH) come from the time of whole mixes, as in the official driver.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::{BenchError, N_TRIPLES, RESULTS_JSON, parameter_pool};
+use crate::bsbm::Random;
+use crate::bsbm::parameters::ParameterPool;
+use crate::bsbm::templates::{EXPLORE, EXPLORE_MIX, QueryTemplate, explore_template, instantiate};
+use crate::http_client::HttpClient;
+use crate::report::{Table, Times};
+
+/// How to measure.
+#[derive(Clone, Debug)]
+pub struct ExploreOptions {
+    /// The SPARQL endpoint.
+    pub endpoint: String,
+    /// Mixes before the measurement.
+    pub warm_up_mixes: u32,
+    /// Mixes measured.
+    pub mixes: u32,
+    /// The seed of the parameters.
+    pub seed: u64,
+    /// Where parameters come from; without it, from the endpoint.
+    pub pool: Option<ParameterPool>,
+}
+
+impl ExploreOptions {
+    /// 10 mixes to warm up, 50 measured.
+    pub fn new(endpoint: impl Into<String>) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            warm_up_mixes: 10,
+            mixes: 50,
+            seed: 1,
+            pool: None,
+        }
+    }
+}
+
+/// The figures of one query.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct QueryReport {
+    /// The query's number.
+    pub query: u8,
+    /// Times of its runs.
+    #[serde(flatten)]
+    pub times: Times,
+    /// Runs a second, one after the other.
+    pub queries_per_second: f64,
+    /// The mean size of an answer.
+    pub mean_result_bytes: f64,
+}
+
+/// The figures of all queries.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExploreReport {
+    /// Query by query.
+    pub queries: Vec<QueryReport>,
+    /// Mixes measured.
+    pub mixes: u32,
+    /// The time of all measured mixes.
+    pub seconds: f64,
+    /// Query mixes an hour.
+    pub query_mixes_per_hour: f64,
+}
+
+impl ExploreReport {
+    /// The query with the greatest median.
+    pub fn slowest(&self) -> Option<&QueryReport> {
+        self.queries
+            .iter()
+            .max_by(|left, right| left.times.median_ms.total_cmp(&right.times.median_ms))
+    }
+}
+
+#[derive(Default)]
+struct Runs {
+    times: Vec<Duration>,
+    bytes: u64,
+}
+
+/// Runs the explore queries against an endpoint.
+///
+/// # Errors
+/// When a query fails: a benchmark of wrong answers is none.
+pub fn explore(options: &ExploreOptions) -> Result<ExploreReport, BenchError> {
+    let mut client = HttpClient::new(&options.endpoint)?;
+    let fetched;
+    let pool = match &options.pool {
+        Some(pool) => pool,
+        None => {
+            fetched = parameter_pool(&mut client)?;
+            &fetched
+        }
+    };
+    let mut random = Random::new(options.seed);
+    for _ in 0..options.warm_up_mixes {
+        run_mix(&mut client, pool, &mut random, &mut BTreeMap::new())?;
+    }
+    let mut runs = BTreeMap::new();
+    let mut total = Duration::ZERO;
+    for _ in 0..options.mixes {
+        total += run_mix(&mut client, pool, &mut random, &mut runs)?;
+    }
+    Ok(summarize(&runs, options.mixes, total))
+}
+
+/// Runs one mix and returns the time spent in queries.
+fn run_mix(
+    client: &mut HttpClient,
+    pool: &ParameterPool,
+    random: &mut Random,
+    runs: &mut BTreeMap<u8, Runs>,
+) -> Result<Duration, BenchError> {
+    let mut total = Duration::ZERO;
+    let mut body = Vec::new();
+    for template in EXPLORE_MIX.into_iter().filter_map(explore_template) {
+        let set = pool.draw(template.number, random)?;
+        let text = instantiate(template.text, &set.values)?;
+        let start = Instant::now();
+        client
+            .query(&text, media_type(template), &mut body)
+            .map_err(|source| BenchError::Query {
+                what: format!("explore query {}", template.number),
+                source,
+            })?;
+        let elapsed = start.elapsed();
+        total += elapsed;
+        let runs = runs.entry(template.number).or_default();
+        runs.times.push(elapsed);
+        runs.bytes += body.len() as u64;
+    }
+    Ok(total)
+}
+
+fn media_type(template: &QueryTemplate) -> &'static str {
+    if template.is_graph_query {
+        N_TRIPLES
+    } else {
+        RESULTS_JSON
+    }
+}
+
+fn summarize(runs: &BTreeMap<u8, Runs>, mixes: u32, total: Duration) -> ExploreReport {
+    let queries = EXPLORE
+        .iter()
+        .filter_map(|template| Some((template.number, runs.get(&template.number)?)))
+        .map(|(query, runs)| {
+            let times = Times::of(&runs.times);
+            QueryReport {
+                query,
+                times,
+                queries_per_second: times.per_second(),
+                mean_result_bytes: runs.bytes as f64 / runs.times.len().max(1) as f64,
+            }
+        })
+        .collect();
+    let seconds = total.as_secs_f64();
+    ExploreReport {
+        queries,
+        mixes,
+        seconds,
+        query_mixes_per_hour: if seconds > 0.0 {
+            f64::from(mixes) * 3_600.0 / seconds
+        } else {
+            0.0
+        },
+    }
+}
+
+impl fmt::Display for ExploreReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new([
+            "query",
+            "runs",
+            "median ms",
+            "p95 ms",
+            "mean ms",
+            "max ms",
+            "queries/s",
+            "bytes",
+        ]);
+        for query in &self.queries {
+            let times = &query.times;
+            table.row([
+                format!("Q{}", query.query),
+                times.runs.to_string(),
+                format!("{:.3}", times.median_ms),
+                format!("{:.3}", times.p95_ms),
+                format!("{:.3}", times.mean_ms),
+                format!("{:.3}", times.max_ms),
+                format!("{:.0}", query.queries_per_second),
+                format!("{:.0}", query.mean_result_bytes),
+            ]);
+        }
+        table.fmt(formatter)?;
+        writeln!(
+            formatter,
+            "{} mixes in {:.3} s: {:.0} query mixes per hour",
+            self.mixes, self.seconds, self.query_mixes_per_hour
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_come_from_the_times() {
+        let mut runs = BTreeMap::new();
+        runs.insert(
+            2,
+            Runs {
+                times: vec![Duration::from_millis(2); 10],
+                bytes: 1_000,
+            },
+        );
+        let report = summarize(&runs, 10, Duration::from_secs(1));
+        assert_eq!(report.query_mixes_per_hour, 36_000.0);
+        assert_eq!(report.queries.len(), 1);
+        assert_eq!(
+            report.slowest().map(|query| query.mean_result_bytes),
+            Some(100.0)
+        );
+        assert!(report.to_string().starts_with("query  runs"));
+    }
+}

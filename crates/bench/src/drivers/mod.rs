@@ -1,0 +1,107 @@
+//! The drivers: each measures one thing from outside, through the `orrery` binary
+//! or over HTTP, as a user would see it.
+//!
+//! `orrery bench` calls them; they print nothing and return reports that show
+//! themselves as a table and serialize to JSON.
+
+mod binary;
+mod count;
+mod explore;
+mod load;
+mod open;
+mod pool;
+mod store;
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::bsbm::parameters::ParameterError;
+use crate::bsbm::templates::MissingParameter;
+use crate::http_client::HttpError;
+
+pub use binary::{Binary, ServerProcess};
+pub use count::{CountReport, count};
+pub use explore::{ExploreOptions, ExploreReport, QueryReport, explore};
+pub use load::{LoadOptions, LoadReport, load};
+pub use open::{OpenOptions, OpenReport, open};
+pub use pool::parameter_pool;
+pub use store::{Bar, StoreOptions, StoreReport, store};
+
+/// Why a measurement failed.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// A program cannot be started.
+    #[error("{}: cannot be started: {source}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A program failed.
+    #[error("`{command}` failed ({status}): {message}")]
+    Failed {
+        /// The command line.
+        command: String,
+        /// How it ended.
+        status: String,
+        /// The last line it wrote to standard error.
+        message: String,
+    },
+    /// A program's output is not what it should be.
+    #[error("`{command}`: unexpected output: {what}")]
+    Output {
+        /// The command line.
+        command: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A server did not come up.
+    #[error("`{command}` did not answer within {seconds} s: {source}")]
+    NotServing {
+        /// The command line.
+        command: String,
+        /// How long was waited.
+        seconds: u64,
+        /// What the last attempt said.
+        source: HttpError,
+    },
+    /// A file cannot be written or read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A query over HTTP failed.
+    #[error("{what}: {source}")]
+    Query {
+        /// Which query.
+        what: String,
+        /// Why.
+        source: HttpError,
+    },
+    /// The endpoint's answer is not a SPARQL result.
+    #[error("{what}: not a SPARQL result in JSON")]
+    Result {
+        /// Which query.
+        what: String,
+    },
+    /// The address is wrong.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// There are no parameters for the queries.
+    #[error(transparent)]
+    Parameters(#[from] ParameterError),
+    /// A query template cannot be filled.
+    #[error(transparent)]
+    Template(#[from] MissingParameter),
+}
+
+/// The media type of tables.
+const RESULTS_JSON: &str = "application/sparql-results+json";
+/// The media type of graphs.
+const N_TRIPLES: &str = "application/n-triples";

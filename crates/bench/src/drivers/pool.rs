@@ -1,0 +1,125 @@
+//! Fetches a parameter pool from an endpoint by SPARQL, so that the explore
+//! queries run against any BSBM data, ours or not, wherever it is served.
+
+use serde_json::Value;
+
+use super::{BenchError, RESULTS_JSON};
+use crate::bsbm::VOCABULARY;
+use crate::bsbm::parameters::{ParameterPool, TypeFeatures};
+use crate::http_client::HttpClient;
+
+/// So many product types are looked at, evenly from all.
+const TYPES_MAX: usize = 64;
+/// The offers and reviews of so many products, evenly from those of the types.
+const PRODUCTS_MAX: usize = 200;
+const SUBCLASS_OF: &str = "http://www.w3.org/2000/01/rdf-schema#subClassOf";
+
+/// Asks the endpoint for types, features, products, offers and reviews. The same
+/// data give the same pool, for everything is sorted before a part is taken.
+///
+/// # Errors
+/// When the endpoint does not answer, or has no BSBM data.
+pub fn parameter_pool(client: &mut HttpClient) -> Result<ParameterPool, BenchError> {
+    let mut types = Vec::new();
+    let mut products = Vec::new();
+    for leaf in evenly(leaf_types(client)?, TYPES_MAX) {
+        let features =
+            format!("SELECT DISTINCT ?x {{ ?p a {leaf} ; <{VOCABULARY}productFeature> ?x }}");
+        types.push(TypeFeatures {
+            features: iris(client, &features)?,
+            product_type: leaf.clone(),
+        });
+        products.extend(iris(client, &format!("SELECT ?x {{ ?x a {leaf} }}"))?);
+    }
+    products.sort_unstable();
+    products.dedup();
+    let mut offers = Vec::new();
+    let mut reviews = Vec::new();
+    for product in evenly(products.clone(), PRODUCTS_MAX) {
+        offers.extend(iris(
+            client,
+            &format!("SELECT ?x {{ ?x <{VOCABULARY}product> {product} }}"),
+        )?);
+        reviews.extend(iris(
+            client,
+            &format!("SELECT ?x {{ ?x <{VOCABULARY}reviewFor> {product} }}"),
+        )?);
+    }
+    Ok(ParameterPool::new(types, products, offers, reviews)?)
+}
+
+/// The types that are nobody's supertype, sorted.
+fn leaf_types(client: &mut HttpClient) -> Result<Vec<String>, BenchError> {
+    let mut types = iris(
+        client,
+        &format!("SELECT ?x {{ ?x <{SUBCLASS_OF}> ?parent }}"),
+    )?;
+    let mut parents = iris(
+        client,
+        &format!("SELECT DISTINCT ?x {{ ?type <{SUBCLASS_OF}> ?x }}"),
+    )?;
+    parents.sort_unstable();
+    types.retain(|name| parents.binary_search(name).is_err());
+    types.sort_unstable();
+    Ok(types)
+}
+
+/// At most `maximum` of the items, at equal distances.
+fn evenly(items: Vec<String>, maximum: usize) -> Vec<String> {
+    let step = items.len().div_ceil(maximum).max(1);
+    items.into_iter().step_by(step).collect()
+}
+
+/// The IRIs of the variable `x`, in angle brackets.
+fn iris(client: &mut HttpClient, query: &str) -> Result<Vec<String>, BenchError> {
+    let values = select(client, query, "x")?;
+    Ok(values.into_iter().map(|iri| format!("<{iri}>")).collect())
+}
+
+/// The values of one variable of a SELECT query, as plain text.
+pub(super) fn select(
+    client: &mut HttpClient,
+    query: &str,
+    variable: &str,
+) -> Result<Vec<String>, BenchError> {
+    let mut body = Vec::new();
+    client
+        .query(query, RESULTS_JSON, &mut body)
+        .map_err(|source| BenchError::Query {
+            what: query.to_owned(),
+            source,
+        })?;
+    values_of(&body, variable).ok_or_else(|| BenchError::Result {
+        what: query.to_owned(),
+    })
+}
+
+/// Reads SPARQL 1.1 results in JSON.
+fn values_of(body: &[u8], variable: &str) -> Option<Vec<String>> {
+    let result: Value = serde_json::from_slice(body).ok()?;
+    let bindings = result.get("results")?.get("bindings")?.as_array()?;
+    bindings
+        .iter()
+        .filter_map(|binding| binding.get(variable))
+        .map(|term| term.get("value")?.as_str().map(str::to_owned))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_from_results() {
+        let body = br#"{"head":{"vars":["x"]},"results":{"bindings":[{"x":{"type":"uri","value":"a:b"}},{}]}}"#;
+        assert_eq!(values_of(body, "x").unwrap(), ["a:b"]);
+        assert!(values_of(b"{}", "x").is_none());
+    }
+
+    #[test]
+    fn a_part_is_taken_evenly() {
+        let items: Vec<String> = (0..10).map(|n| n.to_string()).collect();
+        assert_eq!(evenly(items.clone(), 5), ["0", "2", "4", "6", "8"]);
+        assert_eq!(evenly(items.clone(), 100), items);
+    }
+}

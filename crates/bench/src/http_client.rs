@@ -1,0 +1,341 @@
+//! A minimal HTTP/1.1 client for measurements: one kept-alive connection, one
+//! request at a time, over the standard library's sockets.
+//!
+//! It exists so that what is measured is the server: a request is one write, the
+//! answer is read whole into a buffer that the caller reuses, and the time from
+//! the first byte sent to the last one read is what the drivers take. It knows
+//! `Content-Length`, chunks and end of connection; no TLS, no redirects, no
+//! compression.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use thiserror::Error;
+use url::Url;
+
+/// A server that says nothing for so long is given up.
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
+/// More header lines than this are no HTTP server.
+const HEADER_LINES_MAX: usize = 200;
+/// How much of an error's body is shown.
+const ERROR_TEXT_BYTES_MAX: usize = 400;
+
+/// Why a request failed.
+#[derive(Debug, Error)]
+pub enum HttpError {
+    /// The address is not `http://host:port/path`.
+    #[error("{endpoint}: not an http address")]
+    Address {
+        /// What was given.
+        endpoint: String,
+    },
+    /// The server cannot be reached, or the connection broke.
+    #[error("{endpoint}: {source}")]
+    Connection {
+        /// The server.
+        endpoint: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The answer is not HTTP.
+    #[error("{endpoint}: the answer is not HTTP: {line}")]
+    NotHttp {
+        /// The server.
+        endpoint: String,
+        /// The line in question.
+        line: String,
+    },
+    /// The server refused the request.
+    #[error("{endpoint}: status {status}: {text}")]
+    Status {
+        /// The server.
+        endpoint: String,
+        /// The HTTP status.
+        status: u16,
+        /// The beginning of the answer.
+        text: String,
+    },
+}
+
+/// A connection to one SPARQL endpoint.
+#[derive(Debug)]
+pub struct HttpClient {
+    endpoint: String,
+    /// `host:port`.
+    authority: String,
+    path: String,
+    connection: Option<BufReader<TcpStream>>,
+    line: String,
+}
+
+/// How the body of an answer ends.
+enum BodyLength {
+    Bytes(u64),
+    Chunks,
+    UntilClose,
+}
+
+struct Head {
+    status: u16,
+    length: BodyLength,
+    keeps_alive: bool,
+}
+
+impl HttpClient {
+    /// A client of this endpoint; connects at the first request.
+    ///
+    /// # Errors
+    /// When the address is not an `http` one.
+    pub fn new(endpoint: &str) -> Result<Self, HttpError> {
+        let invalid = || HttpError::Address {
+            endpoint: endpoint.to_owned(),
+        };
+        let url = Url::parse(endpoint).map_err(|_| invalid())?;
+        let (Some(host), "http") = (url.host_str(), url.scheme()) else {
+            return Err(invalid());
+        };
+        Ok(Self {
+            endpoint: endpoint.to_owned(),
+            authority: format!("{host}:{}", url.port_or_known_default().unwrap_or(80)),
+            path: url[url::Position::BeforePath..url::Position::AfterQuery].to_owned(),
+            connection: None,
+            line: String::new(),
+        })
+    }
+
+    /// Sends a query by POST and reads the whole answer into `body`.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or does not answer with status 200.
+    pub fn query(
+        &mut self,
+        query: &str,
+        accept: &str,
+        body: &mut Vec<u8>,
+    ) -> Result<(), HttpError> {
+        let request = format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: {accept}\r\n\
+             Content-Type: application/sparql-query\r\nContent-Length: {}\r\n\r\n{query}",
+            self.path,
+            self.authority,
+            query.len()
+        );
+        self.exchange(request.as_bytes(), body)
+    }
+
+    /// Reads another path of the same server by GET.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or does not answer with status 200.
+    pub fn get(&mut self, path: &str, body: &mut Vec<u8>) -> Result<(), HttpError> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.authority);
+        self.exchange(request.as_bytes(), body)
+    }
+
+    fn exchange(&mut self, request: &[u8], body: &mut Vec<u8>) -> Result<(), HttpError> {
+        let is_reused = self.connection.is_some();
+        match self.try_exchange(request, body) {
+            // A kept connection may have been closed since; queries can be repeated.
+            Err(HttpError::Connection { .. }) if is_reused => self.try_exchange(request, body),
+            result => result,
+        }
+    }
+
+    fn try_exchange(&mut self, request: &[u8], body: &mut Vec<u8>) -> Result<(), HttpError> {
+        body.clear();
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.connect().map_err(|source| self.broken(source))?,
+        };
+        connection
+            .get_mut()
+            .write_all(request)
+            .map_err(|source| self.broken(source))?;
+        let head = self.read_head(&mut connection)?;
+        read_body(&mut connection, &head.length, body, &mut self.line)
+            .map_err(|source| self.broken(source))?;
+        if head.keeps_alive {
+            self.connection = Some(connection);
+        }
+        if head.status == 200 {
+            return Ok(());
+        }
+        let shown = &body[..body.len().min(ERROR_TEXT_BYTES_MAX)];
+        Err(HttpError::Status {
+            endpoint: self.endpoint.clone(),
+            status: head.status,
+            text: String::from_utf8_lossy(shown).trim().to_owned(),
+        })
+    }
+
+    fn connect(&self) -> io::Result<BufReader<TcpStream>> {
+        let stream = TcpStream::connect(&self.authority)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
+        Ok(BufReader::with_capacity(1 << 16, stream))
+    }
+
+    fn read_head(&mut self, connection: &mut BufReader<TcpStream>) -> Result<Head, HttpError> {
+        self.read_line(connection)?;
+        let mut words = self.line.split(' ');
+        let status = match (words.next(), words.next().map(str::parse)) {
+            (Some(version), Some(Ok(status))) if version.starts_with("HTTP/1.") => status,
+            _ => return Err(self.not_http()),
+        };
+        let mut head = Head {
+            status,
+            length: BodyLength::UntilClose,
+            keeps_alive: true,
+        };
+        for _ in 0..HEADER_LINES_MAX {
+            self.read_line(connection)?;
+            if self.line.is_empty() {
+                head.keeps_alive &= !matches!(head.length, BodyLength::UntilClose);
+                return Ok(head);
+            }
+            let Some((name, value)) = self.line.split_once(':') else {
+                return Err(self.not_http());
+            };
+            let value = value.trim();
+            if name.eq_ignore_ascii_case("content-length") {
+                match value.parse() {
+                    Ok(bytes) => head.length = BodyLength::Bytes(bytes),
+                    Err(_) => return Err(self.not_http()),
+                }
+            } else if name.eq_ignore_ascii_case("transfer-encoding") {
+                head.length = BodyLength::Chunks;
+            } else if name.eq_ignore_ascii_case("connection") {
+                head.keeps_alive = !value.eq_ignore_ascii_case("close");
+            }
+        }
+        Err(self.not_http())
+    }
+
+    fn read_line(&mut self, connection: &mut BufReader<TcpStream>) -> Result<(), HttpError> {
+        read_line(connection, &mut self.line).map_err(|source| self.broken(source))
+    }
+
+    fn broken(&self, source: io::Error) -> HttpError {
+        HttpError::Connection {
+            endpoint: self.endpoint.clone(),
+            source,
+        }
+    }
+
+    fn not_http(&self) -> HttpError {
+        HttpError::NotHttp {
+            endpoint: self.endpoint.clone(),
+            line: self.line.clone(),
+        }
+    }
+}
+
+/// Reads a line without its end; the end of the input is an error.
+fn read_line(connection: &mut impl BufRead, line: &mut String) -> io::Result<()> {
+    line.clear();
+    if connection.read_line(line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    line.truncate(line.trim_end_matches(['\r', '\n']).len());
+    Ok(())
+}
+
+fn read_body(
+    connection: &mut impl BufRead,
+    length: &BodyLength,
+    body: &mut Vec<u8>,
+    line: &mut String,
+) -> io::Result<()> {
+    match length {
+        BodyLength::Bytes(bytes) => read_exactly(connection, *bytes, body),
+        BodyLength::UntilClose => connection.read_to_end(body).map(|_| ()),
+        BodyLength::Chunks => loop {
+            read_line(connection, line)?;
+            let digits = line.split(';').next().unwrap_or_default().trim();
+            let bytes = u64::from_str_radix(digits, 16).map_err(|_| {
+                io::Error::new(io::ErrorKind::InvalidData, "a chunk without length")
+            })?;
+            read_exactly(connection, bytes, body)?;
+            read_line(connection, line)?;
+            if bytes == 0 {
+                return Ok(());
+            }
+        },
+    }
+}
+
+fn read_exactly(connection: &mut impl BufRead, bytes: u64, body: &mut Vec<u8>) -> io::Result<()> {
+    let read = connection.take(bytes).read_to_end(body)?;
+    if read as u64 == bytes {
+        return Ok(());
+    }
+    Err(io::ErrorKind::UnexpectedEof.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// Serves one prepared answer per request, on one connection.
+    fn serve(answers: &'static [&'static str]) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream);
+            for answer in answers {
+                let mut line = String::new();
+                let mut length = 0;
+                while reader.read_line(&mut line).unwrap() > 2 {
+                    if let Some(value) = line.strip_prefix("Content-Length: ") {
+                        length = value.trim().parse().unwrap();
+                    }
+                    line.clear();
+                }
+                reader.read_exact(&mut vec![0; length]).unwrap();
+                reader.get_mut().write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        format!("http://{address}/sparql")
+    }
+
+    #[test]
+    fn reads_lengths_and_chunks_on_one_connection() {
+        let endpoint = serve(&[
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n",
+        ]);
+        let mut client = HttpClient::new(&endpoint).unwrap();
+        let mut body = Vec::new();
+        client.query("ASK {}", "*/*", &mut body).unwrap();
+        assert_eq!(body, b"hello");
+        client.get("/health", &mut body).unwrap();
+        assert_eq!(body, b"abcde");
+    }
+
+    #[test]
+    fn a_refusal_shows_the_servers_words() {
+        let endpoint = serve(&["HTTP/1.1 400 Bad Request\r\ncontent-length: 9\r\n\r\nline 1: ?"]);
+        let mut client = HttpClient::new(&endpoint).unwrap();
+        let error = client.query("x", "*/*", &mut Vec::new()).unwrap_err();
+        assert!(
+            matches!(&error, HttpError::Status { status: 400, text, .. } if text == "line 1: ?")
+        );
+    }
+
+    #[test]
+    fn an_answer_cut_short_is_an_error() {
+        let endpoint = serve(&["HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhello"]);
+        let mut client = HttpClient::new(&endpoint).unwrap();
+        let error = client.query("x", "*/*", &mut Vec::new()).unwrap_err();
+        assert!(matches!(error, HttpError::Connection { .. }), "{error}");
+    }
+
+    #[test]
+    fn only_http_addresses_are_taken() {
+        assert!(HttpClient::new("https://example.org/sparql").is_err());
+        assert!(HttpClient::new("nonsense").is_err());
+    }
+}
