@@ -1,1 +1,267 @@
-//! Sorted permutations of all quads.
+//! Sorted permutations of all quads: every pattern with bound positions is one range of rows in one of them.
+//!
+//! A permutation holds all quads as rows of four ids, in one column order, sorted and without duplicates. Rows are cut
+//! into vectors of [`VECTOR_ROWS`]; row `r` stands in vector `r / 1024`, so a position in the file
+//! follows from a row number without any search. Each column of a vector is compressed by itself and read only when wanted.
+//!
+//! The block file's content, little endian:
+//!
+//! ```text
+//! data block      per vector and column: end of its bytes in this block u32 | the encoded columns
+//!                 eight vectors to a block, four columns to a vector in the permutation's order
+//! fence block     first row of each vector, 32 bytes; 2,048 vectors to a block
+//! metadata        rows u64 | permutation u8
+//! ```
+//!
+//! A look-up is a binary search over the fences, and then within one vector for each end of the range; only the
+//! columns of the prefix are decoded. A range is exact, so counting needs nothing more. A [`Cursor`] keeps the vectors it decoded and
+//! searches forward from its last position, so ascending keys cost little more than walking along.
+//!
+//! Invariants: rows ascend strictly; all vectors but the last are full. The writer refuses rows that
+//! break the order; [`QuadIndex::verify`] checks it again. Not done here: which permutation serves a pattern, and what the ids mean.
+
+use std::fmt;
+
+use orrery_column::VECTOR_ROWS;
+use orrery_term::TermId;
+
+use crate::block_file::{FileKind, FileSummary};
+
+mod cursor;
+mod reader;
+mod scan;
+mod slot;
+mod writer;
+
+pub use cursor::Cursor;
+pub use reader::QuadIndex;
+pub use scan::{Scan, ScanVector};
+pub use writer::QuadIndexWriter;
+
+const KIND: FileKind = FileKind(*b"QIDX");
+const VECTORS_PER_BLOCK: usize = 8;
+const FENCES_PER_BLOCK: usize = 2048;
+const FENCE_BYTES: usize = 32;
+const METADATA_BYTES: usize = 9;
+/// Bytes that tell where one column of one vector ends.
+const COLUMN_END_BYTES: usize = 4;
+
+/// Number of columns of a quad.
+pub const COLUMNS: usize = 4;
+
+/// A quad as the bits of its four term ids, in the column order of a permutation.
+pub type QuadRow = [u64; COLUMNS];
+
+/// A position in a quad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum QuadPosition {
+    /// The subject.
+    Subject = 0,
+    /// The predicate.
+    Predicate = 1,
+    /// The object.
+    Object = 2,
+    /// The graph name, or the default graph.
+    Graph = 3,
+}
+
+/// An order of the four positions by which quads are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Permutation {
+    /// Predicate, subject, object, graph.
+    Psog = 0,
+    /// Predicate, object, subject, graph.
+    Posg = 1,
+    /// Subject, predicate, object, graph.
+    Spog = 2,
+    /// Object, subject, predicate, graph.
+    Ospg = 3,
+    /// Graph, subject, predicate, object; only where there are named graphs.
+    Gspo = 4,
+}
+
+impl Permutation {
+    /// All permutations.
+    pub const ALL: [Self; 5] = [Self::Psog, Self::Posg, Self::Spog, Self::Ospg, Self::Gspo];
+
+    /// Which position each column holds.
+    pub const fn columns(self) -> [QuadPosition; COLUMNS] {
+        use QuadPosition::{Graph as G, Object as O, Predicate as P, Subject as S};
+        match self {
+            Self::Psog => [P, S, O, G],
+            Self::Posg => [P, O, S, G],
+            Self::Spog => [S, P, O, G],
+            Self::Ospg => [O, S, P, G],
+            Self::Gspo => [G, S, P, O],
+        }
+    }
+
+    /// Which column holds a position.
+    pub const fn column_of(self, position: QuadPosition) -> usize {
+        let columns = self.columns();
+        let mut column = 0;
+        while columns[column] as usize != position as usize {
+            column += 1;
+        }
+        column
+    }
+
+    /// A quad given as subject, predicate, object, graph, in this permutation's order.
+    #[inline]
+    pub const fn arrange(self, quad: [u64; COLUMNS]) -> QuadRow {
+        let [s, p, o, g] = quad;
+        match self {
+            Self::Psog => [p, s, o, g],
+            Self::Posg => [p, o, s, g],
+            Self::Spog => [s, p, o, g],
+            Self::Ospg => [o, s, p, g],
+            Self::Gspo => [g, s, p, o],
+        }
+    }
+
+    /// The subject, predicate, object and graph of a row.
+    #[inline]
+    pub const fn quad(self, row: QuadRow) -> [u64; COLUMNS] {
+        let [a, b, c, d] = row;
+        match self {
+            Self::Psog => [b, a, c, d],
+            Self::Posg => [c, a, b, d],
+            Self::Spog => [a, b, c, d],
+            Self::Ospg => [b, c, a, d],
+            Self::Gspo => [b, c, d, a],
+        }
+    }
+
+    /// The name in lower case: `psog`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Psog => "psog",
+            Self::Posg => "posg",
+            Self::Spog => "spog",
+            Self::Ospg => "ospg",
+            Self::Gspo => "gspo",
+        }
+    }
+
+    fn from_tag(tag: u8) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|&permutation| permutation as u8 == tag)
+    }
+}
+
+impl fmt::Display for Permutation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Rows of a permutation from `start` up to, not including, `end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct RowRange {
+    /// The first row.
+    pub start: u64,
+    /// The row behind the last.
+    pub end: u64,
+}
+
+impl RowRange {
+    /// The rows from `start` up to, not including, `end`; none if they are the wrong way round.
+    #[inline]
+    pub const fn new(start: u64, end: u64) -> Self {
+        Self {
+            start,
+            end: if end < start { start } else { end },
+        }
+    }
+
+    /// Number of rows.
+    #[inline]
+    pub const fn len(self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Whether there are no rows.
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+}
+
+/// What a finished index holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexSummary {
+    /// The permutation.
+    pub permutation: Permutation,
+    /// Number of rows.
+    pub rows: u64,
+    /// Length and checksum of the file.
+    pub file: FileSummary,
+}
+
+/// The first columns of a row, as numbers.
+#[derive(Debug, Clone, Copy)]
+struct Prefix {
+    values: QuadRow,
+    columns: usize,
+}
+
+impl Prefix {
+    /// # Panics
+    ///
+    /// If there are more than four ids.
+    fn new(ids: &[TermId]) -> Self {
+        let mut values = [0; COLUMNS];
+        for (value, id) in values[..ids.len()].iter_mut().zip(ids) {
+            *value = id.bits();
+        }
+        Self {
+            values,
+            columns: ids.len(),
+        }
+    }
+
+    /// # Panics
+    ///
+    /// If there are four values already.
+    fn with(mut self, value: u64) -> Self {
+        self.values[self.columns] = value;
+        self.columns += 1;
+        self
+    }
+
+    fn as_slice(&self) -> &[u64] {
+        &self.values[..self.columns]
+    }
+
+    /// Whether a row begins with this prefix.
+    fn matches(&self, row: &QuadRow) -> bool {
+        row[..self.columns] == *self.as_slice()
+    }
+
+    /// Whether a row stands before the boundary that `side` draws at this prefix.
+    fn is_behind(&self, row: &QuadRow, side: Side) -> bool {
+        for (value, bound) in row.iter().zip(self.as_slice()) {
+            if value != bound {
+                return value < bound;
+            }
+        }
+        side == Side::After
+    }
+}
+
+/// On which side of the rows with a prefix a boundary is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Before,
+    After,
+}
+
+/// Number of vectors that so many rows make.
+fn vectors_of(rows: u64) -> u64 {
+    rows.div_ceil(VECTOR_ROWS as u64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! A piece: numbers packed at one width, with exceptions for the few that need more.
+//!
+//! ```text
+//! width u8 | shift u8 | exceptions u8 | high width u8 | base u64
+//! | low bits, packed at `width` | exceptions: rows packed at 10 bits | their high bits, packed at `high width`
+//! ```
+//!
+//! A number is `base + ((low | high << width) << shift)`, wrapping; `high` is zero but for the exceptions. The shift
+//! takes out trailing zero bits that all distances have in common (numbers of one datatype, dates without fractions). The
+//! number of values is known from the context.
+
+use crate::bits::{
+    bit_length, get, is_storable_width, mask, pack, packed_bytes, storable_width, unpack,
+};
+use crate::{DecodeError, VECTOR_ROWS};
+
+const HEADER_BYTES: usize = 12;
+/// Bits of a row number within a vector.
+const ROW_BITS: u32 = VECTOR_ROWS.trailing_zeros();
+const EXCEPTIONS_MAX: usize = u8::MAX as usize;
+
+/// How many bytes a piece takes, and the parameters that make it so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PiecePlan {
+    pub(crate) base: u64,
+    pub(crate) shift: u32,
+    pub(crate) width: u32,
+    high_width: u32,
+    exceptions: usize,
+    pub(crate) bytes: usize,
+}
+
+impl PiecePlan {
+    /// The best parameters for values at or above `base` whose distances to it share `shift` zero bits.
+    pub(crate) fn new(values: impl ExactSizeIterator<Item = u64>, base: u64, shift: u32) -> Self {
+        let count = values.len();
+        let shift = shift.min(63);
+        let mut lengths = [0u16; 65];
+        for value in values {
+            lengths[bit_length(value.wrapping_sub(base) >> shift) as usize] += 1;
+        }
+        let longest = lengths.iter().rposition(|&n| n > 0).unwrap_or(0) as u32;
+        let mut best = Self::sized(base, shift, count, storable_width(longest), 0, 0);
+        let mut exceptions = 0;
+        for width in (0..longest).rev() {
+            exceptions += usize::from(lengths[width as usize + 1]);
+            if exceptions > EXCEPTIONS_MAX {
+                break;
+            }
+            if !is_storable_width(width) {
+                continue;
+            }
+            let high_width = storable_width(longest - width);
+            let candidate = Self::sized(base, shift, count, width, exceptions, high_width);
+            if candidate.bytes < best.bytes {
+                best = candidate;
+            }
+        }
+        best
+    }
+
+    fn sized(
+        base: u64,
+        shift: u32,
+        count: usize,
+        width: u32,
+        exceptions: usize,
+        high_width: u32,
+    ) -> Self {
+        let bytes = HEADER_BYTES
+            + packed_bytes(count, width)
+            + packed_bytes(exceptions, ROW_BITS)
+            + packed_bytes(exceptions, high_width);
+        Self {
+            base,
+            shift,
+            width,
+            high_width,
+            exceptions,
+            bytes,
+        }
+    }
+
+    /// Writes the same values that the plan was made for.
+    pub(crate) fn write(
+        &self,
+        values: impl ExactSizeIterator<Item = u64> + Clone,
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        out.extend_from_slice(&[
+            self.width as u8,
+            self.shift as u8,
+            self.exceptions as u8,
+            self.high_width as u8,
+        ]);
+        out.extend_from_slice(&self.base.to_le_bytes());
+        let (base, shift) = (self.base, self.shift);
+        let distance = move |value: u64| value.wrapping_sub(base) >> shift;
+        pack(values.clone().map(distance), self.width, out);
+        if self.exceptions > 0 {
+            let low_mask = mask(self.width);
+            let exceptions: Vec<(u64, u64)> = values
+                .map(distance)
+                .enumerate()
+                .filter(|&(_, distance)| distance > low_mask)
+                // The width is below 58 wherever there are exceptions.
+                .map(|(row, distance)| (row as u64, distance >> self.width))
+                .collect();
+            debug_assert_eq!(exceptions.len(), self.exceptions);
+            pack(exceptions.iter().map(|&(row, _)| row), ROW_BITS, out);
+            pack(
+                exceptions.iter().map(|&(_, high)| high),
+                self.high_width,
+                out,
+            );
+        }
+        debug_assert_eq!(out.len() - start, self.bytes);
+    }
+}
+
+/// A piece found in encoded bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece<'a> {
+    base: u64,
+    shift: u32,
+    width: u32,
+    high_width: u32,
+    exceptions: usize,
+    count: usize,
+    low: &'a [u8],
+    exception_rows: &'a [u8],
+    exception_highs: &'a [u8],
+}
+
+impl<'a> Piece<'a> {
+    /// Reads a piece of `count` values from the start of `bytes`, and leaves the rest there.
+    pub(crate) fn read(bytes: &mut &'a [u8], count: usize) -> Result<Self, DecodeError> {
+        debug_assert!(count <= VECTOR_ROWS);
+        let [width, shift, exceptions, high_width] = *take_array::<4>(bytes)?;
+        let base = u64::from_le_bytes(*take_array::<8>(bytes)?);
+        let (width, shift, high_width) =
+            (u32::from(width), u32::from(shift), u32::from(high_width));
+        let exceptions = usize::from(exceptions);
+        if !is_storable_width(width) || !is_storable_width(high_width) || shift > 63 {
+            return Err(DecodeError::new("a width or shift is out of range"));
+        }
+        if exceptions > 0 && width == 64 {
+            return Err(DecodeError::new("exceptions where none can be"));
+        }
+        Ok(Self {
+            base,
+            shift,
+            width,
+            high_width,
+            exceptions,
+            count,
+            low: take(bytes, packed_bytes(count, width))?,
+            exception_rows: take(bytes, packed_bytes(exceptions, ROW_BITS))?,
+            exception_highs: take(bytes, packed_bytes(exceptions, high_width))?,
+        })
+    }
+
+    /// Number of values.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Writes the values to the start of `out`; entries up to the next multiple of eight are overwritten.
+    pub(crate) fn decode(&self, out: &mut [u64]) {
+        if self.shift == 0 {
+            unpack(self.low, self.width, self.base, self.count, out);
+        } else {
+            unpack(self.low, self.width, 0, self.count, out);
+            for value in &mut out[..self.count] {
+                *value = self.base.wrapping_add(*value << self.shift);
+            }
+        }
+        for index in 0..self.exceptions {
+            let (row, high) = self.exception(index);
+            // A row beyond the values is not written by us, but may be read from any bytes.
+            if let Some(value) = out.get_mut(row) {
+                *value = value.wrapping_add(high);
+            }
+        }
+    }
+
+    /// The value at `row`, without decoding the others; `None` beyond the end.
+    pub(crate) fn get(&self, row: usize) -> Option<u64> {
+        if row >= self.count {
+            return None;
+        }
+        let low = get(self.low, self.width, row)? << self.shift;
+        let high = (0..self.exceptions)
+            .map(|index| self.exception(index))
+            .find(|&(exception_row, _)| exception_row == row)
+            .map_or(0, |(_, high)| high);
+        Some(self.base.wrapping_add(low).wrapping_add(high))
+    }
+
+    /// Row of an exception and what is to be added there.
+    fn exception(&self, index: usize) -> (usize, u64) {
+        let row = get(self.exception_rows, ROW_BITS, index).unwrap_or(0) as usize;
+        let high = get(self.exception_highs, self.high_width, index).unwrap_or(0);
+        // Width and shift are both below 64; bits shifted out belong to no value that was written.
+        (row, (high << self.width) << self.shift)
+    }
+}
+
+/// Takes bytes from the front.
+pub(crate) fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], DecodeError> {
+    bytes
+        .split_off(..count)
+        .ok_or(DecodeError::new("the bytes end too early"))
+}
+
+/// Takes a fixed number of bytes from the front.
+pub(crate) fn take_array<'a, const COUNT: usize>(
+    bytes: &mut &'a [u8],
+) -> Result<&'a [u8; COUNT], DecodeError> {
+    let (array, rest) = bytes
+        .split_first_chunk::<COUNT>()
+        .ok_or(DecodeError::new("the bytes end too early"))?;
+    *bytes = rest;
+    Ok(array)
+}

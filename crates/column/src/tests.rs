@@ -1,0 +1,171 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn round_trip(values: &[u64]) -> Codec {
+    let mut bytes = vec![0xAA];
+    let codec = encode(values, &mut bytes);
+    let bytes = &bytes[1..];
+    let mut out = [7; VECTOR_ROWS];
+    assert_eq!(decode(bytes, &mut out).unwrap(), values.len());
+    assert_eq!(&out[..values.len()], values);
+    let vector = EncodedVector::read(bytes).unwrap();
+    assert_eq!(vector.codec(), codec);
+    for (row, &value) in values.iter().enumerate() {
+        let got = vector.get(row);
+        assert_eq!(got.is_some(), vector.has_random_access());
+        assert!(got.is_none_or(|got| got == value));
+    }
+    codec
+}
+
+fn numbers(count: u64, number: impl Fn(u64) -> u64) -> Vec<u64> {
+    (0..count).map(number).collect()
+}
+
+fn scrambled(n: u64) -> u64 {
+    (n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 7
+}
+
+#[test]
+fn each_shape_of_data_gets_its_codec() {
+    assert_eq!(round_trip(&numbers(1024, |_| u64::MAX)), Codec::Constant);
+    assert_eq!(
+        round_trip(&numbers(1024, |n| scrambled(n) % 5000)),
+        Codec::Frame
+    );
+    assert_eq!(round_trip(&numbers(1024, |n| n * n + 7)), Codec::Delta);
+    assert_eq!(round_trip(&numbers(1024, |n| n / 20 * 3)), Codec::Runs);
+    assert_eq!(
+        round_trip(&numbers(1024, |n| scrambled(n % 9))),
+        Codec::Dictionary
+    );
+    let mixed = |n| match n % 3 {
+        0 => (2 << 60) | (scrambled(n) % 1_000_000),
+        1 => (6 << 60) | ((n << 4) + 1),
+        _ => (13 << 60) | scrambled(n),
+    };
+    assert_eq!(round_trip(&numbers(1024, mixed)), Codec::Groups);
+}
+
+#[test]
+fn extreme_values_come_back() {
+    round_trip(&[0]);
+    round_trip(&[u64::MAX]);
+    round_trip(&[0, u64::MAX]);
+    round_trip(&[u64::MAX, 0]);
+    round_trip(&[u64::MAX, 0, 1 << 63, 1, u64::MAX - 1]);
+    round_trip(&numbers(1024, |n| if n % 2 == 0 { 0 } else { u64::MAX }));
+    round_trip(&numbers(1000, |n| n << 54));
+    round_trip(&numbers(1024, |n| scrambled(n).rotate_left(n as u32)));
+}
+
+#[test]
+fn a_few_outliers_do_not_widen_the_others() {
+    let mut values = numbers(1024, |n| scrambled(n) % 1000);
+    values[17] = u64::MAX;
+    values[900] = 1 << 40;
+    let mut bytes = Vec::new();
+    encode(&values, &mut bytes);
+    assert!(bytes.len() < 1024 * 10 / 8 + 60, "{} bytes", bytes.len());
+    round_trip(&values);
+}
+
+#[test]
+fn two_sorted_parts_are_stored_as_differences() {
+    let values = numbers(1024, |n| if n < 500 { 1_000_000 + 7 * n } else { 3 * n });
+    assert_eq!(round_trip(&values), Codec::Delta);
+}
+
+#[test]
+fn common_low_bits_take_no_room() {
+    let mut bytes = Vec::new();
+    encode(
+        &numbers(1024, |n| ((scrambled(n) % 16) << 32) + 9),
+        &mut bytes,
+    );
+    assert!(bytes.len() < 1024 / 2 + 200, "{} bytes", bytes.len());
+}
+
+/// Vectors of all shapes: sorted or not, of few or many values, of any range and mixture of kinds.
+fn vectors() -> impl Strategy<Value = Vec<u64>> {
+    let value = (0u32..=64, any::<u64>(), 0u64..4)
+        .prop_map(|(bits, random, kind)| (random & bits::mask(bits)) ^ (kind << 60));
+    let narrow = (any::<u64>(), 0u32..64, 0u32..40).prop_flat_map(|(base, shift, bits)| {
+        prop::collection::vec(0..=bits::mask(bits), 1..=VECTOR_ROWS).prop_map(move |distances| {
+            distances
+                .iter()
+                .map(|distance| base.wrapping_add(distance << shift))
+                .collect()
+        })
+    });
+    let repeated = (
+        prop::collection::vec(value.clone(), 1..40),
+        prop::collection::vec((0usize..40, 1usize..60), 1..60),
+    )
+        .prop_map(|(entries, picks)| {
+            let mut values: Vec<u64> = picks
+                .iter()
+                .flat_map(|&(pick, count)| {
+                    std::iter::repeat_n(entries[pick % entries.len()], count)
+                })
+                .collect();
+            values.truncate(VECTOR_ROWS);
+            values
+        });
+    let any_vector = prop_oneof![
+        prop::collection::vec(value, 1..=VECTOR_ROWS),
+        narrow,
+        repeated,
+    ];
+    (any_vector, any::<bool>()).prop_map(|(mut values, is_sorted)| {
+        if is_sorted {
+            values.sort_unstable();
+        }
+        values
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_vector_comes_back(values in vectors()) {
+        round_trip(&values);
+    }
+
+    #[test]
+    fn damaged_bytes_never_panic(
+        values in vectors(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        length in any::<prop::sample::Index>(),
+        is_cut in any::<bool>(),
+    ) {
+        let mut bytes = Vec::new();
+        encode(&values, &mut bytes);
+        for (position, byte) in damage {
+            let position = position.index(bytes.len().min(40));
+            bytes[position] = byte;
+        }
+        if is_cut {
+            bytes.truncate(length.index(bytes.len()));
+        }
+        let mut out = [0; VECTOR_ROWS];
+        if let Ok(rows) = decode(&bytes, &mut out) {
+            let vector = EncodedVector::read(&bytes).unwrap();
+            for row in 0..rows + 2 {
+                vector.get(row);
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_at_all_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..600), tag in 0u8..7) {
+        if let Some(first) = bytes.first_mut() {
+            *first = tag;
+        }
+        if let Some(high) = bytes.get_mut(2) {
+            *high %= 4;
+        }
+        let mut out = [0; VECTOR_ROWS];
+        let _either = decode(&bytes, &mut out);
+    }
+}

@@ -1,0 +1,247 @@
+//! An open permutation: where its parts lie in the block file.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+
+use orrery_column::{DecodeError, EncodedVector, VECTOR_ROWS};
+use orrery_term::TermId;
+
+use super::{
+    COLUMN_END_BYTES, COLUMNS, Cursor, FENCE_BYTES, FENCES_PER_BLOCK, KIND, METADATA_BYTES,
+    Permutation, Prefix, QuadRow, RowRange, Scan, Side, VECTORS_PER_BLOCK, vectors_of,
+};
+use crate::block_file::{BlockFile, BlockNumber, FileSummary};
+use crate::io::FileSystem;
+use crate::{Error, Result};
+
+/// A finished permutation, open for reading; shared between threads as `Arc<QuadIndex>`.
+#[derive(Debug)]
+pub struct QuadIndex {
+    file: BlockFile,
+    permutation: Permutation,
+    rows: u64,
+    vectors: usize,
+    data_blocks: usize,
+}
+
+impl QuadIndex {
+    /// Opens the file; costs the same for any number of rows.
+    pub fn open(file_system: &dyn FileSystem, path: &Path) -> Result<Arc<Self>> {
+        let file = BlockFile::open(file_system, path, KIND)?;
+        let corrupt = |what: &str| {
+            Err(Error::corrupt(
+                path,
+                file.metadata_offset(),
+                what.to_owned(),
+            ))
+        };
+        let Some((rows, [tag])) = file.metadata().split_first_chunk::<8>() else {
+            return corrupt("the metadata of the permutation are of the wrong length");
+        };
+        debug_assert_eq!(file.metadata().len(), METADATA_BYTES);
+        let rows = u64::from_le_bytes(*rows);
+        let Some(permutation) = Permutation::from_tag(*tag) else {
+            return corrupt("the permutation is unknown");
+        };
+        let vectors = vectors_of(rows) as usize;
+        let data_blocks = vectors.div_ceil(VECTORS_PER_BLOCK);
+        if data_blocks + vectors.div_ceil(FENCES_PER_BLOCK) != file.block_count() as usize {
+            return corrupt("the number of rows and the number of blocks disagree");
+        }
+        Ok(Arc::new(Self {
+            file,
+            permutation,
+            rows,
+            vectors,
+            data_blocks,
+        }))
+    }
+
+    /// The order of the columns.
+    pub fn permutation(&self) -> Permutation {
+        self.permutation
+    }
+
+    /// Number of quads.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// All rows.
+    pub fn all(&self) -> RowRange {
+        RowRange::new(0, self.rows)
+    }
+
+    /// Length and checksum of the file, to be compared with what the writer returned.
+    pub fn summary(&self) -> FileSummary {
+        self.file.summary()
+    }
+
+    /// The file's path, for messages.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Asks the operating system to read the file into its cache.
+    pub fn prefetch(&self) {
+        self.file.prefetch();
+    }
+
+    /// The rows that begin with `prefix`, exactly. Decodes at most two vectors.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than four ids.
+    pub fn range(self: &Arc<Self>, prefix: &[TermId]) -> Result<RowRange> {
+        self.cursor().seek(prefix)
+    }
+
+    /// The rows that begin with `prefix` and have the next column within the bounds, exactly.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than three ids.
+    pub fn range_between(
+        self: &Arc<Self>,
+        prefix: &[TermId],
+        low: Bound<TermId>,
+        high: Bound<TermId>,
+    ) -> Result<RowRange> {
+        self.cursor().seek_between(prefix, low, high)
+    }
+
+    /// A cursor, which makes a series of look-ups cheap.
+    pub fn cursor(self: &Arc<Self>) -> Cursor {
+        Cursor::new(Arc::clone(self))
+    }
+
+    /// Walks over a range, and decodes the columns that are asked for.
+    pub fn scan(self: &Arc<Self>, range: RowRange, columns: [bool; COLUMNS]) -> Scan {
+        Scan::new(Arc::clone(self), range, columns)
+    }
+
+    /// Checks the whole file: checksums, that everything decodes, the order of the rows, and the fences.
+    pub fn verify(self: &Arc<Self>) -> Vec<Error> {
+        let damage = self.file.verify_all();
+        if !damage.is_empty() {
+            return damage; // What does not match its checksum need not be understood.
+        }
+        self.verify_rows().err().into_iter().collect()
+    }
+
+    fn verify_rows(self: &Arc<Self>) -> Result<()> {
+        let mut scan = self.scan(self.all(), [true; COLUMNS]);
+        let mut last: Option<QuadRow> = None;
+        while let Some(vector) = scan.next_vector()? {
+            let number = (vector.rows().start / VECTOR_ROWS as u64) as usize;
+            let row_at = |row: usize| std::array::from_fn(|column| vector.column(column)[row]);
+            if row_at(0) != self.fence(number)? {
+                return Err(self.damage_in(number, "a fence is not its vector's first row"));
+            }
+            for row in 0..vector.rows().len() as usize {
+                let next = row_at(row);
+                if last.is_some_and(|last| last >= next) {
+                    return Err(self.damage_in(number, "the rows do not ascend"));
+                }
+                last = Some(next);
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of vectors.
+    pub(super) fn vectors(&self) -> usize {
+        self.vectors
+    }
+
+    /// Number of rows of a vector.
+    pub(super) fn rows_of(&self, vector: usize) -> usize {
+        let before = (vector * VECTOR_ROWS) as u64;
+        self.rows.saturating_sub(before).min(VECTOR_ROWS as u64) as usize
+    }
+
+    /// The first row of a vector.
+    #[inline]
+    pub(super) fn fence(&self, vector: usize) -> Result<QuadRow> {
+        let number = BlockNumber((self.data_blocks + vector / FENCES_PER_BLOCK) as u32);
+        let start = vector % FENCES_PER_BLOCK * FENCE_BYTES;
+        let fence = self
+            .file
+            .block(number)?
+            .get(start..)
+            .and_then(<[u8]>::first_chunk::<FENCE_BYTES>)
+            .ok_or_else(|| self.damage_at(number, "a fence is missing"))?;
+        let (values, _) = fence.as_chunks::<8>();
+        Ok(std::array::from_fn(|column| {
+            u64::from_le_bytes(values[column])
+        }))
+    }
+
+    /// Number of vectors in `from..to` whose first row is behind the boundary, plus `from`. All vectors
+    /// before `from` must be, and none from `to` on.
+    pub(super) fn partition_fences(
+        &self,
+        mut from: usize,
+        mut to: usize,
+        prefix: &Prefix,
+        side: Side,
+    ) -> Result<usize> {
+        while from < to {
+            let middle = from.midpoint(to);
+            if prefix.is_behind(&self.fence(middle)?, side) {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        Ok(from)
+    }
+
+    /// One column of one vector, not yet decoded.
+    pub(super) fn column(&self, vector: usize, column: usize) -> Result<EncodedVector<'_>> {
+        let number = BlockNumber((vector / VECTORS_PER_BLOCK) as u32);
+        let block = self.file.block(number)?;
+        let position = vector % VECTORS_PER_BLOCK * COLUMNS + column;
+        let start = match position {
+            0 => {
+                let vectors = VECTORS_PER_BLOCK
+                    .min(self.vectors - vector / VECTORS_PER_BLOCK * VECTORS_PER_BLOCK);
+                Some(vectors * COLUMNS * COLUMN_END_BYTES)
+            }
+            _ => read_end(block, position - 1),
+        };
+        let bytes = match (start, read_end(block, position)) {
+            (Some(start), Some(end)) => block.get(start..end),
+            _ => None,
+        };
+        let bytes =
+            bytes.ok_or_else(|| self.damage_in(vector, "a column's extent is impossible"))?;
+        let encoded =
+            EncodedVector::read(bytes).map_err(|error| self.undecodable(vector, error))?;
+        match encoded.rows().cmp(&self.rows_of(vector)) {
+            Ordering::Equal => Ok(encoded),
+            _ => Err(self.damage_in(vector, "a column has the wrong number of rows")),
+        }
+    }
+
+    /// The error for a vector whose column cannot be decoded.
+    pub(super) fn undecodable(&self, vector: usize, error: DecodeError) -> Error {
+        self.damage_in(vector, &error.to_string())
+    }
+
+    fn damage_in(&self, vector: usize, what: &str) -> Error {
+        self.damage_at(BlockNumber((vector / VECTORS_PER_BLOCK) as u32), what)
+    }
+
+    fn damage_at(&self, block: BlockNumber, what: &str) -> Error {
+        Error::corrupt(self.path(), self.file.block_offset(block), what)
+    }
+}
+
+/// Where a column ends in its block.
+fn read_end(block: &[u8], position: usize) -> Option<usize> {
+    let end = block.get(position * COLUMN_END_BYTES..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*end) as usize)
+}

@@ -1,0 +1,269 @@
+//! One vector of a permutation with those of its columns that have been decoded.
+
+use std::ops::Range;
+
+use orrery_column::{EncodedVector, VECTOR_ROWS, VectorBuffer};
+
+use super::{COLUMNS, Prefix, QuadIndex, QuadRow, Side};
+use crate::Result;
+
+/// Rows that are searched or read one by one, rather than by decoding the whole column, where the codec allows it.
+const FEW_ROWS: usize = 16;
+/// So many rows are read one by one from a column before it is decoded after all.
+const POINT_READS_MAX: usize = 64;
+
+/// A vector in the hands of a cursor.
+#[derive(Debug)]
+pub(super) struct VectorSlot {
+    vector: Option<usize>,
+    rows: usize,
+    /// The vector's first row, and that of the vector behind it.
+    first: QuadRow,
+    next: Option<QuadRow>,
+    columns: [ColumnSlot; COLUMNS],
+    /// Where the last search ended.
+    hint: usize,
+}
+
+#[derive(Debug, Default)]
+struct ColumnSlot {
+    state: ColumnState,
+    point_reads: usize,
+    /// Allocated at the first need and kept for further vectors.
+    buffer: Option<Box<VectorBuffer>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum ColumnState {
+    #[default]
+    Unread,
+    Constant(u64),
+    Decoded,
+}
+
+/// The values of a column.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ColumnValues<'a> {
+    Constant(u64),
+    Decoded(&'a [u64]),
+}
+
+impl Default for VectorSlot {
+    fn default() -> Self {
+        Self {
+            vector: None,
+            rows: 0,
+            first: [0; COLUMNS],
+            next: None,
+            columns: Default::default(),
+            hint: 0,
+        }
+    }
+}
+
+impl VectorSlot {
+    pub(super) fn vector(&self) -> Option<usize> {
+        self.vector
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The first row of the vector behind this one.
+    pub(super) fn next(&self) -> Option<&QuadRow> {
+        self.next.as_ref()
+    }
+
+    /// Takes up another vector; nothing is decoded yet.
+    pub(super) fn load(&mut self, index: &QuadIndex, vector: usize) -> Result<()> {
+        self.vector = None; // should reading the fences fail
+        self.first = index.fence(vector)?;
+        self.next = match vector + 1 < index.vectors() {
+            true => Some(index.fence(vector + 1)?),
+            false => None,
+        };
+        self.rows = index.rows_of(vector);
+        self.hint = 0;
+        let mut is_constant = true;
+        for (number, column) in self.columns.iter_mut().enumerate() {
+            // Sorted rows: while the fences agree from the first column on, so does all between.
+            is_constant &= self
+                .next
+                .is_some_and(|next| next[number] == self.first[number]);
+            column.point_reads = 0;
+            column.state = match is_constant {
+                true => ColumnState::Constant(self.first[number]),
+                false => ColumnState::Unread,
+            };
+        }
+        self.vector = Some(vector);
+        Ok(())
+    }
+
+    /// Whether the boundary lies behind this vector's first row and not behind its last.
+    pub(super) fn holds_boundary(&self, prefix: &Prefix, side: Side) -> bool {
+        self.vector.is_some()
+            && prefix.is_behind(&self.first, side)
+            && !self.next.is_some_and(|next| prefix.is_behind(&next, side))
+    }
+
+    /// Whether the vector's first row stands before the boundary.
+    pub(super) fn begins_behind(&self, prefix: &Prefix, side: Side) -> bool {
+        prefix.is_behind(&self.first, side)
+    }
+
+    /// The rows of this vector that begin with the prefix; where there are none, an empty range where they
+    /// would stand.
+    pub(super) fn equal_range(
+        &mut self,
+        index: &QuadIndex,
+        prefix: &Prefix,
+    ) -> Result<Range<usize>> {
+        let mut range = 0..self.rows;
+        for (column, &key) in prefix.as_slice().iter().enumerate() {
+            range = self.narrow(index, column, range, key)?;
+            if range.is_empty() {
+                break;
+            }
+        }
+        self.hint = range.start;
+        Ok(range)
+    }
+
+    /// The rows within `range`, where the column ascends, that have the key; an empty range where it would stand.
+    fn narrow(
+        &mut self,
+        index: &QuadIndex,
+        column: usize,
+        range: Range<usize>,
+        key: u64,
+    ) -> Result<Range<usize>> {
+        if range.len() <= FEW_ROWS
+            && let Some(encoded) = self.undecoded(index, column)?
+            && encoded.has_random_access()
+        {
+            let value = |row| encoded.get(row).unwrap_or(u64::MAX);
+            let behind = |row: &usize| value(*row) < key;
+            let start = range.start + range.clone().take_while(behind).count();
+            let equal = (start..range.end).take_while(|&row| value(row) == key);
+            return Ok(start..start + equal.count());
+        }
+        let hint = self.hint;
+        Ok(match self.values(index, column)? {
+            ColumnValues::Constant(value) if value == key => range,
+            ColumnValues::Constant(value) if value < key => range.end..range.end,
+            ColumnValues::Constant(_) => range.start..range.start,
+            ColumnValues::Decoded(values) => {
+                let within = &values[range.clone()];
+                let hint = hint.saturating_sub(range.start);
+                let start = gallop(within, hint, |value| value < key);
+                let end = gallop(within, start, |value| value <= key);
+                range.start + start..range.start + end
+            }
+        })
+    }
+
+    /// The column as encoded, unless its values are at hand.
+    fn undecoded<'a>(
+        &self,
+        index: &'a QuadIndex,
+        column: usize,
+    ) -> Result<Option<EncodedVector<'a>>> {
+        match (self.columns[column].state, self.vector) {
+            (ColumnState::Unread, Some(vector)) => index.column(vector, column).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// All values of a column, decoded now if they were not.
+    pub(super) fn values(&mut self, index: &QuadIndex, column: usize) -> Result<ColumnValues<'_>> {
+        if let Some(encoded) = self.undecoded(index, column)? {
+            let slot = &mut self.columns[column];
+            slot.state = match encoded.constant() {
+                Some(value) => ColumnState::Constant(value),
+                None => {
+                    let buffer = slot
+                        .buffer
+                        .get_or_insert_with(|| Box::new([0; VECTOR_ROWS]));
+                    encoded
+                        .decode(buffer)
+                        .map_err(|error| index.undecodable(self.vector.unwrap_or(0), error))?;
+                    ColumnState::Decoded
+                }
+            };
+        }
+        let slot = &self.columns[column];
+        Ok(match (slot.state, &slot.buffer) {
+            (ColumnState::Constant(value), _) => ColumnValues::Constant(value),
+            (_, Some(buffer)) => ColumnValues::Decoded(&buffer[..self.rows]),
+            // Not reached: a decoded column has a buffer.
+            (_, None) => ColumnValues::Decoded(&[]),
+        })
+    }
+
+    /// Appends some rows of a column.
+    pub(super) fn read(
+        &mut self,
+        index: &QuadIndex,
+        column: usize,
+        rows: Range<usize>,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        if rows.len() <= FEW_ROWS
+            && self.columns[column].point_reads < POINT_READS_MAX
+            && let Some(encoded) = self.undecoded(index, column)?
+            && encoded.has_random_access()
+        {
+            self.columns[column].point_reads += rows.len();
+            out.extend(rows.map(|row| encoded.get(row).unwrap_or(0)));
+            return Ok(());
+        }
+        match self.values(index, column)? {
+            ColumnValues::Constant(value) => out.extend(std::iter::repeat_n(value, rows.len())),
+            ColumnValues::Decoded(values) => out.extend_from_slice(&values[rows]),
+        }
+        Ok(())
+    }
+}
+
+/// The number of values at the start that are behind, searched for from `hint` on in growing steps.
+fn gallop(values: &[u64], hint: usize, is_behind: impl Fn(u64) -> bool) -> usize {
+    let is_behind = |value: &u64| is_behind(*value);
+    let hint = hint.min(values.len());
+    let ahead = &values[hint..];
+    if !ahead.first().is_some_and(is_behind) {
+        // At the hint or before it.
+        return match hint.checked_sub(1) {
+            Some(before) if !is_behind(&values[before]) => {
+                values[..before].partition_point(is_behind)
+            }
+            _ => hint,
+        };
+    }
+    let mut low = 0;
+    let mut step = 1;
+    while ahead.get(low + step).is_some_and(is_behind) {
+        low += step;
+        step *= 2;
+    }
+    let high = ahead.len().min(low + step);
+    hint + low + ahead[low..high].partition_point(is_behind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gallop;
+
+    #[test]
+    fn galloping_finds_the_same_place_from_any_hint() {
+        let values: Vec<u64> = (0..40).map(|n| n * n / 3).collect();
+        for key in 0..550 {
+            let expected = values.partition_point(|&value| value < key);
+            for hint in 0..45 {
+                assert_eq!(gallop(&values, hint, |value| value < key), expected);
+            }
+        }
+        assert_eq!(gallop(&[], 3, |value| value < 5), 0);
+    }
+}
