@@ -1,1 +1,14 @@
 //! SPARQL protocol over HTTP: formats, limits, console.
+//!
+//! A request passes `serve` (connections), the router (paths, log, gzip), `protocol` (what
+//! is asked), `negotiate` (in which form), `admission` (when), and `stream_body`, which
+//! runs the query on threads of its own and sends its rows as they come. [`format`](mod@format)
+//! turns terms into bytes and serves the command line too.
+//!
+//! There is no access control and no TLS here: the default address is loopback, and a
+//! server for others stands behind a proxy that has both.
+
+pub mod format;
+mod options;
+
+pub use options::{HttpOptions, PORT_DEFAULT, ServerOptions};

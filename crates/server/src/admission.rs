@@ -1,0 +1,60 @@
+//! How many queries run at once, and how many may wait for their turn.
+//!
+//! A query holds memory and a thread, so their number is bounded. Some more may wait
+//! a moment; beyond that a client is better told at once to come back than kept
+//! in a growing line.
+
+use crate::errors::ServerError;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Longest wait for a turn.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// The door to the query threads.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    running: Arc<Semaphore>,
+    running_max: usize,
+    waiting: Semaphore,
+}
+
+/// Held while a query runs.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Admission {
+    pub(crate) fn new(running_max: usize, waiting_max: usize) -> Self {
+        Self {
+            running: Arc::new(Semaphore::new(running_max)),
+            running_max,
+            waiting: Semaphore::new(waiting_max),
+        }
+    }
+
+    /// A turn, now or within a moment.
+    pub(crate) async fn turn(&self) -> Result<Turn, ServerError> {
+        let busy = || ServerError::Busy {
+            running_max: self.running_max,
+        };
+        if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
+            return Ok(Turn { _permit: permit });
+        }
+        let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
+        let acquired =
+            tokio::time::timeout(WAIT_MAX, Arc::clone(&self.running).acquire_owned()).await;
+        match acquired {
+            Ok(Ok(permit)) => Ok(Turn { _permit: permit }),
+            Ok(Err(_closed)) => Err(ServerError::Stopping),
+            Err(_elapsed) => Err(busy()),
+        }
+    }
+
+    /// Queries that run now, also those whose answer is still on its way.
+    pub(crate) fn running(&self) -> usize {
+        self.running_max - self.running.available_permits()
+    }
+}

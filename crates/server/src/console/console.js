@@ -1,0 +1,202 @@
+// The console: sends the query in the box to /sparql and shows what comes back.
+// Terms reach the page through textContent only, and only http(s) IRIs become
+// links, so data can neither become markup nor script.
+"use strict";
+
+const ROWS_SHOWN_MAX = 1000;
+const CHARACTERS_SHOWN_MAX = 200000;
+const ANSWER_BYTES_MAX = 50000000;
+const XSD = "http://www.w3.org/2001/XMLSchema#";
+const NUMBERS = new Set(["integer", "decimal", "double", "float", "int", "long"].map(name => XSD + name));
+
+const SAMPLES = [
+  ["Ten triples", "SELECT ?subject ?predicate ?object\nWHERE { ?subject ?predicate ?object }\nLIMIT 10"],
+  ["How many triples?", "SELECT (COUNT(*) AS ?triples)\nWHERE { ?s ?p ?o }"],
+  ["Which properties, how often?", "SELECT ?property (COUNT(*) AS ?uses)\nWHERE { ?s ?property ?o }\nGROUP BY ?property\nORDER BY DESC(?uses)\nLIMIT 50"],
+  ["Which classes, how often?", "SELECT ?class (COUNT(?instance) AS ?instances)\nWHERE { ?instance a ?class }\nGROUP BY ?class\nORDER BY DESC(?instances)\nLIMIT 50"],
+  ["Named graphs", "SELECT DISTINCT ?graph\nWHERE { GRAPH ?graph { ?s ?p ?o } }\nLIMIT 100"],
+  ["Labels that contain a word", "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\nSELECT ?thing ?label\nWHERE {\n  ?thing rdfs:label ?label .\n  FILTER CONTAINS(LCASE(?label), \"an\")\n}\nLIMIT 20"],
+];
+
+const $ = id => document.getElementById(id);
+let running = null;
+
+function element(name, text, className) {
+  const node = document.createElement(name);
+  if (text !== undefined) node.textContent = text;
+  if (className) node.className = className;
+  return node;
+}
+
+function iriNode(iri) {
+  if (!/^https?:/i.test(iri)) return element("span", iri);
+  const link = element("a", iri);
+  link.href = iri;
+  link.rel = "noreferrer noopener";
+  link.target = "_blank";
+  return link;
+}
+
+// An IRI's cell also offers to look at the thing in this database.
+function describeButton(iri) {
+  const link = element("a", "\u2299");
+  link.href = "#";
+  link.title = "What does the database say about it?";
+  link.addEventListener("click", event => {
+    event.preventDefault();
+    if (/[<>"{}|^`\\\u0000-\u0020]/.test(iri)) return;
+    $("query").value = "SELECT ?property ?value\nWHERE { <" + iri + "> ?property ?value }\nLIMIT 1000";
+    run("/sparql");
+  });
+  return link;
+}
+
+function cell(term) {
+  if (!term) return element("td", "", "unbound");
+  if (term.type === "uri") {
+    const td = element("td");
+    td.append(iriNode(term.value), " ", describeButton(term.value));
+    return td;
+  }
+  if (term.type === "bnode") return element("td", "_:" + term.value);
+  const td = element("td", term.value, NUMBERS.has(term.datatype) ? "number" : "");
+  if (term["xml:lang"]) td.append(" ", element("span", "@" + term["xml:lang"], "kind"));
+  else if (term.datatype && !term.datatype.startsWith(XSD)) td.append(" ", element("span", term.datatype, "kind"));
+  return td;
+}
+
+function showSolutions(answer) {
+  const names = answer.head.vars;
+  const rows = answer.results.bindings;
+  const table = element("table");
+  const head = table.createTHead().insertRow();
+  for (const name of names) head.append(element("th", "?" + name));
+  const body = table.createTBody();
+  for (const row of rows.slice(0, ROWS_SHOWN_MAX)) {
+    const tr = body.insertRow();
+    for (const name of names) tr.append(cell(row[name]));
+  }
+  $("result").replaceChildren(table);
+  if (rows.length > ROWS_SHOWN_MAX) {
+    $("result").append(element("p", "The first " + ROWS_SHOWN_MAX + " rows are shown.", "note"));
+  }
+  return rows.length + (rows.length === 1 ? " row" : " rows");
+}
+
+function showText(text) {
+  const shown = text.slice(0, CHARACTERS_SHOWN_MAX);
+  $("result").replaceChildren(element("pre", shown));
+  if (shown.length < text.length) $("result").append(element("p", "The beginning is shown.", "note"));
+  return text.length + " characters";
+}
+
+function show(contentType, text) {
+  if (!contentType.startsWith("application/sparql-results+json")) return showText(text);
+  const answer = JSON.parse(text);
+  if (typeof answer.boolean !== "boolean") return showSolutions(answer);
+  $("result").replaceChildren(element("p", answer.boolean ? "yes" : "no", "answer"));
+  return "";
+}
+
+// The whole answer, unless it is more than a page can hold.
+async function readText(response) {
+  const decoder = new TextDecoder();
+  const reader = response.body.getReader();
+  let text = "";
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.length;
+    if (bytes > ANSWER_BYTES_MAX) {
+      reader.cancel();
+      throw new Error("more than " + ANSWER_BYTES_MAX / 1e6 + " MB; add a LIMIT, or fetch it with another program");
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+function fail(message) {
+  $("error").textContent = message;
+  $("error").hidden = false;
+}
+
+async function run(path) {
+  if (running) running.abort();
+  const current = running = new AbortController();
+  $("error").hidden = true;
+  $("result").replaceChildren();
+  $("timing").textContent = "running \u2026";
+  $("stop").disabled = false;
+  const parameters = new URLSearchParams({ query: $("query").value });
+  if ($("timeout").value) parameters.set("timeout", $("timeout").value);
+  history.replaceState(null, "", "#query=" + encodeURIComponent($("query").value));
+  const started = performance.now();
+  const elapsed = () => Math.max(performance.now() - started, 0).toFixed(1) + " ms";
+  try {
+    const response = await fetch(path, {
+      method: "POST",
+      body: parameters,
+      headers: { Accept: "application/sparql-results+json, text/turtle;q=0.9, text/plain;q=0.5" },
+      signal: current.signal,
+    });
+    const text = await readText(response);
+    if (current !== running) return;
+    const time = elapsed();
+    if (!response.ok) {
+      fail(text.trim());
+      $("timing").textContent = response.status + " \u00b7 " + time;
+      return;
+    }
+    const size = show(response.headers.get("Content-Type") || "", text);
+    $("timing").textContent = (size ? size + " \u00b7 " : "") + time;
+  } catch (error) {
+    if (current !== running) return;
+    $("timing").textContent = elapsed();
+    if (error.name === "AbortError") fail("Stopped.");
+    else fail("The answer could not be read to its end: " + error.message);
+  } finally {
+    if (current === running) {
+      running = null;
+      $("stop").disabled = true;
+    }
+  }
+}
+
+async function showHealth() {
+  try {
+    const health = await (await fetch("/health")).json();
+    $("health").textContent = health.quads.toLocaleString("en") + " quads \u00b7 version " + health.version;
+  } catch {
+    $("health").textContent = "the server does not answer";
+  }
+}
+
+function start() {
+  for (const [index, [name]] of SAMPLES.entries()) {
+    const option = element("option", name);
+    option.value = String(index);
+    $("sample").append(option);
+  }
+  const linked = /^#query=(.*)$/s.exec(location.hash);
+  let query = null;
+  if (linked) {
+    try { query = decodeURIComponent(linked[1]); } catch { /* a broken link shows the sample */ }
+  }
+  $("query").value = query ?? SAMPLES[0][1];
+  $("sample").addEventListener("change", () => { $("query").value = SAMPLES[Number($("sample").value)][1]; });
+  $("form").addEventListener("submit", event => { event.preventDefault(); run("/sparql"); });
+  $("explain").addEventListener("click", () => run("/explain"));
+  $("stop").addEventListener("click", () => { if (running) running.abort(); });
+  document.addEventListener("keydown", event => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
+      event.preventDefault();
+      run("/sparql");
+    }
+  });
+  showHealth();
+  // Whoever follows a link to a query wants its answer.
+  if (query !== null) run("/sparql");
+}
+
+start();

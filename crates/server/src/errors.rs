@@ -1,0 +1,214 @@
+//! What a failed request gets: a status, and one line that says what happened and
+//! what to do. As `text/plain`, or as RFC 9457 problem details for those who ask
+//! for JSON.
+//!
+//! | status | when |
+//! | --- | --- |
+//! | 400 | not a request of the SPARQL protocol, or not a query (with line and column) |
+//! | 406, 415 | no common format; the query came in a form we do not read |
+//! | 408, 413 | the body came too slowly, or is larger than the limit |
+//! | 501 | a feature that is not there yet |
+//! | 503 | over its time (names the limit), or too many queries at once (`Retry-After`) |
+//! | 507 | over its memory (names the limit) |
+//! | 500 | the database is damaged, or a bug; the details are in the server's log |
+
+use crate::format::FormatError;
+use crate::negotiate::NoFormat;
+use axum::Json;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use orrery_sparql::QueryError;
+use std::time::Duration;
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServerError {
+    #[error("{message}")]
+    BadRequest { message: String },
+    #[error("query syntax error at line {line}, column {column}: {message}")]
+    Syntax {
+        message: String,
+        line: usize,
+        column: usize,
+    },
+    #[error("{message}")]
+    UnsupportedMediaType { message: String },
+    #[error("no acceptable format; this answer can be had as {offered}")]
+    NotAcceptable { offered: String },
+    #[error("{method} is not allowed here; use {allowed}")]
+    MethodNotAllowed {
+        method: String,
+        allowed: &'static str,
+    },
+    #[error("there is nothing at {path}; see / for the console and /sparql for queries")]
+    NotFound { path: String },
+    #[error("the request body is larger than the limit of {limit_bytes} bytes")]
+    PayloadTooLarge { limit_bytes: usize },
+    #[error("the request body did not arrive within {}", seconds(*limit))]
+    BodyTooSlow { limit: Duration },
+    #[error("{what}")]
+    NotImplemented { what: &'static str },
+    #[error("not supported: {what}")]
+    Unsupported { what: String },
+    #[error(
+        "the query took longer than its limit of {}; \
+         make it more selective, or ask for more with timeout= (at most {})",
+        seconds(*limit), seconds(*maximum)
+    )]
+    Timeout { limit: Duration, maximum: Duration },
+    #[error("{running_max} queries are running already; try again in a moment")]
+    Busy { running_max: usize },
+    #[error("{message}")]
+    OutOfMemory { message: String },
+    #[error("the server is stopping")]
+    Stopping,
+    #[error("{0}")]
+    Format(#[from] FormatError),
+    #[error("internal error: {message}")]
+    Internal { message: String },
+}
+
+/// `60 s`, `0.5 s`.
+fn seconds(duration: Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+/// Seconds after which a client that was turned away may try again.
+const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("1");
+
+impl ServerError {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::BadRequest {
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn unsupported_media_type(message: String) -> Self {
+        Self::UnsupportedMediaType { message }
+    }
+
+    /// The status that tells the client's program what to do.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::BadRequest { .. } | Self::Syntax { .. } => StatusCode::BAD_REQUEST,
+            Self::UnsupportedMediaType { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotAcceptable { .. } | Self::Format(_) => StatusCode::NOT_ACCEPTABLE,
+            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotFound { .. } => StatusCode::NOT_FOUND,
+            Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::NotImplemented { .. } | Self::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
+            Self::Timeout { .. } | Self::Busy { .. } | Self::Stopping => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Self::OutOfMemory { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            Self::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// One line for people: control characters of quoted input do not break it.
+    pub(crate) fn line(&self) -> String {
+        let text = self.to_string();
+        let mut line = String::with_capacity(text.len());
+        for word in text
+            .split(char::is_whitespace)
+            .filter(|word| !word.is_empty())
+        {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.extend(word.chars().filter(|character| !character.is_control()));
+        }
+        line
+    }
+
+    /// The response, in the form the client takes.
+    pub(crate) fn into_response_for(self, request_headers: &HeaderMap) -> Response {
+        let status = self.status();
+        if status.is_server_error() && !matches!(self, Self::NotImplemented { .. }) {
+            tracing::warn!(status = status.as_u16(), "{}", self.line());
+        }
+        let mut response = if crate::negotiate::prefers_json_errors(request_headers) {
+            let mut response = Json(self.problem(status)).into_response();
+            set(
+                &mut response,
+                header::CONTENT_TYPE,
+                "application/problem+json",
+            );
+            response
+        } else {
+            (format!("{}\n", self.line())).into_response()
+        };
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        match self {
+            Self::Busy { .. } | Self::Stopping => {
+                headers.insert(header::RETRY_AFTER, RETRY_AFTER_S);
+            }
+            Self::MethodNotAllowed { allowed, .. } => {
+                headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
+            }
+            _ => {}
+        }
+        response
+    }
+
+    /// RFC 9457 problem details.
+    fn problem(&self, status: StatusCode) -> serde_json::Value {
+        let mut problem = serde_json::json!({
+            "type": "about:blank",
+            "title": status.canonical_reason().unwrap_or("Error"),
+            "status": status.as_u16(),
+            "detail": self.line(),
+        });
+        if let Self::Syntax { line, column, .. } = self {
+            problem["line"] = (*line).into();
+            problem["column"] = (*column).into();
+        }
+        problem
+    }
+}
+
+impl From<QueryError> for ServerError {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Syntax {
+                message,
+                line,
+                column,
+            } => Self::Syntax {
+                message,
+                line,
+                column,
+            },
+            QueryError::Unsupported { what } => Self::Unsupported { what },
+            QueryError::Timeout { limit } => Self::Timeout {
+                limit,
+                maximum: limit,
+            },
+            error @ QueryError::OutOfMemory { .. } => Self::OutOfMemory {
+                message: error.to_string(),
+            },
+            error @ (QueryError::Storage(_) | QueryError::Internal { .. }) => Self::Internal {
+                message: error.to_string(),
+            },
+        }
+    }
+}
+
+impl From<NoFormat> for ServerError {
+    fn from(reason: NoFormat) -> Self {
+        match reason {
+            NoFormat::UnknownName { name, known } => Self::BadRequest {
+                message: format!("format `{name}` does not fit this query; known are {known}"),
+            },
+            NoFormat::NotAcceptable { offered } => Self::NotAcceptable { offered },
+        }
+    }
+}
+
+fn set(response: &mut Response, name: HeaderName, value: &'static str) {
+    response
+        .headers_mut()
+        .insert(name, HeaderValue::from_static(value));
+}

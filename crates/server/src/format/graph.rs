@@ -1,0 +1,239 @@
+//! Serializers for triples and quads: CONSTRUCT, DESCRIBE, dump.
+//!
+//! N-Triples and N-Quads, the formats of large dumps, are written here, RDF/XML in
+//! `rdf_xml`; Turtle, TriG and JSON-LD by `oxrdfio`, which groups statements that follow
+//! each other by subject and predicate, so input in subject order comes out compact.
+
+use super::{FormatError, GraphFormat, rdf_xml::RdfXml, text::write_ntriples_term};
+use orrery_term::{Literal, LiteralKind, Term};
+use oxrdf::{
+    BlankNodeRef, GraphNameRef, LiteralRef, NamedNodeRef, NamedOrBlankNodeRef, QuadRef, TermRef,
+};
+use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer, WriterQuadSerializer};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Writes a graph or dataset: [`start`](Self::start), statements, [`finish`](Self::finish).
+pub struct GraphSerializer {
+    format: GraphFormat,
+    state: State,
+}
+
+enum State {
+    Lines,
+    RdfXml(RdfXml),
+    Oxigraph {
+        writer: Box<WriterQuadSerializer<SharedBuffer>>,
+        buffer: SharedBuffer,
+        labels: [String; 3],
+    },
+}
+
+impl GraphSerializer {
+    /// Begins a document; bytes come with the first statement or at the end.
+    pub fn start(format: GraphFormat) -> Self {
+        let rdf_format = match format {
+            GraphFormat::NTriples | GraphFormat::NQuads => {
+                return Self {
+                    format,
+                    state: State::Lines,
+                };
+            }
+            GraphFormat::Turtle => RdfFormat::Turtle,
+            GraphFormat::TriG => RdfFormat::TriG,
+            GraphFormat::RdfXml => {
+                return Self {
+                    format,
+                    state: State::RdfXml(RdfXml::default()),
+                };
+            }
+            GraphFormat::JsonLd => RdfFormat::JsonLd {
+                profile: JsonLdProfileSet::empty(),
+            },
+        };
+        let buffer = SharedBuffer::default();
+        let writer = RdfSerializer::from_format(rdf_format).for_writer(buffer.clone());
+        Self {
+            format,
+            state: State::Oxigraph {
+                writer: Box::new(writer),
+                buffer,
+                labels: Default::default(),
+            },
+        }
+    }
+
+    /// Appends a triple.
+    pub fn triple(
+        &mut self,
+        subject: &Term<'_>,
+        predicate: &Term<'_>,
+        object: &Term<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        self.quad(subject, predicate, object, None, out)
+    }
+
+    /// Appends a quad; `graph` is `None` for the default graph.
+    pub fn quad(
+        &mut self,
+        subject: &Term<'_>,
+        predicate: &Term<'_>,
+        object: &Term<'_>,
+        graph: Option<&Term<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
+        if graph.is_some() && !self.format.has_named_graphs() {
+            return Err(self.inexpressible("the data has named graphs".to_owned()));
+        }
+        match &mut self.state {
+            State::Lines => {
+                for term in [subject, predicate, object].into_iter().chain(graph) {
+                    write_ntriples_term(out, term);
+                    out.push(b' ');
+                }
+                out.extend_from_slice(b".\n");
+                Ok(())
+            }
+            State::RdfXml(document) => document
+                .triple(subject, predicate, object, out)
+                .map_err(|reason| self.inexpressible(reason)),
+            State::Oxigraph {
+                writer,
+                buffer,
+                labels,
+            } => {
+                let written = write_quad(writer, labels, subject, predicate, object, graph);
+                buffer.drain_into(out);
+                written.map_err(|error| self.inexpressible(error.to_string()))
+            }
+        }
+    }
+
+    /// Appends what ends the document.
+    pub fn finish(self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        match self.state {
+            State::Lines => Ok(()),
+            State::RdfXml(document) => {
+                document.finish(out);
+                Ok(())
+            }
+            State::Oxigraph { writer, buffer, .. } => {
+                let finished = writer.finish();
+                buffer.drain_into(out);
+                finished
+                    .map(drop)
+                    .map_err(|error| FormatError::Inexpressible {
+                        format: self.format.name(),
+                        reason: error.to_string(),
+                    })
+            }
+        }
+    }
+
+    fn inexpressible(&self, reason: String) -> FormatError {
+        FormatError::Inexpressible {
+            format: self.format.name(),
+            reason,
+        }
+    }
+}
+
+impl std::fmt::Debug for GraphSerializer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GraphSerializer")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}
+
+fn write_quad(
+    writer: &mut WriterQuadSerializer<SharedBuffer>,
+    labels: &mut [String; 3],
+    subject: &Term<'_>,
+    predicate: &Term<'_>,
+    object: &Term<'_>,
+    graph: Option<&Term<'_>>,
+) -> io::Result<()> {
+    let [subject_label, object_label, graph_label] = labels;
+    let quad = QuadRef {
+        subject: node(subject, subject_label)?,
+        predicate: match predicate {
+            Term::Iri(iri) => NamedNodeRef::new_unchecked(iri),
+            other => return Err(misplaced(other, "predicate")),
+        },
+        object: match object {
+            Term::Literal(literal) => TermRef::Literal(literal_ref(literal)),
+            node_term => node(node_term, object_label)?.into(),
+        },
+        graph_name: match graph {
+            None => GraphNameRef::DefaultGraph,
+            Some(name) => node(name, graph_label)?.into(),
+        },
+    };
+    writer.serialize_quad(quad)
+}
+
+fn node<'a>(term: &'a Term<'_>, label: &'a mut String) -> io::Result<NamedOrBlankNodeRef<'a>> {
+    match term {
+        Term::Iri(iri) => Ok(NamedNodeRef::new_unchecked(iri).into()),
+        Term::BlankNode(number) => {
+            use std::fmt::Write as _;
+            label.clear();
+            // Writing to a String cannot fail.
+            let _ = write!(label, "b{number}");
+            Ok(BlankNodeRef::new_unchecked(label).into())
+        }
+        literal @ Term::Literal(_) => Err(misplaced(literal, "subject or graph name")),
+    }
+}
+
+fn literal_ref<'a>(literal: &'a Literal<'_>) -> LiteralRef<'a> {
+    match &literal.kind {
+        LiteralKind::String => LiteralRef::new_simple_literal(&literal.lexical),
+        LiteralKind::Language(tag) => {
+            LiteralRef::new_language_tagged_literal_unchecked(&literal.lexical, tag)
+        }
+        LiteralKind::Typed(datatype) => {
+            LiteralRef::new_typed_literal(&literal.lexical, NamedNodeRef::new_unchecked(datatype))
+        }
+    }
+}
+
+fn misplaced(term: &Term<'_>, role: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("{term} cannot be a {role}"),
+    )
+}
+
+/// The buffer inside an `oxrdfio` writer, which keeps its sink to itself until the
+/// end. The lock is never contended; it is there because answers move between threads.
+#[derive(Clone, Default)]
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl SharedBuffer {
+    fn drain_into(&self, out: &mut Vec<u8>) {
+        let mut bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        out.append(&mut bytes);
+    }
+}
+
+impl Write for SharedBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,32 @@
+//! GET `/health`: is the server up, and what does it serve?
+//!
+//! Answered on the HTTP threads from what is in memory, so it answers while every
+//! query thread is busy.
+
+use crate::router::ServerState;
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What `/health` says.
+#[derive(Debug, Serialize)]
+pub(crate) struct Health {
+    status: &'static str,
+    version: &'static str,
+    /// Number of the manifest that is served.
+    generation: u64,
+    quads: u64,
+    queries_running: usize,
+}
+
+pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health> {
+    let snapshot = state.database.snapshot();
+    Json(Health {
+        status: "ok",
+        version: env!("CARGO_PKG_VERSION"),
+        generation: snapshot.generation(),
+        quads: snapshot.quad_count(),
+        queries_running: state.admission.running(),
+    })
+}

@@ -1,0 +1,74 @@
+//! Settings of the server, with their defaults.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Port of the server unless told otherwise.
+pub const PORT_DEFAULT: u16 = 7878;
+
+/// Everything `serve` needs to know.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Directory of the database.
+    pub db: PathBuf,
+    /// Address to listen on; loopback by default, for there is no access control yet.
+    pub listen: SocketAddr,
+    /// Memory that all queries together may use before they spill to disk.
+    pub memory_bytes: u64,
+    /// Limits and behaviour of the HTTP interface.
+    pub http: HttpOptions,
+    /// How long running requests may go on after a stop was asked for.
+    pub grace: Duration,
+    /// Connections open at the same time; more wait in the system's queue.
+    pub connections_max: usize,
+}
+
+impl ServerOptions {
+    /// The defaults for a database.
+    pub fn new(db: impl Into<PathBuf>) -> Self {
+        Self {
+            db: db.into(),
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
+            memory_bytes: 4 << 30,
+            http: HttpOptions::default(),
+            grace: Duration::from_secs(10),
+            connections_max: 1024,
+        }
+    }
+}
+
+/// Limits and behaviour of the HTTP interface.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// Time limit of a query that asks for none.
+    pub timeout_default: Duration,
+    /// The most that `timeout=` can ask for; a larger wish is cut to it.
+    pub timeout_max: Duration,
+    /// Queries that run at the same time. Each may keep a thread busy.
+    pub queries_running_max: usize,
+    /// Queries that may wait a moment for their turn.
+    pub queries_waiting_max: usize,
+    /// Largest request body.
+    pub body_bytes_max: usize,
+    /// Lets pages from any origin read answers (CORS).
+    pub allow_any_origin: bool,
+    /// The default graph of a query without dataset is the union of all graphs.
+    pub union_default_graph: bool,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+        Self {
+            timeout_default: Duration::from_secs(60),
+            timeout_max: Duration::from_secs(600),
+            queries_running_max: (4 * threads).max(16),
+            queries_waiting_max: 256,
+            body_bytes_max: 4 << 20,
+            allow_any_origin: false,
+            union_default_graph: false,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The threads that queries run on, apart from those that speak HTTP.
+//!
+//! A query computes for long stretches between two awaits: one call into an operator
+//! may sort or aggregate millions of rows. On the HTTP threads that would hold up
+//! `/health` and everyone's connection. On a pool of one thread per core, two heavy queries
+//! would hold up every cheap one. So there are as many threads as queries may run, and the
+//! operating system, which can interrupt, shares the cores among them: a
+//! point query that wakes up beside a heavy one gets its time slice at once. Threads without
+//! work cost nothing but address space. (Measured on two cores with two endless joins running: see
+//! `tests/load.rs`.)
+
+use std::io;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// A runtime for queries, given up without waiting when dropped.
+#[derive(Debug)]
+pub(crate) struct QueryThreads {
+    handle: Handle,
+    runtime: Option<Runtime>,
+}
+
+impl QueryThreads {
+    /// Threads for this many queries at a time.
+    pub(crate) fn start(queries_running_max: usize) -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            // One more than can be busy: somebody must watch the clock for the timeouts.
+            .worker_threads(queries_running_max + 1)
+            .thread_name("orrery-query")
+            .enable_time()
+            .build()?;
+        Ok(Self {
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+        })
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for QueryThreads {
+    /// Dropping a runtime waits for its threads, which async code may not do.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! From options to a running server, and from a stop signal to its end.
+//!
+//! An accept loop of our own rather than `axum::serve`: it bounds the number of
+//! connections, gives slow headers a time limit, and can tell running requests
+//! that the grace period is over. A stop goes in three steps: no new
+//! connections; idle ones are closed and running requests end in their own time; what still
+//! runs after the grace period is cancelled by dropping it.
+
+use crate::options::ServerOptions;
+use crate::router::router;
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use orrery_sparql::{Engine, EngineOptions};
+use orrery_storage::Database;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// How long a client may take for the head of a request, and an idle connection may stay open.
+const HEADERS_TIME_MAX: Duration = Duration::from_secs(30);
+/// Pause after a failed accept, which mostly means that all file descriptors are in use.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+
+/// Why the server could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address is taken, or not ours.
+    #[error("cannot listen on {address}: {source}; choose another with --listen")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The database could not be opened.
+    #[error("cannot serve {}: {source}", db.display())]
+    Database {
+        /// Directory of the database.
+        db: PathBuf,
+        /// What is wrong with it.
+        source: orrery_storage::Error,
+    },
+    /// The engine could not be set up.
+    #[error("cannot start the query engine: {0}")]
+    Engine(#[from] orrery_sparql::QueryError),
+    /// Threads or signal handlers could not be had from the system.
+    #[error("cannot start the server: {0}")]
+    System(#[from] io::Error),
+}
+
+/// A server that listens and does not answer yet.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    router: Router,
+    grace: Duration,
+    connections_max: usize,
+}
+
+impl Server {
+    /// Opens the database and binds the address. Port 0 takes any free one.
+    pub async fn bind(options: ServerOptions) -> Result<Self, ServeError> {
+        let database = Arc::new(open(&options.db)?);
+        let engine_options = EngineOptions {
+            memory_bytes: options.memory_bytes,
+            ..EngineOptions::default()
+        };
+        let engine = Arc::new(Engine::new(Arc::clone(&database), engine_options)?);
+        let listener =
+            TcpListener::bind(options.listen)
+                .await
+                .map_err(|source| ServeError::Listen {
+                    address: options.listen,
+                    source,
+                })?;
+        Ok(Self {
+            listener,
+            router: router(database, engine, options.http)?,
+            grace: options.grace,
+            connections_max: options.connections_max,
+        })
+    }
+
+    /// The address that clients can connect to.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers requests until `shutdown` completes and the grace period is over.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
+        let (stop, stopping) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        let mut shutdown = pin!(shutdown);
+        loop {
+            tokio::select! {
+                () = &mut shutdown => break,
+                // Ended connections are collected as they end.
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                accepted = self.listener.accept(), if connections.len() < self.connections_max => {
+                    match accepted {
+                        Ok((stream, _)) => {
+                            let service = self.router.clone();
+                            connections.spawn(converse(stream, service, stopping.clone()));
+                        }
+                        Err(error) => {
+                            tracing::warn!("cannot accept a connection: {error}");
+                            tokio::time::sleep(ACCEPT_PAUSE).await;
+                        }
+                    }
+                }
+            }
+        }
+        drop(self.listener);
+        tracing::info!("stopping; {} connections are open", connections.len());
+        // Every receiver may be gone already.
+        let _ = stop.send(true);
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(self.grace, ended).await.is_err() {
+            tracing::warn!(
+                "{} requests were still running after {:?} and are cancelled",
+                connections.len(),
+                self.grace
+            );
+            connections.shutdown().await;
+        }
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+fn open(db: &std::path::Path) -> Result<Database, ServeError> {
+    Database::open(db).map_err(|source| ServeError::Database {
+        db: db.to_owned(),
+        source,
+    })
+}
+
+/// Speaks HTTP/1.1 on one connection until it ends or the server stops.
+async fn converse(stream: TcpStream, router: Router, mut stopping: watch::Receiver<bool>) {
+    // Without it the kernel holds back the second half of a small answer for 40 ms.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("TCP_NODELAY: {error}");
+    }
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_TIME_MAX)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        _ = stopping.wait_for(|&is_stopping| is_stopping) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    // Broken-off answers and clients that leave end here; the access log has told of them.
+    if let Err(error) = ended {
+        tracing::debug!("connection ended: {error}");
+    }
+}
+
+/// Opens the database, listens, and answers until `shutdown` completes.
+pub async fn serve(
+    options: ServerOptions,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let server = Server::bind(options).await?;
+    tracing::info!("listening on http://{}/", server.local_addr()?);
+    server.run(shutdown).await
+}
+
+/// Completes when the process is asked to stop: SIGTERM, or SIGINT from a terminal.
+pub fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}

@@ -1,0 +1,434 @@
+//! Runs a query on the query threads and turns its answer into a response.
+//!
+//! ```text
+//!  HTTP threads                                query threads
+//!  handler --- spawn ------------------------> job: prepare, execute
+//!     ^                                          | batches -> bytes
+//!     '--- head (once): error | whole | stream --'
+//!  body <----- bounded channel of chunks --------'
+//! ```
+//!
+//! - **Small answers** (up to [`CHUNK_BYTES`]) are sent whole, with `Content-Length`.
+//!   So an error anywhere in a small answer still gets its own status.
+//! - **Large answers** are streamed in chunks through a channel of [`CHUNKS_WAITING_MAX`]: a
+//!   client that reads slowly stops the query from running ahead. Rows that wait for
+//!   [`FLUSH_DELAY`] are sent even if the chunk is not full.
+//! - **An error in the middle** of a stream breaks the connection off, so that the client
+//!   sees a truncated transfer and not a short answer. The channel ends with an explicit
+//!   mark for the same reason: a job that just vanishes is an error too.
+//! - **A client that leaves** drops the body (or the handler), which closes the channel; the job
+//!   sees that at its next wait and drops the engine's stream, which stops the query.
+//! - **Time** counts while the query works, not while it waits for the client. A client
+//!   that takes nothing for [`CLIENT_STALL_MAX`] is given up.
+
+use crate::access_log::AccessRecord;
+use crate::admission::Turn;
+use crate::errors::ServerError;
+use crate::format::{GraphSerializer, SolutionSerializer};
+use crate::negotiate::Wish;
+use crate::protocol::QueryRequest;
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use orrery_sparql::{
+    Engine, PreparedQuery, QueryError, QueryKind, QueryOptions, QueryResults, SolutionStream,
+    TripleStream,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+/// Size of a chunk, and of the largest answer that is sent whole.
+const CHUNK_BYTES: usize = 64 * 1024;
+/// Chunks between the job and the client's connection.
+const CHUNKS_WAITING_MAX: usize = 4;
+/// How long finished rows may wait for more to fill their chunk.
+const FLUSH_DELAY: Duration = Duration::from_millis(200);
+/// How long a client may take no data at all.
+const CLIENT_STALL_MAX: Duration = Duration::from_secs(60);
+/// How long the handler waits beyond the limit for the job's own word. An operator that
+/// is deep in a computation may be late in seeing the time.
+const LATE_ANSWER_MAX: Duration = Duration::from_millis(250);
+
+/// How long a query may work.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimeLimit {
+    pub(crate) limit: Duration,
+    /// What the client could ask for at most.
+    pub(crate) maximum: Duration,
+}
+
+impl TimeLimit {
+    fn exceeded(self) -> ServerError {
+        ServerError::Timeout {
+            limit: self.limit,
+            maximum: self.maximum,
+        }
+    }
+}
+
+/// A query on its way to the query threads.
+pub(crate) struct Job {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) request: QueryRequest,
+    pub(crate) union_default_graph: bool,
+    pub(crate) wish: Wish,
+    pub(crate) time: TimeLimit,
+    pub(crate) record: Arc<AccessRecord>,
+    /// Held until the job ends.
+    pub(crate) turn: Turn,
+}
+
+/// Runs a query; returns as soon as it is known how the answer begins.
+pub(crate) async fn answer(
+    job: Job,
+    query_threads: &tokio::runtime::Handle,
+) -> Result<Response, ServerError> {
+    let time = job.time;
+    let (head_sender, head) = oneshot::channel();
+    query_threads.spawn(run(job, head_sender));
+    match tokio::time::timeout(time.limit + LATE_ANSWER_MAX, head).await {
+        Ok(Ok(head)) => head.map(Head::into_response),
+        Ok(Err(_dropped)) => Err(ServerError::Internal {
+            message: "the query ended without an answer".to_owned(),
+        }),
+        Err(_elapsed) => Err(time.exceeded()),
+    }
+}
+
+/// The plan of a query, as text.
+pub(crate) async fn explain(
+    job: Job,
+    query_threads: &tokio::runtime::Handle,
+) -> Result<String, ServerError> {
+    let time = job.time;
+    let (sender, plan) = oneshot::channel();
+    query_threads.spawn(async move {
+        let text = prepare(&job).map(|prepared| prepared.explain());
+        // Nobody is left to hear it if this fails.
+        let _ = sender.send(text);
+    });
+    match tokio::time::timeout(time.limit, plan).await {
+        Ok(Ok(text)) => text,
+        Ok(Err(_dropped)) => Err(ServerError::Internal {
+            message: "planning ended without a plan".to_owned(),
+        }),
+        Err(_elapsed) => Err(time.exceeded()),
+    }
+}
+
+/// How an answer begins.
+struct Head {
+    content_type: HeaderValue,
+    content: Content,
+}
+
+enum Content {
+    Whole(Bytes),
+    Stream(mpsc::Receiver<Chunk>),
+}
+
+enum Chunk {
+    Bytes(Bytes),
+    End,
+}
+
+impl Head {
+    fn into_response(self) -> Response {
+        let body = match self.content {
+            Content::Whole(bytes) => Body::from(bytes),
+            Content::Stream(chunks) => Body::from_stream(body_of(chunks)),
+        };
+        let mut response = Response::new(body);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, self.content_type);
+        headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+        response
+    }
+}
+
+/// The answer did not come to its end; the reason is in the server's log.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer was broken off")]
+struct BrokenOff;
+
+fn body_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, BrokenOff>> {
+    futures::stream::unfold(Some(chunks), |state| async move {
+        let mut chunks = state?;
+        match chunks.recv().await {
+            Some(Chunk::Bytes(bytes)) => Some((Ok(bytes), Some(chunks))),
+            Some(Chunk::End) => None,
+            None => Some((Err(BrokenOff), None)),
+        }
+    })
+}
+
+/// Why a job ends before its answer does.
+enum Stop {
+    ClientGone,
+    Failed(ServerError),
+}
+
+impl<E: Into<ServerError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+async fn run(job: Job, head: oneshot::Sender<Result<Head, ServerError>>) {
+    let mut output = Output::new(head, job.time);
+    match produce(&job, &mut output).await {
+        Ok(()) => {}
+        Err(Stop::ClientGone) => tracing::debug!("the client left; its query was stopped"),
+        Err(Stop::Failed(error)) => output.fail(error),
+    }
+}
+
+fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
+    let options = QueryOptions {
+        default_graphs: job.request.default_graphs.clone(),
+        named_graphs: job.request.named_graphs.clone(),
+        union_default_graph: job.union_default_graph,
+        ..QueryOptions::default()
+    };
+    Ok(job.engine.prepare(&job.request.query, &options)?)
+}
+
+async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
+    let prepared = prepare(job)?;
+    // The format first: a client that cannot read the answer should not wait for it.
+    match prepared.kind() {
+        QueryKind::Select | QueryKind::Ask => {
+            let chosen = job.wish.solutions()?;
+            output.content_type = Some(chosen.content_type());
+            match output.wait(prepared.execute()).await?? {
+                QueryResults::Solutions(stream) => {
+                    let (mut serializer, variables) = {
+                        let variables = stream.variables();
+                        let out = &mut output.buffer;
+                        let serializer = SolutionSerializer::start(chosen.format, variables, out);
+                        (serializer, variables.len())
+                    };
+                    write_solutions(job, output, stream, &mut serializer, variables).await?;
+                    serializer.finish(&mut output.buffer);
+                }
+                QueryResults::Boolean(value) => {
+                    SolutionSerializer::boolean(chosen.format, value, &mut output.buffer);
+                    job.record.add_rows(1);
+                }
+                QueryResults::Triples(_) => return Err(mismatch()),
+            }
+        }
+        QueryKind::Construct | QueryKind::Describe => {
+            let chosen = job.wish.graph()?;
+            output.content_type = Some(chosen.content_type());
+            let QueryResults::Triples(stream) = output.wait(prepared.execute()).await?? else {
+                return Err(mismatch());
+            };
+            let mut serializer = GraphSerializer::start(chosen.format);
+            write_triples(job, output, stream, &mut serializer).await?;
+            serializer.finish(&mut output.buffer)?;
+        }
+    }
+    output.finish().await
+}
+
+fn mismatch() -> Stop {
+    Stop::Failed(ServerError::Internal {
+        message: "the engine's answer does not fit the form of the query".to_owned(),
+    })
+}
+
+async fn write_solutions(
+    job: &Job,
+    output: &mut Output,
+    mut stream: SolutionStream,
+    serializer: &mut SolutionSerializer,
+    variables: usize,
+) -> Result<(), Stop> {
+    while let Some(batch) = output.next(&mut stream).await? {
+        for row in 0..batch.rows() {
+            let terms = (0..variables).map(|column| batch.term(row, column));
+            serializer.row(terms, &mut output.buffer);
+            output.flush_if_full().await?;
+        }
+        job.record.add_rows(batch.rows() as u64);
+        output.has_rows |= batch.rows() > 0;
+    }
+    Ok(())
+}
+
+async fn write_triples(
+    job: &Job,
+    output: &mut Output,
+    mut stream: TripleStream,
+    serializer: &mut GraphSerializer,
+) -> Result<(), Stop> {
+    while let Some(batch) = output.next(&mut stream).await? {
+        for (subject, predicate, object) in batch.iter() {
+            serializer.triple(subject, predicate, object, &mut output.buffer)?;
+            output.flush_if_full().await?;
+        }
+        job.record.add_rows(batch.len() as u64);
+        output.has_rows |= !batch.is_empty();
+    }
+    Ok(())
+}
+
+/// The job's side of the answer.
+struct Output {
+    buffer: Vec<u8>,
+    /// True if the buffer may hold rows (and not just the head of a document).
+    has_rows: bool,
+    content_type: Option<HeaderValue>,
+    sink: Sink,
+    time: TimeLimit,
+    deadline: Instant,
+}
+
+enum Sink {
+    /// Nothing was sent yet.
+    Head(oneshot::Sender<Result<Head, ServerError>>),
+    /// The head was sent, chunks follow.
+    Chunks(mpsc::Sender<Chunk>),
+    /// Everything was said.
+    Closed,
+}
+
+impl Output {
+    fn new(head: oneshot::Sender<Result<Head, ServerError>>, time: TimeLimit) -> Self {
+        Self {
+            buffer: Vec::new(),
+            has_rows: false,
+            content_type: None,
+            sink: Sink::Head(head),
+            time,
+            deadline: Instant::now() + time.limit,
+        }
+    }
+
+    /// What the query computes before its first batch, unless time is up or the client has left.
+    async fn wait<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Stop> {
+        tokio::select! {
+            biased;
+            result = work => Ok(result),
+            () = self.sink.closed() => Err(Stop::ClientGone),
+            () = tokio::time::sleep_until(self.deadline) => Err(self.time.exceeded().into()),
+        }
+    }
+
+    /// The next batch of the query, unless time is up or the client has left.
+    async fn next<B>(
+        &mut self,
+        stream: &mut (impl Stream<Item = Result<B, QueryError>> + Unpin),
+    ) -> Result<Option<B>, Stop> {
+        loop {
+            let has_waiting_rows = self.has_rows && !self.buffer.is_empty();
+            tokio::select! {
+                biased;
+                batch = stream.next() => return Ok(batch.transpose()?),
+                () = self.sink.closed() => return Err(Stop::ClientGone),
+                () = tokio::time::sleep_until(self.deadline) => {
+                    return Err(self.time.exceeded().into());
+                }
+                () = tokio::time::sleep(FLUSH_DELAY), if has_waiting_rows => {}
+            }
+            // Only a delay comes here.
+            self.flush().await?;
+        }
+    }
+
+    async fn flush_if_full(&mut self) -> Result<(), Stop> {
+        if self.buffer.len() < CHUNK_BYTES {
+            return Ok(());
+        }
+        self.flush().await
+    }
+
+    /// Sends what is in the buffer as a chunk of a stream.
+    async fn flush(&mut self) -> Result<(), Stop> {
+        if let Sink::Head(_) = self.sink {
+            let (sender, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
+            self.send_head(Content::Stream(receiver))?;
+            self.sink = Sink::Chunks(sender);
+        }
+        let capacity = CHUNK_BYTES + CHUNK_BYTES / 8;
+        let bytes = std::mem::replace(&mut self.buffer, Vec::with_capacity(capacity));
+        self.send(Chunk::Bytes(bytes.into())).await
+    }
+
+    /// Sends the rest of the answer: all of it, if nothing was sent yet.
+    async fn finish(&mut self) -> Result<(), Stop> {
+        if let Sink::Head(_) = self.sink {
+            let bytes = std::mem::take(&mut self.buffer);
+            return self.send_head(Content::Whole(bytes.into()));
+        }
+        if !self.buffer.is_empty() {
+            self.flush().await?;
+        }
+        self.send(Chunk::End).await
+    }
+
+    /// Answers with an error; after the first chunk, by breaking off.
+    fn fail(&mut self, error: ServerError) {
+        match std::mem::replace(&mut self.sink, Sink::Closed) {
+            // The client may have left meanwhile.
+            Sink::Head(head) => drop(head.send(Err(error))),
+            Sink::Chunks(_) => tracing::warn!("answer broken off: {}", error.line()),
+            Sink::Closed => {}
+        }
+    }
+
+    fn send_head(&mut self, content: Content) -> Result<(), Stop> {
+        let Sink::Head(head) = std::mem::replace(&mut self.sink, Sink::Closed) else {
+            return Ok(());
+        };
+        let content_type = self
+            .content_type
+            .take()
+            .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+        head.send(Ok(Head {
+            content_type,
+            content,
+        }))
+        .map_err(|_| Stop::ClientGone)
+    }
+
+    async fn send(&mut self, chunk: Chunk) -> Result<(), Stop> {
+        let Sink::Chunks(chunks) = &self.sink else {
+            return Err(Stop::ClientGone);
+        };
+        let chunk = match chunks.try_send(chunk) {
+            Ok(()) => return Ok(()),
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(Stop::ClientGone),
+            Err(mpsc::error::TrySendError::Full(chunk)) => chunk,
+        };
+        let started = Instant::now();
+        match chunks.send_timeout(chunk, CLIENT_STALL_MAX).await {
+            Ok(()) => {
+                // Waiting for the client is not the query's time.
+                self.deadline += started.elapsed();
+                Ok(())
+            }
+            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(Stop::ClientGone),
+            Err(mpsc::error::SendTimeoutError::Timeout(_)) => {
+                tracing::warn!("a client took no data for {CLIENT_STALL_MAX:?}; given up");
+                Err(Stop::ClientGone)
+            }
+        }
+    }
+}
+
+impl Sink {
+    /// Waits until the client's side is gone.
+    async fn closed(&mut self) {
+        match self {
+            Self::Head(head) => head.closed().await,
+            Self::Chunks(chunks) => chunks.closed().await,
+            Self::Closed => {}
+        }
+    }
+}
