@@ -42,7 +42,6 @@ const KIND: FileKind = FileKind(*b"QIDX");
 const VECTORS_PER_BLOCK: usize = 8;
 const FENCES_PER_BLOCK: usize = 2048;
 const FENCE_BYTES: usize = 32;
-const METADATA_BYTES: usize = 9;
 /// Bytes that tell where one column of one vector ends.
 const COLUMN_END_BYTES: usize = 4;
 

@@ -9,8 +9,8 @@ use orrery_column::{DecodeError, EncodedVector, VECTOR_ROWS};
 use orrery_term::TermId;
 
 use super::{
-    COLUMN_END_BYTES, COLUMNS, Cursor, FENCE_BYTES, FENCES_PER_BLOCK, KIND, METADATA_BYTES,
-    Permutation, Prefix, QuadRow, RowRange, Scan, Side, VECTORS_PER_BLOCK, vectors_of,
+    COLUMN_END_BYTES, COLUMNS, Cursor, FENCE_BYTES, FENCES_PER_BLOCK, KIND, Permutation, Prefix,
+    QuadRow, RowRange, Scan, Side, VECTORS_PER_BLOCK, vectors_of,
 };
 use crate::block_file::{BlockFile, BlockNumber, FileSummary};
 use crate::io::FileSystem;
@@ -40,7 +40,6 @@ impl QuadIndex {
         let Some((rows, [tag])) = file.metadata().split_first_chunk::<8>() else {
             return corrupt("the metadata of the permutation are of the wrong length");
         };
-        debug_assert_eq!(file.metadata().len(), METADATA_BYTES);
         let rows = u64::from_le_bytes(*rows);
         let Some(permutation) = Permutation::from_tag(*tag) else {
             return corrupt("the permutation is unknown");

@@ -10,13 +10,7 @@ use crate::Result;
 
 /// Reads the wanted columns of a range, at most 1,024 rows at a time.
 ///
-/// Not an `Iterator`, because each vector is lent from the scan's buffers:
-///
-/// ```ignore
-/// while let Some(vector) = scan.next_vector()? {
-///     for object in vector.column(2) { .. }
-/// }
-/// ```
+/// Not an `Iterator`, because each vector is lent from the scan's buffers.
 #[derive(Debug)]
 pub struct Scan {
     index: Arc<QuadIndex>,
