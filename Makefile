@@ -1,6 +1,7 @@
 # The two commands: `make demo` and `make test`. Build products stay outside the
 # clone, so that every clone of this machine shares them; one profile (release)
-# serves everything, for the dependencies cost half an hour of CPU to build.
+# and one choice of packages (the workspace) serve everything: other choices have
+# other features, and would build the dependencies again.
 
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/orrery/target
 export ORRERY_SHARED ?= $(abspath ../shared)
@@ -21,7 +22,7 @@ setup:
 	@bash scripts/setup.sh
 
 build: setup
-	cargo build --release -p orrery
+	cargo build --release --workspace
 
 demo: build
 	$(ORRERY) demo --products $(PRODUCTS)
