@@ -1,0 +1,287 @@
+//! How the bytes of a key, from some place on, are written in a page.
+//!
+//! Two forms, chosen for a whole chapter (see `chapter`):
+//!
+//! - **symbols**: FSST codes. For IRIs, numbers, everything that is not prose.
+//! - **words**: codes of a [vocabulary](super::vocabulary). Between two words
+//!   that follow each other a blank is implied. `FE length bytes` is a run of FSST
+//!   codes for what the vocabulary does not know, `FF byte` a single such byte.
+
+use super::fault::{Decoded, Fault};
+use super::symbols::{SymbolEncoder, SymbolTable};
+use super::tokens::{Token, Tokens, align_to_token, is_word_byte};
+use super::vocabulary::{FIRST_NON_CODE, UNKNOWN, Vocabulary, Words, read_code, write_code};
+use crate::varint;
+
+const RUN: u8 = 0xFE;
+const SINGLE: u8 = 0xFF;
+
+/// Encodes the keys of one chapter.
+pub(super) struct Encoder<'a> {
+    symbols: SymbolEncoder,
+    vocabulary: Option<&'a Vocabulary>,
+    run: Vec<u8>,
+    codes: Vec<u32>,
+}
+
+impl<'a> Encoder<'a> {
+    /// An encoder trained on samples of keys, from where each is to be encoded.
+    pub(super) fn train(samples: &[&[u8]], vocabulary: Option<&'a Vocabulary>) -> Self {
+        let symbols = match vocabulary {
+            None => SymbolEncoder::train(&samples.to_vec()),
+            Some(vocabulary) => {
+                let mut runs = Vec::new();
+                let mut codes = Vec::new();
+                for text in samples {
+                    walk(text, vocabulary, &mut codes, |part| {
+                        if let Part::Run(bytes) = part {
+                            runs.push(bytes);
+                        }
+                    });
+                }
+                SymbolEncoder::train(&runs)
+            }
+        };
+        Self {
+            symbols,
+            vocabulary,
+            run: Vec::new(),
+            codes: Vec::new(),
+        }
+    }
+
+    /// Appends the symbol table.
+    pub(super) fn write_table(&self, out: &mut Vec<u8>) {
+        self.symbols.write_table(out);
+    }
+
+    /// Where encoding may begin when `shared` bytes are known from elsewhere.
+    pub(super) fn align(&self, key: &[u8], shared: usize) -> usize {
+        match self.vocabulary {
+            Some(_) => align_to_token(key, shared),
+            None => shared,
+        }
+    }
+
+    /// Appends the encoded form of `key[from..]`; `from` must be aligned.
+    pub(super) fn encode(&mut self, key: &[u8], from: usize, out: &mut Vec<u8>) {
+        let Some(vocabulary) = self.vocabulary else {
+            self.symbols.encode(&key[from..], out);
+            return;
+        };
+        let (symbols, run, codes) = (&self.symbols, &mut self.run, &mut self.codes);
+        let mut write = |part: Part<'_>| match part {
+            Part::Code(code) => write_code(code, out),
+            Part::Run(&[byte]) => out.extend_from_slice(&[SINGLE, byte]),
+            Part::Run(bytes) => {
+                run.clear();
+                symbols.encode(bytes, run);
+                out.push(RUN);
+                varint::write(run.len() as u64, out);
+                out.extend_from_slice(run);
+            }
+        };
+        let mut text = &key[from..];
+        if from == 0
+            && let Some((kind, rest)) = text.split_first()
+        {
+            // The byte that tells the kind of a key is not part of its first word.
+            write(Part::Run(std::slice::from_ref(kind)));
+            text = rest;
+        }
+        walk(text, vocabulary, codes, write);
+    }
+}
+
+/// A piece of a text in the form of words.
+enum Part<'a> {
+    Code(u32),
+    Run(&'a [u8]),
+}
+
+/// Cuts `text` into codes and runs of unknown tokens.
+#[inline]
+fn walk<'a>(
+    text: &'a [u8],
+    vocabulary: &Vocabulary,
+    codes: &mut Vec<u32>,
+    mut emit: impl FnMut(Part<'a>),
+) {
+    /// Tokens looked up at a time.
+    const CHUNK_TOKENS: usize = 64;
+    let mut tokens = [Token::default(); CHUNK_TOKENS];
+    let mut rest = Tokens::new(text);
+    let mut place = 0;
+    // Where bytes begin that are not written yet.
+    let mut run_start: Option<usize> = None;
+    let mut is_after_word = false;
+    let mut blank_start: Option<usize> = None;
+    loop {
+        let mut count = 0;
+        for (space, token) in tokens.iter_mut().zip(&mut rest) {
+            *space = token;
+            count += 1;
+        }
+        let tokens = &tokens[..count];
+        if tokens.is_empty() {
+            break;
+        }
+        codes.clear();
+        vocabulary.codes(tokens, codes);
+        for (token, &code) in tokens.iter().zip(codes.iter()) {
+            let start = place;
+            place += token.bytes.len();
+            let is_word = token.is_word();
+            if !is_word && is_after_word && run_start.is_none() && token.bytes == b" " {
+                // Implied, if a known word follows.
+                blank_start = Some(start);
+                continue;
+            }
+            let blank = blank_start.take();
+            if code == UNKNOWN {
+                if run_start.is_none() {
+                    run_start = blank.or(Some(start));
+                }
+                continue;
+            }
+            if let Some(run_start) = run_start.take() {
+                emit(Part::Run(&text[run_start..start]));
+            }
+            emit(Part::Code(code));
+            is_after_word = is_word;
+        }
+    }
+    if let Some(start) = run_start.or(blank_start) {
+        emit(Part::Run(&text[start..]));
+    }
+}
+
+/// Decodes keys of one chapter.
+#[derive(Clone, Copy)]
+pub(super) struct Decoder<'a, W> {
+    /// The chapter's symbol table.
+    pub(super) symbols: SymbolTable<'a>,
+    /// The vocabulary, if the chapter has the form of words.
+    pub(super) words: Option<W>,
+}
+
+impl<W: Words> Decoder<'_, W> {
+    /// Appends what `encoded` stands for; may stop once `length_wanted` bytes
+    /// were appended (and may append somewhat more).
+    #[inline]
+    pub(super) fn decode(
+        &self,
+        encoded: &[u8],
+        out: &mut Vec<u8>,
+        length_wanted: usize,
+    ) -> Decoded<()> {
+        let length_wanted = out.len().saturating_add(length_wanted);
+        match &self.words {
+            None => self.symbols.decode(encoded, out, length_wanted),
+            Some(words) => self.decode_words(words, encoded, out, length_wanted),
+        }
+    }
+
+    fn decode_words(
+        &self,
+        words: &W,
+        mut encoded: &[u8],
+        out: &mut Vec<u8>,
+        length_wanted: usize,
+    ) -> Decoded<()> {
+        let mut is_after_word = false;
+        while out.len() < length_wanted {
+            let Some((&lead, rest)) = encoded.split_first() else {
+                break;
+            };
+            encoded = rest;
+            if lead < FIRST_NON_CODE {
+                let word = words.word(read_code(lead, &mut encoded)?)?;
+                let is_word = word.first().is_some_and(|&byte| is_word_byte(byte));
+                if is_word && is_after_word {
+                    out.push(b' ');
+                }
+                out.extend_from_slice(word);
+                is_after_word = is_word;
+                continue;
+            }
+            is_after_word = false;
+            if lead == SINGLE {
+                let (&byte, rest) = encoded.split_first().ok_or(Fault::Malformed("byte"))?;
+                out.push(byte);
+                encoded = rest;
+                continue;
+            }
+            let length = varint::read_length(&mut encoded).ok_or(Fault::Malformed("run length"))?;
+            let (run, rest) = encoded
+                .split_at_checked(length)
+                .ok_or(Fault::Malformed("run"))?;
+            self.symbols.decode(run, out, usize::MAX)?;
+            encoded = rest;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dictionary::vocabulary::VocabularyTrainer;
+    use proptest::prelude::*;
+
+    fn round_trip(sample: &str, key: &[u8]) {
+        let mut trainer = VocabularyTrainer::default();
+        trainer.observe(sample.as_bytes());
+        let vocabulary = trainer.finish();
+        for words in [None, Some(&vocabulary)] {
+            let mut encoder = Encoder::train(&[sample.as_bytes()], words);
+            let mut table = Vec::new();
+            encoder.write_table(&mut table);
+            let decoder = Decoder {
+                symbols: SymbolTable::parse(&table).unwrap(),
+                words,
+            };
+            for shared in 0..=key.len() {
+                let from = encoder.align(key, shared);
+                assert!(from <= shared);
+                let mut encoded = Vec::new();
+                encoder.encode(key, from, &mut encoded);
+                let mut decoded = key[..from].to_vec();
+                decoder.decode(&encoded, &mut decoded, usize::MAX).unwrap();
+                assert_eq!(decoded, key);
+            }
+        }
+    }
+
+    impl<W: Words> Words for &W {
+        fn word(&self, code: u32) -> Decoded<&[u8]> {
+            (**self).word(code)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn texts_of_known_and_unknown_words_round_trip(
+            key in "S?(alpha|beta|gamma|x|é|[ ,.]|  |\u{0}|unknown){0,30}"
+        ) {
+            let sample = "alpha beta, gamma. é alpha, beta x  gamma ".repeat(100);
+            round_trip(&sample, key.as_bytes());
+        }
+
+        #[test]
+        fn any_bytes_round_trip(key: Vec<u8>) {
+            round_trip("alpha beta", &key);
+        }
+
+        #[test]
+        fn damaged_input_gives_an_error_or_other_bytes(table: Vec<u8>, codes: Vec<u8>) {
+            let vocabulary = Vocabulary::default();
+            if let Ok(symbols) = SymbolTable::parse(&table) {
+                for words in [None, Some(&vocabulary)] {
+                    let decoder = Decoder { symbols, words };
+                    let _ = decoder.decode(&codes, &mut Vec::new(), usize::MAX);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Reading many keys in rank order.
+
+use super::fault::Decoded;
+use super::large::LargeCache;
+use super::page::{GROUP_KEYS, Group};
+use super::{Dictionary, OpenPage};
+use crate::Result;
+
+/// A place in the dictionary that moves forward. It keeps the page, the group and the decoded head where it
+/// stands, so that the next key costs only its suffix.
+pub struct KeyCursor<'a> {
+    dictionary: &'a Dictionary,
+    next_rank: u64,
+    page: Option<OpenPage<'a>>,
+    /// The group within the page, by its number, with its decoded head.
+    group: Option<(usize, Group<'a>)>,
+    head: Vec<u8>,
+    key: Vec<u8>,
+    large: LargeCache,
+}
+
+impl std::fmt::Debug for KeyCursor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeyCursor")
+            .field("next_rank", &self.next_rank)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> KeyCursor<'a> {
+    pub(super) fn new(dictionary: &'a Dictionary, next_rank: u64) -> Self {
+        Self {
+            dictionary,
+            next_rank,
+            page: None,
+            group: None,
+            head: Vec::new(),
+            key: Vec::new(),
+            large: LargeCache::default(),
+        }
+    }
+
+    /// The rank that [`next`](Self::next) reads.
+    pub fn next_rank(&self) -> u64 {
+        self.next_rank
+    }
+
+    /// The next key, or `None` behind the last one.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the key borrows from the cursor, as an Iterator's items cannot"
+    )]
+    pub fn next(&mut self) -> Result<Option<&[u8]>> {
+        if self.next_rank >= self.dictionary.len() {
+            return Ok(None);
+        }
+        let rank = self.next_rank;
+        self.next_rank += 1;
+        self.at(rank).map(Some)
+    }
+
+    /// The key of a rank; quick if it is near the last one.
+    pub(super) fn at(&mut self, rank: u64) -> Result<&[u8]> {
+        let dictionary = self.dictionary;
+        let page = match self.page {
+            Some(page) if (page.first_rank..page.end_rank()).contains(&rank) => page,
+            _ => {
+                self.group = None;
+                *self.page.insert(dictionary.page_of_rank(rank)?)
+            }
+        };
+        let within = (rank - page.first_rank) as usize;
+        if let Some(large) = page.page.large(within) {
+            return self
+                .large
+                .key(&dictionary.large, large)
+                .map_err(|fault| dictionary.error(page.block, fault));
+        }
+        self.decode(&page, within)
+            .map_err(|fault| dictionary.error(page.block, fault))?;
+        Ok(&self.key)
+    }
+
+    fn decode(&mut self, page: &OpenPage<'a>, within: usize) -> Decoded<()> {
+        let number = within / GROUP_KEYS;
+        let group = match self.group {
+            Some((current, group)) if current == number => group,
+            _ => {
+                let group = page.page.group(number)?;
+                self.group = None;
+                group.key(0, &page.decoder, &mut self.head)?;
+                self.group.insert((number, group)).1
+            }
+        };
+        let place = within % GROUP_KEYS;
+        group.key_with_head(place, &self.head, &page.decoder, &mut self.key)
+    }
+}

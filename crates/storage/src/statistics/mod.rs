@@ -1,0 +1,164 @@
+//! What the planner knows about the data without looking at it.
+//!
+//! Per predicate: quads, distinct subjects, distinct objects. And the characteristic sets
+//! (Neumann, Moerkotte: "Characteristic sets", ICDE 2011): which sets of predicates
+//! subjects have, how many subjects each, and how many quads per predicate; from
+//! these the size of a star of patterns around one subject is known well even
+//! where predicates are correlated.
+//!
+//! Exact for a snapshot; collected by a [`StatisticsBuilder`] from the sorted streams while a segment
+//! is written. The most frequent [`CHARACTERISTIC_SETS_MAX`] sets are kept, of the others
+//! how many subjects and quads they have. In memory some 16 bytes per predicate of a set.
+
+use orrery_term::TermId;
+
+mod builder;
+mod file;
+
+pub use builder::StatisticsBuilder;
+pub(crate) use file::{STATISTICS_KIND, read, write};
+
+/// Number of characteristic sets that are kept.
+pub const CHARACTERISTIC_SETS_MAX: usize = 10_000;
+
+/// Figures about one snapshot.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Statistics {
+    pub(crate) quads: u64,
+    pub(crate) distinct_subjects: u64,
+    pub(crate) distinct_objects: u64,
+    pub(crate) distinct_graphs: u64,
+    /// Sorted by predicate.
+    pub(crate) predicates: Vec<(TermId, PredicateStatistics)>,
+    /// The most subjects first.
+    pub(crate) characteristic_sets: Vec<CharacteristicSet>,
+    pub(crate) rest: RestOfSets,
+}
+
+/// Figures about the quads with one predicate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PredicateStatistics {
+    /// Number of quads.
+    pub quads: u64,
+    /// Number of distinct subjects.
+    pub distinct_subjects: u64,
+    /// Number of distinct objects.
+    pub distinct_objects: u64,
+}
+
+/// A set of predicates, and the subjects that have exactly these.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CharacteristicSet {
+    /// The predicates in ascending order, each with the number of quads these subjects have with it.
+    pub predicates: Box<[(TermId, u64)]>,
+    /// Number of subjects.
+    pub subjects: u64,
+}
+
+/// The characteristic sets that are not kept one by one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RestOfSets {
+    /// Number of subjects.
+    pub subjects: u64,
+    /// Number of their quads.
+    pub quads: u64,
+}
+
+impl Statistics {
+    /// Number of quads.
+    pub fn quads(&self) -> u64 {
+        self.quads
+    }
+
+    /// Number of distinct subjects.
+    pub fn distinct_subjects(&self) -> u64 {
+        self.distinct_subjects
+    }
+
+    /// Number of distinct objects.
+    pub fn distinct_objects(&self) -> u64 {
+        self.distinct_objects
+    }
+
+    /// Number of distinct graphs, the default graph among them if it has quads.
+    pub fn distinct_graphs(&self) -> u64 {
+        self.distinct_graphs
+    }
+
+    /// Figures about one predicate; `None` if no quad has it.
+    pub fn predicate(&self, predicate: TermId) -> Option<&PredicateStatistics> {
+        let place = self
+            .predicates
+            .binary_search_by_key(&predicate, |&(id, _)| id)
+            .ok()?;
+        Some(&self.predicates[place].1)
+    }
+
+    /// All predicates in ascending order.
+    pub fn predicates(&self) -> &[(TermId, PredicateStatistics)] {
+        &self.predicates
+    }
+
+    /// The characteristic sets that are kept, those with the most subjects first.
+    pub fn characteristic_sets(&self) -> &[CharacteristicSet] {
+        &self.characteristic_sets
+    }
+
+    /// The subjects whose sets are not kept.
+    pub fn rest_of_sets(&self) -> RestOfSets {
+        self.rest
+    }
+
+    /// Number of subjects that have all of the given predicates, as far as the kept sets tell.
+    pub fn star_subjects(&self, predicates: &[TermId]) -> Option<f64> {
+        self.estimate(predicates, |_, subjects| subjects)
+    }
+
+    /// Number of solutions of a star: `?s p1 ?o1 ; p2 ?o2 ...` with all objects free.
+    ///
+    /// A predicate that is named twice counts twice. `None` when the kept sets cover less than half of
+    /// the subjects, so that the caller falls back to independence.
+    pub fn star_cardinality(&self, predicates: &[TermId]) -> Option<f64> {
+        self.estimate(predicates, |set, subjects| {
+            predicates.iter().fold(subjects, |rows, &predicate| {
+                rows * set.quads(predicate) as f64 / subjects
+            })
+        })
+    }
+
+    fn estimate(
+        &self,
+        predicates: &[TermId],
+        of_set: impl Fn(&CharacteristicSet, f64) -> f64,
+    ) -> Option<f64> {
+        let kept_subjects = self.distinct_subjects.saturating_sub(self.rest.subjects);
+        if predicates.is_empty() || kept_subjects * 2 < self.distinct_subjects {
+            return None;
+        }
+        let sum: f64 = self
+            .characteristic_sets
+            .iter()
+            .filter(|set| predicates.iter().all(|&predicate| set.quads(predicate) > 0))
+            .map(|set| of_set(set, set.subjects as f64))
+            .sum();
+        // The unknown sets are taken to be like the known ones.
+        let known_share = kept_subjects as f64 / self.distinct_subjects.max(1) as f64;
+        Some(if known_share > 0.0 {
+            sum / known_share
+        } else {
+            0.0
+        })
+    }
+}
+
+impl CharacteristicSet {
+    /// Number of quads that the subjects of this set have with a predicate; 0 if it is not in the set.
+    pub fn quads(&self, predicate: TermId) -> u64 {
+        self.predicates
+            .binary_search_by_key(&predicate, |&(id, _)| id)
+            .map_or(0, |place| self.predicates[place].1)
+    }
+}
+
+#[cfg(test)]
+mod tests;
