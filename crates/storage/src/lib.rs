@@ -1,4 +1,10 @@
 //! Dictionary, sorted permutations, manifest, snapshots: the only place that knows files.
+//!
+//! A [`Database`] is a directory; its [`Snapshot`] is what queries read: a [`Dictionary`] between terms and ids, sorted
+//! permutations of all quads ([`index`]), and [`Statistics`]. A [`SegmentBuilder`] writes the next state under
+//! a [`WriterLock`] and publishes it by one atomic rename; [`verify()`] checks every byte.
+//!
+//! All files go through the seam in [`io`] and are made of checksummed blocks ([`block_file`]).
 
 pub mod block_file;
 pub mod dictionary;
@@ -6,13 +12,28 @@ pub mod index;
 pub mod io;
 pub mod statistics;
 
+mod database;
+mod dump;
 mod error;
 mod lock;
 mod manifest;
+mod segment;
+mod small;
+mod snapshot;
 mod varint;
+mod verify;
 
+pub use database::Database;
 pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter};
+pub use dump::{QuadBatch, QuadRef, Quads};
 pub use error::{Error, Result};
 pub use lock::WriterLock;
 pub use manifest::{FileEntry, Manifest, SegmentEntry};
+pub use segment::{PublishedCounts, SegmentBuilder};
+pub use small::{SmallQuad, build_small};
+pub use snapshot::Snapshot;
 pub use statistics::{Statistics, StatisticsBuilder};
+pub use verify::{Damage, VerifyProgress, verify, verify_with};
+
+#[cfg(test)]
+mod tests;

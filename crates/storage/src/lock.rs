@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Result;
 use crate::io::{FileLock, FileSystem, LocalFileSystem};
 
-const LOCK_FILE: &str = "LOCK";
+pub(crate) const LOCK_FILE: &str = "LOCK";
 
 /// Held by whoever changes a database; readers need none.
 ///

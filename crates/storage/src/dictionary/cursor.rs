@@ -60,7 +60,7 @@ impl<'a> KeyCursor<'a> {
     }
 
     /// The key of a rank; quick if it is near the last one.
-    pub(super) fn at(&mut self, rank: u64) -> Result<&[u8]> {
+    pub fn at(&mut self, rank: u64) -> Result<&[u8]> {
         let dictionary = self.dictionary;
         let page = match self.page {
             Some(page) if (page.first_rank..page.end_rank()).contains(&rank) => page,

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 
 use orrery_term::TermId;
 
+use crate::index::Permutation;
+
 use super::{
     CHARACTERISTIC_SETS_MAX, CharacteristicSet, PredicateStatistics, RestOfSets, Statistics,
 };
@@ -249,6 +251,17 @@ impl StatisticsBuilder {
     /// Rows in the order graph, subject, predicate, object; not needed while there are no named graphs.
     pub fn observe_gspo(&mut self, rows: &[[u64; 4]]) {
         self.gspo.observe(rows);
+    }
+
+    /// Rows in the order of a permutation.
+    pub fn observe(&mut self, permutation: Permutation, rows: &[[u64; 4]]) {
+        match permutation {
+            Permutation::Psog => self.observe_psog(rows),
+            Permutation::Posg => self.observe_posg(rows),
+            Permutation::Spog => self.observe_spog(rows),
+            Permutation::Ospg => self.observe_ospg(rows),
+            Permutation::Gspo => self.observe_gspo(rows),
+        }
     }
 
     /// Adds what another builder has seen. Each permutation may be cut at a change of its first column only.
