@@ -27,6 +27,10 @@ pub use database::Database;
 pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter};
 pub use dump::{QuadBatch, QuadRef, Quads};
 pub use error::{Error, Result};
+pub use index::{
+    Cursor, IndexSummary, Permutation, QuadIndex, QuadIndexWriter, QuadPosition, QuadRow, RowRange,
+    Scan, ScanVector,
+};
 pub use lock::WriterLock;
 pub use manifest::{FileEntry, Manifest, SegmentEntry};
 pub use segment::{PublishedCounts, SegmentBuilder};

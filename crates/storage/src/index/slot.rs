@@ -113,6 +113,33 @@ impl VectorSlot {
         prefix.is_behind(&self.first, side)
     }
 
+    /// The rows that begin with the prefix, if a glance is enough: only the prefix's last column changes in this vector and
+    /// is decoded already, and the rows end on both sides within the vector.
+    #[inline]
+    pub(super) fn glance(&mut self, prefix: &Prefix) -> Option<Range<usize>> {
+        let (&key, constants) = prefix.as_slice().split_last()?;
+        for (column, &value) in self.columns.iter().zip(constants) {
+            match column.state {
+                ColumnState::Constant(constant) if constant == value => {}
+                ColumnState::Constant(_) | ColumnState::Unread | ColumnState::Decoded => {
+                    return None;
+                }
+            }
+        }
+        let column = &self.columns[constants.len()];
+        let (ColumnState::Decoded, Some(buffer)) = (column.state, &column.buffer) else {
+            return None;
+        };
+        let values = &buffer[..self.rows];
+        let start = gallop(values, self.hint, |value| value < key);
+        let end = gallop(values, start, |value| value <= key);
+        if start == 0 || end == self.rows {
+            return None;
+        }
+        self.hint = start;
+        Some(start..end)
+    }
+
     /// The rows of this vector that begin with the prefix; where there are none, an empty range where they
     /// would stand.
     pub(super) fn equal_range(
