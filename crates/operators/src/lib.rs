@@ -1,1 +1,22 @@
 //! Vectored execution over sorted columns, as DataFusion physical plans.
+//!
+//! Solutions travel as Arrow record batches: one nullable `UInt64` column per variable, named like it,
+//! whose values are the bits of term ids; null is unbound. Ids are exact (equal ids are the same
+//! term, see [`QueryContext`]), so joins and grouping work on ids, and terms are only read where
+//! their values or texts matter.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`context`] | what the operators of one query share |
+//! | [`expression`] | filters, computed values, sort keys |
+//! | [`aggregate`] | COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT |
+
+pub mod aggregate;
+pub mod context;
+mod error;
+pub mod expression;
+mod functions;
+
+pub use context::{ContextOptions, QueryContext};
+pub use error::{Error, Result};
+pub use expression::TermExpression;

@@ -1,0 +1,155 @@
+//! `MIN` and `MAX`, by the order of `ORDER BY`. An error makes the group's result unbound; among
+//! equal values (1 and 1.0) the first one stays.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, UInt64Array};
+use datafusion_common::Result;
+use orrery_term::TermId;
+
+use super::groups::{Aggregate, engine, ids_of, split_u64};
+use crate::context::QueryContext;
+use crate::expression::sort_keys_of_ids;
+
+/// Which of the two.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extreme {
+    Least,
+    Greatest,
+}
+
+/// `MIN` or `MAX`.
+#[derive(Clone)]
+pub(super) struct MinMax {
+    pub(super) extreme: Extreme,
+    pub(super) context: Arc<QueryContext>,
+}
+
+/// The best so far.
+#[derive(Default)]
+pub(super) enum Best {
+    /// Nothing seen.
+    #[default]
+    Empty,
+    /// A term and its sort key.
+    Term { id: u64, key: Vec<u8> },
+    /// An error was among the values.
+    Failed,
+}
+
+/// The ids of a batch and their sort keys.
+pub(super) struct Keys {
+    ids: UInt64Array,
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Keys {
+    fn get(&self, row: usize) -> &[u8] {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[row]]
+    }
+}
+
+impl MinMax {
+    fn is_better(&self, key: &[u8], than: &[u8]) -> bool {
+        match self.extreme {
+            Extreme::Least => key < than,
+            Extreme::Greatest => key > than,
+        }
+    }
+
+    fn offer(&self, state: &mut Best, id: u64, key: &[u8]) {
+        match state {
+            Best::Failed => {}
+            Best::Empty => {
+                *state = Best::Term {
+                    id,
+                    key: key.to_vec(),
+                };
+            }
+            Best::Term {
+                id: best,
+                key: best_key,
+            } => {
+                if self.is_better(key, best_key) {
+                    *best = id;
+                    best_key.clear();
+                    best_key.extend_from_slice(key);
+                }
+            }
+        }
+    }
+}
+
+impl Aggregate for MinMax {
+    type State = Best;
+    type Rows = Keys;
+
+    fn read(&self, columns: &[ArrayRef]) -> Result<Keys> {
+        let ids = ids_of(columns, 0)?;
+        let mut bytes = Vec::with_capacity(ids.len() * 12);
+        let mut ends = Vec::with_capacity(ids.len());
+        sort_keys_of_ids(&ids, &self.context, |_, key| {
+            bytes.extend_from_slice(key);
+            ends.push(bytes.len());
+        })
+        .map_err(engine)?;
+        Ok(Keys { ids, bytes, ends })
+    }
+
+    fn update(&self, state: &mut Best, rows: &Keys, row: usize) {
+        if rows.ids.is_valid(row) {
+            self.offer(state, rows.ids.value(row), rows.get(row));
+        } else {
+            *state = Best::Failed;
+        }
+    }
+
+    fn merge(&self, state: &mut Best, other: Best) {
+        match other {
+            Best::Empty => {}
+            Best::Failed => *state = Best::Failed,
+            Best::Term { id, key } => self.offer(state, id, &key),
+        }
+    }
+
+    fn result(&self, state: &Best) -> Result<Option<TermId>> {
+        Ok(match state {
+            Best::Term { id, .. } => Some(TermId::from_bits(*id)),
+            Best::Empty | Best::Failed => None,
+        })
+    }
+
+    fn write(&self, state: &Best, out: &mut Vec<u8>) {
+        match state {
+            Best::Empty => {}
+            Best::Failed => out.push(0),
+            Best::Term { id, key } => {
+                out.extend_from_slice(&id.to_le_bytes());
+                out.extend_from_slice(key);
+            }
+        }
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Option<Best> {
+        Some(match bytes {
+            [] => Best::Empty,
+            [_] => Best::Failed,
+            bytes => {
+                let (id, key) = split_u64(bytes)?;
+                Best::Term {
+                    id,
+                    key: key.to_vec(),
+                }
+            }
+        })
+    }
+
+    fn heap_bytes(&self, state: &Best) -> usize {
+        match state {
+            Best::Term { key, .. } => key.capacity(),
+            Best::Empty | Best::Failed => 0,
+        }
+    }
+}

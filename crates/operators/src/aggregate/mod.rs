@@ -1,0 +1,313 @@
+//! SPARQL's aggregates, as aggregate functions of DataFusion's `AggregateExec`.
+//!
+//! They take columns of term ids and give term ids. Errors are SPARQL's: `COUNT` and `SAMPLE` pass
+//! over them, in all others one error (an unbound variable too) makes the group's result unbound. An
+//! empty group gives 0 for `COUNT`, `SUM` and `AVG`, `""` for `GROUP_CONCAT`, and nothing for the others.
+//!
+//! `DISTINCT` is part of the function here, not the engine's flag: it means distinct terms.
+
+mod count;
+mod distinct;
+mod group_concat;
+mod groups;
+mod min_max;
+mod sample;
+mod sum;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::{self, Display, Formatter};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
+use datafusion_common::{Result as EngineResult, ScalarValue};
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
+};
+use datafusion_physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
+use datafusion_physical_expr::expressions::{Column, Literal};
+use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+use spargebra::algebra::{AggregateExpression, AggregateFunction};
+
+use self::count::{Count, CountDistinctSolutions};
+use self::distinct::Distinct;
+use self::group_concat::GroupConcat;
+use self::groups::{Aggregate, Groups, Single};
+use self::min_max::{Extreme, MinMax};
+use self::sample::Sample;
+use self::sum::{Sum, Total};
+use crate::context::QueryContext;
+use crate::error::{Error, Result};
+use crate::expression::{Sparql, TermExpression};
+
+/// The aggregate functions of a `GROUP BY`: for each the name of the output column and what to compute
+/// over the columns of a schema. The output columns hold term ids; a group's null is unbound.
+pub fn plan(
+    aggregates: &[(String, AggregateExpression)],
+    schema: &SchemaRef,
+    context: &Arc<QueryContext>,
+) -> Result<Vec<Arc<AggregateFunctionExpr>>> {
+    aggregates
+        .iter()
+        .map(|(name, aggregate)| plan_one(name, aggregate, schema, context))
+        .collect()
+}
+
+fn plan_one(
+    name: &str,
+    aggregate: &AggregateExpression,
+    schema: &SchemaRef,
+    context: &Arc<QueryContext>,
+) -> Result<Arc<AggregateFunctionExpr>> {
+    let (kind, distinct, arguments) = match aggregate {
+        AggregateExpression::CountSolutions { distinct: false } => {
+            (Kind::Count, false, vec![one()])
+        }
+        AggregateExpression::CountSolutions { distinct: true } => {
+            let arguments = all_columns(schema);
+            (Kind::CountSolutions(arguments.len()), true, arguments)
+        }
+        AggregateExpression::FunctionCall {
+            name,
+            expr,
+            distinct,
+        } => {
+            let argument = TermExpression::compile(expr, schema, context)?.into_value();
+            (Kind::of(name)?, *distinct, vec![argument])
+        }
+    };
+    let function = SparqlAggregate {
+        kind,
+        distinct,
+        context: Arc::clone(context),
+        signature: Signature::variadic_any(Volatility::Immutable),
+    };
+    let expression = AggregateExprBuilder::new(Arc::new(AggregateUDF::from(function)), arguments)
+        .schema(Arc::clone(schema))
+        .alias(name)
+        .human_display(Shown(aggregate).to_string())
+        .build()?;
+    Ok(Arc::new(expression))
+}
+
+/// The argument of a function that needs none: the engine wants at least one.
+fn one() -> Arc<dyn PhysicalExpr> {
+    Arc::new(Literal::new(ScalarValue::UInt64(Some(1))))
+}
+
+fn all_columns(schema: &SchemaRef) -> Vec<Arc<dyn PhysicalExpr>> {
+    if schema.fields().is_empty() {
+        return vec![one()];
+    }
+    schema
+        .fields()
+        .iter()
+        .enumerate()
+        .map(|(at, field)| Arc::new(Column::new(field.name(), at)) as Arc<dyn PhysicalExpr>)
+        .collect()
+}
+
+/// Which aggregate.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Count,
+    /// `COUNT(DISTINCT *)` over this many variables.
+    CountSolutions(usize),
+    Sum,
+    Average,
+    Least,
+    Greatest,
+    Sample,
+    GroupConcat(Arc<str>),
+}
+
+impl Kind {
+    fn of(function: &AggregateFunction) -> Result<Self> {
+        Ok(match function {
+            AggregateFunction::Count => Self::Count,
+            AggregateFunction::Sum => Self::Sum,
+            AggregateFunction::Avg => Self::Average,
+            AggregateFunction::Min => Self::Least,
+            AggregateFunction::Max => Self::Greatest,
+            AggregateFunction::Sample => Self::Sample,
+            AggregateFunction::GroupConcat { separator } => {
+                Self::GroupConcat(separator.as_deref().unwrap_or(" ").into())
+            }
+            AggregateFunction::Custom(iri) => {
+                return Err(Error::UnknownAggregate {
+                    iri: iri.as_str().to_owned(),
+                });
+            }
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Count | Self::CountSolutions(_) => "COUNT",
+            Self::Sum => "SUM",
+            Self::Average => "AVG",
+            Self::Least => "MIN",
+            Self::Greatest => "MAX",
+            Self::Sample => "SAMPLE",
+            Self::GroupConcat(_) => "GROUP_CONCAT",
+        }
+    }
+}
+
+/// An aggregate as the engine's function.
+#[derive(Debug)]
+struct SparqlAggregate {
+    kind: Kind,
+    distinct: bool,
+    context: Arc<QueryContext>,
+    signature: Signature,
+}
+
+impl PartialEq for SparqlAggregate {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.distinct == other.distinct
+            && Arc::ptr_eq(&self.context, &other.context)
+    }
+}
+
+impl Eq for SparqlAggregate {}
+
+impl Hash for SparqlAggregate {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.kind.hash(state);
+        self.distinct.hash(state);
+    }
+}
+
+/// Makes the accumulator of one form from any aggregate.
+trait Form {
+    type Output: ?Sized;
+    fn make<A: Aggregate>(aggregate: A) -> Box<Self::Output>;
+}
+
+struct Grouped;
+
+impl Form for Grouped {
+    type Output = dyn GroupsAccumulator;
+    fn make<A: Aggregate>(aggregate: A) -> Box<Self::Output> {
+        Box::new(Groups::new(aggregate))
+    }
+}
+
+struct Ungrouped;
+
+impl Form for Ungrouped {
+    type Output = dyn Accumulator;
+    fn make<A: Aggregate>(aggregate: A) -> Box<Self::Output> {
+        Box::new(Single::new(aggregate))
+    }
+}
+
+impl SparqlAggregate {
+    fn accumulator_of<F: Form>(&self) -> Box<F::Output> {
+        let context = Arc::clone(&self.context);
+        match &self.kind {
+            Kind::Count => self.distinct_or_not::<F, _>(Count),
+            Kind::CountSolutions(width) => F::make(CountDistinctSolutions { width: *width }),
+            Kind::Sum => self.distinct_or_not::<F, _>(Sum {
+                total: Total::Sum,
+                context,
+            }),
+            Kind::Average => self.distinct_or_not::<F, _>(Sum {
+                total: Total::Average,
+                context,
+            }),
+            // A value that comes twice changes nothing here.
+            Kind::Least => F::make(MinMax {
+                extreme: Extreme::Least,
+                context,
+            }),
+            Kind::Greatest => F::make(MinMax {
+                extreme: Extreme::Greatest,
+                context,
+            }),
+            Kind::Sample => F::make(Sample),
+            Kind::GroupConcat(separator) => self.distinct_or_not::<F, _>(GroupConcat {
+                separator: Arc::clone(separator),
+                context,
+            }),
+        }
+    }
+
+    fn distinct_or_not<F: Form, A: Aggregate>(&self, aggregate: A) -> Box<F::Output> {
+        if self.distinct {
+            F::make(Distinct { aggregate })
+        } else {
+            F::make(aggregate)
+        }
+    }
+}
+
+impl AggregateUDFImpl for SparqlAggregate {
+    fn name(&self) -> &str {
+        self.kind.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> EngineResult<DataType> {
+        Ok(DataType::UInt64)
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs<'_>) -> EngineResult<Box<dyn Accumulator>> {
+        Ok(self.accumulator_of::<Ungrouped>())
+    }
+
+    fn state_fields(&self, arguments: StateFieldsArgs<'_>) -> EngineResult<Vec<FieldRef>> {
+        let name = format!("{}[state]", arguments.name);
+        Ok(vec![Arc::new(Field::new(name, DataType::Binary, true))])
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        _: AccumulatorArgs<'_>,
+    ) -> EngineResult<Box<dyn GroupsAccumulator>> {
+        Ok(self.accumulator_of::<Grouped>())
+    }
+}
+
+/// Shows an aggregate as SPARQL.
+struct Shown<'a>(&'a AggregateExpression);
+
+impl Display for Shown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let distinct_word = |distinct: bool| if distinct { "DISTINCT " } else { "" };
+        match self.0 {
+            AggregateExpression::CountSolutions { distinct } => {
+                write!(f, "COUNT({}*)", distinct_word(*distinct))
+            }
+            AggregateExpression::FunctionCall {
+                name,
+                expr,
+                distinct,
+            } => {
+                let (separator, name) = match name {
+                    AggregateFunction::GroupConcat { separator } => {
+                        (separator.as_deref(), "GROUP_CONCAT".to_owned())
+                    }
+                    name => (None, name.to_string()),
+                };
+                write!(f, "{name}({}{}", distinct_word(*distinct), Sparql(expr))?;
+                if let Some(separator) = separator {
+                    write!(f, "; SEPARATOR={separator:?}")?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}

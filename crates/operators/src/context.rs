@@ -1,0 +1,267 @@
+//! What all operators of one query share.
+//!
+//! A [`QueryContext`] holds the snapshot that the query reads, the terms it computes that no
+//! dictionary knows, and what SPARQL fixes per query: the time of `NOW()`, the base IRI, the
+//! labels given to `BNODE()`. It is shared by `Arc` between all operators, on all threads.
+//!
+//! **Ids stay exact.** [`QueryContext::intern`] gives every term exactly one id for the whole query:
+//! the inline one if the term fits, else the dictionary's, else one of the query's own table
+//! ([`TermKind::QueryLocal`]). So joins, `DISTINCT` and `GROUP BY` compare ids and nothing else, also
+//! on computed terms.
+//!
+//! **Bounds.** The query's own table is counted against the query's memory pool
+//! (see [`ContextOptions`]); when that is exhausted the query ends with the engine's
+//! `ResourcesExhausted` error. Ids of the table mean nothing outside the query.
+
+mod local_terms;
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
+use hashbrown::HashMap;
+use orrery_storage::Snapshot;
+use orrery_term::{Term, TermId, TermKind, inline, parse_key, write_key};
+use oxiri::Iri;
+use oxsdatatypes::DateTime;
+use parking_lot::{Mutex, RwLock};
+
+use self::local_terms::LocalTerms;
+use crate::error::{Error, Result};
+use crate::functions::regex::RegexCache;
+
+/// What a query starts with.
+#[derive(Clone, Debug)]
+pub struct ContextOptions {
+    /// Relative IRIs given to `IRI()` are resolved against it.
+    pub base_iri: Option<String>,
+    /// What the query's own terms are counted against.
+    pub memory_pool: Arc<dyn MemoryPool>,
+    /// What `NOW()` returns; the clock's time when absent.
+    pub now: Option<DateTime>,
+}
+
+impl Default for ContextOptions {
+    /// No base IRI, no memory limit, the clock's time.
+    fn default() -> Self {
+        Self {
+            base_iri: None,
+            memory_pool: Arc::new(UnboundedMemoryPool::default()),
+            now: None,
+        }
+    }
+}
+
+/// Ranks at which the dictionary's literals change their kind. Term keys sort by kind first
+/// (language-tagged, strings, typed), so that a rank alone tells which one it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiteralRanks {
+    /// Rank of the first `xsd:string`; literals below have a language tag.
+    strings: u64,
+    /// Rank of the first literal of another datatype.
+    typed: u64,
+}
+
+/// What a dictionary literal is, as far as its rank tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LiteralClass {
+    /// It has a language tag.
+    Language,
+    /// It is an `xsd:string`.
+    String,
+    /// It has another datatype.
+    Typed,
+}
+
+impl LiteralRanks {
+    /// What the literal of this rank is.
+    #[inline]
+    pub(crate) fn class(self, rank: u64) -> LiteralClass {
+        if rank < self.strings {
+            LiteralClass::Language
+        } else if rank < self.typed {
+            LiteralClass::String
+        } else {
+            LiteralClass::Typed
+        }
+    }
+}
+
+/// What all operators of one query share; see the module's documentation.
+pub struct QueryContext {
+    snapshot: Arc<Snapshot>,
+    base_iri: Option<Iri<String>>,
+    now: DateTime,
+    next_blank_node: AtomicU64,
+    local_terms: RwLock<LocalTerms>,
+    labelled_blank_nodes: Mutex<HashMap<(u64, Box<str>), u64>>,
+    literal_ranks: OnceLock<LiteralRanks>,
+    regexes: RegexCache,
+}
+
+impl std::fmt::Debug for QueryContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("QueryContext")
+            .field("base_iri", &self.base_iri)
+            .field("now", &self.now)
+            .field("local_terms", &self.local_terms.read().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl QueryContext {
+    /// A context for one run of one query.
+    pub fn new(snapshot: Arc<Snapshot>, options: ContextOptions) -> Result<Arc<Self>> {
+        let base_iri = options
+            .base_iri
+            .map(|iri| {
+                Iri::parse(iri.clone()).map_err(|error| Error::BaseIri {
+                    iri,
+                    reason: error.to_string(),
+                })
+            })
+            .transpose()?;
+        let reservation =
+            MemoryConsumer::new("terms computed by the query").register(&options.memory_pool);
+        let next_blank_node = AtomicU64::new(snapshot.next_blank_node());
+        Ok(Arc::new(Self {
+            snapshot,
+            base_iri,
+            now: options.now.unwrap_or_else(DateTime::now),
+            next_blank_node,
+            local_terms: RwLock::new(LocalTerms::new(reservation)),
+            labelled_blank_nodes: Mutex::new(HashMap::new()),
+            literal_ranks: OnceLock::new(),
+            regexes: RegexCache::default(),
+        }))
+    }
+
+    /// What the query reads.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// What relative IRIs are resolved against.
+    pub fn base_iri(&self) -> Option<&Iri<String>> {
+        self.base_iri.as_ref()
+    }
+
+    /// The time of the query, the same at every call.
+    pub fn now(&self) -> DateTime {
+        self.now
+    }
+
+    /// The patterns that the query has compiled.
+    pub(crate) fn regexes(&self) -> &RegexCache {
+        &self.regexes
+    }
+
+    /// The number of a blank node that nothing else has.
+    pub fn fresh_blank_node(&self) -> u64 {
+        self.next_blank_node.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The number of the blank node that `BNODE(label)` makes for this solution. The same for the
+    /// same label and row, another for every other.
+    pub(crate) fn labelled_blank_node(&self, row: u64, label: &str) -> Result<u64> {
+        let mut labels = self.labelled_blank_nodes.lock();
+        let key = (row, Box::from(label));
+        if let Some(&number) = labels.get(&key) {
+            return Ok(number);
+        }
+        // Lock order: labels, then local terms.
+        self.local_terms
+            .read()
+            .reserve_bytes(label.len() + 2 * size_of::<((u64, Box<str>), u64)>())?;
+        let number = self.fresh_blank_node();
+        labels.insert(key, number);
+        Ok(number)
+    }
+
+    /// The one id of a term: inline, else the dictionary's, else the query's own.
+    pub fn intern(&self, term: &Term<'_>) -> Result<TermId> {
+        if let Some(id) = inline(term) {
+            return Ok(id);
+        }
+        let mut key = Vec::with_capacity(64);
+        write_key(term, &mut key);
+        // The own table first: a hash look-up is cheaper than a search of the dictionary, and a
+        // computed term that is in neither is looked for once only.
+        if let Some(index) = self.local_terms.read().find(&key) {
+            return Ok(TermId::query_local(index));
+        }
+        if let Some(id) = self.snapshot.term_id(term)? {
+            return Ok(id);
+        }
+        let index = self.local_terms.write().insert(&key)?;
+        Ok(TermId::query_local(index))
+    }
+
+    /// The term of an id, with text of its own.
+    pub fn term(&self, id: TermId) -> Result<Term<'static>> {
+        if let Some(term) = id.to_inline_term() {
+            return Ok(term);
+        }
+        match id.kind() {
+            TermKind::QueryLocal => {
+                let terms = self.local_terms.read();
+                let key = terms.key(id.payload()).ok_or(Error::NoSuchTerm { id })?;
+                Ok(parse_key(key)
+                    .map_err(|_| Error::NoSuchTerm { id })?
+                    .into_owned())
+            }
+            TermKind::Iri | TermKind::Literal => Ok(self.snapshot.term(id)?),
+            _ => Err(Error::NoSuchTerm { id }),
+        }
+    }
+
+    /// Calls `f` with the place and the term of each id. The ids must be strictly ascending: then
+    /// the dictionary is read in one pass, and each page of it decompressed once.
+    pub fn terms(&self, ids: &[TermId], mut f: impl FnMut(usize, Term<'_>)) -> Result<()> {
+        debug_assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
+        let mut ranks = Vec::new();
+        let mut at = 0;
+        while at < ids.len() {
+            let id = ids[at];
+            if !id.is_dictionary() {
+                f(at, self.term(id)?);
+                at += 1;
+                continue;
+            }
+            // One run of one kind: its ranks ascend.
+            let kind = id.kind();
+            let run = ids[at..]
+                .iter()
+                .take_while(|other| other.kind() == kind)
+                .count();
+            ranks.clear();
+            ranks.extend(ids[at..at + run].iter().map(|id| id.payload()));
+            let mut damaged = None;
+            self.snapshot
+                .dictionary()
+                .keys(&ranks, |offset, key| match parse_key(key) {
+                    Ok(term) => f(at + offset, term),
+                    Err(_) => damaged = Some(ids[at + offset]),
+                })?;
+            if let Some(id) = damaged {
+                return Err(Error::NoSuchTerm { id });
+            }
+            at += run;
+        }
+        Ok(())
+    }
+
+    /// Where the dictionary's literals change their kind; searched for once.
+    pub(crate) fn literal_ranks(&self) -> Result<LiteralRanks> {
+        if let Some(ranks) = self.literal_ranks.get() {
+            return Ok(*ranks);
+        }
+        let dictionary = self.snapshot.dictionary();
+        let ranks = LiteralRanks {
+            strings: dictionary.lower_bound(b"S")?,
+            typed: dictionary.lower_bound(b"T")?,
+        };
+        Ok(*self.literal_ranks.get_or_init(|| ranks))
+    }
+}

@@ -1,0 +1,182 @@
+//! `+ - * /` and the signs, over values.
+//!
+//! Operands meet in the wider of their types: integer, decimal, float, double (XPath 2.0, B.1). An
+//! overflow of integer or decimal is SPARQL's error (`None`), as is a division of exact numbers by zero.
+//! Dates, times and durations add and subtract as XPath's operators do (SPARQL 1.2 community
+//! proposal SEP-0002); that is beyond SPARQL 1.1, where they are errors.
+
+use oxsdatatypes::{Decimal, Double, Duration, Float, Integer};
+
+use super::value::Value;
+
+/// An arithmetic operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+impl Arithmetic {
+    /// As written in a query.
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Subtract => "-",
+            Self::Multiply => "*",
+            Self::Divide => "/",
+        }
+    }
+
+    /// The value of `a op b`.
+    pub(crate) fn apply(self, a: &Value, b: &Value) -> Option<Value> {
+        match NumberPair::of(a, b) {
+            Some(NumberPair::Integer(a, b)) => self.integers(a, b),
+            Some(NumberPair::Decimal(a, b)) => self.decimals(a, b),
+            Some(NumberPair::Float(a, b)) => Some(Value::Float(match self {
+                Self::Add => a + b,
+                Self::Subtract => a - b,
+                Self::Multiply => a * b,
+                Self::Divide => a / b,
+            })),
+            Some(NumberPair::Double(a, b)) => Some(Value::Double(match self {
+                Self::Add => a + b,
+                Self::Subtract => a - b,
+                Self::Multiply => a * b,
+                Self::Divide => a / b,
+            })),
+            None => match self {
+                Self::Add => add_calendar(a, b),
+                Self::Subtract => subtract_calendar(a, b),
+                Self::Multiply | Self::Divide => None,
+            },
+        }
+    }
+
+    fn integers(self, a: Integer, b: Integer) -> Option<Value> {
+        Some(Value::Integer(match self {
+            Self::Add => a.checked_add(b)?,
+            Self::Subtract => a.checked_sub(b)?,
+            Self::Multiply => a.checked_mul(b)?,
+            // Integers divide to a decimal.
+            Self::Divide => return Some(Value::Decimal(Decimal::from(a).checked_div(b)?)),
+        }))
+    }
+
+    fn decimals(self, a: Decimal, b: Decimal) -> Option<Value> {
+        Some(Value::Decimal(match self {
+            Self::Add => a.checked_add(b)?,
+            Self::Subtract => a.checked_sub(b)?,
+            Self::Multiply => a.checked_mul(b)?,
+            Self::Divide => a.checked_div(b)?,
+        }))
+    }
+}
+
+/// Two numbers in the type they meet in.
+enum NumberPair {
+    Integer(Integer, Integer),
+    Decimal(Decimal, Decimal),
+    Float(Float, Float),
+    Double(Double, Double),
+}
+
+impl NumberPair {
+    #[inline]
+    fn of(a: &Value, b: &Value) -> Option<Self> {
+        Some(match (a, b) {
+            (Value::Integer(a), Value::Integer(b)) => Self::Integer(*a, *b),
+            (Value::Integer(a), Value::Decimal(b)) => Self::Decimal((*a).into(), *b),
+            (Value::Integer(a), Value::Float(b)) => Self::Float((*a).into(), *b),
+            (Value::Integer(a), Value::Double(b)) => Self::Double((*a).into(), *b),
+            (Value::Decimal(a), Value::Integer(b)) => Self::Decimal(*a, (*b).into()),
+            (Value::Decimal(a), Value::Decimal(b)) => Self::Decimal(*a, *b),
+            (Value::Decimal(a), Value::Float(b)) => Self::Float((*a).into(), *b),
+            (Value::Decimal(a), Value::Double(b)) => Self::Double((*a).into(), *b),
+            (Value::Float(a), Value::Integer(b)) => Self::Float(*a, (*b).into()),
+            (Value::Float(a), Value::Decimal(b)) => Self::Float(*a, (*b).into()),
+            (Value::Float(a), Value::Float(b)) => Self::Float(*a, *b),
+            (Value::Float(a), Value::Double(b)) => Self::Double((*a).into(), *b),
+            (Value::Double(a), Value::Integer(b)) => Self::Double(*a, (*b).into()),
+            (Value::Double(a), Value::Decimal(b)) => Self::Double(*a, (*b).into()),
+            (Value::Double(a), Value::Float(b)) => Self::Double(*a, (*b).into()),
+            (Value::Double(a), Value::Double(b)) => Self::Double(*a, *b),
+            _ => return None,
+        })
+    }
+}
+
+/// A value as a duration of the general kind.
+fn duration(value: &Value) -> Option<Duration> {
+    match value {
+        Value::Duration(value) => Some(*value),
+        Value::YearMonthDuration(value) => Some((*value).into()),
+        Value::DayTimeDuration(value) => Some((*value).into()),
+        _ => None,
+    }
+}
+
+fn add_calendar(a: &Value, b: &Value) -> Option<Value> {
+    Some(match (a, b) {
+        (Value::YearMonthDuration(a), Value::YearMonthDuration(b)) => {
+            Value::YearMonthDuration(a.checked_add(*b)?)
+        }
+        (Value::DayTimeDuration(a), Value::DayTimeDuration(b)) => {
+            Value::DayTimeDuration(a.checked_add(*b)?)
+        }
+        (Value::DateTime(a), _) => Value::DateTime(a.checked_add_duration(duration(b)?)?),
+        (Value::Date(a), _) => Value::Date(a.checked_add_duration(duration(b)?)?),
+        (Value::Time(_), Value::YearMonthDuration(_)) => return None,
+        (Value::Time(a), _) => Value::Time(a.checked_add_duration(duration(b)?)?),
+        _ => Value::Duration(duration(a)?.checked_add(duration(b)?)?),
+    })
+}
+
+fn subtract_calendar(a: &Value, b: &Value) -> Option<Value> {
+    Some(match (a, b) {
+        (Value::DateTime(a), Value::DateTime(b)) => Value::DayTimeDuration(a.checked_sub(*b)?),
+        (Value::Date(a), Value::Date(b)) => Value::DayTimeDuration(a.checked_sub(*b)?),
+        (Value::Time(a), Value::Time(b)) => Value::DayTimeDuration(a.checked_sub(*b)?),
+        (Value::YearMonthDuration(a), Value::YearMonthDuration(b)) => {
+            Value::YearMonthDuration(a.checked_sub(*b)?)
+        }
+        (Value::DayTimeDuration(a), Value::DayTimeDuration(b)) => {
+            Value::DayTimeDuration(a.checked_sub(*b)?)
+        }
+        (Value::DateTime(a), _) => Value::DateTime(a.checked_sub_duration(duration(b)?)?),
+        (Value::Date(a), _) => Value::Date(a.checked_sub_duration(duration(b)?)?),
+        (Value::Time(_), Value::YearMonthDuration(_)) => return None,
+        (Value::Time(a), _) => Value::Time(a.checked_sub_duration(duration(b)?)?),
+        _ => Value::Duration(duration(a)?.checked_sub(duration(b)?)?),
+    })
+}
+
+/// `-value`.
+pub(crate) fn negate(value: &Value) -> Option<Value> {
+    Some(match value {
+        Value::Integer(value) => Value::Integer(value.checked_neg()?),
+        Value::Decimal(value) => Value::Decimal(value.checked_neg()?),
+        Value::Float(value) => Value::Float(-*value),
+        Value::Double(value) => Value::Double(-*value),
+        Value::Duration(value) => Value::Duration(value.checked_neg()?),
+        Value::YearMonthDuration(value) => Value::YearMonthDuration(value.checked_neg()?),
+        Value::DayTimeDuration(value) => Value::DayTimeDuration(value.checked_neg()?),
+        _ => return None,
+    })
+}
+
+/// `+value`: the value itself, if it has a sign.
+pub(crate) fn plus(value: &Value) -> Option<Value> {
+    matches!(
+        value,
+        Value::Integer(_)
+            | Value::Decimal(_)
+            | Value::Float(_)
+            | Value::Double(_)
+            | Value::Duration(_)
+            | Value::YearMonthDuration(_)
+            | Value::DayTimeDuration(_)
+    )
+    .then(|| value.clone())
+}

@@ -1,0 +1,232 @@
+//! `=` and `<` over values.
+//!
+//! Both are partial: `None` is SPARQL's type error. Numbers compare by value across their types,
+//! strings by code point, strings with a language tag only within one language, dates and durations
+//! as XML Schema says, which leaves some pairs without an order (with and without a time zone).
+//!
+//! `=` on a literal of a datatype that is not known is true for the same term and an error for any
+//! other literal, for nobody can tell whether two lexical forms mean the same value.
+
+use std::cmp::Ordering;
+
+use oxsdatatypes::{Decimal, Double, Float};
+
+use super::value::Value;
+
+/// A comparison operator of the query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Comparison {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// Whether an order of the left side against the right one makes the comparison true.
+    #[inline]
+    pub(crate) fn accepts(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Less => ordering.is_lt(),
+            Self::LessOrEqual => ordering.is_le(),
+            Self::Greater => ordering.is_gt(),
+            Self::GreaterOrEqual => ordering.is_ge(),
+        }
+    }
+
+    /// The comparison with its sides exchanged.
+    pub(crate) fn mirrored(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+        }
+    }
+
+    /// As written in a query.
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
+}
+
+/// `a = b`.
+pub(crate) fn equals(a: &Value, b: &Value) -> Option<bool> {
+    if let (Some(a), Some(b)) = (Class::of(a), Class::of(b)) {
+        if a != b {
+            return Some(false);
+        }
+    } else {
+        return equals_other(a, b);
+    }
+    Some(match (a, b) {
+        (Value::Iri(a), Value::Iri(b)) | (Value::String(a), Value::String(b)) => a == b,
+        (Value::BlankNode(a), Value::BlankNode(b)) => a == b,
+        (
+            Value::LanguageString {
+                lexical: lexical_a,
+                language: language_a,
+            },
+            Value::LanguageString {
+                lexical: lexical_b,
+                language: language_b,
+            },
+        ) => lexical_a == lexical_b && language_a == language_b,
+        (Value::Boolean(a), Value::Boolean(b)) => a == b,
+        (Value::DateTime(a), Value::DateTime(b)) => a == b,
+        (Value::Date(a), Value::Date(b)) => a == b,
+        (Value::Time(a), Value::Time(b)) => a == b,
+        (Value::GYearMonth(a), Value::GYearMonth(b)) => a == b,
+        (Value::GYear(a), Value::GYear(b)) => a == b,
+        (Value::GMonthDay(a), Value::GMonthDay(b)) => a == b,
+        (Value::GMonth(a), Value::GMonth(b)) => a == b,
+        (Value::GDay(a), Value::GDay(b)) => a == b,
+        (Value::Duration(a), Value::Duration(b)) => a == b,
+        (Value::Duration(a), Value::YearMonthDuration(b)) => a == b,
+        (Value::Duration(a), Value::DayTimeDuration(b)) => a == b,
+        (Value::YearMonthDuration(a), Value::Duration(b)) => a == b,
+        (Value::YearMonthDuration(a), Value::YearMonthDuration(b)) => a == b,
+        (Value::YearMonthDuration(a), Value::DayTimeDuration(b)) => a == b,
+        (Value::DayTimeDuration(a), Value::Duration(b)) => a == b,
+        (Value::DayTimeDuration(a), Value::YearMonthDuration(b)) => a == b,
+        (Value::DayTimeDuration(a), Value::DayTimeDuration(b)) => a == b,
+        _ => compare_numbers(a, b) == Some(Ordering::Equal),
+    })
+}
+
+/// `=` where at least one side is [`Value::Other`].
+fn equals_other(a: &Value, b: &Value) -> Option<bool> {
+    match (a, b) {
+        (
+            Value::Other {
+                lexical: lexical_a,
+                datatype: datatype_a,
+            },
+            Value::Other {
+                lexical: lexical_b,
+                datatype: datatype_b,
+            },
+        ) => (lexical_a == lexical_b && datatype_a == datatype_b).then_some(true),
+        (known, Value::Other { .. }) | (Value::Other { .. }, known) => match known {
+            Value::Iri(_) | Value::BlankNode(_) | Value::LanguageString { .. } => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Values of different classes are never equal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Iri,
+    BlankNode,
+    String,
+    LanguageString,
+    Boolean,
+    Number,
+    DateTime,
+    Date,
+    Time,
+    GYearMonth,
+    GYear,
+    GMonthDay,
+    GMonth,
+    GDay,
+    Duration,
+}
+
+impl Class {
+    fn of(value: &Value) -> Option<Self> {
+        Some(match value {
+            Value::Iri(_) => Self::Iri,
+            Value::BlankNode(_) => Self::BlankNode,
+            Value::String(_) => Self::String,
+            Value::LanguageString { .. } => Self::LanguageString,
+            Value::Boolean(_) => Self::Boolean,
+            Value::Integer(_) | Value::Decimal(_) | Value::Float(_) | Value::Double(_) => {
+                Self::Number
+            }
+            Value::DateTime(_) => Self::DateTime,
+            Value::Date(_) => Self::Date,
+            Value::Time(_) => Self::Time,
+            Value::GYearMonth(_) => Self::GYearMonth,
+            Value::GYear(_) => Self::GYear,
+            Value::GMonthDay(_) => Self::GMonthDay,
+            Value::GMonth(_) => Self::GMonth,
+            Value::GDay(_) => Self::GDay,
+            Value::Duration(_) | Value::YearMonthDuration(_) | Value::DayTimeDuration(_) => {
+                Self::Duration
+            }
+            Value::Other { .. } => return None,
+        })
+    }
+}
+
+/// The order of `a` against `b` for `<`, `<=`, `>` and `>=`.
+pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
+        (
+            Value::LanguageString {
+                lexical: lexical_a,
+                language: language_a,
+            },
+            Value::LanguageString {
+                lexical: lexical_b,
+                language: language_b,
+            },
+        ) => (language_a == language_b).then(|| lexical_a.cmp(lexical_b)),
+        (Value::Boolean(a), Value::Boolean(b)) => Some(a.cmp(b)),
+        (Value::DateTime(a), Value::DateTime(b)) => a.partial_cmp(b),
+        (Value::Date(a), Value::Date(b)) => a.partial_cmp(b),
+        (Value::Time(a), Value::Time(b)) => a.partial_cmp(b),
+        (Value::GYearMonth(a), Value::GYearMonth(b)) => a.partial_cmp(b),
+        (Value::GYear(a), Value::GYear(b)) => a.partial_cmp(b),
+        (Value::GMonthDay(a), Value::GMonthDay(b)) => a.partial_cmp(b),
+        (Value::GMonth(a), Value::GMonth(b)) => a.partial_cmp(b),
+        (Value::GDay(a), Value::GDay(b)) => a.partial_cmp(b),
+        (Value::Duration(a), Value::Duration(b)) => a.partial_cmp(b),
+        (Value::Duration(a), Value::YearMonthDuration(b)) => a.partial_cmp(b),
+        (Value::Duration(a), Value::DayTimeDuration(b)) => a.partial_cmp(b),
+        (Value::YearMonthDuration(a), Value::Duration(b)) => a.partial_cmp(b),
+        (Value::YearMonthDuration(a), Value::YearMonthDuration(b)) => a.partial_cmp(b),
+        (Value::YearMonthDuration(a), Value::DayTimeDuration(b)) => a.partial_cmp(b),
+        (Value::DayTimeDuration(a), Value::Duration(b)) => a.partial_cmp(b),
+        (Value::DayTimeDuration(a), Value::YearMonthDuration(b)) => a.partial_cmp(b),
+        (Value::DayTimeDuration(a), Value::DayTimeDuration(b)) => a.partial_cmp(b),
+        // The same IRI, blank node or unknown literal is neither less nor greater than itself, so
+        // `<=` and `>=` hold, as in the ox* family; between different ones there is no order.
+        (Value::Iri(a), Value::Iri(b)) => (a == b).then_some(Ordering::Equal),
+        (Value::BlankNode(a), Value::BlankNode(b)) => (a == b).then_some(Ordering::Equal),
+        (Value::Other { .. }, Value::Other { .. }) => equals_other(a, b).map(|_| Ordering::Equal),
+        _ => compare_numbers(a, b),
+    }
+}
+
+/// Numbers by value, in the wider of the two types (XPath 2.0, B.1).
+pub(crate) fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Integer(a), Value::Integer(b)) => Some(a.cmp(b)),
+        (Value::Integer(a), Value::Decimal(b)) => Some(Decimal::from(*a).cmp(b)),
+        (Value::Integer(a), Value::Float(b)) => Float::from(*a).partial_cmp(b),
+        (Value::Integer(a), Value::Double(b)) => Double::from(*a).partial_cmp(b),
+        (Value::Decimal(a), Value::Integer(b)) => Some(a.cmp(&Decimal::from(*b))),
+        (Value::Decimal(a), Value::Decimal(b)) => Some(a.cmp(b)),
+        (Value::Decimal(a), Value::Float(b)) => Float::from(*a).partial_cmp(b),
+        (Value::Decimal(a), Value::Double(b)) => Double::from(*a).partial_cmp(b),
+        (Value::Float(a), Value::Integer(b)) => a.partial_cmp(&Float::from(*b)),
+        (Value::Float(a), Value::Decimal(b)) => a.partial_cmp(&Float::from(*b)),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
+        (Value::Float(a), Value::Double(b)) => Double::from(*a).partial_cmp(b),
+        (Value::Double(a), Value::Integer(b)) => a.partial_cmp(&Double::from(*b)),
+        (Value::Double(a), Value::Decimal(b)) => a.partial_cmp(&Double::from(*b)),
+        (Value::Double(a), Value::Float(b)) => a.partial_cmp(&Double::from(*b)),
+        (Value::Double(a), Value::Double(b)) => a.partial_cmp(b),
+        _ => None,
+    }
+}

@@ -1,0 +1,387 @@
+//! The compiled expression and its evaluation, a vector at a time.
+//!
+//! A [`Node`] takes an [`Input`], the ids of the variables it reads for some rows, and gives a
+//! [`Column`]. Errors and unbound variables are absent elements, logic is three-valued (Kleene).
+//! Each side of a connective is only evaluated for the rows that the sides before left open.
+//!
+//! [`Node::PerDistinct`] stands above a part that reads one variable and is not cheap (text functions,
+//! regular expressions): the part is evaluated once per distinct id of that variable and the result
+//! spread over the rows.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, BooleanArray, UInt32Array, UInt64Array};
+use arrow::compute::kernels::boolean::not;
+use orrery_term::TermId;
+use regex::Regex;
+
+use super::arithmetic::{Arithmetic, negate, plus};
+use super::column::{Column, Constant, DistinctIds, Reading, take_ids};
+use super::compare::Comparison;
+use super::compare_columns::{Question, compare_columns, same_term};
+use super::value::Value;
+use crate::context::QueryContext;
+use crate::error::Result;
+use crate::functions::{Implementation, ScalarFunction, regex::matches};
+
+/// A compiled expression; see the module's documentation.
+pub(crate) enum Node {
+    /// A variable, by its place in the input.
+    Variable(usize),
+    /// A constant term.
+    Constant(Arc<Constant>),
+    /// An error in every row: a variable that is never bound, or a wrong operation on constants.
+    Error,
+    /// Whether a variable is bound.
+    Bound(usize),
+    Or(Vec<Node>),
+    And(Vec<Node>),
+    Not(Box<Node>),
+    Equal(Box<Node>, Box<Node>),
+    Compare(Comparison, Box<Node>, Box<Node>),
+    SameTerm(Box<Node>, Box<Node>),
+    /// Equal to one of the others.
+    In(Box<Node>, Vec<Node>),
+    Arithmetic(Arithmetic, Box<Node>, Box<Node>),
+    Plus(Box<Node>),
+    Negate(Box<Node>),
+    If(Box<Node>, Box<Node>, Box<Node>),
+    Coalesce(Vec<Node>),
+    Call(ScalarFunction, Vec<Node>),
+    /// `REGEX` with a constant pattern.
+    Matches(Arc<Regex>, Box<Node>),
+    /// The part below, once per distinct id of this variable.
+    PerDistinct(usize, Box<Node>),
+}
+
+/// The variables' ids for the rows to be evaluated.
+#[derive(Clone)]
+pub(crate) struct Input {
+    /// One column a variable.
+    pub(crate) columns: Vec<UInt64Array>,
+    /// Number of rows.
+    pub(crate) rows: usize,
+    /// The numbers of the rows among all that the expression has seen.
+    pub(crate) numbers: RowNumbers,
+}
+
+/// Row numbers; they tell solutions apart for `BNODE(label)`.
+#[derive(Clone)]
+pub(crate) enum RowNumbers {
+    /// Ascending by one from here.
+    From(u64),
+    /// One by one.
+    List(Vec<u64>),
+}
+
+impl RowNumbers {
+    fn get(&self, row: usize) -> u64 {
+        match self {
+            Self::From(first) => first + row as u64,
+            Self::List(numbers) => numbers[row],
+        }
+    }
+}
+
+impl Input {
+    /// The input at some of its rows.
+    fn select(&self, rows: &[u32]) -> Result<Self> {
+        let indices = UInt32Array::from(rows.to_vec());
+        Ok(Self {
+            columns: self
+                .columns
+                .iter()
+                .map(|column| take_ids(column, &indices))
+                .collect::<Result<_>>()?,
+            rows: rows.len(),
+            numbers: RowNumbers::List(
+                rows.iter()
+                    .map(|&row| self.numbers.get(row as usize))
+                    .collect(),
+            ),
+        })
+    }
+}
+
+impl Node {
+    /// The results for all rows of the input.
+    pub(crate) fn evaluate(&self, input: &Input, context: &QueryContext) -> Result<Column> {
+        let rows = input.rows;
+        Ok(match self {
+            Self::Variable(place) => Column::Ids(input.columns[*place].clone()),
+            Self::Constant(constant) => Column::Constant(Some(Arc::clone(constant))),
+            Self::Error => Column::Constant(None),
+            Self::Bound(place) => {
+                let column = &input.columns[*place];
+                Column::Booleans((0..rows).map(|row| Some(column.is_valid(row))).collect())
+            }
+            Self::Or(parts) => Column::Booleans(connect(parts, true, input, context)?),
+            Self::And(parts) => Column::Booleans(connect(parts, false, input, context)?),
+            Self::Not(part) => {
+                let value = part
+                    .evaluate(input, context)?
+                    .into_booleans(rows, context)?;
+                Column::Booleans(not(&value).map_err(datafusion_common::DataFusionError::from)?)
+            }
+            Self::Equal(left, right) => {
+                let left = left.evaluate(input, context)?;
+                let right = right.evaluate(input, context)?;
+                Column::Booleans(compare_columns(
+                    Question::Equal,
+                    &left,
+                    &right,
+                    rows,
+                    context,
+                )?)
+            }
+            Self::Compare(comparison, left, right) => {
+                let left = left.evaluate(input, context)?;
+                let right = right.evaluate(input, context)?;
+                let question = Question::Order(*comparison);
+                Column::Booleans(compare_columns(question, &left, &right, rows, context)?)
+            }
+            Self::SameTerm(left, right) => {
+                let left = left.evaluate(input, context)?.into_ids(rows, context)?;
+                let right = right.evaluate(input, context)?.into_ids(rows, context)?;
+                Column::Booleans(same_term(&left, &right))
+            }
+            Self::In(needle, list) => Column::Booleans(is_in(needle, list, input, context)?),
+            Self::Arithmetic(operator, left, right) => {
+                let left = left.evaluate(input, context)?;
+                let left = left.operand(Reading::Value, context)?;
+                let right = right.evaluate(input, context)?;
+                let right = right.operand(Reading::Value, context)?;
+                Column::Values(
+                    (0..rows)
+                        .map(|row| operator.apply(left.get(row)?, right.get(row)?))
+                        .collect(),
+                )
+            }
+            Self::Plus(part) => map_values(part, plus, input, context)?,
+            Self::Negate(part) => map_values(part, negate, input, context)?,
+            Self::If(condition, then, otherwise) => {
+                evaluate_if(condition, then, otherwise, input, context)?
+            }
+            Self::Coalesce(parts) => coalesce(parts, input, context)?,
+            Self::Call(function, arguments) => call(*function, arguments, input, context)?,
+            Self::Matches(regex, text) => {
+                map_values(text, |text| matches(regex, text), input, context)?
+            }
+            Self::PerDistinct(place, part) => per_distinct(*place, part, input, context)?,
+        })
+    }
+}
+
+fn map_values(
+    part: &Node,
+    function: impl Fn(&Value) -> Option<Value>,
+    input: &Input,
+    context: &QueryContext,
+) -> Result<Column> {
+    let operand = part
+        .evaluate(input, context)?
+        .operand(Reading::Value, context)?;
+    Ok(Column::Values(
+        (0..input.rows)
+            .map(|row| function(operand.get(row)?))
+            .collect(),
+    ))
+}
+
+/// `||` (deciding value true) and `&&` (deciding value false): a deciding side decides, even beside
+/// an error; else an error is an error.
+fn connect(
+    parts: &[Node],
+    deciding: bool,
+    input: &Input,
+    context: &QueryContext,
+) -> Result<BooleanArray> {
+    let mut answers = vec![Some(!deciding); input.rows];
+    let mut open: Vec<u32> = (0..input.rows as u32).collect();
+    for part in parts {
+        if open.is_empty() {
+            break;
+        }
+        let selected;
+        let part_input = if open.len() == input.rows {
+            input
+        } else {
+            selected = input.select(&open)?;
+            &selected
+        };
+        let values = part
+            .evaluate(part_input, context)?
+            .into_booleans(open.len(), context)?;
+        let mut at = 0;
+        open.retain(|&row| {
+            let value = values.is_valid(at).then(|| values.value(at));
+            at += 1;
+            match value {
+                Some(value) if value == deciding => {
+                    answers[row as usize] = Some(deciding);
+                    false
+                }
+                Some(_) => true,
+                None => {
+                    answers[row as usize] = None;
+                    true
+                }
+            }
+        });
+    }
+    Ok(BooleanArray::from(answers))
+}
+
+/// `IN`: like `||` over `=` (SPARQL 1.1, 17.4.1.9), with the left side evaluated once.
+fn is_in(
+    needle: &Node,
+    list: &[Node],
+    input: &Input,
+    context: &QueryContext,
+) -> Result<BooleanArray> {
+    let needle = needle.evaluate(input, context)?;
+    let mut answers = vec![Some(false); input.rows];
+    for item in list {
+        let item = item.evaluate(input, context)?;
+        let equal = compare_columns(Question::Equal, &needle, &item, input.rows, context)?;
+        for (answer, equal) in answers.iter_mut().zip(&equal) {
+            *answer = match (*answer, equal) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            };
+        }
+    }
+    Ok(BooleanArray::from(answers))
+}
+
+fn evaluate_if(
+    condition: &Node,
+    then: &Node,
+    otherwise: &Node,
+    input: &Input,
+    context: &QueryContext,
+) -> Result<Column> {
+    let condition = condition
+        .evaluate(input, context)?
+        .into_booleans(input.rows, context)?;
+    let rows_where = |wanted: bool| -> Vec<u32> {
+        (0..input.rows)
+            .filter(|&row| condition.is_valid(row) && condition.value(row) == wanted)
+            .map(|row| row as u32)
+            .collect()
+    };
+    let mut merged = Merged::new(input.rows);
+    merged.fill(then, &rows_where(true), input, context)?;
+    merged.fill(otherwise, &rows_where(false), input, context)?;
+    Ok(merged.finish())
+}
+
+fn coalesce(parts: &[Node], input: &Input, context: &QueryContext) -> Result<Column> {
+    let mut merged = Merged::new(input.rows);
+    let mut open: Vec<u32> = (0..input.rows as u32).collect();
+    for part in parts {
+        merged.fill(part, &open, input, context)?;
+        open.retain(|&row| merged.ids[row as usize].is_none());
+    }
+    Ok(merged.finish())
+}
+
+/// Results that come from different parts for different rows. They meet as ids: a term that a
+/// variable passes on must stay the very term it was.
+struct Merged {
+    ids: Vec<Option<u64>>,
+}
+
+impl Merged {
+    fn new(rows: usize) -> Self {
+        Self {
+            ids: vec![None; rows],
+        }
+    }
+
+    fn fill(
+        &mut self,
+        part: &Node,
+        rows: &[u32],
+        input: &Input,
+        context: &QueryContext,
+    ) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let selected;
+        let part_input = if rows.len() == input.rows {
+            input
+        } else {
+            selected = input.select(rows)?;
+            &selected
+        };
+        let ids = part
+            .evaluate(part_input, context)?
+            .into_ids(rows.len(), context)?;
+        for (&row, id) in rows.iter().zip(&ids) {
+            self.ids[row as usize] = id;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Column {
+        Column::Ids(UInt64Array::from(self.ids))
+    }
+}
+
+fn call(
+    function: ScalarFunction,
+    arguments: &[Node],
+    input: &Input,
+    context: &QueryContext,
+) -> Result<Column> {
+    let operands = arguments
+        .iter()
+        .map(|argument| {
+            argument
+                .evaluate(input, context)?
+                .operand(function.reading, context)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut results = Vec::with_capacity(input.rows);
+    let mut values: Vec<&Value> = Vec::with_capacity(operands.len());
+    for row in 0..input.rows {
+        values.clear();
+        values.extend(operands.iter().filter_map(|operand| operand.get(row)));
+        results.push(if values.len() < operands.len() {
+            None
+        } else {
+            match function.implementation {
+                Implementation::Pure(pure) => pure(&values),
+                Implementation::OfQuery(function) | Implementation::Volatile(function) => {
+                    function(&values, context, input.numbers.get(row))?
+                }
+            }
+        });
+    }
+    Ok(Column::Values(results))
+}
+
+fn per_distinct(
+    place: usize,
+    part: &Node,
+    input: &Input,
+    context: &QueryContext,
+) -> Result<Column> {
+    let distinct = DistinctIds::of(&input.columns[place]);
+    let ids = distinct.ids.iter().copied().map(TermId::bits).map(Some);
+    // A null is a value of its own for BOUND and COALESCE.
+    let column: UInt64Array = ids.chain(distinct.has_null.then_some(None)).collect();
+    let rows = column.len();
+    let mut columns = vec![UInt64Array::new_null(0); input.columns.len()];
+    columns[place] = column;
+    let distinct_input = Input {
+        columns,
+        rows,
+        numbers: RowNumbers::From(0),
+    };
+    part.evaluate(&distinct_input, context)?
+        .spread(distinct.index)
+}

@@ -1,0 +1,210 @@
+//! A compiled expression as DataFusion's `PhysicalExpr`.
+//!
+//! The variables it reads are its children, columns of the input: an operator that moves columns
+//! exchanges the children and the expression goes on reading what it read.
+
+use std::fmt::{self, Debug, Display, Formatter};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{AsArray, BinaryBuilder, RecordBatch, UInt64Array};
+use arrow::datatypes::{DataType, Schema, UInt64Type};
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::ColumnarValue;
+use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+use spargebra::algebra::Expression;
+
+use super::column::{Column, Reading};
+use super::display::Sparql;
+use super::node::{Input, Node, RowNumbers};
+use super::sort_key::write_sort_key;
+use crate::context::QueryContext;
+
+/// What the expression gives for a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Output {
+    /// Its effective boolean value.
+    Filter,
+    /// Its term id.
+    Value,
+    /// The bytes that it sorts by.
+    SortKey,
+}
+
+/// What does not change when the children do.
+pub(super) struct Program {
+    pub(super) expression: Expression,
+    pub(super) root: Node,
+    pub(super) is_volatile: bool,
+    pub(super) context: Arc<QueryContext>,
+    /// Rows evaluated so far.
+    pub(super) rows_seen: AtomicU64,
+}
+
+/// An expression that can be run on record batches.
+pub(super) struct TermPhysicalExpr {
+    pub(super) program: Arc<Program>,
+    pub(super) variables: Vec<Arc<dyn PhysicalExpr>>,
+    pub(super) output: Output,
+}
+
+impl TermPhysicalExpr {
+    fn input(&self, batch: &RecordBatch) -> Result<Input> {
+        let rows = batch.num_rows();
+        let columns = self
+            .variables
+            .iter()
+            .map(|variable| {
+                let array = variable.evaluate(batch)?.into_array(rows)?;
+                match array.as_primitive_opt::<UInt64Type>() {
+                    Some(ids) => Ok(ids.clone()),
+                    None => internal_err!(
+                        "{variable} is a column of {}, not of term ids",
+                        array.data_type()
+                    ),
+                }
+            })
+            .collect::<Result<_>>()?;
+        let first_row = if self.program.is_volatile {
+            self.program
+                .rows_seen
+                .fetch_add(rows as u64, Ordering::Relaxed)
+        } else {
+            0
+        };
+        Ok(Input {
+            columns,
+            rows,
+            numbers: RowNumbers::From(first_row),
+        })
+    }
+}
+
+impl PhysicalExpr for TermPhysicalExpr {
+    fn data_type(&self, _: &Schema) -> Result<DataType> {
+        Ok(match self.output {
+            Output::Filter => DataType::Boolean,
+            Output::Value => DataType::UInt64,
+            Output::SortKey => DataType::Binary,
+        })
+    }
+
+    fn nullable(&self, _: &Schema) -> Result<bool> {
+        Ok(self.output != Output::SortKey)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let rows = batch.num_rows();
+        let context = &self.program.context;
+        let column = self.program.root.evaluate(&self.input(batch)?, context)?;
+        Ok(match (self.output, column) {
+            (Output::Filter, Column::Constant(constant)) => {
+                ColumnarValue::Scalar(ScalarValue::Boolean(
+                    constant.and_then(|constant| constant.value.effective_boolean()),
+                ))
+            }
+            (Output::Filter, column) => {
+                ColumnarValue::Array(Arc::new(column.into_booleans(rows, context)?))
+            }
+            (Output::Value, Column::Constant(constant)) => ColumnarValue::Scalar(
+                ScalarValue::UInt64(constant.map(|constant| constant.id.bits())),
+            ),
+            (Output::Value, column) => {
+                ColumnarValue::Array(Arc::new(column.into_ids(rows, context)?))
+            }
+            (Output::SortKey, column) => sort_keys(&column, rows, context)?,
+        })
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.variables.iter().collect()
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        if children.len() != self.variables.len() {
+            return internal_err!(
+                "{self} reads {} columns, not {}",
+                self.variables.len(),
+                children.len()
+            );
+        }
+        Ok(Arc::new(Self {
+            program: Arc::clone(&self.program),
+            variables: children,
+            output: self.output,
+        }))
+    }
+
+    fn fmt_sql(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+
+    fn is_volatile_node(&self) -> bool {
+        self.program.is_volatile
+    }
+}
+
+fn sort_keys(column: &Column, rows: usize, context: &QueryContext) -> Result<ColumnarValue> {
+    let operand = column.operand(Reading::Value, context)?;
+    let mut keys = BinaryBuilder::with_capacity(rows, rows * 16);
+    let mut key = Vec::new();
+    for row in 0..rows {
+        key.clear();
+        write_sort_key(operand.get(row), &mut key);
+        keys.append_value(&key);
+    }
+    Ok(ColumnarValue::Array(Arc::new(keys.finish())))
+}
+
+/// The sort keys of ids, in place of values: what MIN and MAX compare by.
+pub(crate) fn sort_keys_of_ids(
+    ids: &UInt64Array,
+    context: &QueryContext,
+    mut each: impl FnMut(usize, &[u8]),
+) -> crate::error::Result<()> {
+    let operand = super::column::read_ids(ids, Reading::Value, context)?;
+    let mut key = Vec::new();
+    for row in 0..ids.len() {
+        key.clear();
+        write_sort_key(operand.get(row), &mut key);
+        each(row, &key);
+    }
+    Ok(())
+}
+
+impl Display for TermPhysicalExpr {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(&Sparql(&self.program.expression), f)
+    }
+}
+
+impl Debug for TermPhysicalExpr {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({self})", self.output)
+    }
+}
+
+impl PartialEq for TermPhysicalExpr {
+    /// Two runs of `RAND()` are two expressions; all others are what they read and say.
+    fn eq(&self, other: &Self) -> bool {
+        self.output == other.output
+            && self.variables == other.variables
+            && (Arc::ptr_eq(&self.program, &other.program)
+                || (!self.program.is_volatile
+                    && self.program.expression == other.program.expression))
+    }
+}
+
+impl Eq for TermPhysicalExpr {}
+
+impl Hash for TermPhysicalExpr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.output.hash(state);
+        self.variables.hash(state);
+        self.program.expression.hash(state);
+    }
+}

@@ -1,0 +1,169 @@
+//! Functions that make terms and take them apart (SPARQL 1.1, 17.4.2), and the random ones.
+
+use orrery_term::Term;
+use oxiri::Iri;
+
+use crate::context::QueryContext;
+use crate::error::Result;
+use crate::expression::value::Value;
+
+pub(super) fn str(arguments: &[&Value]) -> Option<Value> {
+    Some(Value::string(arguments.first()?.lexical()?))
+}
+
+pub(super) fn lang(arguments: &[&Value]) -> Option<Value> {
+    Some(match arguments.first()? {
+        Value::Iri(_) | Value::BlankNode(_) => return None,
+        Value::LanguageString { language, .. } => Value::String(language.clone()),
+        _ => Value::string(""),
+    })
+}
+
+pub(super) fn datatype(arguments: &[&Value]) -> Option<Value> {
+    Some(Value::Iri(arguments.first()?.datatype()?.into()))
+}
+
+pub(super) fn is_iri(arguments: &[&Value]) -> Option<Value> {
+    Some(Value::Boolean(matches!(arguments.first()?, Value::Iri(_))))
+}
+
+pub(super) fn is_blank(arguments: &[&Value]) -> Option<Value> {
+    Some(Value::Boolean(matches!(
+        arguments.first()?,
+        Value::BlankNode(_)
+    )))
+}
+
+pub(super) fn is_literal(arguments: &[&Value]) -> Option<Value> {
+    Some(Value::Boolean(!matches!(
+        arguments.first()?,
+        Value::Iri(_) | Value::BlankNode(_)
+    )))
+}
+
+/// An IRI from a string, resolved against the query's base.
+pub(super) fn iri(arguments: &[&Value], context: &QueryContext, _: u64) -> Result<Option<Value>> {
+    let resolve = |text: &str| {
+        let iri = match context.base_iri() {
+            Some(base) => base.resolve(text),
+            None => Iri::parse(text.to_owned()),
+        };
+        Some(Value::Iri(iri.ok()?.into_inner().into()))
+    };
+    Ok(match arguments {
+        [Value::Iri(iri)] => Some(Value::Iri(iri.clone())),
+        [Value::String(text)] => resolve(text),
+        _ => None,
+    })
+}
+
+/// A blank node: a new one, or the one of this label within this solution.
+pub(super) fn bnode(
+    arguments: &[&Value],
+    context: &QueryContext,
+    row: u64,
+) -> Result<Option<Value>> {
+    Ok(match arguments {
+        [] => Some(Value::BlankNode(context.fresh_blank_node())),
+        [Value::String(label)] => Some(Value::BlankNode(context.labelled_blank_node(row, label)?)),
+        _ => None,
+    })
+}
+
+pub(super) fn strdt(arguments: &[&Value]) -> Option<Value> {
+    let [Value::String(lexical), Value::Iri(datatype)] = arguments else {
+        return None;
+    };
+    Some(Value::from_term(&Term::typed(
+        lexical.as_ref(),
+        datatype.as_ref(),
+    )))
+}
+
+pub(super) fn strlang(arguments: &[&Value]) -> Option<Value> {
+    let [Value::String(lexical), Value::String(tag)] = arguments else {
+        return None;
+    };
+    is_language_tag(tag).then(|| Value::LanguageString {
+        lexical: lexical.clone(),
+        language: tag.to_ascii_lowercase().into(),
+    })
+}
+
+/// Whether a text has the shape of a language tag: BCP 47's subtags of one to eight letters or
+/// digits, the first of letters only.
+fn is_language_tag(tag: &str) -> bool {
+    tag.split('-').enumerate().all(|(at, subtag)| {
+        (1..=8).contains(&subtag.len())
+            && subtag
+                .bytes()
+                .all(|byte| byte.is_ascii_alphabetic() || (at > 0 && byte.is_ascii_digit()))
+    })
+}
+
+pub(super) fn now(_: &[&Value], context: &QueryContext, _: u64) -> Result<Option<Value>> {
+    Ok(Some(Value::DateTime(context.now())))
+}
+
+pub(super) fn rand(_: &[&Value], _: &QueryContext, _: u64) -> Result<Option<Value>> {
+    Ok(Some(Value::Double(rand::random::<f64>().into())))
+}
+
+pub(super) fn uuid(_: &[&Value], _: &QueryContext, _: u64) -> Result<Option<Value>> {
+    let mut iri = String::with_capacity(45);
+    iri.push_str("urn:uuid:");
+    write_uuid(&mut iri);
+    Ok(Some(Value::Iri(iri.into())))
+}
+
+pub(super) fn struuid(_: &[&Value], _: &QueryContext, _: u64) -> Result<Option<Value>> {
+    let mut text = String::with_capacity(36);
+    write_uuid(&mut text);
+    Ok(Some(Value::string(text)))
+}
+
+/// A random UUID (RFC 9562, version 4).
+fn write_uuid(out: &mut String) {
+    let mut bytes = rand::random::<u128>().to_le_bytes();
+    bytes[6] = (bytes[6] & 0x0F) | 0x40;
+    bytes[8] = (bytes[8] & 0x3F) | 0x80;
+    for (at, part) in [0..4, 4..6, 6..8, 8..10, 10..16].into_iter().enumerate() {
+        if at > 0 {
+            out.push('-');
+        }
+        write_hexadecimal(&bytes[part], out);
+    }
+}
+
+/// Appends bytes in lower-case hexadecimal.
+pub(super) fn write_hexadecimal(bytes: &[u8], out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_has_its_version_and_variant() {
+        let mut text = String::new();
+        write_uuid(&mut text);
+        assert_eq!(text.len(), 36);
+        assert_eq!(text.as_bytes()[14], b'4');
+        assert!(matches!(text.as_bytes()[19], b'8' | b'9' | b'a' | b'b'));
+    }
+
+    #[test]
+    fn language_tags_have_short_subtags() {
+        for tag in ["en", "en-gb", "zh-Hant-TW", "de-1996", "x-a"] {
+            assert!(is_language_tag(tag), "{tag}");
+        }
+        for tag in ["", "-", "en-", "e n", "1a", "abcdefghi", "en_GB"] {
+            assert!(!is_language_tag(tag), "{tag}");
+        }
+    }
+}
