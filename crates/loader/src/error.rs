@@ -73,6 +73,9 @@ pub enum LoadError {
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] orrery_storage::Error),
+    /// Another part of the load failed; that failure is reported instead of this one.
+    #[error("the load was interrupted by a failure in another of its threads")]
+    Interrupted,
     /// The operating system gave no thread.
     #[error("cannot start a thread: {0}; allow more threads, or ask for fewer")]
     Thread(io::Error),

@@ -83,7 +83,6 @@ pub(crate) struct InternedTerms {
     pub(crate) keys: Vec<KeyRef>,
     pub(crate) quads: Vec<Vec<LocalQuad>>,
     pub(crate) quad_count: u64,
-    pub(crate) has_named_graphs: bool,
     pub(crate) has_orphans: bool,
 }
 
@@ -132,6 +131,11 @@ impl Interner {
         self.quad_count
     }
 
+    /// Whether a quad of this batch is in a named graph.
+    pub(crate) fn has_named_graphs(&self) -> bool {
+        self.has_named_graphs
+    }
+
     /// Bytes that the batch holds now, and that sorting it would need on top.
     pub(crate) fn memory_bytes(&self) -> usize {
         let table = self.table.capacity() * (size_of::<Slot>() + 1);
@@ -150,12 +154,12 @@ impl Interner {
     /// Gives up the batch and starts the next.
     pub(crate) fn take(&mut self) -> InternedTerms {
         self.table = HashTable::new();
+        self.has_named_graphs = false;
         let terms = InternedTerms {
             arena: std::mem::take(&mut self.arena),
             keys: std::mem::take(&mut self.keys),
             quads: std::mem::take(&mut self.quads),
             quad_count: std::mem::take(&mut self.quad_count),
-            has_named_graphs: std::mem::take(&mut self.has_named_graphs),
             has_orphans: std::mem::take(&mut self.has_orphans),
         };
         self.start_batch();
@@ -190,6 +194,23 @@ impl Interner {
         self.table
             .insert_unique(spread(hash), Slot { hash, id }, |slot| spread(slot.hash));
         id
+    }
+
+    /// Takes an IRI that a parser has checked already.
+    pub(crate) fn checked_iri(&mut self, iri: &str) -> LocalId {
+        self.key_buffer.clear();
+        iri_key(iri, &mut self.key_buffer);
+        self.intern_key_buffer()
+    }
+
+    /// Takes a literal, neither a string nor with a language, whose datatype a parser has checked.
+    pub(crate) fn checked_typed(&mut self, lexical: &str, datatype: &str) -> LocalId {
+        if let Some(id) = inline_typed(lexical, datatype) {
+            return self.inline(id);
+        }
+        self.key_buffer.clear();
+        typed_key(lexical, datatype, &mut self.key_buffer);
+        self.intern_key_buffer()
     }
 
     fn inline(&mut self, id: TermId) -> LocalId {

@@ -1,13 +1,89 @@
 //! From files of statements to sorted segments, at the speed of the machine.
+//!
+//! ```text
+//!             parse                        terms                  permutations        publish
+//! files --> blocks --> batches of --> merged, numbered, --> sorted, merged with --> the manifest
+//!                      terms, quads   the dictionary        what is there, written   names them
+//! ```
+//!
+//! * **Parse** (`ingest`): reader threads decompress and cut N-Triples and N-Quads into blocks, workers
+//!   parse blocks (`ntriples`) or whole documents (`documents`) and intern terms (`interner`).
+//!   A worker's batch that outgrows its share of the memory is sorted and written to `DIR/load-stage`.
+//! * **Terms** (`segment`, `merge`): the sorted terms of all batches and of the database's dictionary
+//!   become the new dictionary, and each term gets its ordinal, the rank among all (`ordinals`).
+//! * **Permutations** (`permutations`, `row_sort`): quads of ordinals are sorted per permutation, in memory
+//!   or by runs on disk, merged with the rows of the database, and written once, in order.
+//! * **Publish**: the manifest is replaced; from then on readers see the new segment.
+//!
+//! # A load that is killed, or fails
+//!
+//! Nothing is visible before the publish, and the publish is one rename. Killed during parse, it
+//! leaves `DIR/load-stage`; during terms or permutations also a `DIR/segment-…` that no manifest
+//! names; right after the publish perhaps the segment that was replaced. The next load removes
+//! all of these and starts from the beginning; the database is meanwhile what it was before (or
+//! empty, if the load was its first). The lock of a killed writer ends with its process.
+//! A load that fails clears up itself.
+//!
+//! # Memory
+//!
+//! [`LoadOptions::memory_bytes`] bounds what is held at a time: batches while parsing, then the
+//! sorts. Below some 64 MiB, or a thousandth of the input, fixed buffers weigh more than the bound.
+//! Not bounded is a single statement, which must stand in memory whole.
 
 mod arena;
+mod batch;
 mod blocks;
 mod decompress;
+mod documents;
 mod error;
+mod ingest;
 mod interner;
 mod key_sort;
+mod load;
+mod merge;
 mod ntriples;
+mod ordinals;
+mod permutations;
+mod progress;
+mod report;
+mod row_sort;
+mod segment;
 mod source;
+mod stage_dir;
 
 pub use error::{LoadError, SyntaxError};
+pub use load::load;
+pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
+pub use report::LoadReport;
 pub use source::{Format, Source, UnknownFormat};
+
+/// How to load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Memory that the load may use, at least 64 MiB or so; beyond it, it works on disk.
+    pub memory_bytes: u64,
+    /// Threads that parse and sort.
+    pub threads: usize,
+    /// The named graph for statements that name none; `None` is the default graph.
+    pub graph: Option<String>,
+    /// The format of all sources; `None` tells it from each file's name.
+    pub format: Option<Format>,
+    /// Whether wrong statements are counted and left out instead of failing the load.
+    pub skip_errors: bool,
+    /// What relative IRIs of Turtle, TriG, RDF/XML and JSON-LD are resolved against.
+    pub base_iri: Option<String>,
+}
+
+impl Default for LoadOptions {
+    /// 4 GiB, all cores, everything else as the files say.
+    fn default() -> Self {
+        Self {
+            memory_bytes: 4 << 30,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            graph: None,
+            format: None,
+            skip_errors: false,
+            base_iri: None,
+        }
+    }
+}

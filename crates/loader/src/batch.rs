@@ -1,0 +1,145 @@
+//! Batches: what one worker collected until its share of the memory was full.
+//!
+//! A sealed batch has its terms in the order of their sort keys. It stays in memory if the whole
+//! input fits there; else it goes to three files of the stage directory:
+//!
+//! ```text
+//! batch-000001.terms   per term, in order of the keys: length (u32) key
+//! batch-000001.quads   per quad: subject, predicate, object, graph (u32 each), numbers in that order
+//! batch-000001.map     per term, written by the merge: its ordinal (u32)
+//! ```
+//!
+//! All integers are little-endian.
+
+use crate::arena::{Arena, KeyRef};
+use crate::interner::{DEFAULT_GRAPH, InternedTerms, LocalQuad};
+use crate::key_sort::sorted_order;
+use crate::stage_dir::StageDir;
+use orrery_storage::Result;
+
+/// The distinct terms of a batch, sorted.
+#[derive(Debug)]
+pub(crate) struct SortedTerms {
+    arena: Arena,
+    keys: Vec<KeyRef>,
+    /// Local numbers in the order of the sort keys.
+    order: Vec<u32>,
+}
+
+impl SortedTerms {
+    /// How many terms there are.
+    pub(crate) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Local numbers run below this; a few may be of no term, see [`drop_orphans`].
+    pub(crate) fn local_limit(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Bytes that the terms hold.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.arena.allocated_bytes()
+            + self.keys.capacity() * size_of::<KeyRef>()
+            + self.order.capacity() * size_of::<u32>()
+    }
+
+    /// The local number of the term at this place in the order.
+    pub(crate) fn local_at(&self, rank: usize) -> u32 {
+        self.order[rank]
+    }
+
+    /// The sort key of a local number.
+    #[inline]
+    pub(crate) fn key(&self, local: u32) -> &[u8] {
+        self.arena.get(self.keys[local as usize])
+    }
+}
+
+/// A sealed batch in memory; its quads hold local numbers.
+#[derive(Debug)]
+pub(crate) struct MemoryBatch {
+    pub(crate) terms: SortedTerms,
+    pub(crate) quads: Vec<Vec<LocalQuad>>,
+}
+
+/// A sealed batch in the stage directory.
+#[derive(Debug, Clone)]
+pub(crate) struct SpilledBatch {
+    /// What its file names begin with.
+    name: String,
+    pub(crate) term_count: usize,
+    pub(crate) quad_count: u64,
+}
+
+impl SpilledBatch {
+    pub(crate) fn terms_file(&self) -> String {
+        format!("{}.terms", self.name)
+    }
+
+    pub(crate) fn quads_file(&self) -> String {
+        format!("{}.quads", self.name)
+    }
+
+    pub(crate) fn map_file(&self) -> String {
+        format!("{}.map", self.name)
+    }
+}
+
+/// Sorts the terms of a batch.
+pub(crate) fn seal(batch: InternedTerms) -> MemoryBatch {
+    let mut order = sorted_order(&batch.arena, &batch.keys);
+    if batch.has_orphans {
+        drop_orphans(&mut order, batch.keys.len(), &batch.quads);
+    }
+    MemoryBatch {
+        terms: SortedTerms {
+            arena: batch.arena,
+            keys: batch.keys,
+            order,
+        },
+        quads: batch.quads,
+    }
+}
+
+/// Leaves out the terms that came with wrong statements only.
+fn drop_orphans(order: &mut Vec<u32>, terms: usize, quads: &[Vec<LocalQuad>]) {
+    let mut is_used = vec![false; terms];
+    is_used[DEFAULT_GRAPH as usize] = true;
+    for &local in quads.iter().flatten().flatten() {
+        is_used[local as usize] = true;
+    }
+    order.retain(|&local| is_used[local as usize]);
+}
+
+/// Seals a batch and writes it to the stage directory.
+pub(crate) fn spill(batch: InternedTerms, stage: &StageDir, number: u32) -> Result<SpilledBatch> {
+    let quad_count = batch.quad_count;
+    let MemoryBatch { terms, quads } = seal(batch);
+    let spilled = SpilledBatch {
+        name: format!("batch-{number:06}"),
+        term_count: terms.len(),
+        quad_count,
+    };
+    let mut file = stage.writer(&spilled.terms_file())?;
+    let mut rank_of = vec![0_u32; terms.local_limit()];
+    for rank in 0..terms.len() {
+        let local = terms.local_at(rank);
+        rank_of[local as usize] = rank as u32;
+        let key = terms.key(local);
+        file.append(&(key.len() as u32).to_le_bytes())?;
+        file.append(key)?;
+    }
+    file.flush()?;
+    drop(terms);
+    let mut file = stage.writer(&spilled.quads_file())?;
+    for quad in quads.iter().flatten() {
+        let mut record = [0; 16];
+        for (bytes, &local) in record.chunks_exact_mut(4).zip(quad) {
+            bytes.copy_from_slice(&rank_of[local as usize].to_le_bytes());
+        }
+        file.append(&record)?;
+    }
+    file.flush()?;
+    Ok(spilled)
+}

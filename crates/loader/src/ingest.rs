@@ -1,0 +1,450 @@
+//! Stage one: from sources to batches of terms and quads.
+//!
+//! ```text
+//! sources --- reader threads ---- blocks of lines, whole documents ---> workers ---> batches
+//!             decompress, cut     (a bounded queue)                     parse, intern
+//! ```
+//!
+//! A reader thread takes one source after the other. N-Triples and N-Quads are cut into blocks
+//! that any worker parses; a document of another format goes to one worker as a whole. Every
+//! worker interns into a batch of its own; if that reaches the worker's share of the memory, the
+//! worker sorts it and writes it to the stage directory.
+//!
+//! Memory: `share_bytes` a worker and the blocks in flight. The first failure (by source and line,
+//! among those that the workers meet at the same time) stops all.
+
+use crate::LoadOptions;
+use crate::batch::{SpilledBatch, spill};
+use crate::blocks::{Block, BlockReader, line_ends};
+use crate::documents::{DocumentEvents, parse_document};
+use crate::error::{LoadError, SyntaxError, clipped};
+use crate::interner::Interner;
+use crate::ntriples::{AfterError, LineError, parse_block};
+use crate::progress::Progress;
+use crate::source::{CheckedSource, Format};
+use crate::stage_dir::StageDir;
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use memchr::memrchr2;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// Bytes of a block of lines, unless the memory is small.
+const BLOCK_BYTES_MAX: usize = 4 << 20;
+const BLOCK_BYTES_MIN: usize = 64 << 10;
+
+/// Sources that are read (and decompressed) at the same time.
+const READERS_MAX: usize = 4;
+
+/// A worker's share of the memory is never smaller, however little was given.
+const SHARE_BYTES_MIN: usize = 2 << 20;
+
+/// The first wrong statements are told one by one, the others only counted.
+const ERRORS_SHOWN_MAX: u64 = 20;
+
+/// Quads of a document between two looks at memory and progress.
+const DOCUMENT_CHECK_QUADS: u64 = 1 << 12;
+
+/// How memory is divided while parsing.
+#[derive(Debug, Clone, Copy)]
+struct Budget {
+    block_bytes: usize,
+    queue_blocks: usize,
+    share_bytes: usize,
+}
+
+impl Budget {
+    fn new(memory_bytes: u64, workers: usize, readers: usize) -> Self {
+        let memory = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+        let queue_blocks = workers + 1;
+        // In the queue, with each worker, and with each reader together with the rest of its last.
+        let blocks = queue_blocks + workers + 2 * readers;
+        let block_bytes = (memory / 8 / blocks).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        // A tenth is left for what is not counted: growing tables, buffers of writers.
+        let share = (memory / 10 * 9).saturating_sub(blocks * block_bytes) / workers;
+        Self {
+            block_bytes,
+            queue_blocks,
+            share_bytes: share.max(SHARE_BYTES_MIN),
+        }
+    }
+}
+
+/// What the sources held.
+pub(crate) struct Ingested {
+    /// The last batch of each worker, not sealed.
+    pub(crate) open: Vec<Interner>,
+    /// Batches that did not fit.
+    pub(crate) spilled: Vec<SpilledBatch>,
+    pub(crate) quads_read: u64,
+    pub(crate) errors_skipped: u64,
+    pub(crate) has_named_graphs: bool,
+    /// Numbers for files of further batches.
+    pub(crate) next_batch_number: u32,
+}
+
+enum Work {
+    Block {
+        file: usize,
+        block: Block,
+    },
+    Document {
+        file: usize,
+        input: Box<dyn Read + Send>,
+    },
+}
+
+/// Where a failure happened, so that the first one is told.
+type Place = (usize, u64);
+
+struct Shared<'a> {
+    options: &'a LoadOptions,
+    sources: &'a [CheckedSource],
+    stage: &'a StageDir,
+    progress: &'a dyn Progress,
+    budget: Budget,
+    bytes_read: Arc<AtomicU64>,
+    next_source: AtomicUsize,
+    next_batch: AtomicU32,
+    quads: AtomicU64,
+    errors: AtomicU64,
+    has_named_graphs: AtomicBool,
+    is_stopped: AtomicBool,
+    failure: Mutex<Option<(Place, LoadError)>>,
+    spilled: Mutex<Vec<SpilledBatch>>,
+}
+
+/// Reads all sources.
+pub(crate) fn ingest(
+    options: &LoadOptions,
+    sources: &[CheckedSource],
+    stage: &StageDir,
+    progress: &dyn Progress,
+) -> Result<Ingested, LoadError> {
+    let workers = options.threads.max(1);
+    let readers = workers.min(sources.len()).clamp(1, READERS_MAX);
+    let shared = Shared {
+        options,
+        sources,
+        stage,
+        progress,
+        budget: Budget::new(options.memory_bytes, workers, readers),
+        bytes_read: Arc::default(),
+        next_source: AtomicUsize::new(0),
+        next_batch: AtomicU32::new(0),
+        quads: AtomicU64::new(0),
+        errors: AtomicU64::new(0),
+        has_named_graphs: AtomicBool::new(false),
+        is_stopped: AtomicBool::new(false),
+        failure: Mutex::new(None),
+        spilled: Mutex::new(Vec::new()),
+    };
+    let open = run_threads(&shared, workers, readers)?;
+    let failure = shared
+        .failure
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, error)) = failure {
+        return Err(error);
+    }
+    Ok(Ingested {
+        open,
+        spilled: shared
+            .spilled
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner),
+        quads_read: shared.quads.into_inner(),
+        errors_skipped: shared.errors.into_inner(),
+        has_named_graphs: shared.has_named_graphs.into_inner(),
+        next_batch_number: shared.next_batch.into_inner(),
+    })
+}
+
+fn run_threads(
+    shared: &Shared<'_>,
+    workers: usize,
+    readers: usize,
+) -> Result<Vec<Interner>, LoadError> {
+    let (work_sender, work) = bounded(shared.budget.queue_blocks);
+    let (recycle, recycled) = unbounded();
+    thread::scope(|scope| {
+        let mut handles = Vec::with_capacity(workers);
+        for number in 0..workers {
+            let work = work.clone();
+            let recycle = recycle.clone();
+            let spawned = thread::Builder::new()
+                .name(format!("load-parse-{number}"))
+                .spawn_scoped(scope, move || Worker::new(shared).run(&work, &recycle));
+            match spawned {
+                Ok(handle) => handles.push(handle),
+                Err(error) => shared.fail((0, 0), LoadError::Thread(error)),
+            }
+        }
+        // The workers' ends alone keep the channels open, so a dead worker never blocks a reader.
+        drop((work, recycle));
+        for number in 0..readers {
+            let work = work_sender.clone();
+            let recycled = recycled.clone();
+            let spawned = thread::Builder::new()
+                .name(format!("load-read-{number}"))
+                .spawn_scoped(scope, move || read_sources(shared, &work, &recycled));
+            if let Err(error) = spawned {
+                shared.fail((0, 0), LoadError::Thread(error));
+            }
+        }
+        drop((work_sender, recycled));
+        let mut open = Vec::with_capacity(workers);
+        for handle in handles {
+            match handle.join() {
+                Ok(interner) => open.push(interner),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(open)
+    })
+}
+
+impl Shared<'_> {
+    /// Notes a failure and stops all threads. Of several, the first by place is kept.
+    fn fail(&self, place: Place, error: LoadError) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.as_ref().is_none_or(|(other, _)| place < *other) {
+            *failure = Some((place, error));
+        }
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    /// Takes a wrong statement: skipped or fatal.
+    fn syntax_error(&self, file: usize, error: SyntaxError) -> AfterError {
+        if !self.options.skip_errors {
+            let line = error.line.unwrap_or(u64::MAX);
+            self.fail((file, line), LoadError::Syntax(error));
+            return AfterError::Stop;
+        }
+        let skipped = self.errors.fetch_add(1, Ordering::Relaxed);
+        if skipped < ERRORS_SHOWN_MAX {
+            self.progress.skipped(&error.to_string());
+        }
+        AfterError::Skip
+    }
+
+    fn report_progress(&self, new_quads: u64) {
+        let quads = self.quads.fetch_add(new_quads, Ordering::Relaxed) + new_quads;
+        self.progress
+            .advance(self.bytes_read.load(Ordering::Relaxed), quads);
+    }
+}
+
+/// Reads one source after the other until all are taken.
+fn read_sources(shared: &Shared<'_>, work: &Sender<Work>, recycled: &Receiver<Vec<u8>>) {
+    loop {
+        let file = shared.next_source.fetch_add(1, Ordering::Relaxed);
+        let Some(source) = shared.sources.get(file) else {
+            return;
+        };
+        if let Err(error) = read_source(shared, file, source, work, recycled) {
+            shared.fail((file, u64::MAX), error);
+        }
+        if shared.is_stopped() {
+            return;
+        }
+    }
+}
+
+fn read_source(
+    shared: &Shared<'_>,
+    file: usize,
+    source: &CheckedSource,
+    work: &Sender<Work>,
+    recycled: &Receiver<Vec<u8>>,
+) -> Result<(), LoadError> {
+    let input = source.open(&shared.bytes_read)?;
+    if !source.format.is_line_based() {
+        // A send fails only if all workers are gone, and then a failure is noted already.
+        let _ = work.send(Work::Document { file, input });
+        return Ok(());
+    }
+    let mut blocks = BlockReader::new(input, shared.budget.block_bytes);
+    while !shared.is_stopped() {
+        let buffer = recycled
+            .try_recv()
+            .unwrap_or_else(|_| Vec::with_capacity(shared.budget.block_bytes));
+        let block = blocks.next_block(buffer);
+        let Some(block) = block.map_err(|error| LoadError::input(&source.name, error))? else {
+            break;
+        };
+        if work.send(Work::Block { file, block }).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Parses and interns.
+struct Worker<'a> {
+    shared: &'a Shared<'a>,
+    interner: Interner,
+}
+
+impl<'a> Worker<'a> {
+    fn new(shared: &'a Shared<'a>) -> Self {
+        Self {
+            shared,
+            interner: Interner::new(shared.options.graph.as_deref()),
+        }
+    }
+
+    /// Works until there is no more work, or a failure. Gives back the last batch.
+    fn run(mut self, work: &Receiver<Work>, recycle: &Sender<Vec<u8>>) -> Interner {
+        while let Ok(work) = work.recv() {
+            if self.shared.is_stopped() {
+                break;
+            }
+            match work {
+                Work::Block { file, block } => {
+                    self.block(file, &block);
+                    // A reader that is gone needs no buffers.
+                    let _ = recycle.send(block.bytes);
+                }
+                Work::Document { file, input } => self.document(file, input),
+            }
+        }
+        self.note_named_graphs();
+        self.interner
+    }
+
+    fn block(&mut self, file: usize, block: &Block) {
+        let shared = self.shared;
+        let source = &shared.sources[file];
+        self.interner.set_file_number(file as u32);
+        let before = self.interner.quad_count();
+        let mut errors = 0;
+        parse_block(
+            &block.bytes,
+            source.format == Format::NQuads,
+            &mut self.interner,
+            &mut |error| {
+                errors += 1;
+                shared.syntax_error(file, locate(&source.name, block, &error))
+            },
+        );
+        if errors > 0 {
+            self.interner.note_wrong_statement();
+        }
+        shared.report_progress(self.interner.quad_count() - before);
+        if let Err(error) = seal_if_full(shared, &mut self.interner) {
+            shared.fail((file, block.first_line), error);
+        }
+    }
+
+    fn document(&mut self, file: usize, input: Box<dyn Read + Send>) {
+        let source = &self.shared.sources[file];
+        self.interner.set_file_number(file as u32);
+        let mut events = Events {
+            shared: self.shared,
+            file,
+            unreported_quads: 0,
+        };
+        let result = parse_document(
+            input,
+            &source.name,
+            source.format,
+            self.shared.options.base_iri.as_deref(),
+            &mut self.interner,
+            &mut events,
+        );
+        self.shared.report_progress(events.unreported_quads);
+        if let Err(Some(error)) = result {
+            self.shared.fail((file, u64::MAX), error);
+        }
+    }
+
+    fn note_named_graphs(&self) {
+        if self.interner.has_named_graphs() {
+            self.shared.has_named_graphs.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Writes the batch to the stage directory if it has reached the worker's share.
+fn seal_if_full(shared: &Shared<'_>, interner: &mut Interner) -> Result<(), LoadError> {
+    let is_full = interner.memory_bytes() >= shared.budget.share_bytes;
+    if !is_full && !interner.has_too_many_terms() {
+        return Ok(());
+    }
+    if interner.has_named_graphs() {
+        shared.has_named_graphs.store(true, Ordering::Relaxed);
+    }
+    let number = shared.next_batch.fetch_add(1, Ordering::Relaxed);
+    let batch = spill(interner.take(), shared.stage, number)?;
+    let mut spilled = shared
+        .spilled
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    spilled.push(batch);
+    Ok(())
+}
+
+/// What happens while a document is read. An error of `None` is noted already.
+struct Events<'a> {
+    shared: &'a Shared<'a>,
+    file: usize,
+    unreported_quads: u64,
+}
+
+impl DocumentEvents for Events<'_> {
+    type Error = Option<LoadError>;
+
+    fn quad_taken(&mut self, interner: &mut Interner) -> Result<(), Option<LoadError>> {
+        self.unreported_quads += 1;
+        if self.unreported_quads < DOCUMENT_CHECK_QUADS {
+            return Ok(());
+        }
+        self.shared
+            .report_progress(std::mem::take(&mut self.unreported_quads));
+        if self.shared.is_stopped() {
+            return Err(None);
+        }
+        seal_if_full(self.shared, interner).map_err(Some)
+    }
+
+    fn syntax_error(&mut self, error: SyntaxError) -> Result<(), Option<LoadError>> {
+        match self.shared.syntax_error(self.file, error) {
+            AfterError::Skip => Ok(()),
+            AfterError::Stop => Err(None),
+        }
+    }
+
+    fn input_error(&mut self, error: io::Error) -> Option<LoadError> {
+        Some(LoadError::input(
+            &self.shared.sources[self.file].name,
+            error,
+        ))
+    }
+}
+
+/// A parser's error with its place in the file.
+fn locate(name: &str, block: &Block, error: &LineError) -> SyntaxError {
+    let before = &block.bytes[..error.span.start];
+    let line_start = memrchr2(b'\n', b'\r', before).map_or(0, |at| at + 1);
+    let column = String::from_utf8_lossy(&before[line_start..])
+        .chars()
+        .count() as u64
+        + 1;
+    let mut message = error.message.to_string();
+    if error.span.is_empty() {
+        message.push_str(", found the end of the line");
+    }
+    SyntaxError {
+        source_name: name.to_owned(),
+        line: Some(block.first_line + line_ends(before)),
+        column: Some(column),
+        text: clipped(&block.bytes[error.span.clone()]),
+        message,
+    }
+}

@@ -1,0 +1,276 @@
+//! Merging the sorted terms of all batches, and of the database's dictionary if it has one.
+//!
+//! Every run is sorted by key, so one pass sees each distinct term once, in the order of the new
+//! dictionary. The pass gives out ordinals, tells every run which ordinals its terms got, and
+//! hands the keys of the dictionary on. Because numbers within a run and ordinals have the same
+//! order, spilled maps are written from start to end, and the rows of the database stay sorted under the new numbers.
+//!
+//! Cost: one comparison of keys per run and level of the heap; memory: a buffer per spilled run.
+
+use crate::batch::{SortedTerms, SpilledBatch};
+use crate::error::LoadError;
+use crate::ordinals::{Numbering, Ordinal, OrdinalSpace};
+use crate::stage_dir::{StageDir, StageReader};
+use orrery_storage::Result as StorageResult;
+use orrery_storage::io::FileWriter;
+
+/// Keys are handed on in blocks of about this many bytes.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// Terms between two reports of progress.
+const PROGRESS_TERMS: u64 = 1 << 16;
+
+/// Keys for the dictionary, in order.
+pub(crate) enum KeyBlock {
+    /// Copied: their bytes, and where each ends.
+    Bytes { bytes: Vec<u8>, ends: Vec<u32> },
+    /// Of batches in memory: which run, and the local number.
+    References(Vec<(u32, u32)>),
+}
+
+/// The keys of an existing dictionary, in order.
+pub(crate) trait KeyStream {
+    /// Puts the next key in place of what `key` holds; false at the end.
+    fn next_key(&mut self, key: &mut Vec<u8>) -> StorageResult<bool>;
+}
+
+/// One sorted run.
+pub(crate) enum Run<'a> {
+    /// A batch in memory.
+    Memory {
+        terms: &'a SortedTerms,
+        next: usize,
+        /// Ordinals by local number.
+        map: Vec<Ordinal>,
+    },
+    /// A batch in the stage directory.
+    Spilled {
+        terms: StageReader,
+        remaining: usize,
+        key: Vec<u8>,
+        map: Box<dyn FileWriter>,
+    },
+    /// The dictionary of the database.
+    Existing {
+        keys: Box<dyn KeyStream + 'a>,
+        key: Vec<u8>,
+        /// Ordinals by old rank.
+        map: Vec<Ordinal>,
+    },
+}
+
+impl<'a> Run<'a> {
+    /// The run of a batch in memory.
+    pub(crate) fn memory(terms: &'a SortedTerms) -> Self {
+        Self::Memory {
+            terms,
+            next: 0,
+            map: vec![0; terms.local_limit()],
+        }
+    }
+
+    /// The run of a spilled batch, read through a buffer of this size.
+    pub(crate) fn spilled(
+        batch: &SpilledBatch,
+        stage: &StageDir,
+        buffer_bytes: usize,
+    ) -> StorageResult<Self> {
+        Ok(Self::Spilled {
+            terms: stage.reader(&batch.terms_file(), buffer_bytes)?,
+            remaining: batch.term_count,
+            key: Vec::new(),
+            map: stage.writer(&batch.map_file())?,
+        })
+    }
+
+    /// The run of an existing dictionary with this many terms.
+    pub(crate) fn existing(keys: Box<dyn KeyStream + 'a>, terms: usize) -> Self {
+        Self::Existing {
+            keys,
+            key: Vec::new(),
+            map: Vec::with_capacity(terms),
+        }
+    }
+
+    /// The current key; only after [`Self::step`] said that there is one.
+    #[inline]
+    fn key(&self) -> &[u8] {
+        match self {
+            Self::Memory { terms, next, .. } => terms.key(terms.local_at(*next - 1)),
+            Self::Spilled { key, .. } | Self::Existing { key, .. } => key,
+        }
+    }
+
+    /// Goes to the next key; false at the end.
+    fn step(&mut self) -> StorageResult<bool> {
+        match self {
+            Self::Memory { terms, next, .. } => {
+                *next += 1;
+                Ok(*next <= terms.len())
+            }
+            Self::Spilled {
+                terms,
+                remaining,
+                key,
+                ..
+            } => {
+                if *remaining == 0 {
+                    return Ok(false);
+                }
+                *remaining -= 1;
+                let mut length = [0; 4];
+                terms.read_exact(&mut length)?;
+                key.resize(u32::from_le_bytes(length) as usize, 0);
+                terms.read_exact(key)?;
+                Ok(true)
+            }
+            Self::Existing { keys, key, .. } => keys.next_key(key),
+        }
+    }
+
+    /// Notes the ordinal of the current key.
+    fn assign(&mut self, ordinal: Ordinal) -> StorageResult<()> {
+        match self {
+            Self::Memory { terms, next, map } => {
+                map[terms.local_at(*next - 1) as usize] = ordinal;
+                Ok(())
+            }
+            Self::Spilled { map, .. } => map.append(&ordinal.to_le_bytes()),
+            Self::Existing { map, .. } => {
+                map.push(ordinal);
+                Ok(())
+            }
+        }
+    }
+
+    /// What the merge found out: ordinals by number, unless they stand in a file.
+    pub(crate) fn into_map(self) -> Option<Vec<Ordinal>> {
+        match self {
+            Self::Memory { map, .. } | Self::Existing { map, .. } => Some(map),
+            Self::Spilled { .. } => None,
+        }
+    }
+}
+
+/// Numbers all terms of `runs`; blank nodes from `first_blank_node`. Keys of the dictionary go to
+/// `emit` in blocks. `progress` hears how many terms of runs are passed.
+pub(crate) fn merge_terms(
+    runs: &mut [Run<'_>],
+    first_blank_node: u64,
+    emit: &mut dyn FnMut(KeyBlock) -> Result<(), LoadError>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<OrdinalSpace, LoadError> {
+    let by_reference = runs.iter().all(|run| matches!(run, Run::Memory { .. }));
+    let mut numbering = Numbering::new(first_blank_node);
+    let mut block = BlockBuilder::new(by_reference);
+    let mut heap = Vec::with_capacity(runs.len());
+    for (index, run) in runs.iter_mut().enumerate() {
+        if run.step()? {
+            heap.push(index);
+        }
+    }
+    heap.sort_by(|&a, &b| runs[a].key().cmp(runs[b].key()));
+    // A key is never empty, so this is none.
+    let mut current = Vec::new();
+    let mut ordinal = 0;
+    let mut passed = 0_u64;
+    while let Some(&top) = heap.first() {
+        let key = runs[top].key();
+        if key != current {
+            debug_assert!(current.as_slice() < key);
+            let (number, is_dictionary) = numbering.number(key)?;
+            ordinal = number;
+            current.clear();
+            current.extend_from_slice(key);
+            if is_dictionary {
+                block.push(top, &runs[top]);
+                if block.is_full() {
+                    emit(block.take())?;
+                }
+            }
+        }
+        runs[top].assign(ordinal)?;
+        if !runs[top].step()? {
+            heap.swap_remove(0);
+        }
+        sift_down(&mut heap, runs);
+        passed += 1;
+        if passed.is_multiple_of(PROGRESS_TERMS) {
+            progress(passed);
+        }
+    }
+    emit(block.take())?;
+    for run in runs {
+        if let Run::Spilled { map, .. } = run {
+            map.flush()?;
+        }
+    }
+    Ok(numbering.finish())
+}
+
+/// Moves the first run down to its place; the others are in heap order.
+fn sift_down(heap: &mut [usize], runs: &[Run<'_>]) {
+    let mut at = 0;
+    loop {
+        let left = 2 * at + 1;
+        if left >= heap.len() {
+            return;
+        }
+        let right = left + 1;
+        let is_right = right < heap.len() && runs[heap[right]].key() < runs[heap[left]].key();
+        let child = if is_right { right } else { left };
+        if runs[heap[at]].key() <= runs[heap[child]].key() {
+            return;
+        }
+        heap.swap(at, child);
+        at = child;
+    }
+}
+
+/// Gathers keys into blocks.
+struct BlockBuilder {
+    by_reference: bool,
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+    references: Vec<(u32, u32)>,
+}
+
+impl BlockBuilder {
+    fn new(by_reference: bool) -> Self {
+        Self {
+            by_reference,
+            bytes: Vec::new(),
+            ends: Vec::new(),
+            references: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, run_number: usize, run: &Run<'_>) {
+        match run {
+            Run::Memory { terms, next, .. } if self.by_reference => {
+                self.references
+                    .push((run_number as u32, terms.local_at(*next - 1)));
+            }
+            _ => {
+                self.bytes.extend_from_slice(run.key());
+                // A block ends soon after BLOCK_BYTES, and a key is shorter than 2^30 bytes.
+                self.ends.push(self.bytes.len() as u32);
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= BLOCK_BYTES || self.references.len() * 64 >= BLOCK_BYTES
+    }
+
+    fn take(&mut self) -> KeyBlock {
+        if self.by_reference {
+            KeyBlock::References(std::mem::take(&mut self.references))
+        } else {
+            KeyBlock::Bytes {
+                bytes: std::mem::take(&mut self.bytes),
+                ends: std::mem::take(&mut self.ends),
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Ordinals: the distinct terms of a load counted through, in the order of their ids.
+//!
+//! Four ordinals of 32 bits pack into one `u128`, whose order is the order of the quads: sorting
+//! works on these, and only what is written is turned into term ids. The order is
+//!
+//! ```text
+//! 0                  the default graph
+//! 1 ...              the blank nodes of the load, numbered on from those of the database
+//! ... IRIs, literals all terms of the dictionary, old and new, by rank
+//! ... values         the terms that live inside their ids
+//! ```
+
+use crate::error::LoadError;
+use crate::interner::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY};
+use orrery_term::{TermId, key::FIRST_LITERAL_KEY};
+
+/// Number of a distinct term within one load.
+pub(crate) type Ordinal = u32;
+
+/// Turns ordinals into term ids.
+#[derive(Debug)]
+pub(crate) struct OrdinalSpace {
+    first_blank_node: u64,
+    blank_nodes: u64,
+    iris: u64,
+    dictionary_terms: u64,
+    inline: Vec<TermId>,
+}
+
+impl OrdinalSpace {
+    /// The id of the term with this ordinal.
+    #[inline]
+    pub(crate) fn term_id(&self, ordinal: Ordinal) -> TermId {
+        let Some(index) = u64::from(ordinal).checked_sub(1) else {
+            return TermId::DEFAULT_GRAPH;
+        };
+        let Some(rank) = index.checked_sub(self.blank_nodes) else {
+            return TermId::blank_node(self.first_blank_node + index);
+        };
+        if rank < self.iris {
+            TermId::iri(rank)
+        } else if rank < self.dictionary_terms {
+            TermId::literal(rank)
+        } else {
+            self.inline[(rank - self.dictionary_terms) as usize]
+        }
+    }
+
+    /// The first number that no blank node has.
+    pub(crate) fn next_blank_node(&self) -> u64 {
+        self.first_blank_node + self.blank_nodes
+    }
+
+    /// Terms in the dictionary.
+    pub(crate) fn dictionary_terms(&self) -> u64 {
+        self.dictionary_terms
+    }
+}
+
+/// Gives out ordinals to sort keys in their order.
+#[derive(Debug)]
+pub(crate) struct Numbering {
+    space: OrdinalSpace,
+    next: u64,
+}
+
+impl Numbering {
+    /// New blank nodes are numbered from `first_blank_node`.
+    pub(crate) fn new(first_blank_node: u64) -> Self {
+        Self {
+            space: OrdinalSpace {
+                first_blank_node,
+                blank_nodes: 0,
+                iris: 0,
+                dictionary_terms: 0,
+                inline: Vec::new(),
+            },
+            next: 1,
+        }
+    }
+
+    /// The ordinal of the next larger key, and whether its term belongs into the dictionary.
+    pub(crate) fn number(&mut self, key: &[u8]) -> Result<(Ordinal, bool), LoadError> {
+        let is_dictionary = match key.first() {
+            Some(&DEFAULT_GRAPH_KEY) => return Ok((0, false)),
+            Some(&BLANK_NODE_KEY) => {
+                self.space.blank_nodes += 1;
+                false
+            }
+            Some(&INLINE_KEY) => {
+                let mut bits = [0; 8];
+                bits.copy_from_slice(&key[1..9]);
+                self.space
+                    .inline
+                    .push(TermId::from_bits(u64::from_be_bytes(bits)));
+                false
+            }
+            _ => {
+                self.space.dictionary_terms += 1;
+                self.space.iris += u64::from(key < FIRST_LITERAL_KEY);
+                true
+            }
+        };
+        let ordinal = self.next;
+        self.next += 1;
+        match Ordinal::try_from(ordinal) {
+            Ok(ordinal) => Ok((ordinal, is_dictionary)),
+            Err(_) => Err(LoadError::TooManyTerms {
+                terms: ordinal,
+                limit: u64::from(Ordinal::MAX),
+            }),
+        }
+    }
+
+    /// The way back, once all keys are numbered.
+    pub(crate) fn finish(self) -> OrdinalSpace {
+        self.space
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interner::Interner;
+    use crate::ntriples::TermSink;
+
+    #[test]
+    fn the_order_of_ordinals_is_the_order_of_ids() {
+        let mut interner = Interner::new(None);
+        for n in 0..50 {
+            interner.blank_node(&format!("b{n}"));
+            interner.checked_iri(&format!("urn:{n}"));
+            interner.string(&format!("a long string {n}"));
+            interner.string(&format!("s{n}"));
+            interner.checked_typed(&n.to_string(), "http://www.w3.org/2001/XMLSchema#integer");
+            interner.checked_typed(&format!("0{n}"), "http://www.w3.org/2001/XMLSchema#integer");
+        }
+        let terms = crate::batch::seal(interner.take()).terms;
+        let mut numbering = Numbering::new(7);
+        let mut numbered = 0;
+        for rank in 0..terms.len() {
+            let (ordinal, is_dictionary) =
+                numbering.number(terms.key(terms.local_at(rank))).unwrap();
+            assert_eq!(ordinal as usize, rank);
+            numbered += u64::from(is_dictionary);
+        }
+        let space = numbering.finish();
+        assert_eq!(space.dictionary_terms(), numbered);
+        assert_eq!(space.next_blank_node(), 57);
+        assert_eq!(space.term_id(0), TermId::DEFAULT_GRAPH);
+        let ids: Vec<TermId> = (0..terms.len() as u32).map(|n| space.term_id(n)).collect();
+        assert!(ids.is_sorted_by(|a, b| a < b));
+    }
+}

@@ -1,0 +1,307 @@
+//! From numbered quads to the sorted rows of one permutation.
+//!
+//! ```text
+//! quads (ordinals) -> packed in column order -> sort, once each -> term ids -\
+//!                                                                             merge -> rows
+//! rows of the database -> old ranks become new ones -------------------------/
+//! ```
+//!
+//! The rows of the database need no sorting: the new numbers of its terms have the same order as the
+//! old ones.
+
+use crate::batch::SpilledBatch;
+use crate::error::LoadError;
+use crate::interner::LocalQuad;
+use crate::ordinals::{Ordinal, OrdinalSpace};
+use crate::row_sort::RowSorter;
+use crate::stage_dir::StageDir;
+use orrery_storage::index::{Permutation, QuadIndex, QuadRow, Scan};
+use orrery_term::TermId;
+use std::sync::Arc;
+
+/// Rows handed on at once, and quads read at once.
+const BLOCK_ROWS: usize = 1 << 12;
+
+/// All quads of the load.
+#[derive(Debug)]
+pub(crate) enum LoadedQuads {
+    /// In memory, as ordinals.
+    Memory(Vec<Vec<[Ordinal; 4]>>),
+    /// In batches of the stage directory, with their maps to ordinals.
+    Spilled(Vec<SpilledBatch>),
+}
+
+impl LoadedQuads {
+    /// How many there are, duplicates counted.
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Memory(chunks) => chunks.iter().map(|chunk| chunk.len() as u64).sum(),
+            Self::Spilled(batches) => batches.iter().map(|batch| batch.quad_count).sum(),
+        }
+    }
+
+    /// The most terms of a batch whose map must be read.
+    pub(crate) fn largest_map(&self) -> usize {
+        match self {
+            Self::Memory(_) => 0,
+            Self::Spilled(batches) => batches
+                .iter()
+                .map(|batch| batch.term_count)
+                .max()
+                .unwrap_or(0),
+        }
+    }
+
+    /// Hands all quads to `take`, in no particular order.
+    fn for_each<F>(&self, stage: &StageDir, mut take: F) -> Result<(), LoadError>
+    where
+        F: FnMut(&[Ordinal; 4]) -> orrery_storage::Result<()>,
+    {
+        match self {
+            Self::Memory(chunks) => {
+                for quad in chunks.iter().flatten() {
+                    take(quad)?;
+                }
+            }
+            Self::Spilled(batches) => {
+                let mut map = Vec::new();
+                for batch in batches {
+                    read_map(batch, stage, &mut map)?;
+                    read_quads(batch, stage, |quad| {
+                        take(&quad.map(|number| map[number as usize]))
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_map(
+    batch: &SpilledBatch,
+    stage: &StageDir,
+    map: &mut Vec<Ordinal>,
+) -> orrery_storage::Result<()> {
+    let mut reader = stage.reader(&batch.map_file(), BLOCK_ROWS)?;
+    let mut bytes = vec![0; BLOCK_ROWS * 4];
+    map.clear();
+    map.reserve_exact(batch.term_count);
+    let mut remaining = batch.term_count;
+    while remaining > 0 {
+        let count = remaining.min(BLOCK_ROWS);
+        let block = &mut bytes[..count * 4];
+        reader.read_exact(block)?;
+        map.extend(block.chunks_exact(4).map(number));
+        remaining -= count;
+    }
+    Ok(())
+}
+
+fn read_quads(
+    batch: &SpilledBatch,
+    stage: &StageDir,
+    mut take: impl FnMut(LocalQuad) -> orrery_storage::Result<()>,
+) -> orrery_storage::Result<()> {
+    let mut reader = stage.reader(&batch.quads_file(), BLOCK_ROWS)?;
+    let mut bytes = vec![0; BLOCK_ROWS * 16];
+    let mut remaining = batch.quad_count;
+    while remaining > 0 {
+        let count = remaining.min(BLOCK_ROWS as u64);
+        let block = &mut bytes[..count as usize * 16];
+        reader.read_exact(block)?;
+        for quad in block.chunks_exact(16) {
+            take([
+                number(quad),
+                number(&quad[4..]),
+                number(&quad[8..]),
+                number(&quad[12..]),
+            ])?;
+        }
+        remaining -= count;
+    }
+    Ok(())
+}
+
+/// The little-endian number that these bytes begin with.
+fn number(bytes: &[u8]) -> u32 {
+    let mut number = [0; 4];
+    number.copy_from_slice(&bytes[..4]);
+    u32::from_le_bytes(number)
+}
+
+/// What is there already: the rows under old ids, and the ordinal of each old rank.
+///
+/// The index is of the permutation that is written, or, for a first GSPO, SPOG: then all old quads are
+/// in the default graph, and both have the same order.
+#[derive(Clone, Copy)]
+pub(crate) struct ExistingRows<'a> {
+    pub(crate) index: &'a Arc<QuadIndex>,
+    pub(crate) ordinals: &'a [Ordinal],
+}
+
+/// One permutation to be written.
+pub(crate) struct PermutationSort<'a> {
+    pub(crate) quads: &'a LoadedQuads,
+    pub(crate) space: &'a OrdinalSpace,
+    pub(crate) stage: &'a StageDir,
+    pub(crate) permutation: Permutation,
+    /// Rows to be held in memory at most.
+    pub(crate) capacity_rows: usize,
+    pub(crate) existing: Option<ExistingRows<'a>>,
+}
+
+impl PermutationSort<'_> {
+    /// Hands all rows to `take`, ascending and each once, in blocks. Returns their number.
+    pub(crate) fn run(
+        self,
+        take: &mut dyn FnMut(&[QuadRow]) -> Result<(), LoadError>,
+    ) -> Result<u64, LoadError> {
+        let name = self.permutation.name();
+        let mut sorter = RowSorter::new(self.stage, name, self.capacity_rows, self.quads.len());
+        // Quads are kept as subject, predicate, object, graph, as positions are numbered.
+        let [a, b, c, d] = self.permutation.columns().map(|position| position as usize);
+        self.quads.for_each(self.stage, |quad| {
+            let high = u64::from(quad[a]) << 32 | u64::from(quad[b]);
+            let low = u64::from(quad[c]) << 32 | u64::from(quad[d]);
+            sorter.push(u128::from(high) << 64 | u128::from(low))
+        })?;
+        let mut merge = RowMerge {
+            existing: self.existing.map(|existing| ExistingCursor {
+                index: existing.index,
+                permutation: self.permutation,
+                scan: existing.index.scan(existing.index.all(), [true; 4]),
+                ordinals: existing.ordinals,
+                space: self.space,
+                block: Vec::new(),
+                next: 0,
+            }),
+            out: Vec::with_capacity(BLOCK_ROWS),
+            rows: 0,
+            take,
+        };
+        let space = self.space;
+        sorter.finish(|rows| {
+            for &row in rows {
+                merge.new_row(unpack(row).map(|ordinal| space.term_id(ordinal).bits()))?;
+            }
+            Ok::<(), LoadError>(())
+        })?;
+        merge.finish()
+    }
+}
+
+fn unpack(row: u128) -> [Ordinal; 4] {
+    [
+        (row >> 96) as u32,
+        (row >> 64) as u32,
+        (row >> 32) as u32,
+        row as u32,
+    ]
+}
+
+/// Merges the new rows, as they come, with those of the database.
+struct RowMerge<'a> {
+    existing: Option<ExistingCursor<'a>>,
+    out: Vec<QuadRow>,
+    rows: u64,
+    take: &'a mut dyn FnMut(&[QuadRow]) -> Result<(), LoadError>,
+}
+
+impl RowMerge<'_> {
+    #[inline]
+    fn new_row(&mut self, row: QuadRow) -> Result<(), LoadError> {
+        if self.existing.is_some() {
+            self.existing_rows_below(Some(&row))?;
+        }
+        self.push(row)
+    }
+
+    /// Passes on the rows of the database below `limit`, and skips one that equals it.
+    fn existing_rows_below(&mut self, limit: Option<&QuadRow>) -> Result<(), LoadError> {
+        while let Some(existing) = &mut self.existing {
+            let Some(row) = existing.peek()? else {
+                self.existing = None;
+                return Ok(());
+            };
+            if let Some(limit) = limit {
+                if row > *limit {
+                    return Ok(());
+                }
+                existing.next += 1;
+                if row == *limit {
+                    return Ok(());
+                }
+            } else {
+                existing.next += 1;
+            }
+            self.push(row)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn push(&mut self, row: QuadRow) -> Result<(), LoadError> {
+        self.out.push(row);
+        if self.out.len() == BLOCK_ROWS {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), LoadError> {
+        self.rows += self.out.len() as u64;
+        (self.take)(&self.out)?;
+        self.out.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<u64, LoadError> {
+        self.existing_rows_below(None)?;
+        self.flush()?;
+        Ok(self.rows)
+    }
+}
+
+/// Reads the rows of the database and gives their terms the new ids.
+struct ExistingCursor<'a> {
+    index: &'a Arc<QuadIndex>,
+    /// What is written.
+    permutation: Permutation,
+    scan: Scan,
+    ordinals: &'a [Ordinal],
+    space: &'a OrdinalSpace,
+    block: Vec<QuadRow>,
+    next: usize,
+}
+
+impl ExistingCursor<'_> {
+    fn peek(&mut self) -> orrery_storage::Result<Option<QuadRow>> {
+        if self.next == self.block.len() {
+            self.next = 0;
+            self.block.clear();
+            if let Some(vector) = self.scan.next_vector()? {
+                let (space, ordinals) = (self.space, self.ordinals);
+                let new = |bits: u64| renumbered(TermId::from_bits(bits), space, ordinals).bits();
+                let [a, b, c, d] = [0, 1, 2, 3].map(|column| vector.column(column));
+                let from = self.index.permutation();
+                for row in 0..a.len() {
+                    let old = [new(a[row]), new(b[row]), new(c[row]), new(d[row])];
+                    self.block.push(if from == self.permutation {
+                        old
+                    } else {
+                        self.permutation.arrange(from.quad(old))
+                    });
+                }
+            }
+        }
+        Ok(self.block.get(self.next).copied())
+    }
+}
+
+fn renumbered(id: TermId, space: &OrdinalSpace, ordinals: &[Ordinal]) -> TermId {
+    if id.is_dictionary() {
+        space.term_id(ordinals[id.payload() as usize])
+    } else {
+        id
+    }
+}

@@ -1,0 +1,173 @@
+//! Sorting packed quads, in memory or, beyond the budget, by sorted runs on disk.
+//!
+//! A row is a `u128` of four ordinals in the order of a permutation's columns. Measured on BSBM,
+//! `sort_unstable` passes 50 million rows a second on one core, faster than a radix sort, because
+//! the rows come nearly sorted.
+//!
+//! A run on disk is its rows as little-endian `u128`s, duplicates removed.
+
+use crate::stage_dir::{StageDir, StageReader};
+use orrery_storage::Result;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Bytes of a row.
+pub(crate) const ROW_BYTES: usize = size_of::<u128>();
+
+/// Rows handed on at once.
+const BLOCK_ROWS: usize = 1 << 13;
+
+/// Collects rows and gives them back sorted, each once.
+pub(crate) struct RowSorter<'a> {
+    stage: &'a StageDir,
+    /// What the names of its runs begin with.
+    name: &'static str,
+    capacity_rows: usize,
+    rows: Vec<u128>,
+    runs: Vec<String>,
+}
+
+impl<'a> RowSorter<'a> {
+    /// Holds at most `capacity_rows` in memory; `expected_rows` are surely coming.
+    pub(crate) fn new(
+        stage: &'a StageDir,
+        name: &'static str,
+        capacity_rows: usize,
+        expected_rows: u64,
+    ) -> Self {
+        let reserved = usize::try_from(expected_rows)
+            .unwrap_or(usize::MAX)
+            .min(capacity_rows);
+        Self {
+            stage,
+            name,
+            capacity_rows,
+            rows: Vec::with_capacity(reserved),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Takes a row.
+    #[inline]
+    pub(crate) fn push(&mut self, row: u128) -> Result<()> {
+        if self.rows.len() == self.capacity_rows {
+            self.spill()?;
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.rows.sort_unstable();
+        self.rows.dedup();
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.sort();
+        let name = format!("{}-{:06}.run", self.name, self.runs.len());
+        let mut file = self.stage.writer(&name)?;
+        for row in &self.rows {
+            file.append(&row.to_le_bytes())?;
+        }
+        file.flush()?;
+        self.rows.clear();
+        self.runs.push(name);
+        Ok(())
+    }
+
+    /// Hands all rows to `take`, in ascending blocks.
+    pub(crate) fn finish<E: From<orrery_storage::Error>>(
+        mut self,
+        mut take: impl FnMut(&[u128]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.runs.is_empty() {
+            self.sort();
+            for block in self.rows.chunks(BLOCK_ROWS) {
+                take(block)?;
+            }
+            return Ok(());
+        }
+        if !self.rows.is_empty() {
+            self.spill()?;
+        }
+        // The memory of the rows becomes the buffers of the runs.
+        self.rows = Vec::new();
+        let buffer_bytes = self.capacity_rows * ROW_BYTES / self.runs.len();
+        let buffer_bytes = buffer_bytes.clamp(4 << 10, 1 << 20);
+        let mut readers = Vec::with_capacity(self.runs.len());
+        let mut heap = BinaryHeap::with_capacity(self.runs.len());
+        for (index, name) in self.runs.iter().enumerate() {
+            let mut reader = RunReader(self.stage.reader(name, buffer_bytes)?);
+            if let Some(row) = reader.next()? {
+                heap.push(Reverse((row, index)));
+            }
+            readers.push(reader);
+        }
+        let mut block = Vec::with_capacity(BLOCK_ROWS);
+        let mut last = None;
+        while let Some(mut top) = heap.peek_mut() {
+            let Reverse((row, index)) = *top;
+            if last != Some(row) {
+                block.push(row);
+                last = Some(row);
+            }
+            match readers[index].next()? {
+                Some(next) => *top = Reverse((next, index)),
+                None => drop(std::collections::binary_heap::PeekMut::pop(top)),
+            }
+            if block.len() == BLOCK_ROWS {
+                take(&block)?;
+                block.clear();
+            }
+        }
+        take(&block)?;
+        drop(readers);
+        for name in &self.runs {
+            self.stage.remove(name)?;
+        }
+        Ok(())
+    }
+}
+
+struct RunReader(StageReader);
+
+impl RunReader {
+    fn next(&mut self) -> Result<Option<u128>> {
+        let mut bytes = [0; ROW_BYTES];
+        match self.0.read_up_to(&mut bytes)? {
+            0 => Ok(None),
+            _ => Ok(Some(u128::from_le_bytes(bytes))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use orrery_storage::io::LocalFileSystem;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    proptest! {
+        #[test]
+        fn rows_come_back_sorted_and_once_with_any_capacity(
+            rows in proptest::collection::vec(0_u128..500, 0..1000),
+            capacity in 1..1200_usize,
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let stage = StageDir::create(Arc::new(LocalFileSystem), directory.path()).unwrap();
+            let mut sorter = RowSorter::new(&stage, "test", capacity, 10);
+            for &row in &rows {
+                sorter.push(row << 96 | row).unwrap();
+            }
+            let mut sorted = Vec::new();
+            sorter.finish(|block| -> Result<()> {
+                sorted.extend_from_slice(block);
+                Ok(())
+            }).unwrap();
+            let expected: std::collections::BTreeSet<u128> =
+                rows.iter().map(|&row| row << 96 | row).collect();
+            prop_assert_eq!(sorted, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

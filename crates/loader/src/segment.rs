@@ -1,0 +1,448 @@
+//! Stages two and three: from batches to the files of a segment.
+//!
+//! ```text
+//! batches, old dictionary --- merge ---> keys in order ---> dictionary   (a thread of its own)
+//!                               |
+//!                               v
+//!                          ordinals ---> each permutation: sort, merge with the old, write
+//! ```
+//!
+//! If all batches are in memory, the merge only notes the order of the keys and the permutations are
+//! sorted while the dictionary is still being compressed. If they are on disk, keys pass through
+//! a bounded queue, so that the merge waits for the dictionary.
+
+use crate::batch::{MemoryBatch, SortedTerms, SpilledBatch};
+use crate::error::LoadError;
+use crate::merge::{KeyBlock, KeyStream, Run, merge_terms};
+use crate::ordinals::{Ordinal, OrdinalSpace};
+use crate::permutations::{ExistingRows, LoadedQuads, PermutationSort};
+use crate::progress::{Progress, Stage};
+use crate::row_sort::ROW_BYTES;
+use crate::stage_dir::StageDir;
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use orrery_storage::dictionary::KeyCursor;
+use orrery_storage::index::Permutation;
+use orrery_storage::{
+    Dictionary, DictionaryWriter, PublishedCounts, SegmentBuilder, Snapshot, StatisticsBuilder,
+};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+/// Blocks of keys between the merge and the dictionary, if the memory is bounded.
+const QUEUED_KEY_BLOCKS: usize = 8;
+
+/// Buffers of the runs during the merge, each.
+const RUN_BUFFER_BYTES_MIN: usize = 16 << 10;
+const RUN_BUFFER_BYTES_MAX: usize = 1 << 20;
+
+/// A sort never holds fewer rows, however little memory was given.
+const CAPACITY_ROWS_MIN: usize = 1 << 16;
+
+/// All batches of a load: in memory, or all in the stage directory.
+pub(crate) enum Batches {
+    Memory(Vec<MemoryBatch>),
+    Spilled(Vec<SpilledBatch>),
+}
+
+/// What the load knows and is given.
+pub(crate) struct SegmentInput<'a> {
+    pub(crate) batches: Batches,
+    pub(crate) existing: &'a Snapshot,
+    pub(crate) has_named_graphs: bool,
+    pub(crate) stage: &'a StageDir,
+    pub(crate) memory_bytes: u64,
+    pub(crate) threads: usize,
+    pub(crate) progress: &'a dyn Progress,
+}
+
+/// What was written.
+pub(crate) struct SegmentOutput {
+    pub(crate) counts: PublishedCounts,
+    pub(crate) statistics: StatisticsBuilder,
+    /// Seconds of the two stages.
+    pub(crate) stage_seconds: [f64; 2],
+}
+
+/// Writes the dictionary and all permutations.
+pub(crate) fn write_segment(
+    builder: &SegmentBuilder<'_>,
+    input: SegmentInput<'_>,
+) -> Result<SegmentOutput, LoadError> {
+    let SegmentInput {
+        batches, existing, ..
+    } = &input;
+    let old_terms = existing.dictionary().len();
+    let is_spilled = matches!(batches, Batches::Spilled(_));
+    let is_bounded = is_spilled || old_terms > 0;
+    let (keys_in, keys_out) = if is_bounded {
+        bounded(QUEUED_KEY_BLOCKS)
+    } else {
+        // In memory a block is but eight bytes a term.
+        unbounded()
+    };
+    let writer = builder.dictionary()?;
+    let (terms, quads) = split(input.batches);
+    let terms = Arc::new(terms);
+    let plan = Plan {
+        stage: input.stage,
+        existing: input.existing,
+        progress: input.progress,
+        memory_bytes: usize::try_from(input.memory_bytes).unwrap_or(usize::MAX) / 10 * 9,
+        threads: input.threads.max(1),
+        has_named_graphs: input.has_named_graphs,
+    };
+    let start = Instant::now();
+    thread::scope(|scope| {
+        let terms_of_dictionary = Arc::clone(&terms);
+        let dictionary = thread::Builder::new()
+            .name("load-dictionary".to_owned())
+            .spawn_scoped(scope, move || {
+                write_dictionary(writer, &keys_out, &terms_of_dictionary)
+            })
+            .map_err(LoadError::Thread)?;
+        let written = plan.run(builder, terms, quads, keys_in, start);
+        let dictionary = match dictionary.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        // If the dictionary failed, the merge failed for it could not send: the former is the cause.
+        let terms = dictionary?;
+        let mut output = written?;
+        // The dictionary may have taken longer than the permutations.
+        let [terms_seconds, permutations_seconds] = &mut output.stage_seconds;
+        *permutations_seconds = start.elapsed().as_secs_f64() - *terms_seconds;
+        debug_assert_eq!(output.counts.terms, terms);
+        Ok(output)
+    })
+}
+
+/// The terms of batches in memory, and the quads of all.
+fn split(batches: Batches) -> (Vec<SortedTerms>, UnnumberedQuads) {
+    match batches {
+        Batches::Memory(batches) => {
+            let (terms, quads) = batches
+                .into_iter()
+                .map(|batch| (batch.terms, batch.quads))
+                .unzip();
+            (terms, UnnumberedQuads::Memory(quads))
+        }
+        Batches::Spilled(batches) => (Vec::new(), UnnumberedQuads::Spilled(batches)),
+    }
+}
+
+/// Quads before their batches' numbers became ordinals.
+enum UnnumberedQuads {
+    Memory(Vec<Vec<Vec<[u32; 4]>>>),
+    Spilled(Vec<SpilledBatch>),
+}
+
+/// Takes the keys from the queue into the dictionary. Returns how many there were.
+fn write_dictionary(
+    mut writer: DictionaryWriter,
+    keys: &Receiver<KeyBlock>,
+    terms: &[SortedTerms],
+) -> Result<u64, LoadError> {
+    for block in keys {
+        match block {
+            KeyBlock::References(references) => {
+                for (run, local) in references {
+                    writer.push(terms[run as usize].key(local))?;
+                }
+            }
+            KeyBlock::Bytes { bytes, ends } => {
+                let mut start = 0;
+                for end in ends {
+                    writer.push(&bytes[start..end as usize])?;
+                    start = end as usize;
+                }
+            }
+        }
+    }
+    Ok(writer.finish()?.terms)
+}
+
+/// The keys of the database's dictionary as a run of the merge.
+struct DictionaryKeys<'a>(KeyCursor<'a>);
+
+impl KeyStream for DictionaryKeys<'_> {
+    fn next_key(&mut self, key: &mut Vec<u8>) -> orrery_storage::Result<bool> {
+        let next = self.0.next()?;
+        key.clear();
+        key.extend_from_slice(next.unwrap_or_default());
+        Ok(next.is_some())
+    }
+}
+
+/// What both stages need to know.
+struct Plan<'a> {
+    stage: &'a StageDir,
+    existing: &'a Snapshot,
+    progress: &'a dyn Progress,
+    memory_bytes: usize,
+    threads: usize,
+    has_named_graphs: bool,
+}
+
+impl Plan<'_> {
+    fn run(
+        &self,
+        builder: &SegmentBuilder<'_>,
+        terms: Arc<Vec<SortedTerms>>,
+        quads: UnnumberedQuads,
+        keys: Sender<KeyBlock>,
+        start: Instant,
+    ) -> Result<SegmentOutput, LoadError> {
+        let terms_bytes = terms.iter().map(SortedTerms::memory_bytes).sum();
+        let numbered = self.number_terms(&terms, quads, &keys)?;
+        // From here on only the dictionary's thread needs the terms and waits for keys.
+        drop((keys, terms));
+        let terms_seconds = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let (quads, statistics) = self.write_permutations(builder, &numbered, terms_bytes)?;
+        Ok(SegmentOutput {
+            counts: PublishedCounts {
+                quads,
+                terms: numbered.space.dictionary_terms(),
+                next_blank_node: numbered.space.next_blank_node(),
+            },
+            statistics,
+            stage_seconds: [terms_seconds, start.elapsed().as_secs_f64()],
+        })
+    }
+
+    /// Merges the terms, hands the keys on, and gives the quads in memory their ordinals.
+    fn number_terms(
+        &self,
+        terms: &[SortedTerms],
+        quads: UnnumberedQuads,
+        keys: &Sender<KeyBlock>,
+    ) -> Result<Numbered, LoadError> {
+        let mut runs: Vec<Run<'_>> = terms.iter().map(Run::memory).collect();
+        let mut total: usize = terms.iter().map(SortedTerms::len).sum();
+        if let UnnumberedQuads::Spilled(batches) = &quads {
+            let buffer_bytes = (self.memory_bytes / 8 / batches.len().max(1))
+                .clamp(RUN_BUFFER_BYTES_MIN, RUN_BUFFER_BYTES_MAX);
+            for batch in batches {
+                total += batch.term_count;
+                runs.push(Run::spilled(batch, self.stage, buffer_bytes)?);
+            }
+        }
+        let dictionary: &Dictionary = self.existing.dictionary();
+        let old_terms = usize::try_from(dictionary.len()).unwrap_or(usize::MAX);
+        if old_terms > 0 {
+            total += old_terms;
+            let keys = DictionaryKeys(dictionary.iter(0));
+            runs.push(Run::existing(Box::new(keys), old_terms));
+        }
+        self.progress.begin(Stage::Terms, Some(total as u64));
+        let space = merge_terms(
+            &mut runs,
+            self.existing.next_blank_node(),
+            &mut |block| keys.send(block).map_err(|_| LoadError::Interrupted),
+            &mut |passed| self.progress.advance(passed, 0),
+        )?;
+        let mut maps: Vec<Vec<Ordinal>> = runs.into_iter().filter_map(Run::into_map).collect();
+        let old_ordinals = if old_terms > 0 { maps.pop() } else { None };
+        let quads = match quads {
+            UnnumberedQuads::Memory(batches) => LoadedQuads::Memory(renumber(batches, maps)),
+            UnnumberedQuads::Spilled(batches) => LoadedQuads::Spilled(batches),
+        };
+        Ok(Numbered {
+            space,
+            quads,
+            old_ordinals: old_ordinals.unwrap_or_default(),
+        })
+    }
+
+    /// Writes all permutations, as many at a time as threads and memory allow. Returns the number
+    /// of quads.
+    fn write_permutations(
+        &self,
+        builder: &SegmentBuilder<'_>,
+        numbered: &Numbered,
+        terms_bytes: usize,
+    ) -> Result<(u64, StatisticsBuilder), LoadError> {
+        let has_named_graphs = self.has_named_graphs || self.existing.has_named_graphs();
+        let permutations: Vec<Permutation> = Permutation::ALL
+            .into_iter()
+            .filter(|&permutation| permutation != Permutation::Gspo || has_named_graphs)
+            .collect();
+        let (workers, capacity_rows) =
+            self.divide_memory(numbered, terms_bytes, permutations.len());
+        let rows_each = numbered.quads.len() + self.existing.quad_count();
+        let total = rows_each * permutations.len() as u64;
+        self.progress.begin(Stage::Permutations, Some(total));
+        let jobs = PermutationJobs {
+            builder,
+            numbered,
+            existing: self.existing,
+            stage: self.stage,
+            progress: self.progress,
+            permutations,
+            capacity_rows,
+            next: AtomicUsize::new(0),
+            rows_written: AtomicU64::new(0),
+            outcome: Mutex::new(Outcome::default()),
+        };
+        thread::scope(|scope| {
+            for number in 1..workers {
+                let spawned = thread::Builder::new()
+                    .name(format!("load-sort-{number}"))
+                    .spawn_scoped(scope, || jobs.work());
+                // This thread works too, so fewer threads only take longer.
+                if let Err(error) = spawned {
+                    tracing::warn!(%error, "sorting with fewer threads");
+                }
+            }
+            jobs.work();
+        });
+        let outcome = jobs
+            .outcome
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = outcome.error {
+            return Err(error);
+        }
+        Ok((outcome.quads.unwrap_or_default(), outcome.statistics))
+    }
+
+    /// How many permutations are sorted at a time, and how many rows each may hold.
+    fn divide_memory(
+        &self,
+        numbered: &Numbered,
+        terms_bytes: usize,
+        permutations: usize,
+    ) -> (usize, usize) {
+        let new_quads = usize::try_from(numbered.quads.len()).unwrap_or(usize::MAX);
+        let held = match &numbered.quads {
+            LoadedQuads::Memory(_) => new_quads * ROW_BYTES,
+            LoadedQuads::Spilled(_) => 0,
+        };
+        let old_ordinals = numbered.old_ordinals.len() * size_of::<Ordinal>();
+        let available = self
+            .memory_bytes
+            .saturating_sub(held + terms_bytes + old_ordinals);
+        let map_bytes = numbered.quads.largest_map() * size_of::<Ordinal>();
+        let sort_bytes = new_quads.saturating_mul(ROW_BYTES).max(1);
+        let workers_max = self.threads.min(permutations).max(1);
+        // Fewer at a time if that keeps them in memory; spilled ones are on disk anyway.
+        let workers = match &numbered.quads {
+            LoadedQuads::Memory(_) => (available / sort_bytes).clamp(1, workers_max),
+            LoadedQuads::Spilled(_) => workers_max,
+        };
+        let capacity_rows = (available / workers).saturating_sub(map_bytes) / ROW_BYTES;
+        (workers, capacity_rows.max(CAPACITY_ROWS_MIN))
+    }
+}
+
+/// What the merge of the terms led to.
+struct Numbered {
+    space: OrdinalSpace,
+    quads: LoadedQuads,
+    /// Ordinals by old rank.
+    old_ordinals: Vec<Ordinal>,
+}
+
+/// Replaces local numbers by ordinals, in place, one thread a batch.
+fn renumber(
+    mut batches: Vec<Vec<Vec<[u32; 4]>>>,
+    maps: Vec<Vec<Ordinal>>,
+) -> Vec<Vec<[Ordinal; 4]>> {
+    thread::scope(|scope| {
+        for (batch, map) in batches.iter_mut().zip(&maps) {
+            scope.spawn(move || {
+                for number in batch.iter_mut().flatten().flatten() {
+                    *number = map[*number as usize];
+                }
+            });
+        }
+    });
+    batches.into_iter().flatten().collect()
+}
+
+/// The permutations still to be written, shared by the threads that write them.
+struct PermutationJobs<'a> {
+    builder: &'a SegmentBuilder<'a>,
+    numbered: &'a Numbered,
+    existing: &'a Snapshot,
+    stage: &'a StageDir,
+    progress: &'a dyn Progress,
+    permutations: Vec<Permutation>,
+    capacity_rows: usize,
+    next: AtomicUsize,
+    rows_written: AtomicU64,
+    outcome: Mutex<Outcome>,
+}
+
+#[derive(Default)]
+struct Outcome {
+    /// Rows of each permutation so far; they must agree.
+    quads: Option<u64>,
+    statistics: StatisticsBuilder,
+    error: Option<LoadError>,
+}
+
+impl PermutationJobs<'_> {
+    /// Writes one permutation after the other until all are taken or one failed.
+    fn work(&self) {
+        loop {
+            let next = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(&permutation) = self.permutations.get(next) else {
+                return;
+            };
+            let result = self.write(permutation);
+            let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+            match result {
+                Ok((rows, statistics)) => {
+                    assert!(
+                        outcome.quads.is_none_or(|other| other == rows),
+                        "permutations of the same quads have as many rows"
+                    );
+                    outcome.quads = Some(rows);
+                    outcome.statistics.merge(statistics);
+                }
+                Err(error) => {
+                    outcome.error.get_or_insert(error);
+                    self.next.store(self.permutations.len(), Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    fn write(&self, permutation: Permutation) -> Result<(u64, StatisticsBuilder), LoadError> {
+        let mut writer = self.builder.index(permutation)?;
+        let mut statistics = StatisticsBuilder::default();
+        // Without a GSPO yet, all old quads are in the default graph: SPOG has the same order.
+        let old_index = self.existing.index(permutation);
+        let old_index = old_index.or_else(|| self.existing.index(Permutation::Spog));
+        let sort = PermutationSort {
+            quads: &self.numbered.quads,
+            space: &self.numbered.space,
+            stage: self.stage,
+            permutation,
+            capacity_rows: self.capacity_rows,
+            existing: old_index.map(|index| ExistingRows {
+                index,
+                ordinals: &self.numbered.old_ordinals,
+            }),
+        };
+        let rows = sort.run(&mut |rows| {
+            match permutation {
+                Permutation::Psog => statistics.observe_psog(rows),
+                Permutation::Posg => statistics.observe_posg(rows),
+                Permutation::Spog => statistics.observe_spog(rows),
+                Permutation::Ospg => statistics.observe_ospg(rows),
+                Permutation::Gspo => statistics.observe_gspo(rows),
+            }
+            writer.push_rows(rows)?;
+            let count = rows.len() as u64;
+            let written = self.rows_written.fetch_add(count, Ordering::Relaxed) + count;
+            self.progress.advance(written, 0);
+            Ok(())
+        })?;
+        writer.finish()?;
+        Ok((rows, statistics))
+    }
+}

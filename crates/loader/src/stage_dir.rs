@@ -1,0 +1,93 @@
+//! The directory of a load's temporary files, `DIR/load-stage`.
+//!
+//! Nothing in it is ever part of the database: a load begins by removing what a killed one left,
+//! and ends by removing its own. So the files need no checksums and no syncing.
+
+use orrery_storage::Result;
+use orrery_storage::io::{FileSystem, FileWriter};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Its name within the database directory.
+const NAME: &str = "load-stage";
+
+/// Where batches and sorted runs go that do not fit into memory. Removed when dropped.
+#[derive(Debug)]
+pub(crate) struct StageDir {
+    files: Arc<dyn FileSystem>,
+    path: PathBuf,
+}
+
+impl StageDir {
+    /// An empty directory; leftovers of a killed load are removed.
+    pub(crate) fn create(files: Arc<dyn FileSystem>, database: &Path) -> Result<Self> {
+        let path = database.join(NAME);
+        if files.metadata(&path)?.is_some() {
+            files.remove_dir_all(&path)?;
+        }
+        files.create_dir_all(&path)?;
+        Ok(Self { files, path })
+    }
+
+    /// A new file.
+    pub(crate) fn writer(&self, name: &str) -> Result<Box<dyn FileWriter>> {
+        self.files.create(&self.path.join(name))
+    }
+
+    /// A file from its start, through a buffer of this size.
+    pub(crate) fn reader(&self, name: &str, buffer_bytes: usize) -> Result<StageReader> {
+        let path = self.path.join(name);
+        let input = self.files.open(&path)?;
+        Ok(StageReader {
+            input: io::BufReader::with_capacity(buffer_bytes, input),
+            path,
+        })
+    }
+
+    /// Removes a file that is no longer needed, to give back its space early.
+    pub(crate) fn remove(&self, name: &str) -> Result<()> {
+        self.files.remove_file(&self.path.join(name))
+    }
+}
+
+impl Drop for StageDir {
+    fn drop(&mut self) {
+        if let Err(error) = self.files.remove_dir_all(&self.path) {
+            // The next load tries again.
+            tracing::warn!(%error, "temporary files of the load were left behind");
+        }
+    }
+}
+
+/// Reads a stage file; its errors name it.
+pub(crate) struct StageReader {
+    input: io::BufReader<Box<dyn Read + Send>>,
+    path: PathBuf,
+}
+
+impl StageReader {
+    /// Fills the whole buffer.
+    pub(crate) fn read_exact(&mut self, buffer: &mut [u8]) -> Result<()> {
+        let result = self.input.read_exact(buffer);
+        result.map_err(|error| self.error(error))
+    }
+
+    /// Fills as much of the buffer as the file still has.
+    pub(crate) fn read_up_to(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        let mut length = 0;
+        while length < buffer.len() {
+            match self.input.read(&mut buffer[length..]) {
+                Ok(0) => break,
+                Ok(more) => length += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.error(error)),
+            }
+        }
+        Ok(length)
+    }
+
+    fn error(&self, error: io::Error) -> orrery_storage::Error {
+        orrery_storage::Error::from_io(&self.path, "read", error)
+    }
+}
