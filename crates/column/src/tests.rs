@@ -127,6 +127,8 @@ fn vectors() -> impl Strategy<Value = Vec<u64>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
     #[test]
     fn every_vector_comes_back(values in vectors()) {
         round_trip(&values);

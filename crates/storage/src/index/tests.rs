@@ -1,13 +1,14 @@
+use std::io::Read;
 use std::ops::Bound;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orrery_term::TermId;
 use proptest::prelude::*;
 
 use super::*;
-use crate::Error;
-use crate::io::LocalFileSystem;
+use crate::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LocalFileSystem};
+use crate::{Error, Result};
 
 /// The oracle: all rows in a sorted list.
 struct Model(Vec<QuadRow>);
@@ -54,6 +55,101 @@ impl Model {
             .filter(|row| row[..prefix.len()] == *prefix)
             .map(|row| row[prefix.len()])
             .find(|&value| after.is_none_or(|after| value > after))
+    }
+}
+
+/// A disk on which each file has room for so many bytes.
+#[derive(Debug)]
+struct SmallDisk {
+    bytes_free: u64,
+}
+
+#[derive(Debug)]
+struct SmallDiskWriter {
+    file: Box<dyn FileWriter>,
+    bytes_free: u64,
+}
+
+impl FileSystem for SmallDisk {
+    fn create(&self, path: &Path) -> Result<Box<dyn FileWriter>> {
+        Ok(Box::new(SmallDiskWriter {
+            file: LocalFileSystem.create(path)?,
+            bytes_free: self.bytes_free,
+        }))
+    }
+
+    fn map(&self, path: &Path) -> Result<FileBytes> {
+        LocalFileSystem.map(path)
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        LocalFileSystem.read(path)
+    }
+
+    fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>> {
+        LocalFileSystem.open(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        LocalFileSystem.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        LocalFileSystem.remove_file(path)
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> Result<()> {
+        LocalFileSystem.remove_dir_all(path)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<()> {
+        LocalFileSystem.create_dir_all(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        LocalFileSystem.sync_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<PathBuf>> {
+        LocalFileSystem.list(path)
+    }
+
+    fn metadata(&self, path: &Path) -> Result<Option<FileMetadata>> {
+        LocalFileSystem.metadata(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
+        LocalFileSystem.lock(path)
+    }
+}
+
+impl FileWriter for SmallDiskWriter {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let fitting = bytes.len().min(self.bytes_free as usize);
+        self.file.append(&bytes[..fitting])?;
+        self.bytes_free -= fitting as u64;
+        if fitting == bytes.len() {
+            return Ok(());
+        }
+        self.file.flush()?;
+        let error = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        Err(Error::from_io(self.file.path(), "write", error))
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.flush()
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync()
+    }
+
+    fn bytes_written(&self) -> u64 {
+        self.file.bytes_written()
+    }
+
+    fn path(&self) -> &Path {
+        self.file.path()
     }
 }
 
@@ -291,5 +387,24 @@ fn a_permutation_and_its_inverse_agree() {
             assert_eq!(permutation.column_of(position), column);
         }
         assert_eq!(Permutation::from_tag(permutation as u8), Some(permutation));
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_leaves_no_index_that_opens() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = graph_rows(3000);
+    let whole = directory.path().join("whole");
+    let bytes = write(&whole, &rows).summary().bytes;
+    let path = directory.path().join("cut");
+    for bytes_free in (0..bytes).step_by(997).chain([bytes - 1]) {
+        let disk = SmallDisk { bytes_free };
+        let written = QuadIndexWriter::create(&disk, &path, Permutation::Psog).and_then(|mut w| {
+            w.push_rows(&rows)?;
+            w.finish()
+        });
+        assert!(matches!(written, Err(Error::NoSpace { .. })));
+        let opened = QuadIndex::open(&LocalFileSystem, &path);
+        assert!(matches!(opened, Err(Error::Corrupt { .. })));
     }
 }

@@ -273,4 +273,14 @@ mod tests {
         LocalFileSystem.create(&path).unwrap().sync().unwrap();
         assert!(LocalFileSystem.map(&path).unwrap().is_empty());
     }
+
+    #[test]
+    fn a_full_disk_is_named_as_such() {
+        // A device that is always full.
+        let mut writer = LocalFileSystem.create(Path::new("/dev/full")).unwrap();
+        writer.append(b"small enough for the buffer").unwrap();
+        assert!(matches!(writer.flush(), Err(Error::NoSpace { .. })));
+        let large = vec![1; 2 * WRITE_BUFFER_BYTES];
+        assert!(matches!(writer.append(&large), Err(Error::NoSpace { .. })));
+    }
 }
