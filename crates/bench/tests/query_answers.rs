@@ -85,8 +85,9 @@ fn every_query_finds_something_with_some_parameters() {
             "query {query}: {found:?}"
         );
     }
-    // Searches by features find nothing for most features of so few products.
-    assert!(found[&1] + found[&3] + found[&4] > 0, "{found:?}");
+    // Searches by features find nothing for most features of so few products, and
+    // query 4 skips the first five.
+    assert!(found[&1] > 0 && found[&3] > 0, "{found:?}");
 }
 
 #[test]

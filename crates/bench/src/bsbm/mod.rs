@@ -19,6 +19,7 @@ mod producer;
 mod product;
 mod product_type;
 mod review;
+mod scan;
 mod stems;
 pub mod templates;
 mod vendor;

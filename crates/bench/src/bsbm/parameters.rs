@@ -3,11 +3,15 @@
 //!
 //! The pool comes from the generator's knowledge ([`ParameterPool::from_catalog`]),
 //! from a scan of N-Triples ([`ParameterPool::from_ntriples`]), or from an endpoint
-//! by SPARQL (`drivers::explore`); the latter two work with any BSBM data, such as
-//! the official tool's. A product type comes with features that its products can
-//! have, so that the searches of queries 1, 3 and 4 find something.
+//! by SPARQL ([`crate::drivers::parameter_pool`]); the latter two work with any BSBM
+//! data, such as the official tool's.
+//!
+//! Product types are drawn from the leaves of their tree in half of the cases, from
+//! the level above in the others (the specification wants the one for some queries
+//! and the other for others). They come with features that belong to the type or
+//! to one above it, so that the searches of queries 1, 3 and 4 find something.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
 
 use serde::{Deserialize, Serialize};
@@ -15,10 +19,9 @@ use thiserror::Error;
 
 use super::catalog::Catalog;
 use super::distribution::{Random, Stream};
-use super::templates::{EXPLORE, parameter_names};
-use super::vocabulary::{
-    CLASS_OFFER, CLASS_PRODUCT, CLASS_REVIEW, Entity, PRODUCT_FEATURE, RDF_TYPE, RDFS_SUBCLASS_OF,
-};
+use super::scan::{Scan, Scanned};
+use super::templates::{EXPLORE, explore_template, parameter_names};
+use super::vocabulary::Entity;
 
 /// More terms of one class than this make no benchmark better.
 const POOL_TERMS_MAX: u32 = 20_000;
@@ -38,19 +41,30 @@ pub struct ParameterSet {
     pub values: BTreeMap<String, String>,
 }
 
-/// A product type and the features its products may have.
+/// A product type without subtypes, and the features its products may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TypeFeatures {
-    /// The type's IRI, in angle brackets.
+pub struct LeafType {
+    /// The type's IRI, in angle brackets, as all of these.
     pub product_type: String,
-    /// The features' IRIs, in angle brackets.
+    /// The type above it.
+    pub parent: String,
+    /// The features of its products.
     pub features: Vec<String>,
+}
+
+/// A product type and the features that belong to it or to a type above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct TypeFeatures {
+    product_type: String,
+    features: Vec<String>,
 }
 
 /// The terms that parameters are drawn from, all as IRIs in angle brackets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParameterPool {
-    types: Vec<TypeFeatures>,
+    leaf_types: Vec<TypeFeatures>,
+    /// The types above the leaves.
+    parent_types: Vec<TypeFeatures>,
     products: Vec<String>,
     offers: Vec<String>,
     reviews: Vec<String>,
@@ -85,17 +99,16 @@ impl ParameterPool {
     /// # Errors
     /// When a class of terms is missing.
     pub fn new(
-        mut types: Vec<TypeFeatures>,
+        leaf_types: Vec<LeafType>,
         mut products: Vec<String>,
         mut offers: Vec<String>,
         mut reviews: Vec<String>,
     ) -> Result<Self, ParameterError> {
-        for entry in &mut types {
-            entry.features.sort_unstable();
-            entry.features.dedup();
-        }
-        types.retain(|entry| entry.features.len() >= FEATURES_MIN);
-        types.sort_unstable_by(|left, right| left.product_type.cmp(&right.product_type));
+        let parent_types = parent_types(&leaf_types);
+        let leaves = leaf_types
+            .into_iter()
+            .map(|leaf| (leaf.product_type, leaf.features));
+        let leaf_types = sorted_types(leaves);
         for (what, terms) in [
             ("products", &mut products),
             ("offers", &mut offers),
@@ -107,13 +120,14 @@ impl ParameterPool {
                 return Err(ParameterError::NotBsbm { what });
             }
         }
-        if types.is_empty() {
+        if leaf_types.is_empty() {
             return Err(ParameterError::NotBsbm {
                 what: "product types with features",
             });
         }
         Ok(Self {
-            types,
+            leaf_types,
+            parent_types,
             products,
             offers,
             reviews,
@@ -126,10 +140,13 @@ impl ParameterPool {
     /// Never for a catalog of at least one product.
     pub fn from_catalog(catalog: &Catalog) -> Result<Self, ParameterError> {
         let tree = catalog.types();
-        let types = tree
+        let leaf_types = tree
             .leaves()
-            .map(|leaf| TypeFeatures {
+            .map(|leaf| LeafType {
                 product_type: bracketed(Entity::ProductType(leaf)),
+                parent: bracketed(Entity::ProductType(
+                    tree.path_to_root(leaf).nth(1).unwrap_or(1),
+                )),
                 features: tree
                     .path_to_root(leaf)
                     .flat_map(|number| tree.features_of(number))
@@ -145,7 +162,7 @@ impl ParameterPool {
                 .collect()
         };
         Self::new(
-            types,
+            leaf_types,
             sample(catalog.product_count(), &|number| catalog.product(number)),
             sample(catalog.offer_count(), &|number| catalog.offer(number)),
             sample(catalog.review_count(), &|number| catalog.review(number)),
@@ -164,7 +181,13 @@ impl ParameterPool {
             scan.line(&line);
             line.clear();
         }
-        scan.into_pool()
+        let Scanned {
+            leaf_types,
+            products,
+            offers,
+            reviews,
+        } = scan.finish();
+        Self::new(leaf_types, products, offers, reviews)
     }
 
     /// Draws the parameters of one run of an explore query.
@@ -172,7 +195,7 @@ impl ParameterPool {
     /// # Errors
     /// When there is no such query, or it has parameters of other kinds.
     pub fn draw(&self, query: u8, random: &mut Random) -> Result<ParameterSet, ParameterError> {
-        let text = super::templates::explore_template(query).map_or("", |template| template.text);
+        let text = explore_template(query).map_or("", |template| template.text);
         self.draw_for(query, &parameter_names(text), random)
     }
 
@@ -236,15 +259,55 @@ impl ParameterPool {
     }
 
     fn draw_type(&self, random: &mut Random) -> (&str, Vec<&str>) {
-        random
-            .pick(&self.types)
-            .map_or_else(Default::default, |entry| {
-                (
-                    entry.product_type.as_str(),
-                    entry.features.iter().map(String::as_str).collect(),
-                )
-            })
+        let is_parent = random.below(2) == 0 && !self.parent_types.is_empty();
+        let types = if is_parent {
+            &self.parent_types
+        } else {
+            &self.leaf_types
+        };
+        random.pick(types).map_or_else(Default::default, |entry| {
+            (
+                entry.product_type.as_str(),
+                entry.features.iter().map(String::as_str).collect(),
+            )
+        })
     }
+}
+
+/// The types above the leaves. A feature that products of two leaves have belongs
+/// to a type above both.
+fn parent_types(leaf_types: &[LeafType]) -> Vec<TypeFeatures> {
+    let mut leaves_with: BTreeMap<&str, BTreeMap<&str, u32>> = BTreeMap::new();
+    for leaf in leaf_types {
+        let counts = leaves_with.entry(&leaf.parent).or_default();
+        for feature in leaf.features.iter().collect::<BTreeSet<_>>() {
+            *counts.entry(feature).or_default() += 1;
+        }
+    }
+    sorted_types(leaves_with.into_iter().map(|(parent, counts)| {
+        let shared = counts.into_iter().filter(|(_, leaves)| *leaves > 1);
+        (
+            parent.to_owned(),
+            shared.map(|(feature, _)| feature.to_owned()).collect(),
+        )
+    }))
+}
+
+/// The types that have features enough, in order.
+fn sorted_types(types: impl Iterator<Item = (String, Vec<String>)>) -> Vec<TypeFeatures> {
+    let mut types: Vec<TypeFeatures> = types
+        .map(|(product_type, mut features)| {
+            features.sort_unstable();
+            features.dedup();
+            TypeFeatures {
+                product_type,
+                features,
+            }
+        })
+        .filter(|entry| entry.features.len() >= FEATURES_MIN)
+        .collect();
+    types.sort_unstable_by(|left, right| left.product_type.cmp(&right.product_type));
+    types
 }
 
 /// `new` refuses empty pools, so there is always one.
@@ -254,86 +317,6 @@ fn one_of(terms: &[String], random: &mut Random) -> String {
 
 fn bracketed(entity: Entity) -> String {
     format!("<{entity}>")
-}
-
-/// What a scan of the data has found so far.
-#[derive(Default)]
-struct Scan {
-    supertypes: BTreeSet<String>,
-    /// Types and features of every product.
-    descriptions: HashMap<String, Description>,
-    products: Vec<String>,
-    offers: Vec<String>,
-    reviews: Vec<String>,
-}
-
-#[derive(Default)]
-struct Description {
-    types: Vec<String>,
-    features: Vec<String>,
-}
-
-impl Scan {
-    fn line(&mut self, line: &str) {
-        let mut terms = line.splitn(3, ' ');
-        let (Some(subject), Some(predicate), Some(object)) =
-            (terms.next(), terms.next(), terms.next())
-        else {
-            return;
-        };
-        let object = object.trim_end().trim_end_matches('.').trim_end();
-        if predicate == RDF_TYPE.trim_end() {
-            match object {
-                CLASS_PRODUCT => self.products.push(subject.to_owned()),
-                CLASS_OFFER => self.offers.push(subject.to_owned()),
-                CLASS_REVIEW => self.reviews.push(subject.to_owned()),
-                // The class of another entity, or the product type of a product.
-                other if is_product_type(other) => {
-                    self.description(subject).types.push(other.to_owned());
-                }
-                _ => {}
-            }
-        } else if predicate == PRODUCT_FEATURE.trim_end() {
-            self.description(subject).features.push(object.to_owned());
-        } else if predicate == RDFS_SUBCLASS_OF.trim_end() {
-            self.supertypes.insert(object.to_owned());
-        }
-    }
-
-    fn description(&mut self, product: &str) -> &mut Description {
-        self.descriptions.entry(product.to_owned()).or_default()
-    }
-
-    fn into_pool(self) -> Result<ParameterPool, ParameterError> {
-        let mut features: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for description in self.descriptions.into_values() {
-            let leaves = description
-                .types
-                .into_iter()
-                .filter(|name| !self.supertypes.contains(name));
-            for leaf in leaves {
-                features
-                    .entry(leaf)
-                    .or_default()
-                    .extend(description.features.iter().cloned());
-            }
-        }
-        let types = features
-            .into_iter()
-            .map(|(product_type, features)| TypeFeatures {
-                product_type,
-                features: features.into_iter().collect(),
-            })
-            .collect();
-        ParameterPool::new(types, self.products, self.offers, self.reviews)
-    }
-}
-
-fn is_product_type(term: &str) -> bool {
-    term.rsplit('/').next().is_some_and(|name| {
-        name.strip_prefix("ProductType")
-            .is_some_and(|number| number.starts_with(|digit: char| digit.is_ascii_digit()))
-    })
 }
 
 #[cfg(test)]
@@ -352,7 +335,7 @@ mod tests {
         let sets = pool.parameter_sets(1, 20).unwrap();
         assert_eq!(sets.len(), EXPLORE.len() * 20);
         for set in sets {
-            let template = super::super::templates::explore_template(set.query).unwrap();
+            let template = explore_template(set.query).unwrap();
             let text = instantiate(template.text, &set.values).unwrap();
             assert!(!text.contains('%'), "{text}");
         }
@@ -379,10 +362,9 @@ mod tests {
         assert_eq!(scanned.products, known.products);
         assert_eq!(scanned.offers, known.offers);
         assert_eq!(scanned.reviews, known.reviews);
-        for entry in &scanned.types {
-            let known = known
-                .types
-                .iter()
+        for entry in scanned.leaf_types.iter().chain(&scanned.parent_types) {
+            let mut known_types = known.leaf_types.iter().chain(&known.parent_types);
+            let known = known_types
                 .find(|known| known.product_type == entry.product_type)
                 .unwrap();
             assert!(

@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::{BenchError, RESULTS_JSON};
 use crate::bsbm::VOCABULARY;
-use crate::bsbm::parameters::{ParameterPool, TypeFeatures};
+use crate::bsbm::parameters::{LeafType, ParameterPool};
 use crate::http_client::HttpClient;
 
-/// So many product types are looked at, evenly from all.
-const TYPES_MAX: usize = 64;
+/// The leaves under so many product types are looked at, evenly from all.
+const PARENTS_MAX: usize = 24;
 /// The offers and reviews of so many products, evenly from those of the types.
 const PRODUCTS_MAX: usize = 200;
 const SUBCLASS_OF: &str = "http://www.w3.org/2000/01/rdf-schema#subClassOf";
@@ -20,16 +20,21 @@ const SUBCLASS_OF: &str = "http://www.w3.org/2000/01/rdf-schema#subClassOf";
 /// # Errors
 /// When the endpoint does not answer, or has no BSBM data.
 pub fn parameter_pool(client: &mut HttpClient) -> Result<ParameterPool, BenchError> {
-    let mut types = Vec::new();
+    let mut leaf_types = Vec::new();
     let mut products = Vec::new();
-    for leaf in evenly(leaf_types(client)?, TYPES_MAX) {
-        let features =
-            format!("SELECT DISTINCT ?x {{ ?p a {leaf} ; <{VOCABULARY}productFeature> ?x }}");
-        types.push(TypeFeatures {
+    for (product_type, parent) in leaves(client)? {
+        let features = format!(
+            "SELECT DISTINCT ?x {{ ?p a {product_type} ; <{VOCABULARY}productFeature> ?x }}"
+        );
+        products.extend(iris(
+            client,
+            &format!("SELECT ?x {{ ?x a {product_type} }}"),
+        )?);
+        leaf_types.push(LeafType {
             features: iris(client, &features)?,
-            product_type: leaf.clone(),
+            product_type,
+            parent,
         });
-        products.extend(iris(client, &format!("SELECT ?x {{ ?x a {leaf} }}"))?);
     }
     products.sort_unstable();
     products.dedup();
@@ -45,27 +50,37 @@ pub fn parameter_pool(client: &mut HttpClient) -> Result<ParameterPool, BenchErr
             &format!("SELECT ?x {{ ?x <{VOCABULARY}reviewFor> {product} }}"),
         )?);
     }
-    Ok(ParameterPool::new(types, products, offers, reviews)?)
+    Ok(ParameterPool::new(leaf_types, products, offers, reviews)?)
 }
 
-/// The types that are nobody's supertype, sorted.
-fn leaf_types(client: &mut HttpClient) -> Result<Vec<String>, BenchError> {
-    let mut types = iris(
-        client,
-        &format!("SELECT ?x {{ ?x <{SUBCLASS_OF}> ?parent }}"),
-    )?;
-    let mut parents = iris(
+/// Types that have no subtypes, with the type above each: all those of some parents.
+fn leaves(client: &mut HttpClient) -> Result<Vec<(String, String)>, BenchError> {
+    let mut inner = iris(
         client,
         &format!("SELECT DISTINCT ?x {{ ?type <{SUBCLASS_OF}> ?x }}"),
     )?;
-    parents.sort_unstable();
-    types.retain(|name| parents.binary_search(name).is_err());
-    types.sort_unstable();
-    Ok(types)
+    inner.sort_unstable();
+    let is_inner = |name: &String| inner.binary_search(name).is_ok();
+    let mut families = Vec::new();
+    for parent in &inner {
+        let children = iris(
+            client,
+            &format!("SELECT ?x {{ ?x <{SUBCLASS_OF}> {parent} }}"),
+        )?;
+        if !children.iter().any(is_inner) {
+            families.push((parent.clone(), children));
+        }
+    }
+    let mut leaves = Vec::new();
+    for (parent, mut children) in evenly(families, PARENTS_MAX) {
+        children.sort_unstable();
+        leaves.extend(children.into_iter().map(|child| (child, parent.clone())));
+    }
+    Ok(leaves)
 }
 
 /// At most `maximum` of the items, at equal distances.
-fn evenly(items: Vec<String>, maximum: usize) -> Vec<String> {
+fn evenly<T>(items: Vec<T>, maximum: usize) -> Vec<T> {
     let step = items.len().div_ceil(maximum).max(1);
     items.into_iter().step_by(step).collect()
 }
