@@ -55,14 +55,13 @@ struct Budget {
 }
 
 impl Budget {
-    fn new(memory_bytes: u64, workers: usize, readers: usize) -> Self {
-        let memory = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+    /// Divides `memory`, which is what [`LoadOptions::usable_bytes`] says.
+    fn new(memory: usize, workers: usize, readers: usize) -> Self {
         let queue_blocks = workers + 1;
         // In the queue, with each worker, and with each reader together with the rest of its last.
         let blocks = queue_blocks + workers + 2 * readers;
         let block_bytes = (memory / 8 / blocks).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
-        // A tenth is left for what is not counted: growing tables, buffers of writers.
-        let share = (memory / 10 * 9).saturating_sub(blocks * block_bytes) / workers;
+        let share = memory.saturating_sub(blocks * block_bytes) / workers;
         Self {
             block_bytes,
             queue_blocks,
@@ -129,7 +128,7 @@ pub(crate) fn ingest(
         sources,
         stage,
         progress,
-        budget: Budget::new(options.memory_bytes, workers, readers),
+        budget: Budget::new(options.usable_bytes(), workers, readers),
         bytes_read: Arc::default(),
         next_source: AtomicUsize::new(0),
         next_batch: AtomicU32::new(0),

@@ -74,6 +74,19 @@ pub struct LoadOptions {
     pub base_iri: Option<String>,
 }
 
+/// Set aside for what is not counted piece by piece: the dictionary's writer and its threads, buffers of
+/// files, the program itself.
+const RESERVED_BYTES_MAX: u64 = 32 << 20;
+
+impl LoadOptions {
+    /// The memory that batches, blocks and sorts may take: a part is set aside, and a tenth of the rest for
+    /// tables that grow and what the allocator keeps.
+    fn usable_bytes(&self) -> usize {
+        let reserved = (self.memory_bytes / 3).min(RESERVED_BYTES_MAX);
+        usize::try_from((self.memory_bytes - reserved) / 10 * 9).unwrap_or(usize::MAX)
+    }
+}
+
 impl Default for LoadOptions {
     /// 4 GiB, all cores, everything else as the files say.
     fn default() -> Self {

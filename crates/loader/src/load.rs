@@ -98,7 +98,7 @@ fn run_stages(
     let ingested = ingest(options, sources, stage, progress)?;
     let (quads_read, errors_skipped) = (ingested.quads_read, ingested.errors_skipped);
     let has_named_graphs = ingested.has_named_graphs;
-    let batches = close_batches(ingested, stage, options.memory_bytes)?;
+    let batches = close_batches(ingested, stage, options.usable_bytes())?;
     let parse_seconds = start.elapsed().as_secs_f64();
 
     let input = SegmentInput {
@@ -106,7 +106,7 @@ fn run_stages(
         existing: &existing,
         has_named_graphs,
         stage,
-        memory_bytes: options.memory_bytes,
+        memory_bytes: options.usable_bytes(),
         threads: options.threads,
         progress,
     };
@@ -143,7 +143,7 @@ fn run_stages(
 fn close_batches(
     ingested: Ingested,
     stage: &StageDir,
-    memory_bytes: u64,
+    memory_bytes: usize,
 ) -> Result<Batches, LoadError> {
     let Ingested {
         open,
@@ -155,7 +155,7 @@ fn close_batches(
     // The maps of the merge are about what the sort of the terms was; then one permutation is sorted.
     let quads: u64 = open.iter().map(|interner| interner.quad_count()).sum();
     let needed = held as u64 + quads * ROW_BYTES as u64;
-    let fits = spilled.is_empty() && needed <= memory_bytes / 10 * 9;
+    let fits = spilled.is_empty() && needed <= memory_bytes as u64;
     thread::scope(|scope| {
         if fits {
             let sealed: Vec<_> = open

@@ -52,7 +52,8 @@ pub(crate) struct SegmentInput<'a> {
     pub(crate) existing: &'a Snapshot,
     pub(crate) has_named_graphs: bool,
     pub(crate) stage: &'a StageDir,
-    pub(crate) memory_bytes: u64,
+    /// What [`crate::LoadOptions::usable_bytes`] says.
+    pub(crate) memory_bytes: usize,
     pub(crate) threads: usize,
     pub(crate) progress: &'a dyn Progress,
 }
@@ -89,7 +90,7 @@ pub(crate) fn write_segment(
         stage: input.stage,
         existing: input.existing,
         progress: input.progress,
-        memory_bytes: usize::try_from(input.memory_bytes).unwrap_or(usize::MAX) / 10 * 9,
+        memory_bytes: input.memory_bytes,
         threads: input.threads.max(1),
         has_named_graphs: input.has_named_graphs,
     };

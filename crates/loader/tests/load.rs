@@ -1,5 +1,7 @@
 //! Loads through the public interface: what comes out is what went in, whatever the way.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 use orrery_loader::{Format, LoadError, LoadOptions, LoadReport, SilentProgress, Source, load};
 use orrery_storage::index::Permutation;
 use orrery_storage::{Database, verify};
