@@ -1,4 +1,4 @@
-//! Chapters: about two megabytes of keys that are encoded together, on any thread.
+//! Chapters: about four megabytes of keys that are encoded together, on any thread.
 //!
 //! A chapter has one symbol table, trained on a sample of it, and one form for all its keys: words
 //! when a vocabulary exists and brings more on the sample, else symbols.
@@ -10,18 +10,21 @@ use super::directory::SEPARATOR_BYTES_MAX;
 use super::large::LargeBuilder;
 use super::page::{GROUP_KEYS, LARGE_KEY_BYTES, LARGE_PREFIX_BYTES, PageBuilder, shared_prefix};
 use super::vocabulary::Vocabulary;
+use crate::block_file::BlockNumber;
 
 /// First byte of a block with a symbol table.
 pub(super) const TABLE_KIND: u8 = b'S';
-/// Stands for the first block of a vocabulary where there is none.
+/// Stands for the block of a vocabulary where there is none.
 pub(super) const NO_VOCABULARY: u32 = u32::MAX;
 
 /// A chapter is closed when its keys have so many bytes.
-const CHAPTER_BYTES: usize = 2 << 20;
+const CHAPTER_BYTES: usize = 4 << 20;
 const CHAPTER_KEYS: usize = 1 << 16;
 /// FSST looks at 16 KiB; the sample is spread over this many groups.
 const SAMPLE_GROUPS: usize = 32;
 const SAMPLE_BYTES: usize = 64 * 1024;
+/// With a ratio that good words are taken without trying symbols, which costs a millisecond or two.
+const GOOD_RATIO: usize = 3;
 
 /// Keys in ascending order, back to back.
 #[derive(Default)]
@@ -35,7 +38,7 @@ pub(super) struct Chapter {
 /// A vocabulary and where it stands in the file.
 pub(super) struct StoredVocabulary {
     pub(super) vocabulary: Vocabulary,
-    pub(super) first_block: u32,
+    pub(super) block: BlockNumber,
 }
 
 /// A chapter ready to be written.
@@ -119,8 +122,8 @@ impl Chapter {
     ) -> std::io::Result<EncodedChapter> {
         let (mut encoder, vocabulary) = self.choose_encoder(vocabulary);
         let mut table = vec![TABLE_KIND];
-        let first_block = vocabulary.map_or(NO_VOCABULARY, |stored| stored.first_block);
-        table.extend_from_slice(&first_block.to_le_bytes());
+        let block = vocabulary.map_or(NO_VOCABULARY, |stored| stored.block.0);
+        table.extend_from_slice(&block.to_le_bytes());
         encoder.write_table(&mut table);
 
         let mut pages = Vec::new();
@@ -173,12 +176,17 @@ impl Chapter {
         vocabulary: Option<&'a Arc<StoredVocabulary>>,
     ) -> (Encoder<'a>, Option<&'a Arc<StoredVocabulary>>) {
         let groups = self.sample_groups();
-        let mut symbols = self.train(&groups, None);
         let Some(stored) = vocabulary else {
-            return (symbols, None);
+            return (self.train(&groups, None), None);
         };
         let mut words = self.train(&groups, Some(&stored.vocabulary));
-        match self.sample_cost(&groups, &mut words) < self.sample_cost(&groups, &mut symbols) {
+        let words_bytes = self.sample_cost(&groups, &mut words);
+        let plain_bytes: usize = groups.iter().flatten().map(|key| key.len()).sum();
+        if words_bytes * GOOD_RATIO <= plain_bytes {
+            return (words, vocabulary);
+        }
+        let mut symbols = self.train(&groups, None);
+        match words_bytes < self.sample_cost(&groups, &mut symbols) {
             true => (words, vocabulary),
             false => (symbols, None),
         }

@@ -9,7 +9,7 @@
 
 use super::fault::{Decoded, Fault};
 use super::symbols::{SymbolEncoder, SymbolTable};
-use super::tokens::{Token, Tokens, align_to_token, is_word_byte};
+use super::tokens::{Token, Tokens, align_to_token};
 use super::vocabulary::{FIRST_NON_CODE, UNKNOWN, Vocabulary, Words, read_code, write_code};
 use crate::varint;
 
@@ -196,13 +196,8 @@ impl<W: Words> Decoder<'_, W> {
             };
             encoded = rest;
             if lead < FIRST_NON_CODE {
-                let word = words.word(read_code(lead, &mut encoded)?)?;
-                let is_word = word.first().is_some_and(|&byte| is_word_byte(byte));
-                if is_word && is_after_word {
-                    out.push(b' ');
-                }
-                out.extend_from_slice(word);
-                is_after_word = is_word;
+                let code = read_code(lead, &mut encoded)?;
+                is_after_word = words.append(code, is_after_word, out)?;
                 continue;
             }
             is_after_word = false;
@@ -226,7 +221,7 @@ impl<W: Words> Decoder<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dictionary::vocabulary::VocabularyTrainer;
+    use crate::dictionary::vocabulary::{StoredWords, VocabularyTrainer};
     use proptest::prelude::*;
 
     fn round_trip(sample: &str, key: &[u8]) {
@@ -237,9 +232,10 @@ mod tests {
             let mut encoder = Encoder::train(&[sample.as_bytes()], words);
             let mut table = Vec::new();
             encoder.write_table(&mut table);
+            let block = vocabulary.to_block();
             let decoder = Decoder {
                 symbols: SymbolTable::parse(&table).unwrap(),
-                words,
+                words: words.map(|_| StoredWords::parse(&block).unwrap()),
             };
             for shared in 0..=key.len() {
                 let from = encoder.align(key, shared);
@@ -250,12 +246,6 @@ mod tests {
                 decoder.decode(&encoded, &mut decoded, usize::MAX).unwrap();
                 assert_eq!(decoded, key);
             }
-        }
-    }
-
-    impl<W: Words> Words for &W {
-        fn word(&self, code: u32) -> Decoded<&[u8]> {
-            (**self).word(code)
         }
     }
 
@@ -275,9 +265,10 @@ mod tests {
 
         #[test]
         fn damaged_input_gives_an_error_or_other_bytes(table: Vec<u8>, codes: Vec<u8>) {
-            let vocabulary = Vocabulary::default();
+            let block = Vocabulary::default().to_block();
+            let stored = StoredWords::parse(&block).unwrap();
             if let Ok(symbols) = SymbolTable::parse(&table) {
-                for words in [None, Some(&vocabulary)] {
+                for words in [None, Some(stored)] {
                     let decoder = Decoder { symbols, words };
                     let _ = decoder.decode(&codes, &mut Vec::new(), usize::MAX);
                 }

@@ -6,7 +6,7 @@
 //! **groups** of 16 with shared prefixes. A static tree, the [`directory`], leads from rank or key to page.
 //!
 //! ```text
-//! terms.dict:  vocabulary blocks | (symbol table | page | page ...) per chapter | directory blocks
+//! terms.dict:  vocabulary | (symbol table | page | page ...) per chapter | directory blocks
 //! metadata:    u8 1 | u64 terms | u64 IRIs | u32 root of the directory, or FFFFFFFF
 //! ```
 //!
@@ -42,7 +42,7 @@ use fault::{Decoded, Fault};
 use large::LargeCache;
 use page::{GROUP_KEYS, Page};
 use symbols::SymbolTable;
-use vocabulary::{WORDS_PER_BLOCK, Words, word_in_block};
+use vocabulary::StoredWords;
 
 use crate::block_file::{BlockFile, BlockNumber, FileKind};
 use crate::io::FileSystem;
@@ -103,22 +103,6 @@ pub struct Dictionary {
     length: u64,
     iri_count: u64,
     root: Option<BlockNumber>,
-}
-
-/// The words of a vocabulary where they lie.
-#[derive(Clone, Copy)]
-struct StoredWords<'a> {
-    file: &'a BlockFile,
-    first_block: u32,
-}
-
-impl Words for StoredWords<'_> {
-    #[inline]
-    fn word(&self, code: u32) -> Decoded<&[u8]> {
-        let block = self.first_block.saturating_add(code / WORDS_PER_BLOCK);
-        let block = self.file.block(BlockNumber(block))?;
-        word_in_block(block, (code % WORDS_PER_BLOCK) as usize)
-    }
 }
 
 /// A page ready for decoding.
@@ -273,16 +257,18 @@ impl Dictionary {
         let page = Page::parse(self.terms.block(entry.block)?).map_err(of_block)?;
         let table = self.terms.block(page.symbol_table)?;
         let bad = || of_block(Fault::Malformed("the symbol table makes no sense"));
-        let (&[kind, first_word_block @ ..], table) =
-            table.split_first_chunk::<5>().ok_or_else(bad)?;
+        let (&[kind, vocabulary @ ..], table) = table.split_first_chunk::<5>().ok_or_else(bad)?;
         if kind != TABLE_KIND {
             return Err(bad());
         }
-        let first_block = u32::from_le_bytes(first_word_block);
-        let words = (first_block != NO_VOCABULARY).then_some(StoredWords {
-            file: &self.terms,
-            first_block,
-        });
+        let vocabulary = u32::from_le_bytes(vocabulary);
+        let words = match vocabulary {
+            NO_VOCABULARY => None,
+            _ => {
+                let block = self.terms.block(BlockNumber(vocabulary))?;
+                Some(StoredWords::parse(block).map_err(of_block)?)
+            }
+        };
         Ok(OpenPage {
             first_rank: entry.first_rank,
             block: entry.block,

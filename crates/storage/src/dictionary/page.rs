@@ -19,8 +19,9 @@
 //!
 //! ```text
 //! length of the encoded head                          LEB128
+//! encoded head
 //! { shared with the head, length encoded }[keys - 1]  LEB128
-//! encoded head, encoded suffixes
+//! encoded suffixes
 //! ```
 //!
 //! A large key stands here with its first [`LARGE_PREFIX_BYTES`] bytes.
@@ -73,7 +74,6 @@ pub(super) struct PageBuilder {
     starts: Vec<u16>,
     large: Vec<(u16, LargeKey)>,
     body: Vec<u8>,
-    lengths: Vec<u8>,
     encoded: Vec<u8>,
 }
 
@@ -84,21 +84,20 @@ impl PageBuilder {
         let Some((&head, others)) = keys.split_first() else {
             return;
         };
-        self.lengths.clear();
+        // A page is closed at 16 KiB, so a group starts below that.
+        self.starts.push(self.body.len() as u16);
         self.encoded.clear();
         encoder.encode(head, 0, &mut self.encoded);
-        varint::write(self.encoded.len() as u64, &mut self.lengths);
+        varint::write(self.encoded.len() as u64, &mut self.body);
+        self.body.append(&mut self.encoded);
         for key in others {
             let shared = encoder.align(key, shared_prefix(head, key));
             let start = self.encoded.len();
             encoder.encode(key, shared, &mut self.encoded);
-            varint::write(shared as u64, &mut self.lengths);
-            varint::write((self.encoded.len() - start) as u64, &mut self.lengths);
+            varint::write(shared as u64, &mut self.body);
+            varint::write((self.encoded.len() - start) as u64, &mut self.body);
         }
-        // A page is closed at 16 KiB, so a group starts below that.
-        self.starts.push(self.body.len() as u16);
-        self.body.extend_from_slice(&self.lengths);
-        self.body.extend_from_slice(&self.encoded);
+        self.body.append(&mut self.encoded);
         self.keys += keys.len();
     }
 
@@ -196,26 +195,35 @@ impl<'a> Page<'a> {
         self.starts.len()
     }
 
+    /// The encoded head of a group, and the rest of the page's body after it.
+    #[inline]
+    pub(super) fn head(&self, group: usize) -> Decoded<(&'a [u8], &'a [u8])> {
+        let bad = || Fault::Malformed("a group of keys makes no sense");
+        let start = usize::from(u16::from_le_bytes(*self.starts.get(group).ok_or_else(bad)?));
+        let mut rest = self.body.get(start..).ok_or_else(bad)?;
+        let length = varint::read_length(&mut rest).ok_or_else(bad)?;
+        rest.split_at_checked(length).ok_or_else(bad)
+    }
+
     /// A group.
     #[inline]
     pub(super) fn group(&self, index: usize) -> Decoded<Group<'a>> {
         let bad = || Fault::Malformed("a group of keys makes no sense");
-        let start = usize::from(u16::from_le_bytes(*self.starts.get(index).ok_or_else(bad)?));
+        let (head, mut rest) = self.head(index)?;
         let count = GROUP_KEYS.min(self.keys - index * GROUP_KEYS);
-        let mut rest = self.body.get(start..).ok_or_else(bad)?;
-        let mut next = || varint::read_length(&mut rest).ok_or_else(bad);
         let mut group = Group {
             count,
+            head,
             shared: [0; GROUP_KEYS],
             ends: [0; GROUP_KEYS],
-            encoded: &[],
+            suffixes: &[],
         };
-        group.ends[0] = next()?;
+        let mut next = || varint::read_length(&mut rest).ok_or_else(bad);
         for key in 1..count {
             group.shared[key] = next()?;
             group.ends[key] = group.ends[key - 1].saturating_add(next()?);
         }
-        group.encoded = rest.get(..group.ends[count - 1]).ok_or_else(bad)?;
+        group.suffixes = rest.get(..group.ends[count - 1]).ok_or_else(bad)?;
         Ok(group)
     }
 
@@ -241,9 +249,11 @@ impl<'a> Page<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Group<'a> {
     count: usize,
+    head: &'a [u8],
+    /// The first of both is 0: the head's.
     shared: [usize; GROUP_KEYS],
     ends: [usize; GROUP_KEYS],
-    encoded: &'a [u8],
+    suffixes: &'a [u8],
 }
 
 impl<'a> Group<'a> {
@@ -262,12 +272,11 @@ impl<'a> Group<'a> {
     /// The encoded bytes of a key: the whole head, the suffix of another.
     #[inline]
     pub(super) fn encoded(&self, key: usize) -> &'a [u8] {
-        let start = match key {
-            0 => 0,
-            _ => self.ends[key - 1],
-        };
-        // `ends` ascend and the last lies within `encoded`, see `Page::group`.
-        &self.encoded[start..self.ends[key]]
+        match key {
+            0 => self.head,
+            // `ends` ascend and the last lies within `suffixes`, see `Page::group`.
+            _ => &self.suffixes[self.ends[key - 1]..self.ends[key]],
+        }
     }
 
     /// Puts a key into `out` (a large one: its prefix).

@@ -13,14 +13,16 @@ use super::vocabulary::Words;
 use super::{Dictionary, OpenPage};
 use crate::Result;
 
-/// Bytes decoded for a first comparison.
-const GLANCE_BYTES: usize = 48;
+/// Bytes decoded for a first comparison beyond what the last compared key shared: the next one will share about as much.
+const GLANCE_BYTES: usize = 8;
 
 /// A search that reuses its buffers.
 #[derive(Default)]
 struct Search {
     decoded: Vec<u8>,
     large: LargeCache,
+    /// How much the last compared head shared with the key sought.
+    last_shared: usize,
 }
 
 impl Dictionary {
@@ -44,9 +46,10 @@ impl Dictionary {
             directory.find_key(key, |entry| {
                 let page = self.page_of_rank(entry.first_rank)?;
                 let within = (entry.first_rank - page.first_rank) as usize;
-                let group = page.page.group(within / GROUP_KEYS)?;
                 // An entry begins with a page, and so with the head of a group.
-                let order = search.compare_head(self, &page, &group, within, key)?.0;
+                let order = search
+                    .compare_head(self, &page, within / GROUP_KEYS, key)?
+                    .0;
                 Ok(order.is_gt())
             })
         })?;
@@ -71,20 +74,19 @@ impl Search {
         let (mut low, mut high) = (0, page.page.groups());
         while low < high {
             let middle = low.midpoint(high);
-            let group = page.page.group(middle)?;
-            let within = middle * GROUP_KEYS;
-            match self.compare_head(dictionary, page, &group, within, key)? {
-                (Ordering::Equal, _) => return Ok((within, true)),
+            match self.compare_head(dictionary, page, middle, key)? {
+                (Ordering::Equal, _) => return Ok((middle * GROUP_KEYS, true)),
                 (Ordering::Greater, _) => high = middle,
                 (Ordering::Less, shared) => {
-                    found = Some((within, group, shared));
+                    found = Some((middle, shared));
                     low = middle + 1;
                 }
             }
         }
-        let Some((first, group, shared)) = found else {
+        let Some((number, shared)) = found else {
             return Ok((0, false));
         };
+        let (first, group) = (number * GROUP_KEYS, page.page.group(number)?);
         let (mut low, mut high) = (1, group.count());
         while low < high {
             let middle = low.midpoint(high);
@@ -103,12 +105,19 @@ impl Search {
         &mut self,
         dictionary: &Dictionary,
         page: &OpenPage<'_>,
-        group: &Group<'_>,
-        within: usize,
+        group: usize,
         key: &[u8],
     ) -> Decoded<(Ordering, usize)> {
-        let (order, shared, is_prefix) = self.compare(&page.decoder, group.encoded(0), key)?;
-        let order = self.decide(dictionary, page, within, (order, is_prefix), key)?;
+        let (head, _) = page.page.head(group)?;
+        let (order, shared, is_prefix) = self.compare(&page.decoder, head, key)?;
+        self.last_shared = shared;
+        let order = self.decide(
+            dictionary,
+            page,
+            group * GROUP_KEYS,
+            (order, is_prefix),
+            key,
+        )?;
         Ok((order, shared))
     }
 
@@ -128,6 +137,7 @@ impl Search {
             return Ok(Ordering::Less);
         }
         let rest = &key[shared..];
+        self.last_shared = head_shared - shared;
         let (order, _, is_prefix) = self.compare(&page.decoder, group.encoded(place), rest)?;
         self.decide(dictionary, page, within, (order, is_prefix), key)
     }
@@ -140,10 +150,11 @@ impl Search {
         encoded: &[u8],
         key: &[u8],
     ) -> Decoded<(Ordering, usize, bool)> {
+        let glance_bytes = self.last_shared + GLANCE_BYTES;
         self.decoded.clear();
-        decoder.decode(encoded, &mut self.decoded, GLANCE_BYTES)?;
+        decoder.decode(encoded, &mut self.decoded, glance_bytes)?;
         let mut shared = shared_prefix(&self.decoded, key);
-        if shared == self.decoded.len() && shared >= GLANCE_BYTES {
+        if shared == self.decoded.len() && shared >= glance_bytes {
             self.decoded.clear();
             decoder.decode(encoded, &mut self.decoded, usize::MAX)?;
             shared = shared_prefix(&self.decoded, key);

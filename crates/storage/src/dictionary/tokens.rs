@@ -34,7 +34,8 @@ impl<'a> Token<'a> {
     }
 }
 
-const HEAD_BYTES: usize = 16;
+/// Bytes of a token that are at hand as a number.
+pub(super) const HEAD_BYTES: usize = 16;
 
 #[inline]
 fn load_head(bytes: &[u8]) -> u128 {

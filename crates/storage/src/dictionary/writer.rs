@@ -266,14 +266,8 @@ impl DictionaryWriter {
             trainer.observe(key.get(1..).unwrap_or_default());
         }
         let vocabulary = trainer.finish();
-        let first_block = self.terms.block_count();
-        for block in vocabulary.blocks() {
-            self.terms.append(&block)?;
-        }
-        let stored = Arc::new(StoredVocabulary {
-            vocabulary,
-            first_block,
-        });
+        let block = self.terms.append(&vocabulary.to_block())?;
+        let stored = Arc::new(StoredVocabulary { vocabulary, block });
         self.learning = Learning::Learned(Arc::clone(&stored));
         self.best_ratio = None;
         self.worse_chapters = 0;
