@@ -10,13 +10,26 @@
 //! | [`context`] | what the operators of one query share |
 //! | [`expression`] | filters, computed values, sort keys |
 //! | [`aggregate`] | COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT |
+//! | [`pattern`] | basic graph patterns: scans and look-up joins over the permutations |
+//! | [`join`] | joins of solutions in which variables may be unbound |
+//! | [`rows`], [`graph_names`], [`count`] | given solutions, names of graphs, exact counts |
 
 pub mod aggregate;
 pub mod context;
+pub mod count;
 mod error;
 pub mod expression;
 mod functions;
+pub mod graph_names;
+pub mod join;
+mod node;
+pub mod pattern;
+pub mod rows;
+mod solutions;
+#[cfg(test)]
+mod test_support;
 
 pub use context::{ContextOptions, QueryContext};
 pub use error::{Error, Result};
 pub use expression::TermExpression;
+pub use solutions::solution_schema;

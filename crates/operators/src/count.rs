@@ -1,0 +1,145 @@
+//! `COUNT(*)` of one pattern from the length of a range: exact, without reading a row.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::UInt64Array;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::{Result, assert_or_internal_err};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use orrery_storage::{Permutation, QuadPosition, Snapshot};
+use orrery_term::TermId;
+
+use crate::context::QueryContext;
+use crate::error::Error;
+use crate::node::leaf_node_methods;
+use crate::pattern::{GraphScope, QuadPattern, Slot, describe_pattern};
+use crate::solutions::{plan_properties, solution_batch, solution_schema};
+
+/// The number of solutions of a pattern, if a range of some permutation has exactly that length.
+///
+/// That is so when the constants of the pattern lead one of the permutations and nothing else
+/// restricts the rows: no variable stands twice, and the graph is either fixed, or does not matter.
+pub fn exact_count(snapshot: &Snapshot, pattern: &QuadPattern) -> Result<Option<u64>, Error> {
+    let slots = [&pattern.subject, &pattern.predicate, &pattern.object];
+    let variables: Vec<_> = slots.iter().filter_map(|slot| slot.variable()).collect();
+    let repeats = variables
+        .iter()
+        .enumerate()
+        .any(|(number, name)| variables[..number].contains(name));
+    let graph = match (&pattern.graph, snapshot.has_named_graphs()) {
+        (GraphScope::Default | GraphScope::AllUnion, false) => None,
+        (GraphScope::Default, true) => Some(TermId::DEFAULT_GRAPH),
+        (GraphScope::Named(graph), _) => Some(*graph),
+        (GraphScope::Union(graphs), _) if graphs.len() == 1 => Some(graphs[0]),
+        (GraphScope::AllUnion, true)
+        | (GraphScope::Union(_) | GraphScope::NamedVariable { .. }, _) => return Ok(None),
+    };
+    if repeats {
+        return Ok(None);
+    }
+    let constant = |position: QuadPosition| match position {
+        QuadPosition::Graph => graph,
+        QuadPosition::Subject | QuadPosition::Predicate | QuadPosition::Object => {
+            match slot_at(pattern, position) {
+                Some(Slot::Constant(term)) => Some(*term),
+                Some(Slot::Variable(_)) | None => None,
+            }
+        }
+    };
+    let constants = [
+        QuadPosition::Subject,
+        QuadPosition::Predicate,
+        QuadPosition::Object,
+        QuadPosition::Graph,
+    ]
+    .into_iter()
+    .filter_map(constant)
+    .count();
+    for permutation in [
+        Permutation::Psog,
+        Permutation::Posg,
+        Permutation::Spog,
+        Permutation::Ospg,
+        Permutation::Gspo,
+    ] {
+        let prefix: Vec<TermId> = permutation
+            .columns()
+            .into_iter()
+            .map_while(constant)
+            .collect();
+        if prefix.len() == constants
+            && let Some(index) = snapshot.index(permutation)
+        {
+            return Ok(Some(index.range(&prefix)?.len()));
+        }
+    }
+    Ok(None)
+}
+
+fn slot_at(pattern: &QuadPattern, position: QuadPosition) -> Option<&Slot> {
+    match position {
+        QuadPosition::Subject => Some(&pattern.subject),
+        QuadPosition::Predicate => Some(&pattern.predicate),
+        QuadPosition::Object => Some(&pattern.object),
+        QuadPosition::Graph => None,
+    }
+}
+
+/// Gives one solution: the number of matches of a pattern, as an `xsd:integer`.
+#[derive(Debug)]
+pub struct CountExec {
+    text: String,
+    count: TermId,
+    schema: SchemaRef,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl CountExec {
+    /// Binds the variable to the count, if [`exact_count`] knows it.
+    pub fn try_new(
+        context: &Arc<QueryContext>,
+        pattern: &QuadPattern,
+        variable: Arc<str>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>, Error> {
+        let count = exact_count(context.snapshot(), pattern)?
+            .and_then(|count| i64::try_from(count).ok())
+            .and_then(TermId::integer);
+        let Some(count) = count else {
+            return Ok(None);
+        };
+        let schema = solution_schema([&variable]);
+        Ok(Some(Arc::new(Self {
+            text: describe_pattern(context, pattern),
+            count,
+            properties: plan_properties(&schema),
+            schema,
+            metrics: ExecutionPlanMetricsSet::new(),
+        })))
+    }
+}
+
+impl DisplayAs for CountExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CountExec: rows of {{ {} }}", self.text)
+    }
+}
+
+impl ExecutionPlan for CountExec {
+    leaf_node_methods!("CountExec");
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        assert_or_internal_err!(partition == 0, "CountExec has one partition");
+        BaselineMetrics::new(&self.metrics, partition).record_output(1);
+        let column = UInt64Array::from(vec![self.count.bits()]);
+        let batch = solution_batch(&self.schema, vec![column], 1);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.schema),
+            futures::stream::iter([batch]),
+        )))
+    }
+}

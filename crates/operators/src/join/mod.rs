@@ -1,0 +1,68 @@
+//! Joins of two sets of solutions in which any variable may be unbound.
+//!
+//! Two solutions are *compatible* if every variable that both bind has the same value in both
+//! (SPARQL 1.1, 18.3). An unbound variable is compatible with everything, so a plain hash join on the
+//! shared variables is wrong as soon as one of them may be unbound. Here the right side is collected
+//! and grouped by *which* shared variables are unbound; a left solution meets each group through a hash
+//! table on just those variables that are bound on both sides. When everything is bound, that is
+//! one group and one table: an ordinary hash join.
+//!
+//! ```text
+//!   right input -> [build]  rows by unbound mask -> tables by key set, made when first needed
+//!   left input  -> [probe]  batch by batch -> pairs, bounded -> filters -> output batches
+//! ```
+//!
+//! The right side is counted against the query's memory; beyond the limit the query ends with
+//! "resources exhausted" (this join does not spill). The left side streams.
+
+mod build;
+mod plan;
+mod probe;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use spargebra::algebra::Expression;
+
+pub use plan::SolutionJoinExec;
+
+/// What becomes of a left solution, by the right solutions that are compatible with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JoinMode {
+    /// One merged solution per compatible right one.
+    Inner,
+    /// As inner; a left solution without any comes through as it is (`OPTIONAL`).
+    Left,
+    /// The left solutions that have none (`NOT EXISTS`).
+    Anti,
+    /// The left solutions that have one, once each (`EXISTS`).
+    Semi,
+    /// The left solutions that have none which also shares a bound variable with them (`MINUS`).
+    Minus,
+    /// Every left solution, with this further variable: whether it has one, as an `xsd:boolean`.
+    Mark(Arc<str>),
+}
+
+impl JoinMode {
+    /// Whether only the existence of a compatible solution counts.
+    fn is_existence(&self) -> bool {
+        match self {
+            Self::Inner | Self::Left => false,
+            Self::Anti | Self::Semi | Self::Minus | Self::Mark(_) => true,
+        }
+    }
+}
+
+/// What a [`SolutionJoinExec`] is to do.
+#[derive(Clone, Debug)]
+pub struct JoinSpecification {
+    /// What becomes of the left solutions.
+    pub mode: JoinMode,
+    /// Conditions that a merged solution must fulfil to count as a match; `MINUS` has none.
+    pub filters: Vec<Expression>,
+    /// The variables of the output, in order. One that is bound nowhere gives a column of nulls. Anti, semi,
+    /// minus and mark joins can only give variables of the left side (and the mark).
+    pub output: Vec<Arc<str>>,
+}

@@ -1,0 +1,186 @@
+//! Random joins against nested loops over the definition of compatibility.
+
+use std::sync::Arc;
+
+use datafusion_execution::TaskContext;
+use datafusion_execution::memory_pool::GreedyMemoryPool;
+use datafusion_execution::runtime_env::RuntimeEnvBuilder;
+use datafusion_physical_plan::ExecutionPlan;
+use orrery_term::TermId;
+use proptest::prelude::*;
+use spargebra::algebra::Expression;
+use spargebra::term::Variable;
+
+use super::*;
+use crate::rows::RowsExec;
+use crate::test_support::{Solution, context_of, names, project, run, term, try_run};
+
+const LEFT: [&str; 3] = ["a", "b", "l"];
+const RIGHT: [&str; 3] = ["b", "r", "a"];
+
+type Rows = Vec<Vec<Option<TermId>>>;
+
+fn any_rows() -> impl Strategy<Value = Rows> {
+    let cell = proptest::option::weighted(0.7, (0..3i64).prop_map(term));
+    proptest::collection::vec(proptest::collection::vec(cell, 3), 0..10)
+}
+
+fn any_mode() -> impl Strategy<Value = JoinMode> {
+    prop_oneof![
+        Just(JoinMode::Inner),
+        Just(JoinMode::Left),
+        Just(JoinMode::Anti),
+        Just(JoinMode::Semi),
+        Just(JoinMode::Minus),
+        Just(JoinMode::Mark(Arc::from("mark"))),
+    ]
+}
+
+fn solutions(variables: &[&str], rows: &Rows) -> Vec<Solution> {
+    let solution = |row: &Vec<Option<TermId>>| {
+        let cells = variables.iter().zip(row);
+        cells
+            .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?)))
+            .collect()
+    };
+    rows.iter().map(solution).collect()
+}
+
+fn compatible(left: &Solution, right: &Solution) -> bool {
+    right
+        .iter()
+        .all(|(name, value)| left.get(name).is_none_or(|other| other == value))
+}
+
+fn shares_a_variable(left: &Solution, right: &Solution) -> bool {
+    right.keys().any(|name| left.contains_key(name))
+}
+
+/// The filter of the tests: ?l and ?r are the same term.
+fn l_is_r() -> Expression {
+    Expression::SameTerm(
+        Box::new(Variable::new_unchecked("l").into()),
+        Box::new(Variable::new_unchecked("r").into()),
+    )
+}
+
+fn expected(
+    mode: &JoinMode,
+    is_filtered: bool,
+    left: &[Solution],
+    right: &[Solution],
+    output: &[Arc<str>],
+) -> Vec<Solution> {
+    let mut solutions: Vec<Solution> = Vec::new();
+    for left in left {
+        let mut matches: Vec<Solution> = Vec::new();
+        for right in right {
+            if !compatible(left, right)
+                || (*mode == JoinMode::Minus && !shares_a_variable(left, right))
+            {
+                continue;
+            }
+            let mut merged = right.clone();
+            merged.extend(left.clone());
+            let fits = merged.contains_key("l") && merged.get("l") == merged.get("r");
+            if !is_filtered || fits {
+                matches.push(merged);
+            }
+        }
+        match (mode, matches.is_empty()) {
+            (JoinMode::Inner | JoinMode::Left, false) => solutions.extend(matches),
+            (JoinMode::Left | JoinMode::Anti | JoinMode::Minus, true) | (JoinMode::Semi, false) => {
+                solutions.push(left.clone())
+            }
+            (JoinMode::Inner | JoinMode::Semi, true)
+            | (JoinMode::Anti | JoinMode::Minus, false) => {}
+            (JoinMode::Mark(mark), no_match) => {
+                let mut marked = left.clone();
+                marked.insert(mark.to_string(), TermId::boolean(!no_match));
+                solutions.push(marked);
+            }
+        }
+    }
+    let mut solutions: Vec<Solution> = solutions
+        .iter()
+        .map(|solution| project(solution, output))
+        .collect();
+    solutions.sort();
+    solutions
+}
+
+fn join(mode: &JoinMode, is_filtered: bool, left: &Rows, right: &Rows) -> Arc<dyn ExecutionPlan> {
+    SolutionJoinExec::try_new(
+        context_of(&[]),
+        RowsExec::try_new(&names(&LEFT), left).unwrap(),
+        RowsExec::try_new(&names(&RIGHT), right).unwrap(),
+        JoinSpecification {
+            mode: mode.clone(),
+            filters: is_filtered.then(l_is_r).into_iter().collect(),
+            output: output_of(mode),
+        },
+    )
+    .unwrap()
+}
+
+fn output_of(mode: &JoinMode) -> Vec<Arc<str>> {
+    match mode {
+        JoinMode::Inner | JoinMode::Left => names(&["r", "a", "b", "l"]),
+        JoinMode::Semi | JoinMode::Anti | JoinMode::Minus => names(&["l", "a", "b"]),
+        JoinMode::Mark(_) => names(&["l", "mark", "a", "b"]),
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_join_gives_the_compatible_solutions(
+        mode in any_mode(),
+        is_filtered in any::<bool>(),
+        left in any_rows(),
+        right in any_rows(),
+    ) {
+        let is_filtered = is_filtered && mode != JoinMode::Minus;
+        let expected = expected(
+            &mode,
+            is_filtered,
+            &solutions(&LEFT, &left),
+            &solutions(&RIGHT, &right),
+            &output_of(&mode),
+        );
+        prop_assert_eq!(run(join(&mode, is_filtered, &left, &right)), expected);
+    }
+}
+
+#[test]
+fn large_sides_join_in_bounded_pieces() {
+    // Every key 20 times on both sides: 400 pairs for each of 5,000 keys.
+    let rows: Rows = (0..100_000)
+        .map(|row| vec![Some(term(row % 5_000)), Some(term(1)), None])
+        .collect();
+    let right: Rows = rows.iter().map(|row| vec![row[1], None, row[0]]).collect();
+    assert_eq!(
+        run(join(&JoinMode::Semi, false, &rows, &right)).len(),
+        100_000
+    );
+    assert_eq!(run(join(&JoinMode::Anti, false, &rows, &right)).len(), 0);
+    let plan = join(&JoinMode::Inner, false, &rows[..1_000].to_vec(), &right);
+    assert_eq!(run(plan).len(), 20_000);
+}
+
+#[test]
+fn a_right_side_beyond_the_memory_limit_is_an_error() {
+    let rows: Rows = (0..100_000).map(|row| vec![Some(term(row)); 3]).collect();
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(GreedyMemoryPool::new(1_000_000)))
+        .build_arc()
+        .unwrap();
+    let context = Arc::new(TaskContext::default().with_runtime(runtime));
+    let error = try_run(join(&JoinMode::Inner, false, &rows, &rows), context).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            datafusion_common::DataFusionError::ResourcesExhausted(_)
+        ),
+        "{error}"
+    );
+}

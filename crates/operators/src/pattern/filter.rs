@@ -1,0 +1,104 @@
+//! Conditions inside a pattern: which variables they need, and how they thin out a chunk.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, BooleanArray};
+use arrow::datatypes::SchemaRef;
+use datafusion_common::{DataFusionError, Result};
+use datafusion_physical_expr::PhysicalExpr;
+use spargebra::algebra::Expression;
+
+use super::chunk::Chunk;
+use crate::context::QueryContext;
+use crate::expression::TermExpression;
+use crate::solutions::{solution_batch, solution_schema};
+
+/// The names of the variables that an expression reads, each once.
+pub(crate) fn expression_variables(expression: &Expression) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut pending = vec![expression];
+    while let Some(expression) = pending.pop() {
+        match expression {
+            Expression::NamedNode(_) | Expression::Literal(_) => {}
+            Expression::Variable(variable) | Expression::Bound(variable) => {
+                if !names.contains(&variable.as_str()) {
+                    names.push(variable.as_str());
+                }
+            }
+            Expression::Or(a, b)
+            | Expression::And(a, b)
+            | Expression::Equal(a, b)
+            | Expression::SameTerm(a, b)
+            | Expression::Greater(a, b)
+            | Expression::GreaterOrEqual(a, b)
+            | Expression::Less(a, b)
+            | Expression::LessOrEqual(a, b)
+            | Expression::Add(a, b)
+            | Expression::Subtract(a, b)
+            | Expression::Multiply(a, b)
+            | Expression::Divide(a, b) => pending.extend([&**a, &**b]),
+            Expression::UnaryPlus(a) | Expression::UnaryMinus(a) | Expression::Not(a) => {
+                pending.push(a);
+            }
+            Expression::If(a, b, c) => pending.extend([&**a, &**b, &**c]),
+            Expression::In(a, list) => {
+                pending.push(a);
+                pending.extend(list);
+            }
+            Expression::Coalesce(list) | Expression::FunctionCall(_, list) => pending.extend(list),
+            // The planner has replaced EXISTS by a mark variable; should one come here, compiling
+            // the expression reports it.
+            Expression::Exists(_) => {}
+        }
+    }
+    names
+}
+
+/// A compiled condition over some columns of a chunk.
+#[derive(Debug)]
+pub(crate) struct ChunkFilter {
+    predicate: Arc<dyn PhysicalExpr>,
+    schema: SchemaRef,
+    /// Columns of the chunk, in the order of the schema.
+    columns: Vec<usize>,
+}
+
+impl ChunkFilter {
+    /// Compiles a condition against those of the chunk's variables that it uses; any other variable
+    /// is unbound.
+    pub(crate) fn compile(
+        expression: &Expression,
+        variables: &[Arc<str>],
+        context: &Arc<QueryContext>,
+    ) -> Result<Self> {
+        let used = expression_variables(expression);
+        let columns: Vec<usize> = (0..variables.len())
+            .filter(|&column| used.contains(&&*variables[column]))
+            .collect();
+        let schema = solution_schema(columns.iter().map(|&column| &variables[column]));
+        let predicate = TermExpression::compile(expression, &schema, context)?.into_filter();
+        Ok(Self {
+            predicate,
+            schema,
+            columns,
+        })
+    }
+
+    /// Keeps the rows for which the condition is true (an error counts as false).
+    pub(crate) fn apply(&self, chunk: Chunk) -> Result<Chunk> {
+        let columns = self
+            .columns
+            .iter()
+            .map(|&column| chunk.columns[column].clone())
+            .collect();
+        let batch = solution_batch(&self.schema, columns, chunk.rows)?;
+        let result = self.predicate.evaluate(&batch)?.into_array(chunk.rows)?;
+        let Some(result) = result.as_any().downcast_ref::<BooleanArray>() else {
+            return Err(DataFusionError::Internal(format!(
+                "a filter gave {} instead of Boolean",
+                result.data_type()
+            )));
+        };
+        chunk.filter(result)
+    }
+}

@@ -1,0 +1,201 @@
+//! The levels of a pipeline: one per step, each with its own position.
+//!
+//! The deepest level with work left goes first, so that at any moment there is at most one
+//! chunk per level, whatever the pattern multiplies out to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use datafusion_common::Result;
+
+use super::chunk::Chunk;
+use super::expansion::{Cursors, Expansion};
+use super::program::{Program, StepProgram};
+
+/// What one step has done so far; shared by all executions of the plan.
+#[derive(Debug, Default)]
+pub(super) struct StepCounters {
+    pub(super) rows: AtomicUsize,
+    pub(super) seeks: AtomicUsize,
+}
+
+/// What a call gave.
+pub(super) enum Progress {
+    /// Some matches of the last step, at least one.
+    Chunk(Chunk),
+    /// Nothing yet, and the time is up.
+    Working,
+    /// There are no more.
+    Exhausted,
+}
+
+/// The levels of one program.
+pub(super) struct Pipeline {
+    pub(super) program: Arc<Program>,
+    levels: Vec<Level>,
+    /// The entry chunk of a program without steps.
+    passed_through: Option<Chunk>,
+}
+
+impl Pipeline {
+    pub(super) fn new(program: Arc<Program>) -> Self {
+        let levels = program
+            .steps
+            .iter()
+            .map(|step| Level::new(Arc::clone(step)))
+            .collect();
+        Self {
+            program,
+            levels,
+            passed_through: None,
+        }
+    }
+
+    /// Begins with the next chunk of input rows. The one before must be exhausted.
+    pub(super) fn start(&mut self, mut chunk: Chunk) -> Result<()> {
+        for filter in &self.program.entry_filters {
+            chunk = filter.apply(chunk)?;
+        }
+        if chunk.rows == 0 {
+            return Ok(());
+        }
+        match self.levels.first_mut() {
+            Some(level) => level.start(chunk),
+            None => self.passed_through = Some(chunk),
+        }
+        Ok(())
+    }
+
+    /// Works until there is a chunk of matches, nothing is left, or the deadline has passed.
+    pub(super) fn advance(
+        &mut self,
+        vector_rows: &mut VectorRows,
+        matched: Option<&[bool]>,
+        counters: &[StepCounters],
+        deadline: Instant,
+    ) -> Result<Progress> {
+        if let Some(chunk) = self.passed_through.take() {
+            return Ok(Progress::Chunk(chunk));
+        }
+        loop {
+            let Some(deepest) = self.levels.iter().rposition(Level::has_work) else {
+                return Ok(Progress::Exhausted);
+            };
+            let limit = vector_rows.next(deepest == 0);
+            let chunk = self.levels[deepest].advance(limit, matched, &counters[deepest])?;
+            if let Some(chunk) = chunk {
+                match self.levels.get_mut(deepest + 1) {
+                    Some(level) => level.start(chunk),
+                    None => return Ok(Progress::Chunk(chunk)),
+                }
+            }
+            if Instant::now() >= deadline {
+                return Ok(Progress::Working);
+            }
+        }
+    }
+}
+
+/// How many rows a chunk gets: grows each time the first step goes on, because larger key
+/// vectors touch each vector of the permutation less often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VectorRows {
+    current: usize,
+    max: usize,
+}
+
+/// The first chunks of a pattern without limit.
+const VECTOR_ROWS_START: usize = 8_192;
+/// The first chunks under a limit on the rows.
+const VECTOR_ROWS_START_LIMITED: usize = 256;
+/// The largest chunks.
+const VECTOR_ROWS_MAX: usize = 32_768;
+
+impl VectorRows {
+    pub(super) fn new(fixed: Option<usize>, fetch: Option<usize>) -> Self {
+        let (current, max) = match (fixed, fetch) {
+            (Some(rows), _) => (rows.max(1), rows.max(1)),
+            (None, Some(_)) => (VECTOR_ROWS_START_LIMITED, VECTOR_ROWS_MAX),
+            (None, None) => (VECTOR_ROWS_START, VECTOR_ROWS_MAX),
+        };
+        Self { current, max }
+    }
+
+    fn next(&mut self, is_first_step: bool) -> usize {
+        let rows = self.current;
+        if is_first_step {
+            self.current = (rows * 2).min(self.max);
+        }
+        rows
+    }
+}
+
+struct Level {
+    program: Arc<StepProgram>,
+    cursors: Option<Cursors>,
+    expansion: Option<Expansion>,
+    /// Small chunks, put together before they go on: a selective step would otherwise starve the
+    /// later ones of rows to sort.
+    gathered: Vec<Chunk>,
+    gathered_rows: usize,
+}
+
+impl Level {
+    fn new(program: Arc<StepProgram>) -> Self {
+        Self {
+            program,
+            cursors: None,
+            expansion: None,
+            gathered: Vec::new(),
+            gathered_rows: 0,
+        }
+    }
+
+    fn has_work(&self) -> bool {
+        self.expansion.is_some()
+    }
+
+    fn start(&mut self, chunk: Chunk) {
+        debug_assert!(!self.has_work());
+        self.expansion = Some(Expansion::new(&self.program, chunk));
+    }
+
+    /// One bounded piece of work. A chunk that comes back is not empty.
+    fn advance(
+        &mut self,
+        limit: usize,
+        matched: Option<&[bool]>,
+        counters: &StepCounters,
+    ) -> Result<Option<Chunk>> {
+        let Some(expansion) = &mut self.expansion else {
+            return Ok(None);
+        };
+        let cursors = self.cursors.get_or_insert_with(|| Cursors {
+            seeker: self.program.index.cursor(),
+            reader: self.program.index.cursor(),
+        });
+        let mut seeks = 0;
+        let (mut chunk, is_exhausted) =
+            expansion.advance(&self.program, cursors, limit, matched, &mut seeks)?;
+        for filter in &self.program.filters {
+            if chunk.rows > 0 {
+                chunk = filter.apply(chunk)?;
+            }
+        }
+        counters.seeks.fetch_add(seeks, Ordering::Relaxed);
+        counters.rows.fetch_add(chunk.rows, Ordering::Relaxed);
+        if is_exhausted {
+            self.expansion = None;
+        }
+        if chunk.rows > 0 {
+            self.gathered_rows += chunk.rows;
+            self.gathered.push(chunk);
+        }
+        if self.gathered_rows == 0 || (!is_exhausted && self.gathered_rows < limit / 2) {
+            return Ok(None);
+        }
+        self.gathered_rows = 0;
+        Chunk::concatenate(std::mem::take(&mut self.gathered))
+    }
+}

@@ -1,0 +1,276 @@
+//! The plan node of a basic graph pattern.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_common::{Result, assert_or_internal_err};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_plan::metrics::{
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, Metric, MetricValue, MetricsSet,
+};
+use datafusion_physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use orrery_storage::Permutation;
+use parking_lot::Mutex;
+
+use super::compile::compile;
+use super::display;
+use super::level::StepCounters;
+use super::program::Program;
+use super::stream::{Input, PatternStream};
+use super::{PatternMode, PatternSpecification};
+use crate::context::QueryContext;
+use crate::error::Error;
+use crate::solutions::{plan_properties, schema_variables, solution_schema};
+
+/// A compiled pattern and what its executions share.
+#[derive(Debug)]
+pub(super) struct PatternPlan {
+    pub(super) context: Arc<QueryContext>,
+    pub(super) specification: PatternSpecification,
+    /// The variables of the input, none without one.
+    pub(super) input_variables: Vec<Arc<str>>,
+    pub(super) schema: SchemaRef,
+    pub(super) counters: Vec<StepCounters>,
+    /// The program for input rows in which all variables are bound.
+    pub(super) program: Arc<Program>,
+    /// Programs for other input rows, by which input variables are unbound.
+    others: Mutex<Vec<(Vec<bool>, Arc<Program>)>>,
+}
+
+impl PatternPlan {
+    /// The program for input rows in which these variables are unbound.
+    pub(super) fn program(&self, unbound: &[bool]) -> Result<Arc<Program>> {
+        if !unbound.contains(&true) {
+            return Ok(Arc::clone(&self.program));
+        }
+        let mut others = self.others.lock();
+        if let Some((_, program)) = others.iter().find(|(mask, _)| mask == unbound) {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(compile(
+            &self.context,
+            &self.specification,
+            &self.input_variables,
+            unbound,
+        )?);
+        others.push((unbound.to_vec(), Arc::clone(&program)));
+        Ok(program)
+    }
+}
+
+/// Evaluates a basic graph pattern for every row of its input, or once without an input; see the
+/// [module](super)'s documentation.
+#[derive(Debug)]
+pub struct PatternExec {
+    input: Option<Arc<dyn ExecutionPlan>>,
+    plan: Arc<PatternPlan>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+/// What one step of a [`PatternExec`] is and has done.
+#[derive(Clone, Debug)]
+pub struct StepReport {
+    /// The pattern, as in SPARQL.
+    pub text: String,
+    /// The permutation it walks when all input variables are bound.
+    pub permutation: Permutation,
+    /// How many leading columns of the permutation are known.
+    pub prefix_columns: usize,
+    /// What the planner expected.
+    pub estimated_rows: Option<f64>,
+    /// Rows that came out, in all executions so far.
+    pub rows: usize,
+    /// Look-ups made.
+    pub seeks: usize,
+}
+
+impl PatternExec {
+    /// Compiles the patterns against the context's snapshot. The variables of the input are those of
+    /// its schema; any of them may be unbound in some rows.
+    pub fn try_new(
+        context: Arc<QueryContext>,
+        input: Option<Arc<dyn ExecutionPlan>>,
+        specification: PatternSpecification,
+    ) -> Result<Arc<dyn ExecutionPlan>, Error> {
+        let input_variables = input
+            .as_ref()
+            .map(|input| schema_variables(&input.schema()))
+            .unwrap_or_default();
+        let bound = vec![false; input_variables.len()];
+        let program = compile(&context, &specification, &input_variables, &bound)?;
+        let schema = solution_schema(&specification.output);
+        let properties = plan_properties(&schema);
+        let counters = specification
+            .steps
+            .iter()
+            .map(|_| StepCounters::default())
+            .collect();
+        Ok(Arc::new(Self {
+            input,
+            plan: Arc::new(PatternPlan {
+                context,
+                specification,
+                input_variables,
+                schema,
+                counters,
+                program: Arc::new(program),
+                others: Mutex::default(),
+            }),
+            properties,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
+    }
+
+    /// What the node is to do.
+    pub fn specification(&self) -> &PatternSpecification {
+        &self.plan.specification
+    }
+
+    /// What the steps are and have done so far.
+    pub fn reports(&self) -> Vec<StepReport> {
+        let plan = &self.plan;
+        let steps = plan.specification.steps.iter();
+        steps
+            .zip(&plan.program.steps)
+            .zip(&plan.counters)
+            .map(|((step, program), counters)| StepReport {
+                text: display::quad_pattern(&plan.context, &step.pattern),
+                permutation: program.index.permutation(),
+                prefix_columns: program.prefix.len(),
+                estimated_rows: step.estimated_rows,
+                rows: counters.rows.load(Ordering::Relaxed),
+                seeks: counters.seeks.load(Ordering::Relaxed),
+            })
+            .collect()
+    }
+}
+
+impl DisplayAs for PatternExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let specification = &self.plan.specification;
+        write!(f, "PatternExec: ")?;
+        match &specification.mode {
+            PatternMode::Inner => write!(f, "inner")?,
+            PatternMode::Optional => write!(f, "optional")?,
+            PatternMode::Semi => write!(f, "semi")?,
+            PatternMode::Anti => write!(f, "anti")?,
+            PatternMode::Mark(variable) => write!(f, "mark ?{variable}")?,
+        }
+        if let Some(fetch) = specification.fetch {
+            write!(f, ", fetch={fetch}")?;
+        }
+        for report in self.reports() {
+            write!(
+                f,
+                ", {{ {} }} by {:?}/{}",
+                report.text, report.permutation, report.prefix_columns
+            )?;
+            if let Some(estimate) = report.estimated_rows {
+                write!(f, " ~{estimate:.0} rows")?;
+            }
+        }
+        for filter in &specification.filters {
+            write!(f, ", filter {filter}")?;
+        }
+        Ok(())
+    }
+}
+
+impl ExecutionPlan for PatternExec {
+    fn name(&self) -> &'static str {
+        "PatternExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.input.iter().collect()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        assert_or_internal_err!(
+            children.len() == usize::from(self.input.is_some()),
+            "PatternExec: wrong number of children"
+        );
+        let context = Arc::clone(&self.plan.context);
+        let specification = self.plan.specification.clone();
+        Ok(Self::try_new(context, children.pop(), specification)?)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(
+            children,
+            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
+        )
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        assert_or_internal_err!(partition == 0, "PatternExec has one partition");
+        let input = match &self.input {
+            Some(input) => Input::Stream(input.execute(0, context)?),
+            None => Input::EmptyRow,
+        };
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        Ok(Box::pin(PatternStream::new(
+            Arc::clone(&self.plan),
+            input,
+            baseline,
+        )))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        let mut metrics = self.metrics.clone_inner();
+        for (number, counters) in self.plan.counters.iter().enumerate() {
+            let step = number + 1;
+            for (name, value) in [("rows", &counters.rows), ("seeks", &counters.seeks)] {
+                let count = Count::new();
+                count.add(value.load(Ordering::Relaxed));
+                let name = format!("step{step}_{name}").into();
+                metrics.push(Arc::new(Metric::new(
+                    MetricValue::Count { name, count },
+                    Some(0),
+                )));
+            }
+        }
+        Some(metrics)
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.plan.specification.fetch
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        let mut specification = self.plan.specification.clone();
+        specification.fetch = limit;
+        let context = Arc::clone(&self.plan.context);
+        Self::try_new(context, self.input.clone(), specification).ok()
+    }
+}

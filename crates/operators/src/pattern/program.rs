@@ -1,0 +1,96 @@
+//! What a pattern is compiled to.
+
+use std::sync::Arc;
+
+use orrery_storage::QuadIndex;
+use orrery_term::TermId;
+
+use super::ObjectRanges;
+use super::filter::ChunkFilter;
+
+/// The name under which a chunk carries the number of the input row. No SPARQL variable is called so.
+pub(super) const ROW_NUMBER: &str = "";
+
+/// A pattern compiled for input batches in which the same variables are unbound.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// Columns of the input that the first chunk carries.
+    pub(super) entry_columns: Vec<usize>,
+    /// Whether the last column of every chunk is the number of the input row.
+    pub(super) counts_rows: bool,
+    /// Conditions on input variables alone.
+    pub(super) entry_filters: Vec<ChunkFilter>,
+    /// The steps, in order.
+    pub(super) steps: Vec<Arc<StepProgram>>,
+    /// Where every output variable comes from.
+    pub(super) output: Vec<OutputColumn>,
+    /// The column of the input row's number in the last chunk.
+    pub(super) row_number: Option<usize>,
+}
+
+/// Where an output variable comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OutputColumn {
+    /// A column of the last chunk.
+    Chunk(usize),
+    /// A column of the input batch, fetched by the number of the row.
+    Input(usize),
+    /// Bound nowhere.
+    Unbound,
+}
+
+/// Where a known column of a permutation's prefix comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// The pattern says it.
+    Constant(TermId),
+    /// A column of the incoming chunk.
+    Column(usize),
+}
+
+/// A condition on the columns read, checked for many rows at a time. `read` is a position in
+/// [`StepProgram::reads`].
+#[derive(Debug)]
+pub(super) enum Check {
+    /// Equal to a term.
+    Constant { read: usize, term: TermId },
+    /// Equal to a column of the incoming chunk.
+    Column { read: usize, column: usize },
+    /// Two columns read are equal: a variable that stands twice in the pattern.
+    Same { left: usize, right: usize },
+    /// In a named graph.
+    NotDefaultGraph { read: usize },
+    /// One of these (ascending).
+    OneOf { read: usize, terms: Arc<[TermId]> },
+    /// Within bounds.
+    Ranges { read: usize, ranges: ObjectRanges },
+}
+
+/// One step, compiled.
+#[derive(Debug)]
+pub(super) struct StepProgram {
+    /// The permutation to walk.
+    pub(super) index: Arc<QuadIndex>,
+    /// Its leading columns that are known.
+    pub(super) prefix: Vec<Key>,
+    /// Bounds on the column after the prefix; only with a prefix of constants.
+    pub(super) between: Option<Vec<(TermId, TermId)>>,
+    /// The columns to read, as positions in the permutation.
+    pub(super) reads: Vec<usize>,
+    /// What else must hold.
+    pub(super) checks: Vec<Check>,
+    /// Set when a triple may stand in several graphs but is to match once: the columns read
+    /// (positions in `reads`) that tell two triples apart.
+    pub(super) merge: Option<Vec<usize>>,
+    /// Columns of the incoming chunk that go on.
+    pub(super) carried: Vec<usize>,
+    /// Columns read (positions in `reads`) that go on, after the carried ones.
+    pub(super) produced: Vec<usize>,
+    /// Conditions on the outgoing chunk.
+    pub(super) filters: Vec<ChunkFilter>,
+    /// Only whether there is a match counts: the first one is enough for each row.
+    pub(super) first_match_only: bool,
+    /// The column of the incoming chunk with the number of the input row, when rows that have
+    /// matched already need no further match.
+    pub(super) existence_of: Option<usize>,
+}

@@ -1,0 +1,343 @@
+//! Random patterns over random quads, against an evaluator that is easy to trust.
+
+use std::sync::Arc;
+
+use datafusion_physical_plan::ExecutionPlan;
+use orrery_term::TermId;
+use proptest::prelude::*;
+use spargebra::algebra::Expression;
+use spargebra::term::Variable;
+
+use super::*;
+use crate::context::QueryContext;
+use crate::rows::RowsExec;
+use crate::test_support::{Quad, Solution, context_of, extend, names, project, run, term, var};
+
+const VARIABLES: [&str; 4] = ["a", "b", "c", "d"];
+const INPUT: [&str; 3] = ["a", "c", "x"];
+
+fn any_term() -> impl Strategy<Value = TermId> {
+    (0..5i64).prop_map(term)
+}
+
+fn any_graph() -> impl Strategy<Value = TermId> {
+    prop_oneof![
+        3 => Just(TermId::DEFAULT_GRAPH),
+        2 => (0..4i64).prop_map(term),
+    ]
+}
+
+fn any_quads() -> impl Strategy<Value = Vec<Quad>> {
+    let quad =
+        (any_term(), 0..3i64, any_term(), any_graph()).prop_map(|(s, p, o, g)| [s, term(p), o, g]);
+    let quads = proptest::collection::vec(quad, 0..40);
+    // Half of the databases have no named graph: other code paths.
+    (quads, any::<bool>()).prop_map(|(mut quads, only_default)| {
+        if only_default {
+            for quad in &mut quads {
+                quad[3] = TermId::DEFAULT_GRAPH;
+            }
+        }
+        quads.sort();
+        quads.dedup();
+        quads
+    })
+}
+
+fn any_variable() -> impl Strategy<Value = Slot> {
+    proptest::sample::select(&VARIABLES[..]).prop_map(var)
+}
+
+fn any_slot() -> impl Strategy<Value = Slot> {
+    prop_oneof![
+        3 => any_variable(),
+        1 => any_term().prop_map(Slot::Constant),
+    ]
+}
+
+fn any_predicate() -> impl Strategy<Value = Slot> {
+    prop_oneof![
+        1 => any_variable(),
+        3 => (0..3i64).prop_map(|number| Slot::Constant(term(number))),
+    ]
+}
+
+fn any_graphs() -> impl Strategy<Value = Arc<[TermId]>> {
+    proptest::collection::vec(any_graph(), 0..4).prop_map(Arc::from)
+}
+
+fn any_scope() -> impl Strategy<Value = GraphScope> {
+    prop_oneof![
+        4 => Just(GraphScope::Default),
+        1 => any_graphs().prop_map(GraphScope::Union),
+        1 => Just(GraphScope::AllUnion),
+        1 => (0..4i64).prop_map(|graph| GraphScope::Named(term(graph))),
+        2 => (
+            proptest::sample::select(&["g", "a", "b"][..]),
+            proptest::option::of(any_graphs())
+        ).prop_map(|(name, allowed)| GraphScope::NamedVariable {
+            variable: Arc::from(name),
+            allowed,
+        }),
+    ]
+}
+
+fn any_step() -> impl Strategy<Value = PatternStep> {
+    let ranges = proptest::collection::vec((any_term(), any_term()), 0..3);
+    (
+        any_slot(),
+        any_predicate(),
+        any_slot(),
+        any_scope(),
+        proptest::option::weighted(0.2, ranges),
+    )
+        .prop_map(|(subject, predicate, object, graph, ranges)| PatternStep {
+            pattern: QuadPattern {
+                subject,
+                predicate,
+                object,
+                graph,
+            },
+            object_ranges: ranges.map(ObjectRanges::new),
+            estimated_rows: None,
+        })
+}
+
+fn any_filter() -> impl Strategy<Value = Expression> {
+    let variable =
+        || proptest::sample::select(&["a", "b", "c", "x"][..]).prop_map(Variable::new_unchecked);
+    prop_oneof![
+        (variable(), variable())
+            .prop_map(|(a, b)| Expression::SameTerm(Box::new(a.into()), Box::new(b.into()))),
+        (variable(), variable()).prop_map(|(a, b)| Expression::Not(Box::new(
+            Expression::SameTerm(Box::new(a.into()), Box::new(b.into()))
+        ))),
+        variable().prop_map(Expression::Bound),
+        variable().prop_map(|a| Expression::Not(Box::new(Expression::Bound(a)))),
+    ]
+}
+
+/// The value of a filter; `None` is an error.
+fn holds(filter: &Expression, solution: &Solution) -> Option<bool> {
+    let value = |expression: &Expression| match expression {
+        Expression::Variable(variable) => solution.get(variable.as_str()).copied(),
+        other => panic!("no such filter here: {other}"),
+    };
+    match filter {
+        Expression::SameTerm(a, b) => Some(value(a)? == value(b)?),
+        Expression::Not(inner) => holds(inner, solution).map(|value| !value),
+        Expression::Bound(variable) => Some(solution.contains_key(variable.as_str())),
+        other => panic!("no such filter here: {other}"),
+    }
+}
+
+fn any_mode() -> impl Strategy<Value = PatternMode> {
+    prop_oneof![
+        2 => Just(PatternMode::Inner),
+        2 => Just(PatternMode::Optional),
+        1 => Just(PatternMode::Semi),
+        1 => Just(PatternMode::Anti),
+        1 => Just(PatternMode::Mark(Arc::from("mark"))),
+    ]
+}
+
+type InputRows = Option<Vec<Vec<Option<TermId>>>>;
+
+fn any_input() -> impl Strategy<Value = InputRows> {
+    let cell = proptest::option::weighted(0.8, any_term());
+    let row = proptest::collection::vec(cell, INPUT.len());
+    proptest::option::of(proptest::collection::vec(row, 0..12))
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    quads: Vec<Quad>,
+    input: InputRows,
+    steps: Vec<PatternStep>,
+    filters: Vec<Expression>,
+    mode: PatternMode,
+}
+
+fn any_case() -> impl Strategy<Value = Case> {
+    (
+        any_quads(),
+        any_input(),
+        proptest::collection::vec(any_step(), 0..4),
+        proptest::collection::vec(any_filter(), 0..2),
+        any_mode(),
+    )
+        .prop_map(|(quads, input, steps, filters, mode)| Case {
+            quads,
+            input,
+            steps,
+            filters,
+            mode,
+        })
+}
+
+impl Case {
+    fn output(&self) -> Vec<Arc<str>> {
+        match &self.mode {
+            PatternMode::Inner | PatternMode::Optional => names(&["b", "x", "a", "g", "c"]),
+            PatternMode::Semi | PatternMode::Anti => names(&["x", "a", "c"]),
+            PatternMode::Mark(_) => names(&["x", "mark", "a", "c"]),
+        }
+    }
+
+    fn inputs(&self) -> Vec<Solution> {
+        let Some(rows) = &self.input else {
+            return vec![Solution::new()];
+        };
+        rows.iter()
+            .map(|row| {
+                let cells = INPUT.iter().zip(row);
+                cells
+                    .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?)))
+                    .collect()
+            })
+            .collect()
+    }
+
+    fn matches(&self, input: &Solution) -> Vec<Solution> {
+        let mut solutions = vec![input.clone()];
+        for step in &self.steps {
+            let object = &step.pattern.object;
+            solutions = solutions
+                .iter()
+                .flat_map(|solution| extend(solution, &step.pattern, &self.quads))
+                .filter(|solution| {
+                    let value = match object {
+                        Slot::Constant(term) => *term,
+                        Slot::Variable(name) => solution[&**name],
+                    };
+                    step.object_ranges
+                        .as_ref()
+                        .is_none_or(|ranges| ranges.contains(value))
+                })
+                .collect();
+        }
+        solutions.retain(|solution| {
+            let mut filters = self.filters.iter();
+            filters.all(|filter| holds(filter, solution) == Some(true))
+        });
+        solutions
+    }
+
+    fn expected(&self) -> Vec<Solution> {
+        let output = self.output();
+        let mut solutions = Vec::new();
+        for input in self.inputs() {
+            let matches = self.matches(&input);
+            match &self.mode {
+                PatternMode::Inner => solutions.extend(matches),
+                PatternMode::Optional if matches.is_empty() => solutions.push(input),
+                PatternMode::Optional => solutions.extend(matches),
+                PatternMode::Semi if matches.is_empty() => {}
+                PatternMode::Semi => solutions.push(input),
+                PatternMode::Anti if matches.is_empty() => solutions.push(input),
+                PatternMode::Anti => {}
+                PatternMode::Mark(mark) => {
+                    let mut marked = input;
+                    marked.insert(mark.to_string(), TermId::boolean(!matches.is_empty()));
+                    solutions.push(marked);
+                }
+            }
+        }
+        let mut solutions: Vec<Solution> = solutions
+            .iter()
+            .map(|solution| project(solution, &output))
+            .collect();
+        solutions.sort();
+        solutions
+    }
+
+    fn plan(
+        &self,
+        context: &Arc<QueryContext>,
+        vector_rows: Option<usize>,
+        fetch: Option<usize>,
+    ) -> Arc<dyn ExecutionPlan> {
+        let input = self
+            .input
+            .as_ref()
+            .map(|rows| RowsExec::try_new(&names(&INPUT), rows).unwrap());
+        let specification = PatternSpecification {
+            mode: self.mode.clone(),
+            steps: self.steps.clone(),
+            filters: self.filters.clone(),
+            output: self.output(),
+            fetch,
+            vector_rows,
+        };
+        PatternExec::try_new(Arc::clone(context), input, specification).unwrap()
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_pattern_gives_what_nested_loops_give(case in any_case()) {
+        let context = context_of(&case.quads);
+        let expected = case.expected();
+        for vector_rows in [Some(1), Some(7), Some(1_024), None] {
+            let actual = run(case.plan(&context, vector_rows, None));
+            prop_assert_eq!(&actual, &expected, "with vectors of {:?}", vector_rows);
+        }
+    }
+
+    #[test]
+    fn a_limit_gives_that_many_of_the_solutions(case in any_case(), fetch in 0usize..6) {
+        let context = context_of(&case.quads);
+        let mut expected = case.expected();
+        let actual = run(case.plan(&context, Some(3), Some(fetch)));
+        prop_assert_eq!(actual.len(), expected.len().min(fetch));
+        for solution in actual {
+            let found = expected.iter().position(|other| *other == solution);
+            prop_assert!(found.is_some(), "{:?} is no solution", solution);
+            expected.swap_remove(found.unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_key_with_many_matches_comes_out_in_bounded_batches() {
+    let quads: Vec<Quad> = (0..100_000)
+        .map(|object| [term(1), term(2), term(object), TermId::DEFAULT_GRAPH])
+        .collect();
+    let context = context_of(&quads);
+    let pattern = |object| QuadPattern {
+        subject: Slot::Constant(term(1)),
+        predicate: Slot::Constant(term(2)),
+        object: var(object),
+        graph: GraphScope::Default,
+    };
+    // 10^10 solutions: only the first may ever be made.
+    let mut specification =
+        PatternSpecification::inner(vec![pattern("a"), pattern("b")], names(&["a", "b"]));
+    specification.fetch = Some(100_000);
+    let plan = PatternExec::try_new(context, None, specification).unwrap();
+    assert_eq!(run(plan).len(), 100_000);
+}
+
+#[test]
+fn explain_shows_the_pattern_the_permutation_and_the_estimate() {
+    let context = context_of(&[[term(1), term(2), term(3), TermId::DEFAULT_GRAPH]]);
+    let mut specification = PatternSpecification::inner(
+        vec![QuadPattern {
+            subject: var("s"),
+            predicate: Slot::Constant(term(2)),
+            object: Slot::Constant(term(3)),
+            graph: GraphScope::Default,
+        }],
+        names(&["s"]),
+    );
+    specification.steps[0].estimated_rows = Some(1.0);
+    let plan = PatternExec::try_new(context, None, specification).unwrap();
+    let text = datafusion_physical_plan::displayable(&*plan)
+        .one_line()
+        .to_string();
+    assert_eq!(
+        text.trim(),
+        "PatternExec: inner, { ?s \"2\"^^<http://www.w3.org/2001/XMLSchema#integer> \
+         \"3\"^^<http://www.w3.org/2001/XMLSchema#integer> } by Posg/2 ~1 rows"
+    );
+}

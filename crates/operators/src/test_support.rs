@@ -1,0 +1,153 @@
+//! What the tests of several modules need: small snapshots, runs of plans, and a slow evaluator
+//! that is easy to trust.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::UInt64Type;
+use datafusion_execution::TaskContext;
+use datafusion_physical_plan::{ExecutionPlan, collect};
+use orrery_storage::{SmallQuad, build_small};
+use orrery_term::TermId;
+
+use crate::context::{ContextOptions, QueryContext};
+use crate::pattern::{GraphScope, QuadPattern, Slot};
+
+/// A quad: subject, predicate, object, graph.
+pub(crate) type Quad = [TermId; 4];
+
+/// A solution: the bound variables.
+pub(crate) type Solution = BTreeMap<String, TermId>;
+
+/// A term for tests: any number will do, and needs no dictionary.
+pub(crate) fn term(number: i64) -> TermId {
+    TermId::integer(number).unwrap()
+}
+
+/// A variable.
+pub(crate) fn var(name: &str) -> Slot {
+    Slot::Variable(Arc::from(name))
+}
+
+/// Variable names.
+pub(crate) fn names(names: &[&str]) -> Vec<Arc<str>> {
+    names.iter().map(|name| Arc::from(*name)).collect()
+}
+
+/// A context over a database with these quads.
+pub(crate) fn context_of(quads: &[Quad]) -> Arc<QueryContext> {
+    let directory = tempfile::tempdir().unwrap();
+    let of = |id: TermId| id.to_inline_term().unwrap();
+    let quads: Vec<SmallQuad> = quads
+        .iter()
+        .map(|&[s, p, o, g]| {
+            let graph = (g != TermId::DEFAULT_GRAPH).then(|| of(g));
+            (of(s), of(p), of(o), graph)
+        })
+        .collect();
+    // The files stay mapped when the directory is gone.
+    let database = build_small(directory.path(), &quads).unwrap();
+    QueryContext::new(database.snapshot(), ContextOptions::default()).unwrap()
+}
+
+/// Runs a plan to its end: its solutions, sorted.
+pub(crate) fn run(plan: Arc<dyn ExecutionPlan>) -> Vec<Solution> {
+    try_run(plan, Arc::new(TaskContext::default())).unwrap()
+}
+
+/// Runs a plan to its end or its failure.
+pub(crate) fn try_run(
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+) -> datafusion_common::Result<Vec<Solution>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let batches = runtime.block_on(collect(plan, context))?;
+    let mut solutions = Vec::new();
+    for batch in batches {
+        for row in 0..batch.num_rows() {
+            let mut solution = Solution::new();
+            for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+                let column = column.as_primitive::<UInt64Type>();
+                if column.is_valid(row) {
+                    solution.insert(field.name().clone(), TermId::from_bits(column.value(row)));
+                }
+            }
+            solutions.push(solution);
+        }
+    }
+    solutions.sort();
+    Ok(solutions)
+}
+
+/// Only these variables of a solution.
+pub(crate) fn project(solution: &Solution, variables: &[Arc<str>]) -> Solution {
+    solution
+        .iter()
+        .filter(|(name, _)| variables.iter().any(|variable| **variable == ***name))
+        .map(|(name, term)| (name.clone(), *term))
+        .collect()
+}
+
+/// The triples of a graph scope, with the graph where it is a variable. The simple way.
+fn scope_quads(quads: &[Quad], scope: &GraphScope) -> Vec<Quad> {
+    let mut chosen: Vec<Quad> = match scope {
+        GraphScope::Default => filter(quads, |g| g == TermId::DEFAULT_GRAPH),
+        GraphScope::Named(graph) => filter(quads, |g| g == *graph),
+        GraphScope::Union(graphs) => filter(quads, |g| graphs.contains(&g)),
+        GraphScope::AllUnion => quads.to_vec(),
+        GraphScope::NamedVariable { allowed, .. } => filter(quads, |g| {
+            g != TermId::DEFAULT_GRAPH && allowed.as_ref().is_none_or(|list| list.contains(&g))
+        }),
+    };
+    if !matches!(scope, GraphScope::NamedVariable { .. }) {
+        for quad in &mut chosen {
+            quad[3] = TermId::DEFAULT_GRAPH;
+        }
+    }
+    chosen.sort();
+    chosen.dedup();
+    chosen
+}
+
+fn filter(quads: &[Quad], keep: impl Fn(TermId) -> bool) -> Vec<Quad> {
+    quads.iter().copied().filter(|quad| keep(quad[3])).collect()
+}
+
+/// The triples of a scope that is not a variable.
+pub(crate) fn scope_triples(quads: &[Quad], scope: &GraphScope) -> Vec<[TermId; 3]> {
+    scope_quads(quads, scope)
+        .into_iter()
+        .map(|[s, p, o, _]| [s, p, o])
+        .collect()
+}
+
+/// All extensions of a solution by a pattern.
+pub(crate) fn extend(solution: &Solution, pattern: &QuadPattern, quads: &[Quad]) -> Vec<Solution> {
+    let mut slots = vec![&pattern.subject, &pattern.predicate, &pattern.object];
+    let graph;
+    if let GraphScope::NamedVariable { variable, .. } = &pattern.graph {
+        graph = Slot::Variable(Arc::clone(variable));
+        slots.push(&graph);
+    }
+    scope_quads(quads, &pattern.graph)
+        .into_iter()
+        .filter_map(|quad| {
+            let mut extended = solution.clone();
+            for (slot, value) in slots.iter().zip(quad) {
+                if !unify(&mut extended, slot, value) {
+                    return None;
+                }
+            }
+            Some(extended)
+        })
+        .collect()
+}
+
+/// Binds a slot to a value, if it is not something else already.
+pub(crate) fn unify(solution: &mut Solution, slot: &Slot, value: TermId) -> bool {
+    match slot {
+        Slot::Constant(term) => *term == value,
+        Slot::Variable(name) => *solution.entry(name.to_string()).or_insert(value) == value,
+    }
+}
