@@ -2,7 +2,7 @@
 
 use crate::decompress::{Compression, decompressed};
 use crate::error::LoadError;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -102,12 +102,15 @@ impl CheckedSource {
         let (from_name, bytes) = match source {
             Source::Stdin => (None, None),
             Source::File(path) => {
-                let file = open(path)?;
-                let metadata = file.metadata().map_err(|error| cannot_open(path, error))?;
+                let metadata = fs::metadata(path).map_err(|error| cannot_open(path, error))?;
                 if metadata.is_dir() {
                     return Err(LoadError::IsDirectory { path: path.clone() });
                 }
                 let bytes = metadata.is_file().then_some(metadata.len());
+                if metadata.is_file() {
+                    // A pipe is opened only once, for its writer would not survive a close.
+                    open(path)?;
+                }
                 (Format::from_path(path), bytes)
             }
         };
