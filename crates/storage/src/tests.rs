@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orrery_term::Term;
+use proptest::prelude::*;
 
 use super::*;
 use crate::index::Permutation;
@@ -29,7 +30,7 @@ fn some_quads(has_graphs: bool) -> Vec<SmallQuad> {
                 number.to_string(),
                 "http://www.w3.org/2001/XMLSchema#integer",
             ),
-            Term::string("x".repeat(5000 + number as usize)),
+            Term::string("x".repeat(4090 + number as usize / 5)),
             Term::string(""),
         ];
         for (place, object) in objects.into_iter().enumerate() {
@@ -225,4 +226,65 @@ fn every_flipped_bit_is_found_and_no_wrong_answer_is_given() {
         std::fs::write(&file, &whole).unwrap();
     }
     assert!(is_whole(directory.path()));
+}
+
+fn odd_term() -> impl Strategy<Value = Term<'static>> {
+    let xsd = |name: &str| format!("http://www.w3.org/2001/XMLSchema#{name}");
+    let typed = (
+        prop_oneof![
+            Just("01"),
+            Just("1"),
+            Just("-0.0"),
+            Just("NaN"),
+            Just("1.0E0"),
+            Just("10000-01-01"),
+            Just("2024-02-30"),
+            Just("true"),
+            Just("1.50"),
+            Just(""),
+            Just("\u{0}"),
+        ],
+        prop_oneof![
+            Just("integer"),
+            Just("double"),
+            Just("decimal"),
+            Just("date"),
+            Just("dateTime"),
+            Just("boolean"),
+            Just("string"),
+            Just("byte"),
+            Just("unknown"),
+        ],
+    );
+    prop_oneof![
+        (0u64..5).prop_map(Term::BlankNode),
+        "[a-z:/#\\x00é]{0,12}".prop_map(Term::iri),
+        any::<String>().prop_map(Term::string),
+        (0usize..9000).prop_map(|length| Term::string("ab ".repeat(length))),
+        ("[a-z ]{0,9}", "[a-zA-Z]{1,3}").prop_map(|(text, tag)| Term::language(text, tag)),
+        typed.prop_map(move |(lexical, name)| Term::typed(lexical, xsd(name))),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn any_set_of_quads_comes_back_and_verifies(
+        quads in proptest::collection::vec(
+            (odd_term(), odd_term(), odd_term(), proptest::option::of(odd_term())),
+            0..40,
+        )
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let database = build_small(directory.path(), &quads).unwrap();
+        let snapshot = database.snapshot();
+        prop_assert_eq!(dump(&snapshot).unwrap(), quads.iter().cloned().collect());
+        prop_assert_eq!(verify(directory.path(), |_| {}).unwrap(), []);
+        for (subject, ..) in &quads {
+            let id = snapshot.term_id(subject).unwrap().unwrap();
+            let found = snapshot.index(Permutation::Spog).unwrap().range(&[id]).unwrap();
+            let expected: BTreeSet<_> = quads.iter().filter(|quad| quad.0 == *subject).collect();
+            prop_assert_eq!(found.len(), expected.len() as u64);
+        }
+    }
 }

@@ -310,6 +310,8 @@ impl StatisticsBuilder {
             predicates,
             characteristic_sets,
             rest,
+            ..Statistics::default()
         }
+        .with_sets_by_predicate()
     }
 }

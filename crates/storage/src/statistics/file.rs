@@ -101,7 +101,9 @@ fn decode(mut bytes: &[u8]) -> Option<Statistics> {
             subjects,
         });
     }
-    bytes.is_empty().then_some(statistics)
+    bytes
+        .is_empty()
+        .then(|| statistics.with_sets_by_predicate())
 }
 
 #[cfg(test)]
