@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The caller's thread cuts chapters and writes finished ones; a few threads encode. At most
-//! [`CHAPTERS_WAITING_MAX`] chapters per thread are under way, so memory stays bounded: some 60 MB.
+//! [`CHAPTERS_WAITING_MAX`] chapters per thread are under way, so memory stays bounded: some 60 MB with two
+//! threads, 40 MB of it for the vocabulary.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -24,6 +25,8 @@ use crate::block_file::BlockFileWriter;
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
+/// Encoding threads; more would only wait for keys.
+const THREADS_MAX: usize = 8;
 /// Chapters under way per encoding thread.
 const CHAPTERS_WAITING_MAX: usize = 3;
 /// A vocabulary is learned from so many bytes of literals.
@@ -117,7 +120,7 @@ impl DictionaryWriter {
         threads: usize,
     ) -> Result<Self> {
         let terms_path = directory.join(TERMS_FILE);
-        let threads = threads.clamp(1, 64);
+        let threads = threads.clamp(1, THREADS_MAX);
         let (jobs, queue) = channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
         for number in 0..threads {
