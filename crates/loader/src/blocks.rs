@@ -11,7 +11,20 @@ pub(crate) const LINE_BYTES_MAX: usize = 1 << 30;
 pub(crate) struct Block {
     /// Number of the first line in its file, counted from 1.
     pub(crate) first_line: u64,
-    pub(crate) bytes: Vec<u8>,
+    buffer: Vec<u8>,
+    length: usize,
+}
+
+impl Block {
+    /// The lines.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
+
+    /// Its memory, for another block.
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
 }
 
 /// Reads a text block by block.
@@ -36,22 +49,25 @@ impl<R: Read> BlockReader<R> {
         }
     }
 
-    /// The next block, in `buffer`, or `None` at the end of the text.
+    /// The next block, or `None` at the end of the text. `buffer` is that of an earlier block, or empty;
+    /// what it holds is of no meaning, but keeping it spares clearing the memory.
     pub(crate) fn next_block(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<Block>> {
-        buffer.clear();
-        buffer.append(&mut self.rest);
-        let mut wanted = self.block_bytes;
+        let mut length = self.rest.len();
+        buffer.resize(buffer.len().max(length), 0);
+        buffer[..length].copy_from_slice(&self.rest);
+        self.rest.clear();
+        let mut wanted = self.block_bytes.max(length + 1);
         while !self.is_ended {
-            self.fill(&mut buffer, wanted)?;
+            length = self.fill(&mut buffer, length, wanted)?;
             if self.is_ended {
                 break;
             }
-            if let Some(end) = last_line_end(&buffer) {
-                self.rest.extend_from_slice(&buffer[end..]);
-                buffer.truncate(end);
+            if let Some(end) = last_line_end(&buffer[..length]) {
+                self.rest.extend_from_slice(&buffer[end..length]);
+                length = end;
                 break;
             }
-            if buffer.len() >= LINE_BYTES_MAX {
+            if length >= LINE_BYTES_MAX {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     format!(
@@ -60,31 +76,36 @@ impl<R: Read> BlockReader<R> {
                     ),
                 ));
             }
-            wanted = buffer.len() * 2;
+            wanted = length * 2;
         }
-        if buffer.is_empty() {
+        if length == 0 {
             return Ok(None);
         }
         let first_line = self.next_line;
-        self.next_line += line_ends(&buffer);
+        self.next_line += line_ends(&buffer[..length]);
         Ok(Some(Block {
             first_line,
-            bytes: buffer,
+            buffer,
+            length,
         }))
     }
 
-    /// Reads until `buffer` holds `wanted` bytes or the text is at its end.
-    fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
-        let missing = wanted.saturating_sub(buffer.len()).max(1);
-        // `read_to_end` fills spare capacity without clearing it first.
-        buffer.reserve(missing);
-        let read = self
-            .input
-            .by_ref()
-            .take(missing as u64)
-            .read_to_end(buffer)?;
-        self.is_ended = read < missing;
-        Ok(())
+    /// Reads until `buffer` holds `wanted` bytes or the text is at its end. Returns how many it holds.
+    fn fill(&mut self, buffer: &mut Vec<u8>, length: usize, wanted: usize) -> io::Result<usize> {
+        buffer.resize(buffer.len().max(wanted), 0);
+        let mut length = length;
+        while length < wanted {
+            match self.input.read(&mut buffer[length..wanted]) {
+                Ok(0) => {
+                    self.is_ended = true;
+                    break;
+                }
+                Ok(more) => length += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(length)
     }
 }
 
@@ -122,10 +143,12 @@ mod tests {
         ) {
             let mut reader = BlockReader::new(text.as_bytes(), block_bytes);
             let mut joined = Vec::new();
-            while let Some(block) = reader.next_block(Vec::new()).unwrap() {
+            let mut buffer = Vec::new();
+            while let Some(block) = reader.next_block(buffer).unwrap() {
                 prop_assert_eq!(block.first_line, line_ends(&joined) + 1);
                 prop_assert!(joined.is_empty() || matches!(joined.last(), Some(b'\n' | b'\r')));
-                joined.extend(block.bytes);
+                joined.extend(block.text());
+                buffer = block.into_buffer();
             }
             prop_assert_eq!(joined, text.as_bytes());
         }

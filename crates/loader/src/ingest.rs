@@ -270,10 +270,7 @@ fn read_source(
     }
     let mut blocks = BlockReader::new(input, shared.budget.block_bytes);
     while !shared.is_stopped() {
-        let buffer = recycled
-            .try_recv()
-            .unwrap_or_else(|_| Vec::with_capacity(shared.budget.block_bytes));
-        let block = blocks.next_block(buffer);
+        let block = blocks.next_block(recycled.try_recv().unwrap_or_default());
         let Some(block) = block.map_err(|error| LoadError::input(&source.name, error))? else {
             break;
         };
@@ -308,7 +305,7 @@ impl<'a> Worker<'a> {
                 Work::Block { file, block } => {
                     self.block(file, &block);
                     // A reader that is gone needs no buffers.
-                    let _ = recycle.send(block.bytes);
+                    let _ = recycle.send(block.into_buffer());
                 }
                 Work::Document { file, input } => self.document(file, input),
             }
@@ -324,7 +321,7 @@ impl<'a> Worker<'a> {
         let before = self.interner.quad_count();
         let mut errors = 0;
         parse_block(
-            &block.bytes,
+            block.text(),
             source.format == Format::NQuads,
             &mut self.interner,
             &mut |error| {
@@ -429,7 +426,7 @@ impl DocumentEvents for Events<'_> {
 
 /// A parser's error with its place in the file.
 fn locate(name: &str, block: &Block, error: &LineError) -> SyntaxError {
-    let before = &block.bytes[..error.span.start];
+    let before = &block.text()[..error.span.start];
     let line_start = memrchr2(b'\n', b'\r', before).map_or(0, |at| at + 1);
     let column = String::from_utf8_lossy(&before[line_start..])
         .chars()
@@ -443,7 +440,7 @@ fn locate(name: &str, block: &Block, error: &LineError) -> SyntaxError {
         source_name: name.to_owned(),
         line: Some(block.first_line + line_ends(before)),
         column: Some(column),
-        text: clipped(&block.bytes[error.span.clone()]),
+        text: clipped(&block.text()[error.span.clone()]),
         message,
     }
 }

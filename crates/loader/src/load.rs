@@ -36,14 +36,26 @@ pub fn load(
         .map(|source| CheckedSource::check(source, options.format))
         .collect::<Result<Vec<_>, _>>()?;
     let files: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
-    let was_there = files.metadata(dir)?.is_some();
+    let created = first_missing(&*files, dir)?;
     let result = load_checked(dir, &files, &sources, options, progress, start);
     progress.end();
-    if result.is_err() && !was_there {
+    if let (Err(_), Some(created)) = (&result, created) {
         // Nothing of use is in it. If this fails too, the first error is the one to tell.
-        let _ = files.remove_dir_all(dir);
+        let _ = files.remove_dir_all(created);
     }
     result
+}
+
+/// The topmost of the directories that must be made for `dir`, if any.
+fn first_missing<'a>(files: &dyn FileSystem, dir: &'a Path) -> Result<Option<&'a Path>, LoadError> {
+    let mut missing = None;
+    for ancestor in dir.ancestors().filter(|path| !path.as_os_str().is_empty()) {
+        if files.metadata(ancestor)?.is_some() {
+            break;
+        }
+        missing = Some(ancestor);
+    }
+    Ok(missing)
 }
 
 fn check_option(option: &'static str, iri: Option<&str>) -> Result<(), LoadError> {

@@ -151,13 +151,21 @@ pub(crate) struct PermutationSort<'a> {
 }
 
 impl PermutationSort<'_> {
-    /// Hands all rows to `take`, ascending and each once, in blocks. Returns their number.
+    /// Hands all rows to `take`, ascending and each once, in blocks. Returns their number. `memory` is
+    /// used for the sort and left for the next.
     pub(crate) fn run(
         self,
+        memory: &mut Vec<u128>,
         take: &mut dyn FnMut(&[QuadRow]) -> Result<(), LoadError>,
     ) -> Result<u64, LoadError> {
         let name = self.permutation.name();
-        let mut sorter = RowSorter::new(self.stage, name, self.capacity_rows, self.quads.len());
+        let mut sorter = RowSorter::new(
+            self.stage,
+            name,
+            self.capacity_rows,
+            self.quads.len(),
+            std::mem::take(memory),
+        );
         // Quads are kept as subject, predicate, object, graph, as positions are numbered.
         let [a, b, c, d] = self.permutation.columns().map(|position| position as usize);
         self.quads.for_each(self.stage, |quad| {
@@ -180,7 +188,7 @@ impl PermutationSort<'_> {
             take,
         };
         let space = self.space;
-        sorter.finish(|rows| {
+        *memory = sorter.finish(|rows| {
             for &row in rows {
                 merge.new_row(unpack(row).map(|ordinal| space.term_id(ordinal).bits()))?;
             }

@@ -84,7 +84,7 @@ impl Progress for TerminalProgress {
                 "{prefix:13} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left, {msg}"
             }
             (Stage::Parse, None) => "{prefix:13} {spinner} {bytes} {bytes_per_sec}, {msg}",
-            (_, Some(_)) => "{prefix:13} {wide_bar} {human_pos}/{human_len} {per_sec}, {eta} left",
+            (_, Some(_)) => "{prefix:13} {wide_bar} {human_pos}/{human_len}, {eta} left, {msg}",
             (_, None) => "{prefix:13} {spinner} {elapsed}",
         };
         // The templates are constants; one that indicatif refused would only look plain.
@@ -92,6 +92,7 @@ impl Progress for TerminalProgress {
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         self.bar.set_style(style);
         self.bar.set_prefix(stage.name());
+        self.bar.set_message("");
         match total {
             Some(total) => self.bar.set_length(total),
             None => self.bar.unset_length(),
@@ -103,11 +104,17 @@ impl Progress for TerminalProgress {
     fn advance(&self, position: u64, quads: u64) {
         self.bar.set_position(position);
         let seconds = self.bar.elapsed().as_secs_f64();
-        if seconds > 0.0 {
-            let rate = quads as f64 / seconds;
-            self.bar
-                .set_message(format!("{quads} statements, {:.0} k/s", rate / 1000.0));
+        if seconds == 0.0 {
+            return;
         }
+        // Only while parsing there are statements to tell.
+        let (count, unit) = match quads {
+            0 => (position, ""),
+            _ => (quads, " statements"),
+        };
+        let thousands_per_second = count as f64 / seconds / 1000.0;
+        self.bar
+            .set_message(format!("{thousands_per_second:.0}k{unit}/s"));
     }
 
     fn skipped(&self, message: &str) {

@@ -28,21 +28,23 @@ pub(crate) struct RowSorter<'a> {
 }
 
 impl<'a> RowSorter<'a> {
-    /// Holds at most `capacity_rows` in memory; `expected_rows` are surely coming.
+    /// Holds at most `capacity_rows` in memory; `expected_rows` are surely coming. `rows` is the
+    /// memory of an earlier sort, or empty: pages that the system has cleared already.
     pub(crate) fn new(
         stage: &'a StageDir,
         name: &'static str,
         capacity_rows: usize,
         expected_rows: u64,
+        mut rows: Vec<u128>,
     ) -> Self {
-        let reserved = usize::try_from(expected_rows)
-            .unwrap_or(usize::MAX)
-            .min(capacity_rows);
+        let expected = usize::try_from(expected_rows).unwrap_or(usize::MAX);
+        rows.clear();
+        rows.reserve_exact(expected.min(capacity_rows));
         Self {
             stage,
             name,
             capacity_rows,
-            rows: Vec::with_capacity(reserved),
+            rows,
             runs: Vec::new(),
         }
     }
@@ -75,17 +77,17 @@ impl<'a> RowSorter<'a> {
         Ok(())
     }
 
-    /// Hands all rows to `take`, in ascending blocks.
+    /// Hands all rows to `take`, in ascending blocks. Returns memory for the next sort.
     pub(crate) fn finish<E: From<orrery_storage::Error>>(
         mut self,
         mut take: impl FnMut(&[u128]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<Vec<u128>, E> {
         if self.runs.is_empty() {
             self.sort();
             for block in self.rows.chunks(BLOCK_ROWS) {
                 take(block)?;
             }
-            return Ok(());
+            return Ok(self.rows);
         }
         if !self.rows.is_empty() {
             self.spill()?;
@@ -125,7 +127,7 @@ impl<'a> RowSorter<'a> {
         for name in &self.runs {
             self.stage.remove(name)?;
         }
-        Ok(())
+        Ok(Vec::new())
     }
 }
 
@@ -156,7 +158,7 @@ mod tests {
         ) {
             let directory = tempfile::tempdir().unwrap();
             let stage = StageDir::create(Arc::new(LocalFileSystem), directory.path()).unwrap();
-            let mut sorter = RowSorter::new(&stage, "test", capacity, 10);
+            let mut sorter = RowSorter::new(&stage, "test", capacity, 10, Vec::new());
             for &row in &rows {
                 sorter.push(row << 96 | row).unwrap();
             }

@@ -388,12 +388,13 @@ struct Outcome {
 impl PermutationJobs<'_> {
     /// Writes one permutation after the other until all are taken or one failed.
     fn work(&self) {
+        let mut memory = Vec::new();
         loop {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(&permutation) = self.permutations.get(next) else {
                 return;
             };
-            let result = self.write(permutation);
+            let result = self.write(permutation, &mut memory);
             let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
             match result {
                 Ok((rows, statistics)) => {
@@ -412,7 +413,11 @@ impl PermutationJobs<'_> {
         }
     }
 
-    fn write(&self, permutation: Permutation) -> Result<(u64, StatisticsBuilder), LoadError> {
+    fn write(
+        &self,
+        permutation: Permutation,
+        memory: &mut Vec<u128>,
+    ) -> Result<(u64, StatisticsBuilder), LoadError> {
         let mut writer = self.builder.index(permutation)?;
         let mut statistics = StatisticsBuilder::default();
         // Without a GSPO yet, all old quads are in the default graph: SPOG has the same order.
@@ -429,7 +434,7 @@ impl PermutationJobs<'_> {
                 ordinals: &self.numbered.old_ordinals,
             }),
         };
-        let rows = sort.run(&mut |rows| {
+        let rows = sort.run(memory, &mut |rows| {
             match permutation {
                 Permutation::Psog => statistics.observe_psog(rows),
                 Permutation::Posg => statistics.observe_posg(rows),

@@ -1,5 +1,7 @@
 //! Any set of quads loads and comes back as the same set, in memory and through the disk.
 
+#![expect(clippy::expect_used, reason = "helpers of tests are tests")]
+
 use orrery_loader::{LoadOptions, SilentProgress, Source, load};
 use orrery_storage::Database;
 use oxrdf::{GraphName, Literal, NamedNode, Quad, Term};
