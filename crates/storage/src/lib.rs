@@ -34,7 +34,7 @@ pub use index::{
 pub use lock::WriterLock;
 pub use manifest::{FileEntry, Manifest, SegmentEntry};
 pub use segment::{PublishedCounts, SegmentBuilder};
-pub use small::{SmallQuad, build_small};
+pub use small::{SmallQuad, build_small, build_small_with};
 pub use snapshot::Snapshot;
 pub use statistics::{Statistics, StatisticsBuilder};
 pub use verify::{Damage, VerifyProgress, verify, verify_with};

@@ -5,10 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use orrery_term::{Term, TermId, inline, write_key};
 
 use crate::index::{Permutation, QuadRow};
+use crate::io::{FileSystem, LocalFileSystem};
 use crate::segment::{PublishedCounts, SegmentBuilder};
 use crate::{Database, Result, StatisticsBuilder, WriterLock};
 
@@ -23,8 +25,17 @@ pub type SmallQuad = (
 /// Creates a database in a directory, or replaces the content of the one there, so that it holds exactly the given
 /// quads (duplicates count once).
 pub fn build_small(directory: impl AsRef<Path>, quads: &[SmallQuad]) -> Result<Database> {
-    let database = Database::create_or_open(directory)?;
-    let lock = WriterLock::acquire(database.directory())?;
+    build_small_with(Arc::new(LocalFileSystem), directory, quads)
+}
+
+/// Builds through a given file system, for tests that inject faults.
+pub fn build_small_with(
+    file_system: Arc<dyn FileSystem>,
+    directory: impl AsRef<Path>,
+    quads: &[SmallQuad],
+) -> Result<Database> {
+    let database = Database::create_or_open_with(Arc::clone(&file_system), directory)?;
+    let lock = WriterLock::acquire_with(&file_system, database.directory())?;
     let builder = SegmentBuilder::begin(&database, &lock)?;
     let ids = write_dictionary(&builder, quads)?;
     let rows: BTreeSet<[u64; 4]> = quads

@@ -10,6 +10,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::index::Permutation;
 
+mod faults;
+
 fn iri(name: &str) -> Term<'static> {
     Term::iri(format!("http://example.org/{name}"))
 }
