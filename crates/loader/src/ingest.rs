@@ -218,6 +218,13 @@ impl Shared<'_> {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
+    /// Whether work at this place is of no use any more. Blocks before a failure are still parsed:
+    /// one of them may hold the first error.
+    fn is_stopped_at(&self, place: Place) -> bool {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.as_ref().is_some_and(|(failed, _)| *failed <= place)
+    }
+
     /// Takes a wrong statement: skipped or fatal.
     fn syntax_error(&self, file: usize, error: SyntaxError) -> AfterError {
         if !self.options.skip_errors {
@@ -298,16 +305,21 @@ impl<'a> Worker<'a> {
     /// Works until there is no more work, or a failure. Gives back the last batch.
     fn run(mut self, work: &Receiver<Work>, recycle: &Sender<Vec<u8>>) -> Interner {
         while let Ok(work) = work.recv() {
-            if self.shared.is_stopped() {
-                break;
-            }
             match work {
                 Work::Block { file, block } => {
+                    if self.shared.is_stopped_at((file, block.first_line)) {
+                        break;
+                    }
                     self.block(file, &block);
                     // A reader that is gone needs no buffers.
                     let _ = recycle.send(block.into_buffer());
                 }
-                Work::Document { file, input } => self.document(file, input),
+                Work::Document { file, input } => {
+                    if self.shared.is_stopped() {
+                        break;
+                    }
+                    self.document(file, input);
+                }
             }
         }
         self.note_named_graphs();
