@@ -18,6 +18,7 @@ use orrery_storage::{Cursor, Permutation};
 use orrery_term::TermId;
 
 use crate::context::QueryContext;
+use crate::error::Error;
 use crate::node::leaf_node_methods;
 use crate::solutions::{plan_properties, solution_batch, solution_schema, storage_error};
 
@@ -37,20 +38,20 @@ pub struct GraphNamesExec {
 
 impl GraphNamesExec {
     /// Binds the variable to the names; with a list (`FROM NAMED`), to those of the list only.
-    pub fn new(
+    pub fn try_new(
         context: Arc<QueryContext>,
         variable: Arc<str>,
         allowed: Option<Arc<[TermId]>>,
-    ) -> Arc<dyn ExecutionPlan> {
+    ) -> Result<Arc<dyn ExecutionPlan>, Error> {
         let schema = solution_schema([&variable]);
-        Arc::new(Self {
+        Ok(Arc::new(Self {
             context,
             variable,
             allowed,
             properties: plan_properties(&schema),
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
-        })
+        }))
     }
 }
 
@@ -136,7 +137,8 @@ impl GraphNames {
         };
         while let Some(&name) = allowed.get(self.next_allowed) {
             self.next_allowed += 1;
-            if cursor.seek(&[name]).map_err(storage_error)?.len() > 0 {
+            let rows = cursor.seek(&[name]).map_err(storage_error)?;
+            if !rows.is_empty() {
                 return Ok(Some(name));
             }
         }

@@ -11,6 +11,7 @@
 //! | [`expression`] | filters, computed values, sort keys |
 //! | [`aggregate`] | COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT |
 //! | [`pattern`] | basic graph patterns: scans and look-up joins over the permutations |
+//! | [`path`] | property paths |
 //! | [`join`] | joins of solutions in which variables may be unbound |
 //! | [`rows`], [`graph_names`], [`count`] | given solutions, names of graphs, exact counts |
 
@@ -23,6 +24,7 @@ mod functions;
 pub mod graph_names;
 pub mod join;
 mod node;
+pub mod path;
 pub mod pattern;
 pub mod rows;
 mod solutions;

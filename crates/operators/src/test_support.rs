@@ -2,6 +2,7 @@
 //! that is easy to trust.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
@@ -37,7 +38,6 @@ pub(crate) fn names(names: &[&str]) -> Vec<Arc<str>> {
 
 /// A context over a database with these quads.
 pub(crate) fn context_of(quads: &[Quad]) -> Arc<QueryContext> {
-    let directory = tempfile::tempdir().unwrap();
     let of = |id: TermId| id.to_inline_term().unwrap();
     let quads: Vec<SmallQuad> = quads
         .iter()
@@ -46,8 +46,19 @@ pub(crate) fn context_of(quads: &[Quad]) -> Arc<QueryContext> {
             (of(s), of(p), of(o), graph)
         })
         .collect();
+    context_of_terms(&quads)
+}
+
+/// A context over a database with these quads of any terms.
+pub(crate) fn context_of_terms(quads: &[SmallQuad]) -> Arc<QueryContext> {
+    // Publishing syncs its files: a thousand random databases should not wait for the disk.
+    let in_memory = Path::new("/dev/shm");
+    let directory = match in_memory.is_dir() {
+        true => tempfile::tempdir_in(in_memory).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    };
     // The files stay mapped when the directory is gone.
-    let database = build_small(directory.path(), &quads).unwrap();
+    let database = build_small(directory.path(), quads).unwrap();
     QueryContext::new(database.snapshot(), ContextOptions::default()).unwrap()
 }
 

@@ -105,7 +105,7 @@ pub(super) fn choose(
     positions: &Positions,
     wishes: &Wishes<'_>,
 ) -> Result<Arc<QuadIndex>> {
-    let mut best: Option<((usize, usize, bool, bool), &Arc<QuadIndex>)> = None;
+    let mut best: Option<(Score, &Arc<QuadIndex>)> = None;
     for permutation in GRAPH_LAST {
         let Some(index) = snapshot.index(permutation) else {
             continue;
@@ -129,13 +129,12 @@ pub(super) fn choose(
     Ok(Arc::clone(best))
 }
 
+/// The higher the better, from the first element on.
+type Score = (usize, usize, bool, bool);
+
 /// Prefix length; then constants before looked-up columns (neighbouring keys stay close together);
 /// then a prefix that bounds on the object can narrow; then the order of the next step's keys.
-fn score(
-    positions: &Positions,
-    permutation: Permutation,
-    wishes: &Wishes<'_>,
-) -> (usize, usize, bool, bool) {
+fn score(positions: &Positions, permutation: Permutation, wishes: &Wishes<'_>) -> Score {
     let columns = permutation.columns();
     let prefix = positions.prefix(permutation).len();
     let constants = positions.constant_prefix(permutation).len();

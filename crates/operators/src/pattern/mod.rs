@@ -45,7 +45,9 @@ use spargebra::algebra::Expression;
 pub use plan::{PatternExec, StepReport};
 
 pub(crate) use chunk::Chunk;
-pub(crate) use display::quad_pattern as describe_pattern;
+pub(crate) use display::{
+    graph_scope as describe_graph_scope, quad_pattern as describe_pattern, slot as describe_slot,
+};
 pub(crate) use filter::{ChunkFilter, expression_variables};
 
 /// One position of a quad pattern.

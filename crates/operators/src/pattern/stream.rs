@@ -41,14 +41,17 @@ pub(super) enum Input {
     Ended,
 }
 
+/// Which variables are unbound, and the rows in which just these are; no list means all rows.
+type RowGroup = (Vec<bool>, Option<Vec<u32>>);
+
 /// An input batch being worked on.
 struct CurrentBatch {
     columns: Vec<UInt64Array>,
     rows: usize,
     /// For each row whether a match was found; empty under [`PatternMode::Inner`].
     matched: Vec<bool>,
-    /// Rows whose turn is still to come, by which variables are unbound; no list means all rows.
-    groups: Vec<(Vec<bool>, Option<Vec<u32>>)>,
+    /// Rows whose turn is still to come.
+    groups: Vec<RowGroup>,
     /// The pipeline at work.
     active: Option<usize>,
 }
@@ -388,7 +391,7 @@ fn group_by_unbound(
     columns: &[UInt64Array],
     rows: usize,
     join_columns: &[usize],
-) -> Result<Vec<(Vec<bool>, Option<Vec<u32>>)>> {
+) -> Result<Vec<RowGroup>> {
     let partly_bound: Vec<usize> = join_columns
         .iter()
         .copied()

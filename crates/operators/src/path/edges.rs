@@ -1,0 +1,312 @@
+//! Neighbours of nodes, and nodes, in the active graph.
+
+use std::sync::Arc;
+
+use datafusion_common::{DataFusionError, Result};
+use orrery_storage::{Cursor, Permutation, RowRange, Snapshot};
+use orrery_term::TermId;
+
+use super::compile::Direction;
+use crate::solutions::storage_error;
+
+/// Rows read at a time while nodes are collected.
+const ROWS_PER_READ: u64 = 65_536;
+
+/// The column of the graph in the permutations used here.
+const GRAPH: usize = 3;
+
+/// The graph, or merge of graphs, that paths are walked in.
+#[derive(Clone, Debug)]
+pub(super) enum ActiveGraph {
+    /// There is only the default graph.
+    Only,
+    /// One of several.
+    One(TermId),
+    /// The merge of these (ascending).
+    Merge(Arc<[TermId]>),
+    /// The merge of all.
+    MergeAll,
+}
+
+impl ActiveGraph {
+    /// Whether the quads of a graph count.
+    fn contains(&self, graph: u64) -> bool {
+        match self {
+            Self::Only | Self::MergeAll => true,
+            Self::One(only) => graph == only.bits(),
+            Self::Merge(list) => list.binary_search(&TermId::from_bits(graph)).is_ok(),
+        }
+    }
+}
+
+/// Two cursors for a permutation: one that seeks, one that reads.
+struct Cursors {
+    seeker: Cursor,
+    reader: Cursor,
+}
+
+/// Looks up neighbours.
+pub(super) struct Edges {
+    snapshot: Arc<Snapshot>,
+    graph: ActiveGraph,
+    cursors: [Option<Cursors>; Permutation::ALL.len()],
+    graphs: Vec<u64>,
+    predicates: Vec<u64>,
+}
+
+impl Edges {
+    pub(super) fn new(snapshot: Arc<Snapshot>, graph: ActiveGraph) -> Self {
+        Self {
+            snapshot,
+            graph,
+            cursors: Default::default(),
+            graphs: Vec::new(),
+            predicates: Vec::new(),
+        }
+    }
+
+    fn cursors(&mut self, permutation: Permutation) -> Result<&mut Cursors> {
+        let slot = &mut self.cursors[permutation as usize];
+        if slot.is_none() {
+            let index = self.snapshot.index(permutation).ok_or_else(|| {
+                DataFusionError::Internal(format!("the database has no permutation {permutation}"))
+            })?;
+            *slot = Some(Cursors {
+                seeker: index.cursor(),
+                reader: index.cursor(),
+            });
+        }
+        slot.as_mut()
+            .ok_or_else(|| DataFusionError::Internal("no cursors".to_owned()))
+    }
+
+    fn seek(&mut self, permutation: Permutation, prefix: &[TermId]) -> Result<RowRange> {
+        let cursors = self.cursors(permutation)?;
+        cursors.seeker.seek(prefix).map_err(storage_error)
+    }
+
+    fn read(
+        &mut self,
+        permutation: Permutation,
+        range: RowRange,
+        column: usize,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let cursors = self.cursors(permutation)?;
+        cursors
+            .reader
+            .read(range, column, out)
+            .map_err(storage_error)
+    }
+
+    /// The nodes on the other side of the triples that a node has with a predicate, one for each triple.
+    pub(super) fn neighbours(
+        &mut self,
+        predicate: TermId,
+        direction: Direction,
+        node: TermId,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let permutation = by_predicate(direction);
+        let range = self.seek(permutation, &[predicate, node])?;
+        let first = out.len();
+        self.read(permutation, range, 2, out)?;
+        self.keep_active(permutation, range, None, first, out)
+    }
+
+    /// As [`Self::neighbours`], for all predicates but the excluded ones.
+    pub(super) fn neighbours_except(
+        &mut self,
+        excluded: &[TermId],
+        direction: Direction,
+        node: TermId,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let (permutation, predicate, neighbour) = match direction {
+            Direction::Forward => (Permutation::Spog, 1, 2),
+            Direction::Backward => (Permutation::Ospg, 2, 1),
+        };
+        let range = self.seek(permutation, &[node])?;
+        let mut predicates = std::mem::take(&mut self.predicates);
+        predicates.clear();
+        self.read(permutation, range, predicate, &mut predicates)?;
+        let first = out.len();
+        self.read(permutation, range, neighbour, out)?;
+        let result = self.keep_active(
+            permutation,
+            range,
+            Some((excluded, &predicates)),
+            first,
+            out,
+        );
+        self.predicates = predicates;
+        result
+    }
+
+    /// Keeps those of the neighbours just read that stand in the active graph, each triple once, and
+    /// whose predicates are not excluded.
+    fn keep_active(
+        &mut self,
+        permutation: Permutation,
+        range: RowRange,
+        excluded: Option<(&[TermId], &[u64])>,
+        first: usize,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        if matches!(self.graph, ActiveGraph::Only) && excluded.is_none() {
+            return Ok(());
+        }
+        let mut graphs = std::mem::take(&mut self.graphs);
+        graphs.clear();
+        if matches!(self.graph, ActiveGraph::One(_) | ActiveGraph::Merge(_)) {
+            self.read(permutation, range, GRAPH, &mut graphs)?;
+        }
+        let is_merge = matches!(self.graph, ActiveGraph::Merge(_) | ActiveGraph::MergeAll);
+        let mut kept = first;
+        let mut last = None;
+        for row in 0..out.len() - first {
+            let neighbour = out[first + row];
+            let predicate = excluded.map(|(_, predicates)| predicates[row]);
+            let is_excluded = excluded.is_some_and(|(excluded, predicates)| {
+                excluded
+                    .binary_search(&TermId::from_bits(predicates[row]))
+                    .is_ok()
+            });
+            let graph = graphs.get(row).copied();
+            let is_active = graph.is_none_or(|graph| self.graph.contains(graph));
+            // The graph is the last column, so repetitions of a triple follow each other.
+            if is_excluded || !is_active || (is_merge && last == Some((neighbour, predicate))) {
+                continue;
+            }
+            last = Some((neighbour, predicate));
+            out[kept] = neighbour;
+            kept += 1;
+        }
+        out.truncate(kept);
+        self.graphs = graphs;
+        Ok(())
+    }
+
+    /// The nodes that have a triple with this predicate on their near side, ascending.
+    pub(super) fn nodes_with(
+        &mut self,
+        predicate: TermId,
+        direction: Direction,
+    ) -> Result<Vec<u64>> {
+        let permutation = by_predicate(direction);
+        let range = self.seek(permutation, &[predicate])?;
+        let mut nodes = Vec::new();
+        self.collect(permutation, range, 1, &mut nodes)?;
+        distinct(&mut nodes);
+        Ok(nodes)
+    }
+
+    /// The subjects (forward) or objects (backward) of all triples, ascending.
+    pub(super) fn near_nodes(&mut self, direction: Direction) -> Result<Vec<u64>> {
+        let mut nodes = Vec::new();
+        match (&self.graph, self.snapshot.index(Permutation::Gspo)) {
+            (ActiveGraph::One(_) | ActiveGraph::Merge(_), Some(_)) => {
+                let column = match direction {
+                    Direction::Forward => 1,
+                    Direction::Backward => 3,
+                };
+                let graphs: Vec<TermId> = match &self.graph {
+                    ActiveGraph::One(graph) => vec![*graph],
+                    ActiveGraph::Merge(graphs) => graphs.to_vec(),
+                    ActiveGraph::Only | ActiveGraph::MergeAll => Vec::new(),
+                };
+                for graph in graphs {
+                    let range = self.seek(Permutation::Gspo, &[graph])?;
+                    self.collect_unchecked(Permutation::Gspo, range, column, &mut nodes)?;
+                }
+            }
+            _ => {
+                let permutation = match direction {
+                    Direction::Forward => Permutation::Spog,
+                    Direction::Backward => Permutation::Ospg,
+                };
+                let range = self.seek(permutation, &[])?;
+                self.collect(permutation, range, 0, &mut nodes)?;
+            }
+        }
+        distinct(&mut nodes);
+        Ok(nodes)
+    }
+
+    /// The values of a column in the rows of the active graph.
+    fn collect(
+        &mut self,
+        permutation: Permutation,
+        range: RowRange,
+        column: usize,
+        nodes: &mut Vec<u64>,
+    ) -> Result<()> {
+        let mut values = Vec::new();
+        let mut start = range.start;
+        while start < range.end {
+            let piece = RowRange::new(start, range.end.min(start + ROWS_PER_READ));
+            values.clear();
+            self.read(permutation, piece, column, &mut values)?;
+            self.keep_active_nodes(permutation, piece, &mut values)?;
+            values.dedup();
+            nodes.append(&mut values);
+            start = piece.end;
+        }
+        Ok(())
+    }
+
+    fn keep_active_nodes(
+        &mut self,
+        permutation: Permutation,
+        range: RowRange,
+        values: &mut Vec<u64>,
+    ) -> Result<()> {
+        if matches!(self.graph, ActiveGraph::Only | ActiveGraph::MergeAll) {
+            return Ok(());
+        }
+        let mut graphs = Vec::with_capacity(values.len());
+        self.read(permutation, range, GRAPH, &mut graphs)?;
+        let mut graphs = graphs.into_iter();
+        values.retain(|_| {
+            graphs
+                .next()
+                .is_some_and(|graph| self.graph.contains(graph))
+        });
+        Ok(())
+    }
+
+    /// The values of a column in a range that lies in the active graph.
+    fn collect_unchecked(
+        &mut self,
+        permutation: Permutation,
+        range: RowRange,
+        column: usize,
+        nodes: &mut Vec<u64>,
+    ) -> Result<()> {
+        let mut values = Vec::new();
+        let mut start = range.start;
+        while start < range.end {
+            let piece = RowRange::new(start, range.end.min(start + ROWS_PER_READ));
+            values.clear();
+            self.read(permutation, piece, column, &mut values)?;
+            distinct(&mut values);
+            nodes.append(&mut values);
+            start = piece.end;
+        }
+        Ok(())
+    }
+}
+
+fn by_predicate(direction: Direction) -> Permutation {
+    match direction {
+        Direction::Forward => Permutation::Psog,
+        Direction::Backward => Permutation::Posg,
+    }
+}
+
+fn distinct(values: &mut Vec<u64>) {
+    if !values.is_sorted() {
+        values.sort_unstable();
+    }
+    values.dedup();
+}

@@ -1,0 +1,48 @@
+//! Property paths (SPARQL 1.1, 9 and 18.4).
+//!
+//! ```text
+//!   input row: which ends are bound?
+//!     subject       -> walk the path forward from it
+//!     only object   -> walk the reversed path from it
+//!     neither       -> forward from every node the path can start at
+//!   seeds, some hundred at a time -> [evaluate] pairs (seed, end) -> rows
+//! ```
+//!
+//! A path is evaluated on *pairs*: the seed a walk began at, and the node it has reached. A link
+//! looks all nodes up in the order of the permutation; sequences and alternatives keep duplicates, as
+//! SPARQL wants; `*`, `+` and `?` give each end once, by breadth-first search with a visited set. There is no
+//! recursion over the data, only over the expression.
+//!
+//! Memory: pairs and visited sets of one group of seeds, counted against the query's memory. Every
+//! millisecond or so the work gives way to the scheduler.
+
+mod compile;
+mod edges;
+mod evaluate;
+mod plan;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use spargebra::algebra::PropertyPathExpression;
+
+use crate::pattern::{GraphScope, Slot};
+
+pub use plan::PathExec;
+
+/// What a [`PathExec`] is to do.
+#[derive(Clone, Debug)]
+pub struct PathSpecification {
+    /// Where the path starts.
+    pub subject: Slot,
+    /// The path.
+    pub path: PropertyPathExpression,
+    /// Where it ends.
+    pub object: Slot,
+    /// The graphs to walk in. A path stays within one graph (or one merge of graphs).
+    pub graph: GraphScope,
+    /// The variables of the output, in order; a variable that is bound nowhere gives a column of nulls.
+    pub output: Vec<Arc<str>>,
+}
