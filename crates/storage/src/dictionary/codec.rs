@@ -112,10 +112,9 @@ fn walk<'a>(
     let mut tokens = [Token::default(); CHUNK_TOKENS];
     let mut rest = Tokens::new(text);
     let mut place = 0;
-    // Where bytes begin that are not written yet.
+    // Where bytes begin that are not written yet. Without such, the token before was written as a code: a
+    // blank after it is implied.
     let mut run_start: Option<usize> = None;
-    let mut is_after_word = false;
-    let mut blank_start: Option<usize> = None;
     loop {
         let mut count = 0;
         for (space, token) in tokens.iter_mut().zip(&mut rest) {
@@ -129,29 +128,20 @@ fn walk<'a>(
         codes.clear();
         vocabulary.codes(tokens, codes);
         for (token, &code) in tokens.iter().zip(codes.iter()) {
-            let start = place;
-            place += token.bytes.len();
-            let is_word = token.is_word();
-            if !is_word && is_after_word && run_start.is_none() && token.bytes == b" " {
-                // Implied, if a known word follows.
-                blank_start = Some(start);
-                continue;
-            }
-            let blank = blank_start.take();
+            // Where the token begins, and where what is not written before it does.
+            let start = place + usize::from(token.is_after_blank);
             if code == UNKNOWN {
-                if run_start.is_none() {
-                    run_start = blank.or(Some(start));
+                run_start = run_start.or(Some(place));
+            } else {
+                if let Some(run_start) = run_start.take() {
+                    emit(Part::Run(&text[run_start..start]));
                 }
-                continue;
+                emit(Part::Code(code));
             }
-            if let Some(run_start) = run_start.take() {
-                emit(Part::Run(&text[run_start..start]));
-            }
-            emit(Part::Code(code));
-            is_after_word = is_word;
+            place = start + token.bytes.len();
         }
     }
-    if let Some(start) = run_start.or(blank_start) {
+    if let Some(start) = run_start {
         emit(Part::Run(&text[start..]));
     }
 }
