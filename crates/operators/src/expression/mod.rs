@@ -26,6 +26,8 @@ pub(crate) mod sort_key;
 pub(crate) mod value;
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use std::fmt;

@@ -57,7 +57,7 @@ pub(crate) enum Node {
 /// The variables' ids for the rows to be evaluated.
 #[derive(Clone)]
 pub(crate) struct Input {
-    /// One column a variable.
+    /// One column a variable; empty for those that the part to be evaluated does not read.
     pub(crate) columns: Vec<UInt64Array>,
     /// Number of rows.
     pub(crate) rows: usize,
@@ -91,7 +91,10 @@ impl Input {
             columns: self
                 .columns
                 .iter()
-                .map(|column| take_ids(column, &indices))
+                .map(|column| match column.len() == self.rows {
+                    true => take_ids(column, &indices),
+                    false => Ok(column.clone()),
+                })
                 .collect::<Result<_>>()?,
             rows: rows.len(),
             numbers: RowNumbers::List(

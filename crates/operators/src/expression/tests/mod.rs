@@ -1,0 +1,5 @@
+//! Functions and operators by table, and random expressions against the oracle.
+
+mod functions;
+mod physical;
+mod random;
