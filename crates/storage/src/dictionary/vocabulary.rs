@@ -146,16 +146,36 @@ impl Words for StoredWords<'_> {
     }
 }
 
-/// A hash for short words; quick rather than strong, the number of words is bounded.
+/// The product of two numbers with its upper half folded in (as foldhash does).
 #[inline]
-fn hash_head(head: u128) -> u64 {
-    let product = (head as u64 ^ 0x9E37_79B9_7F4A_7C15)
-        .wrapping_mul(0xD6E8_FEB8_6659_FD93)
-        .wrapping_add(((head >> 64) as u64).wrapping_mul(0xA076_1D64_78BD_642F));
-    product ^ (product >> 32)
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
 }
 
-/// Puts the 16 bytes that a token's hash is made of into a `HashMap`'s state.
+#[inline]
+const fn hash_head(head: u128) -> u64 {
+    let (low, high) = (head as u64, (head >> 64) as u64);
+    fold(low ^ 0x9E37_79B9_7F4A_7C15, high ^ 0xA076_1D64_78BD_642F)
+}
+
+/// A hash for words; quick, and no defence against made-up collisions: those only slow down the load of whoever
+/// makes them up.
+#[inline]
+fn hash_token(token: &Token<'_>) -> u64 {
+    let hash = hash_head(token.head);
+    let Some(rest) = token.bytes.get(HEAD_BYTES..) else {
+        return hash;
+    };
+    rest.chunks(HEAD_BYTES).fold(hash, |hash, chunk| {
+        fold(
+            hash ^ hash_head(Token::new(chunk).head),
+            0xD6E8_FEB8_6659_FD93,
+        )
+    })
+}
+
+/// Hashes the head and the length of a short word in a `HashMap`.
 #[derive(Default)]
 struct HeadHasher(u64);
 
@@ -164,13 +184,18 @@ impl Hasher for HeadHasher {
         self.0
     }
 
-    fn write(&mut self, bytes: &[u8]) {
-        let token = Token::new(bytes);
-        self.0 ^= hash_head(token.head).wrapping_add(bytes.len() as u64);
+    fn write_u128(&mut self, head: u128) {
+        self.0 ^= hash_head(head);
     }
 
-    fn write_usize(&mut self, _length: usize) {
-        // The length of a slice is in the hash of its bytes.
+    fn write_u8(&mut self, length: u8) {
+        self.0 = self.0.wrapping_add(u64::from(length));
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = fold(self.0 ^ u64::from(byte), 0xD6E8_FEB8_6659_FD93);
+        }
     }
 }
 
@@ -203,8 +228,9 @@ impl Vocabulary {
         for (code, word) in words.iter().enumerate() {
             vocabulary.bytes.extend_from_slice(word);
             vocabulary.ends.push(vocabulary.bytes.len() as u32);
-            let head = Token::new(word).head;
-            let mut slot = hash_head(head) as usize & last_slot;
+            let token = Token::new(word);
+            let head = token.head;
+            let mut slot = hash_token(&token) as usize & last_slot;
             while vocabulary.slots[slot].length != 0 {
                 slot = (slot + 1) & last_slot;
             }
@@ -226,7 +252,7 @@ impl Vocabulary {
             codes.resize(codes.len() + tokens.len(), UNKNOWN);
             return;
         };
-        let slot_of = |token: &Token<'_>| hash_head(token.head) as usize & last_slot;
+        let slot_of = |token: &Token<'_>| hash_token(token) as usize & last_slot;
         // Touch all slots first, in a loop without branches: the processor then waits for many at once.
         let touched = tokens.iter().fold(0, |touched, token| {
             touched | self.slots[slot_of(token)].length
@@ -276,41 +302,71 @@ impl Vocabulary {
 /// Counts the words of sample texts and chooses those worth a code.
 #[derive(Default)]
 pub(super) struct VocabularyTrainer<'a> {
-    counts: HashMap<&'a [u8], u32, BuildHasherDefault<HeadHasher>>,
+    /// Words of up to 16 bytes by these and their length, so that counting one costs one cache miss.
+    short: HashMap<(u128, u8), u32, BuildHasherDefault<HeadHasher>>,
+    long: HashMap<&'a [u8], u32>,
+}
+
+/// A word that may get a code.
+struct Candidate {
+    word: Vec<u8>,
+    count: u32,
+    gain: i64,
+}
+
+impl Candidate {
+    fn new(word: &[u8], count: u32) -> Self {
+        // Written with FSST a word costs about half its length and a byte or
+        // two for the switch; as a code about 2.5 bytes, and the word itself once.
+        let saved_per_use = (5 * word.len() as i64 + 5) / 10;
+        let gain = i64::from(count) * (10 * saved_per_use - 20) - 10 * (word.len() as i64 + 2);
+        Self {
+            word: word.to_vec(),
+            count,
+            gain,
+        }
+    }
+
+    /// Short words gain little each, but much when they are everywhere.
+    fn is_worth_a_code(&self) -> bool {
+        self.gain > 0 || (self.count > 64 && self.word.len() > 1)
+    }
 }
 
 impl<'a> VocabularyTrainer<'a> {
     /// Counts the tokens of a text.
     pub(super) fn observe(&mut self, text: &'a [u8]) {
         for token in Tokens::new(text) {
-            if token.bytes.len() <= WORD_BYTES_MAX {
-                *self.counts.entry(token.bytes).or_insert(0) += 1;
+            match token.bytes.len() {
+                length @ 0..=HEAD_BYTES => {
+                    *self.short.entry((token.head, length as u8)).or_insert(0) += 1;
+                }
+                length if length <= WORD_BYTES_MAX => {
+                    *self.long.entry(token.bytes).or_insert(0) += 1;
+                }
+                _ => {}
             }
         }
     }
 
     /// The vocabulary of the most useful words.
     pub(super) fn finish(self) -> Vocabulary {
-        // Written with FSST a word costs about half its length and a byte or
-        // two for the switch; as a code about 2.5 bytes, and the word itself once.
-        let gain = |word: &[u8], count: u32| -> i64 {
-            let saved_per_use = (5 * word.len() as i64 + 5) / 10;
-            i64::from(count) * (10 * saved_per_use - 20) - 10 * (word.len() as i64 + 2)
-        };
-        let mut chosen: Vec<(i64, u32, &[u8])> = self
-            .counts
-            .into_iter()
-            .map(|(word, count)| (gain(word, count), count, word))
-            .filter(|&(gain, count, word)| gain > 0 || (count > 64 && word.len() > 1))
+        let short = self.short.into_iter().map(|((head, length), count)| {
+            Candidate::new(&head.to_le_bytes()[..usize::from(length)], count)
+        });
+        let long = self.long.into_iter();
+        let mut chosen: Vec<Candidate> = short
+            .chain(long.map(|(word, count)| Candidate::new(word, count)))
+            .filter(Candidate::is_worth_a_code)
             .collect();
         if chosen.len() > WORDS_MAX {
-            chosen.select_nth_unstable_by_key(WORDS_MAX, |&(gain, _, word)| {
-                (std::cmp::Reverse(gain), word)
+            chosen.select_nth_unstable_by(WORDS_MAX, |a, b| {
+                b.gain.cmp(&a.gain).then_with(|| a.word.cmp(&b.word))
             });
             chosen.truncate(WORDS_MAX);
         }
-        chosen.sort_unstable_by_key(|&(_, count, word)| (std::cmp::Reverse(count), word));
-        let words: Vec<&[u8]> = chosen.into_iter().map(|(_, _, word)| word).collect();
+        chosen.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.word.cmp(&b.word)));
+        let words: Vec<&[u8]> = chosen.iter().map(|chosen| chosen.word.as_slice()).collect();
         Vocabulary::from_words(&words)
     }
 }
@@ -332,6 +388,28 @@ mod tests {
             assert_eq!(read_code(lead, &mut rest).unwrap(), code);
             assert!(rest.is_empty());
         }
+    }
+
+    #[test]
+    fn long_words_with_the_same_beginning_are_told_apart() {
+        let words: Vec<String> = (0..500).map(|n| format!("{n:0>24}")).collect();
+        let text = (words.join(" ") + " ").repeat(20);
+        let mut trainer = VocabularyTrainer::default();
+        trainer.observe(text.as_bytes());
+        let vocabulary = trainer.finish();
+        let tokens: Vec<Token<'_>> = words
+            .iter()
+            .map(|word| Token::new(word.as_bytes()))
+            .collect();
+        let hashes: std::collections::BTreeSet<u64> = tokens.iter().map(hash_token).collect();
+        assert_eq!(hashes.len(), words.len());
+        let mut codes = Vec::new();
+        vocabulary.codes(&tokens, &mut codes);
+        let known = codes
+            .iter()
+            .zip(&tokens)
+            .filter(|&(&code, token)| code != UNKNOWN && vocabulary.word_of(code) == token.bytes);
+        assert_eq!(known.count(), words.len());
     }
 
     #[test]
