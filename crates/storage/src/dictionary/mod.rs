@@ -2,8 +2,8 @@
 //!
 //! Two block files: `terms.dict` and, for the few keys over 4 KiB, `terms.large`. Keys are gathered in
 //! **chapters** of two megabytes, each with a trained symbol table and, for prose, codes for
-//! whole words ([`vocabulary`]); within a chapter in **pages** of 16 KiB ([`page`]), and within a page in
-//! **groups** of 16 with shared prefixes. A static tree, the [`directory`], leads from rank or key to page.
+//! whole words (`vocabulary`); within a chapter in **pages** of 16 KiB (`page`), and within a page in
+//! **groups** of 16 with shared prefixes. A static tree, the `directory`, leads from rank or key to page.
 //!
 //! ```text
 //! terms.dict:  vocabulary | (symbol table | page | page ...) per chapter | directory blocks
