@@ -9,6 +9,7 @@ use std::ops::Bound;
 
 use super::chunk::Chunk;
 use super::program::{Check, Key, StepProgram};
+use super::span::{Matches, Span};
 use crate::solutions::{gather, storage_error};
 use arrow::array::{Array, UInt64Array};
 use arrow::buffer::ScalarBuffer;
@@ -60,6 +61,9 @@ pub(super) struct Expansion {
     row_count: usize,
     columns: Vec<Vec<u64>>,
     pending: Option<RowRange>,
+    /// Whether the keys were looked at as a whole.
+    is_begun: bool,
+    span: Option<Span>,
 }
 
 impl Expansion {
@@ -83,6 +87,8 @@ impl Expansion {
             row_count: 0,
             columns: vec![Vec::new(); program.reads.len()],
             pending: None,
+            is_begun: false,
+            span: None,
             input,
         }
     }
@@ -96,7 +102,38 @@ impl Expansion {
         matched: Option<&[bool]>,
         seeks: &mut usize,
     ) -> Result<(Chunk, bool)> {
+        if !std::mem::replace(&mut self.is_begun, true) && self.keys.width == 1 {
+            self.span = Span::read(program, cursors, &self.keys.values)?;
+        }
         let skip = self.rows_to_skip(program, matched);
+        if let Some(span) = &mut self.span {
+            let keys = &self.keys;
+            let mut matches = Matches::default();
+            let is_skipped = |position| {
+                skip.as_ref()
+                    .is_some_and(|skip: &Vec<bool>| skip[keys.row(position)])
+            };
+            let is_exhausted = span.merge(
+                &keys.values,
+                limit,
+                program.first_match_only,
+                is_skipped,
+                &mut matches,
+            );
+            self.row_count = matches.keys.len();
+            for (read, column) in self.columns.iter_mut().enumerate() {
+                *column = span.column(read, &matches.rows);
+            }
+            self.rows = match &keys.order {
+                Some(order) => matches
+                    .keys
+                    .iter()
+                    .map(|&key| order[key as usize])
+                    .collect(),
+                None => matches.keys,
+            };
+            return Ok((self.take_chunk(program)?, is_exhausted));
+        }
         let is_exhausted = self.fill(program, cursors, limit, skip.as_ref(), seeks)?;
         self.flush(program, &mut cursors.reader)?;
         Ok((self.take_chunk(program)?, is_exhausted))
@@ -156,6 +193,7 @@ impl Expansion {
 
     /// Fills `ranges` with the non-empty ranges of a key.
     fn seek(&mut self, program: &StepProgram, seeker: &mut Cursor, position: usize) -> Result<()> {
+        self.ranges.clear();
         let mut prefix = [TermId::MIN; 4];
         let mut keys = self.keys.at(position).iter();
         for (slot, key) in prefix.iter_mut().zip(&program.prefix) {
@@ -167,7 +205,6 @@ impl Expansion {
             };
         }
         let prefix = &prefix[..program.prefix.len()];
-        self.ranges.clear();
         match &program.between {
             None => {
                 let range = seeker.seek(prefix).map_err(storage_error)?;
@@ -182,6 +219,12 @@ impl Expansion {
                 }
             }
         }
+        self.trim_ranges(program);
+        Ok(())
+    }
+
+    /// Drops what need not be read of the ranges of a key.
+    fn trim_ranges(&mut self, program: &StepProgram) {
         self.ranges.retain(|range| range.start < range.end);
         if program.first_match_only {
             self.ranges.truncate(1);
@@ -189,7 +232,6 @@ impl Expansion {
                 range.end = range.start + 1;
             }
         }
-        Ok(())
     }
 
     /// Gives out matches of a group up to the limit; what is left of it comes back.

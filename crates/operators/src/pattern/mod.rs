@@ -33,6 +33,7 @@ mod filter;
 mod level;
 mod plan;
 mod program;
+mod span;
 mod stream;
 #[cfg(test)]
 mod tests;
