@@ -17,8 +17,8 @@ pub(super) const TABLE_KIND: u8 = b'S';
 /// Stands for the block of a vocabulary where there is none.
 pub(super) const NO_VOCABULARY: u32 = u32::MAX;
 
-/// A chapter is closed when its keys have so many bytes.
-const CHAPTER_BYTES: usize = 4 << 20;
+/// A chapter is closed when its keys have so many bytes. Tests have small ones, so that they have many.
+const CHAPTER_BYTES: usize = if cfg!(test) { 64 << 10 } else { 4 << 20 };
 const CHAPTER_KEYS: usize = 1 << 16;
 /// FSST looks at 16 KiB; the sample is spread over this many groups.
 const SAMPLE_GROUPS: usize = 32;
@@ -49,7 +49,9 @@ pub(super) struct EncodedChapter {
     pub(super) large_blocks: Vec<Vec<u8>>,
     /// Length of the keys.
     pub(super) plain_bytes: usize,
-    /// Whether a vocabulary was used.
+    /// Whether there was a vocabulary, ...
+    pub(super) had_vocabulary: bool,
+    /// ... and was used.
     pub(super) has_words: bool,
 }
 
@@ -120,6 +122,7 @@ impl Chapter {
         &self,
         vocabulary: Option<&Arc<StoredVocabulary>>,
     ) -> std::io::Result<EncodedChapter> {
+        let had_vocabulary = vocabulary.is_some();
         let (mut encoder, vocabulary) = self.choose_encoder(vocabulary);
         let mut table = vec![TABLE_KIND];
         let block = vocabulary.map_or(NO_VOCABULARY, |stored| stored.block.0);
@@ -156,6 +159,7 @@ impl Chapter {
             pages,
             large_blocks: large_keys.finish()?,
             plain_bytes: self.bytes.len(),
+            had_vocabulary,
             has_words: vocabulary.is_some(),
         })
     }

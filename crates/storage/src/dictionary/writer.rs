@@ -29,14 +29,14 @@ use crate::{Error, Result};
 const THREADS_MAX: usize = 8;
 /// Chapters under way per encoding thread.
 const CHAPTERS_WAITING_MAX: usize = 3;
-/// A vocabulary is learned from so many bytes of literals.
-const TRAINING_BYTES: usize = 16 << 20;
+/// A vocabulary is learned from so many bytes of literals (fewer in tests, so that they learn several).
+const TRAINING_BYTES: usize = if cfg!(test) { 256 << 10 } else { 16 << 20 };
 /// With fewer bytes there is nothing to be learned.
 const TRAINING_BYTES_MIN: usize = 64 << 10;
-/// A new vocabulary is learned when chapters become larger than the first ones by this factor, ...
+/// A new vocabulary is learned when chapters become larger than the best one by this factor, ...
 const WORSE_FACTOR: f64 = 1.3;
-/// ... so many in a row.
-const WORSE_CHAPTERS_MAX: u32 = 8;
+/// ... or make no use of it, so many in a row.
+const PATIENCE_CHAPTERS: u32 = 8;
 
 /// What a finished dictionary holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct DictionarySummary {
     pub plain_bytes: u64,
     /// Length of the two files.
     pub file_bytes: u64,
+    /// Number of vocabularies that were learned.
+    pub vocabularies: u32,
 }
 
 struct Job {
@@ -90,9 +92,11 @@ pub struct DictionaryWriter {
     iris: u64,
     plain_bytes: u64,
     learning: Learning,
-    /// Bytes per byte of the first chapter with the present vocabulary.
+    vocabularies: u32,
+    /// Stored bytes per byte of the best chapter with the present vocabulary.
     best_ratio: Option<f64>,
     worse_chapters: u32,
+    patience_chapters: u32,
     jobs: Sender<Job>,
     replies: VecDeque<Receiver<std::io::Result<EncodedChapter>>>,
     replies_max: usize,
@@ -142,8 +146,10 @@ impl DictionaryWriter {
             iris: 0,
             plain_bytes: 0,
             learning: Learning::start(),
+            vocabularies: 0,
             best_ratio: None,
             worse_chapters: 0,
+            patience_chapters: PATIENCE_CHAPTERS,
             jobs,
             replies: VecDeque::new(),
             replies_max: threads * CHAPTERS_WAITING_MAX,
@@ -224,6 +230,7 @@ impl DictionaryWriter {
             iris: self.iris,
             plain_bytes: self.plain_bytes,
             file_bytes: terms.bytes + large.bytes,
+            vocabularies: self.vocabularies,
         })
     }
 
@@ -270,6 +277,7 @@ impl DictionaryWriter {
         }
         let vocabulary = trainer.finish();
         let block = self.terms.append(&vocabulary.to_block())?;
+        self.vocabularies += 1;
         let stored = Arc::new(StoredVocabulary { vocabulary, block });
         self.learning = Learning::Learned(Arc::clone(&stored));
         self.best_ratio = None;
@@ -331,21 +339,23 @@ impl DictionaryWriter {
 
     /// Starts to learn anew when the vocabulary no longer fits, as at a change of language.
     fn watch_ratio(&mut self, chapter: &EncodedChapter) {
-        if !chapter.has_words {
+        if !chapter.had_vocabulary || !matches!(self.learning, Learning::Learned(_)) {
             return;
         }
         let bytes: usize = chapter.pages.iter().map(|page| page.bytes.len()).sum();
         let ratio = bytes as f64 / chapter.plain_bytes.max(1) as f64;
-        let best = *self.best_ratio.get_or_insert(ratio);
-        if ratio < best * WORSE_FACTOR {
+        let best = self.best_ratio.map_or(ratio, |best| best.min(ratio));
+        self.best_ratio = Some(best);
+        if chapter.has_words && ratio < best * WORSE_FACTOR {
             self.worse_chapters = 0;
+            self.patience_chapters = PATIENCE_CHAPTERS;
             return;
         }
         self.worse_chapters += 1;
-        if self.worse_chapters >= WORSE_CHAPTERS_MAX
-            && matches!(self.learning, Learning::Learned(_))
-        {
+        if self.worse_chapters >= self.patience_chapters {
             self.learning = Learning::start();
+            // Where words are of no use at all, the next attempt comes later.
+            self.patience_chapters = self.patience_chapters.saturating_mul(2);
         }
     }
 }
