@@ -1,15 +1,44 @@
 //! The face of the crate: an engine prepares queries, a prepared query runs.
+//!
+//! Preparing parses and plans against the newest snapshot; the prepared query keeps that snapshot.
+//! The memory pool, the place for spills and the settings are shared by all queries of an
+//! engine. A query that could overflow an ordinary stack while it is parsed and planned is
+//! prepared on a thread with a large one.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion_execution::TaskContext;
+use datafusion_execution::config::SessionConfig;
+use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion_execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
+use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion_physical_plan::ExecutionPlan;
+use futures::StreamExt;
+use orrery_operators::context::QueryContext;
+use orrery_storage::Database;
 
 use crate::error::QueryError;
+use crate::execute::{self, Limits};
+use crate::explain;
 use crate::options::{EngineOptions, QueryOptions};
 use crate::parse;
-use crate::results::QueryResults;
+use crate::plan::Estimates;
+use crate::prepare;
+use crate::results::{
+    Decoder, IdStream, QueryResults, SolutionStream, Template, TripleStream, construct, describe,
+    solutions,
+};
+
+/// Consumers that an out-of-memory error names.
+const CONSUMERS_NAMED: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN.saturating_add(2);
 
 /// Answers SPARQL queries over one database. Cheap to share by `Arc`.
 pub struct Engine {
+    database: Arc<Database>,
     options: EngineOptions,
+    runtime: Arc<RuntimeEnv>,
+    session: SessionConfig,
 }
 
 /// The four forms of queries.
@@ -27,23 +56,88 @@ pub enum QueryKind {
 
 /// A query with its plan, over the snapshot that was current when it was prepared.
 pub struct PreparedQuery {
-    kind: QueryKind,
-    variables: Arc<[String]>,
+    pub(crate) kind: QueryKind,
+    pub(crate) variables: Arc<[String]>,
+    /// The column of each variable of the answer.
+    pub(crate) columns: Vec<Option<usize>>,
+    pub(crate) template: Template,
+    pub(crate) plan: Arc<dyn ExecutionPlan>,
+    pub(crate) estimates: Estimates,
+    pub(crate) context: Arc<QueryContext>,
+    pub(crate) runtime: Arc<RuntimeEnv>,
+    pub(crate) session: SessionConfig,
+    pub(crate) limits: Limits,
 }
 
 impl Engine {
+    /// An engine over a database.
+    pub fn new(database: Arc<Database>, options: EngineOptions) -> Result<Self, QueryError> {
+        let bytes = usize::try_from(options.memory_bytes).unwrap_or(usize::MAX);
+        let pool: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(
+            FairSpillPool::new(bytes),
+            CONSUMERS_NAMED,
+        ));
+        let spills = DiskManagerBuilder::default()
+            .with_mode(DiskManagerMode::Directories(vec![options.temp_dir.clone()]));
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(pool)
+            .with_disk_manager_builder(spills)
+            .build_arc()
+            .map_err(|error| QueryError::from_datafusion(error, options.memory_bytes))?;
+        let session = SessionConfig::new()
+            .with_batch_size(options.batch_rows)
+            .with_target_partitions(1);
+        Ok(Self {
+            database,
+            options,
+            runtime,
+            session,
+        })
+    }
+
     /// Parses and plans a query over the newest snapshot.
     pub fn prepare(&self, text: &str, options: &QueryOptions) -> Result<PreparedQuery, QueryError> {
-        parse::measure(text, self.options.query_bytes_max)?;
-        parse::parse(text, options.base_iri.as_deref())?;
-        Err(QueryError::unsupported(
-            "queries, until the planner is here",
-        ))
+        let shape = parse::measure(text, self.options.query_bytes_max)?;
+        if !shape.needs_large_stack() {
+            return prepare::prepare(self, text, options);
+        }
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new()
+                .name("prepare-query".to_owned())
+                .stack_size(parse::LARGE_STACK_BYTES)
+                .spawn_scoped(scope, || prepare::prepare(self, text, options))
+                .map_err(|error| {
+                    QueryError::internal(format!("no thread for a large query: {error}"))
+                })?;
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(QueryError::internal("planning the query panicked")))
+        })
     }
 
     /// The settings.
     pub fn options(&self) -> &EngineOptions {
         &self.options
+    }
+
+    /// The database.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    pub(crate) fn runtime(&self) -> &Arc<RuntimeEnv> {
+        &self.runtime
+    }
+
+    pub(crate) fn session(&self) -> &SessionConfig {
+        &self.session
+    }
+
+    pub(crate) fn limits(&self, timeout: Option<Duration>) -> Limits {
+        Limits {
+            timeout: timeout.or(self.options.default_timeout),
+            memory_bytes: self.options.memory_bytes,
+        }
     }
 }
 
@@ -60,19 +154,68 @@ impl PreparedQuery {
 
     /// The plan as text, with estimates.
     pub fn explain(&self) -> String {
-        String::new()
+        explain::tree(&self.plan, &self.estimates, false)
     }
 
     /// Runs the query, drops its answer, and returns the plan with actual rows and times.
+    ///
+    /// Figures add up when the same prepared query was run before.
     pub async fn analyze(&self) -> Result<String, QueryError> {
-        Ok(String::new())
+        match self.execute().await? {
+            QueryResults::Solutions(mut stream) => {
+                while let Some(batch) = stream.next().await {
+                    batch?;
+                }
+            }
+            QueryResults::Triples(mut stream) => {
+                while let Some(batch) = stream.next().await {
+                    batch?;
+                }
+            }
+            QueryResults::Boolean(_) => {}
+        }
+        Ok(explain::tree(&self.plan, &self.estimates, true))
     }
 
     /// Starts the query. Streams run on the caller's tokio runtime, as they are polled;
     /// `ASK` runs here to its end.
     pub async fn execute(&self) -> Result<QueryResults, QueryError> {
-        Err(QueryError::unsupported(
-            "queries, until the planner is here",
-        ))
+        let ids = self.run()?;
+        let decoder = Decoder::new(Arc::clone(&self.context));
+        let pool = &self.runtime.memory_pool;
+        let limit_bytes = self.limits.memory_bytes;
+        Ok(match self.kind {
+            QueryKind::Select => QueryResults::Solutions(SolutionStream::new(
+                Arc::clone(&self.variables),
+                solutions(ids, decoder, self.columns.clone()),
+            )),
+            QueryKind::Ask => QueryResults::Boolean(has_rows(ids).await?),
+            QueryKind::Construct => {
+                let template = self.template.clone();
+                let triples = construct(ids, decoder, template, pool, limit_bytes);
+                QueryResults::Triples(TripleStream::new(triples))
+            }
+            QueryKind::Describe => {
+                let columns = self.columns.iter().copied().flatten().collect();
+                let triples = describe(ids, decoder, columns, pool, limit_bytes);
+                QueryResults::Triples(TripleStream::new(triples))
+            }
+        })
     }
+
+    fn run(&self) -> Result<IdStream, QueryError> {
+        let context = TaskContext::default()
+            .with_session_config(self.session.clone())
+            .with_runtime(Arc::clone(&self.runtime));
+        execute::run(&self.plan, Arc::new(context), self.limits)
+    }
+}
+
+async fn has_rows(mut ids: IdStream) -> Result<bool, QueryError> {
+    while let Some(batch) = ids.next().await {
+        if batch?.num_rows() > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -96,6 +96,19 @@ impl QueryError {
         }
     }
 
+    /// Translates an error of our operators.
+    pub(crate) fn from_operators(error: orrery_operators::Error, limit_bytes: u64) -> Self {
+        match error {
+            orrery_operators::Error::Storage(error) => Self::Storage(error),
+            orrery_operators::Error::Engine(error) => Self::from_datafusion(error, limit_bytes),
+            orrery_operators::Error::NoSuchTerm { .. } => Self::internal(error.to_string()),
+            // A function that is not known, a wrong number of arguments, and the like.
+            other => Self::Unsupported {
+                what: other.to_string(),
+            },
+        }
+    }
+
     fn from_external(inner: Box<dyn std::error::Error + Send + Sync>, limit_bytes: u64) -> Self {
         let inner = match inner.downcast::<QueryError>() {
             Ok(own) => return *own,
@@ -105,10 +118,26 @@ impl QueryError {
             Ok(storage) => return Self::Storage(*storage),
             Err(inner) => inner,
         };
+        let inner = match inner.downcast::<orrery_operators::Error>() {
+            Ok(operator) => return Self::from_operators(*operator, limit_bytes),
+            Err(inner) => inner,
+        };
         match inner.downcast::<DataFusionError>() {
             Ok(nested) => Self::from_datafusion(*nested, limit_bytes),
             Err(inner) => Self::internal(inner.to_string()),
         }
+    }
+}
+
+impl From<orrery_operators::Error> for QueryError {
+    fn from(error: orrery_operators::Error) -> Self {
+        Self::from_operators(error, 0)
+    }
+}
+
+impl From<DataFusionError> for QueryError {
+    fn from(error: DataFusionError) -> Self {
+        Self::from_datafusion(error, 0)
     }
 }
 

@@ -15,11 +15,18 @@
 //! DataFusion's logical optimizer is not used: it costs more than a short query
 //! may take. Its hash join, aggregation, sort, memory pool and spilling are.
 
+mod algebra;
+mod dataset;
 mod engine;
 mod error;
+mod execute;
+mod explain;
 mod options;
 mod parse;
+mod plan;
+mod prepare;
 mod results;
+mod statistics;
 
 pub use engine::{Engine, PreparedQuery, QueryKind};
 pub use error::QueryError;

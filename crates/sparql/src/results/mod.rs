@@ -4,6 +4,9 @@
 //! sorted, so the dictionary is read in its order and each term once, and rows
 //! refer to the batch's terms by number. Dropping a stream stops its query.
 
+mod decode;
+mod triples;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,6 +15,9 @@ use futures::stream::{BoxStream, Stream, StreamExt};
 use orrery_term::{Literal, LiteralKind, Term};
 
 use crate::error::QueryError;
+
+pub(crate) use decode::{Decoder, IdStream, solutions};
+pub(crate) use triples::{Template, TemplateSlot, construct, describe};
 
 /// The answer of a query, by its form.
 pub enum QueryResults {

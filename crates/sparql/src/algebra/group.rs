@@ -1,0 +1,374 @@
+//! Building groups, and the rules for what may move where.
+//!
+//! A filter sinks below every step that binds none of its variables. A group joins
+//! another one item by item when its steps cannot see the difference; a step sees it
+//! when the other group may bind a variable that the step *touches*: one it mentions
+//! that was not surely bound before it.
+
+use spargebra::algebra::Expression;
+use spargebra::term::Variable;
+
+use super::expression::{conjuncts, is_volatile, variables};
+use super::{Group, Item, Step, StepKind, VarSet, VariableTable};
+use crate::algebra::Var;
+
+impl Group {
+    /// The group of one item.
+    pub(crate) fn of(item: Item) -> Self {
+        let (visible, certain) = (item.visible(), item.certain());
+        Self {
+            items: vec![item],
+            visible,
+            items_certain: certain.clone(),
+            certain,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is the join of nothing: one solution that binds nothing.
+    pub(crate) fn is_unit(&self) -> bool {
+        self.items.is_empty() && self.filters.is_empty() && self.steps.is_empty()
+    }
+
+    /// Adds an item to the join.
+    pub(crate) fn push(&mut self, item: Item) {
+        let (visible, certain) = (item.visible(), item.certain());
+        self.items.push(item);
+        self.visible.extend(&visible);
+        self.items_certain.extend(&certain);
+        self.certain.extend(&certain);
+    }
+
+    /// `Join(self, other)`.
+    pub(crate) fn join(self, other: Self, table: &VariableTable) -> Self {
+        if self.is_unit() {
+            return other.with_outer(&self.outer);
+        }
+        if other.is_unit() {
+            return self.with_outer(&other.outer);
+        }
+        let mut left = if self.conflicts_with(&other, table) {
+            self.nested()
+        } else {
+            self
+        };
+        let right = if other.conflicts_with(&left, table) {
+            other.nested()
+        } else {
+            other
+        };
+        left.items.extend(right.items);
+        left.filters.extend(right.filters);
+        left.steps.extend(right.steps);
+        left.visible.extend(&right.visible);
+        left.certain.extend(&right.certain);
+        left.items_certain.extend(&right.items_certain);
+        left.outer.extend(&right.outer);
+        left
+    }
+
+    fn with_outer(mut self, outer: &VarSet) -> Self {
+        self.outer.extend(outer);
+        self
+    }
+
+    /// Whether items of `other` below the steps of this group would change its meaning.
+    fn conflicts_with(&self, other: &Self, table: &VariableTable) -> bool {
+        let touched = |set: &VarSet| set.intersects(&other.visible);
+        self.steps.iter().any(|step| touched(&step.touches))
+            || self
+                .filters
+                .iter()
+                .any(|filter| touched(&variables(filter, table).difference(&self.items_certain)))
+    }
+
+    /// The group as the only item of a new one.
+    pub(crate) fn nested(self) -> Self {
+        if self.filters.is_empty() && self.steps.is_empty() && self.items.len() == 1 {
+            return self;
+        }
+        let outer = self.outer.clone();
+        Self::of(Item::Group(Box::new(self))).with_outer(&outer)
+    }
+
+    /// `LeftJoin(self, right, expression)`.
+    ///
+    /// Optional parts inside the optional part follow as guarded steps of their own where
+    /// that means the same: each mentions only variables of this group that the part around
+    /// it surely binds, and that part binds something to tell by whether it matched.
+    pub(crate) fn left_join(
+        &mut self,
+        mut right: Self,
+        filters: Vec<Expression>,
+        table: &mut VariableTable,
+    ) {
+        if right.is_unit() {
+            return;
+        }
+        let Some(evidence) = self.evidence_of(&right, &filters, table) else {
+            self.push_optional(right, filters, None, table);
+            return;
+        };
+        let steps = std::mem::take(&mut right.steps);
+        right.visible = items_visible(&right.items);
+        right.certain = right.items_certain.clone();
+        self.push_optional(right, filters, None, table);
+        for step in steps {
+            if let StepKind::Optional { group, filters, .. } = step.kind {
+                let guard = self.guard(&evidence, &group, table);
+                self.push_optional(group, filters, Some(guard), table);
+            }
+        }
+    }
+
+    /// A variable that is bound where the part around matched, and that `inner` cannot bind: it
+    /// would then look bound also where nothing matched.
+    fn guard(&mut self, evidence: &VarSet, inner: &Self, table: &mut VariableTable) -> Var {
+        if let Some(var) = evidence.difference(&inner.visible).iter().next() {
+            return var;
+        }
+        let guard = table.fresh("matched");
+        if let Some(var) = evidence.iter().next() {
+            let name = |var| Variable::new_unchecked(table.name(var).as_ref());
+            let matched = Expression::If(
+                Box::new(Expression::Bound(name(var))),
+                Box::new(Expression::Literal(true.into())),
+                // Without arguments, an error: unbound.
+                Box::new(Expression::Coalesce(Vec::new())),
+            );
+            self.bind(guard, matched, table);
+        }
+        guard
+    }
+
+    /// The variables that tell whether `right` matched, if its optional parts may be taken out.
+    fn evidence_of(
+        &self,
+        right: &Self,
+        filters: &[Expression],
+        table: &VariableTable,
+    ) -> Option<VarSet> {
+        if right.steps.is_empty() {
+            return None;
+        }
+        let around = &right.items_certain;
+        let only_optional = right.steps.iter().all(|step| match &step.kind {
+            StepKind::Optional {
+                group,
+                filters,
+                guard: None,
+            } => {
+                let mut seen = group.visible.union(&group.outer);
+                for filter in filters {
+                    seen.extend(&variables(filter, table));
+                }
+                seen.intersection(&self.visible).is_subset(around)
+            }
+            _ => false,
+        });
+        let introduced = right.visible.difference(&items_visible(&right.items));
+        let filters_see_it = filters
+            .iter()
+            .any(|filter| variables(filter, table).intersects(&introduced));
+        if !only_optional || filters_see_it {
+            return None;
+        }
+        let evidence = around.difference(&self.visible);
+        (!evidence.is_empty()).then_some(evidence)
+    }
+
+    fn push_optional(
+        &mut self,
+        group: Self,
+        filters: Vec<Expression>,
+        guard: Option<Var>,
+        table: &VariableTable,
+    ) {
+        let mut mentioned = group.visible.union(&group.outer);
+        for filter in &filters {
+            mentioned.extend(&variables(filter, table));
+        }
+        if let Some(guard) = guard {
+            mentioned.insert(guard);
+        }
+        let introduces = group.visible.difference(&self.certain);
+        let touches = mentioned.difference(&self.certain);
+        self.visible.extend(&group.visible);
+        self.outer.extend(&group.outer);
+        self.steps.push(Step {
+            kind: StepKind::Optional {
+                group,
+                filters,
+                guard,
+            },
+            introduces,
+            touches,
+        });
+    }
+
+    /// `Minus(self, right)`. Without a common variable nothing is removed.
+    pub(crate) fn minus(&mut self, right: Self) {
+        if !self.visible.intersects(&right.visible) {
+            return;
+        }
+        let touches = right.visible.union(&right.outer).difference(&self.certain);
+        self.outer.extend(&right.outer);
+        self.steps.push(Step {
+            kind: StepKind::Minus(right),
+            introduces: VarSet::default(),
+            touches,
+        });
+    }
+
+    /// `Extend(self, variable, expression)`.
+    pub(crate) fn bind(&mut self, variable: Var, expression: Expression, table: &VariableTable) {
+        let seen = variables(&expression, table);
+        self.outer.extend(&seen.difference(&self.visible));
+        let mut touches = seen.difference(&self.certain);
+        touches.insert(variable);
+        self.visible.insert(variable);
+        self.steps.push(Step {
+            kind: StepKind::Bind {
+                variable,
+                expression,
+            },
+            introduces: VarSet::of([variable]),
+            touches,
+        });
+    }
+
+    /// A step that fills `variable` with whether `group` has a solution.
+    pub(crate) fn mark(&mut self, variable: Var, group: Self) {
+        let mut touches = group.visible.union(&group.outer).difference(&self.certain);
+        touches.insert(variable);
+        self.outer.extend(&group.outer.difference(&self.visible));
+        self.visible.insert(variable);
+        self.certain.insert(variable);
+        self.steps.push(Step {
+            kind: StepKind::Mark { variable, group },
+            introduces: VarSet::of([variable]),
+            touches,
+        });
+    }
+
+    /// `Filter(EXISTS { group }, self)` or its negation.
+    pub(crate) fn exists(&mut self, group: Self, is_negated: bool) {
+        let seen = group.visible.union(&group.outer);
+        let touches = seen.difference(&self.certain);
+        self.outer.extend(&group.outer.difference(&self.visible));
+        self.insert_low(
+            StepKind::Exists {
+                group,
+                filters: Vec::new(),
+                is_negated,
+            },
+            &seen,
+            touches,
+        );
+    }
+
+    /// `Filter(expression, self)` for an expression without `EXISTS`.
+    pub(crate) fn filter(&mut self, expression: Expression, table: &VariableTable) {
+        for condition in conjuncts(expression) {
+            if self.turn_into_anti_join(&condition, table) {
+                continue;
+            }
+            let seen = variables(&condition, table);
+            self.outer.extend(&seen.difference(&self.visible));
+            let touches = seen.difference(&self.certain);
+            if is_volatile(&condition) {
+                let kind = StepKind::Filter(condition);
+                self.steps.push(Step {
+                    kind,
+                    introduces: VarSet::default(),
+                    touches,
+                });
+                continue;
+            }
+            if self.sink_position(&seen) == 0 {
+                self.filters.push(condition);
+            } else {
+                self.insert_low(StepKind::Filter(condition), &seen, touches);
+            }
+        }
+    }
+
+    /// The lowest step before which something that sees these variables may stand.
+    fn sink_position(&self, seen: &VarSet) -> usize {
+        self.steps
+            .iter()
+            .rposition(|step| step.introduces.intersects(seen))
+            .map_or(0, |last| last + 1)
+    }
+
+    fn insert_low(&mut self, kind: StepKind, seen: &VarSet, touches: VarSet) {
+        let at = self.sink_position(seen);
+        self.steps.insert(
+            at,
+            Step {
+                kind,
+                introduces: VarSet::default(),
+                touches,
+            },
+        );
+    }
+
+    /// `OPTIONAL { .. ?v .. } FILTER(!bound(?v))` keeps the solutions without a match.
+    fn turn_into_anti_join(&mut self, condition: &Expression, table: &VariableTable) -> bool {
+        let Expression::Not(inner) = condition else {
+            return false;
+        };
+        let Expression::Bound(variable) = inner.as_ref() else {
+            return false;
+        };
+        let Some(var) = table.get(variable.as_str()) else {
+            return false;
+        };
+        let mut binders = self
+            .steps
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| step.introduces.contains(var));
+        let (Some((at, step)), None) = (binders.next(), binders.next()) else {
+            return false;
+        };
+        let StepKind::Optional {
+            group, guard: None, ..
+        } = &step.kind
+        else {
+            return false;
+        };
+        let new = &step.introduces;
+        let bound_below = items_visible(&self.items).contains(var);
+        let used_later = self.steps[at + 1..]
+            .iter()
+            .any(|later| later.touches.intersects(new));
+        if !group.certain.contains(var) || bound_below || used_later {
+            return false;
+        }
+        let step = self.steps.remove(at);
+        if let StepKind::Optional { group, filters, .. } = step.kind {
+            self.steps.insert(
+                at,
+                Step {
+                    kind: StepKind::Exists {
+                        group,
+                        filters,
+                        is_negated: true,
+                    },
+                    introduces: VarSet::default(),
+                    touches: step.touches,
+                },
+            );
+        }
+        true
+    }
+}
+
+pub(crate) fn items_visible(items: &[Item]) -> VarSet {
+    let mut visible = VarSet::default();
+    for item in items {
+        visible.extend(&item.visible());
+    }
+    visible
+}

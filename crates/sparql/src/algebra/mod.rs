@@ -1,0 +1,262 @@
+//! The planner's own algebra: groups of joined items, followed by steps.
+//!
+//! spargebra's tree mirrors the text: a chain of `Join`, `LeftJoin`, `Filter` nodes
+//! with BGPs scattered in it. [`normalise`] turns it into [`Group`]s: all that is
+//! joined lies in one list without order, so that the planner is free to order it;
+//! what depends on order (OPTIONAL, MINUS, BIND, EXISTS) follows as steps.
+//!
+//! Invariants, which make moving things safe:
+//!
+//! 1. A variable of a subquery that is not projected has a name of its own, so equal
+//!    names always mean the same variable.
+//! 2. An expression mentions only variables in its scope; a variable that SPARQL's
+//!    scoping leaves unbound there was renamed to one that nothing binds.
+//! 3. An item joins a group below its steps only if no step could see the difference
+//!    (`Group::join`); else the group is nested as an item.
+
+pub(crate) mod expression;
+mod group;
+mod normalise;
+mod scope;
+mod variables;
+
+use orrery_term::TermId;
+use spargebra::algebra::{AggregateExpression, Expression, PropertyPathExpression};
+
+pub(crate) use normalise::Normaliser;
+pub(crate) use scope::{Dataset, Scope};
+pub(crate) use variables::{Var, VarSet, VariableTable};
+
+/// A position in a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slot {
+    Variable(Var),
+    Constant(TermId),
+    /// A constant that the database does not know: nothing matches.
+    Absent,
+}
+
+impl Slot {
+    pub(crate) fn variable(self) -> Option<Var> {
+        match self {
+            Self::Variable(var) => Some(var),
+            Self::Constant(_) | Self::Absent => None,
+        }
+    }
+}
+
+/// A triple pattern with the graphs to match it in.
+#[derive(Clone, Debug)]
+pub(crate) struct Quad {
+    pub(crate) subject: Slot,
+    pub(crate) predicate: Slot,
+    pub(crate) object: Slot,
+    pub(crate) scope: Scope,
+}
+
+impl Quad {
+    pub(crate) fn variables(&self) -> VarSet {
+        let slots = [self.subject, self.predicate, self.object];
+        let graph = self.scope.variable();
+        VarSet::of(slots.into_iter().filter_map(Slot::variable).chain(graph))
+    }
+
+    /// Variables that stand for nodes of the graph.
+    pub(crate) fn nodes(&self) -> VarSet {
+        VarSet::of(
+            [self.subject, self.object]
+                .into_iter()
+                .filter_map(Slot::variable),
+        )
+    }
+
+    /// Whether a constant of the pattern is unknown to the database.
+    pub(crate) fn is_impossible(&self) -> bool {
+        [self.subject, self.predicate, self.object].contains(&Slot::Absent) || self.scope.is_empty()
+    }
+}
+
+/// A property path that is not just a chain of triple patterns.
+#[derive(Clone, Debug)]
+pub(crate) struct PathItem {
+    pub(crate) subject: PathEnd,
+    pub(crate) path: PropertyPathExpression,
+    pub(crate) object: PathEnd,
+    pub(crate) scope: Scope,
+}
+
+/// An end of a path. Unlike in a pattern, a constant need not stand in the data:
+/// a path of length zero leads from any term to itself.
+pub(crate) type PathEnd = Slot;
+
+impl PathItem {
+    pub(crate) fn variables(&self) -> VarSet {
+        let ends = [self.subject, self.object];
+        VarSet::of(
+            ends.into_iter()
+                .filter_map(Slot::variable)
+                .chain(self.scope.variable()),
+        )
+    }
+}
+
+/// Inline data.
+#[derive(Clone, Debug)]
+pub(crate) struct Values {
+    pub(crate) variables: Vec<Var>,
+    pub(crate) rows: Vec<Vec<Option<TermId>>>,
+}
+
+/// One member of a join.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    Quad(Quad),
+    Path(PathItem),
+    Values(Values),
+    Union(Vec<Group>),
+    /// The names of the named graphs.
+    Graphs(Scope),
+    /// A group that could not be merged.
+    Group(Box<Group>),
+    Derived(Box<Derived>),
+    /// Rows that the planner holds already, by their number (see `plan::exists`).
+    Seed(Seed),
+}
+
+/// Rows from outside of a pattern that its parts are evaluated for.
+#[derive(Clone, Debug)]
+pub(crate) struct Seed {
+    pub(crate) number: usize,
+    pub(crate) visible: VarSet,
+    pub(crate) certain: VarSet,
+}
+
+/// A group with a solution modifier on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Derived {
+    pub(crate) inner: Group,
+    pub(crate) modifier: Modifier,
+    pub(crate) visible: VarSet,
+    pub(crate) certain: VarSet,
+}
+
+/// What makes a new sequence of solutions of another one.
+#[derive(Clone, Debug)]
+pub(crate) enum Modifier {
+    Project(Vec<Var>),
+    Distinct,
+    Order(Vec<OrderKey>),
+    Slice {
+        offset: usize,
+        limit: Option<usize>,
+    },
+    Aggregate {
+        keys: Vec<Var>,
+        aggregates: Vec<(Var, AggregateExpression)>,
+    },
+}
+
+/// One key of an `ORDER BY`.
+#[derive(Clone, Debug)]
+pub(crate) struct OrderKey {
+    pub(crate) expression: Expression,
+    pub(crate) is_descending: bool,
+}
+
+/// Something done to the solutions of a join, in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) kind: StepKind,
+    /// Variables that this step may bind and that were not surely bound before.
+    pub(crate) introduces: VarSet,
+    /// Variables whose being bound earlier would change what the step does.
+    pub(crate) touches: VarSet,
+}
+
+/// The kinds of steps.
+#[derive(Clone, Debug)]
+pub(crate) enum StepKind {
+    /// `OPTIONAL`; the filters see both sides. With a guard, only rows that bind this
+    /// variable take part: it stands for "the optional part around this one matched".
+    Optional {
+        group: Group,
+        filters: Vec<Expression>,
+        guard: Option<Var>,
+    },
+    Minus(Group),
+    Bind {
+        variable: Var,
+        expression: Expression,
+    },
+    Filter(Expression),
+    /// Keeps the solutions for which the pattern has (`is_negated`: has no) solution.
+    Exists {
+        group: Group,
+        filters: Vec<Expression>,
+        is_negated: bool,
+    },
+    /// Binds `variable` to whether the pattern has a solution.
+    Mark {
+        variable: Var,
+        group: Group,
+    },
+}
+
+/// Joined items, a filter on the join, steps after it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Group {
+    pub(crate) items: Vec<Item>,
+    pub(crate) filters: Vec<Expression>,
+    pub(crate) steps: Vec<Step>,
+    /// Variables that a solution may bind.
+    pub(crate) visible: VarSet,
+    /// Variables that every solution binds.
+    pub(crate) certain: VarSet,
+    /// Variables that the items bind surely.
+    pub(crate) items_certain: VarSet,
+    /// Variables of enclosing patterns that expressions inside mention (EXISTS).
+    pub(crate) outer: VarSet,
+}
+
+impl Item {
+    pub(crate) fn visible(&self) -> VarSet {
+        match self {
+            Self::Quad(quad) => quad.variables(),
+            Self::Path(path) => path.variables(),
+            Self::Values(values) => VarSet::of(values.variables.iter().copied()),
+            Self::Union(branches) => {
+                let mut visible = VarSet::default();
+                for branch in branches {
+                    visible.extend(&branch.visible);
+                }
+                visible
+            }
+            Self::Graphs(scope) => VarSet::of(scope.variable()),
+            Self::Group(group) => group.visible.clone(),
+            Self::Derived(derived) => derived.visible.clone(),
+            Self::Seed(seed) => seed.visible.clone(),
+        }
+    }
+
+    pub(crate) fn certain(&self) -> VarSet {
+        match self {
+            Self::Quad(_) | Self::Path(_) | Self::Graphs(_) => self.visible(),
+            Self::Values(values) => VarSet::of(
+                values
+                    .variables
+                    .iter()
+                    .enumerate()
+                    .filter(|(at, _)| values.rows.iter().all(|row| row[*at].is_some()))
+                    .map(|(_, var)| *var),
+            ),
+            Self::Union(branches) => branches
+                .iter()
+                .map(|branch| branch.certain.clone())
+                .reduce(|all, more| all.intersection(&more))
+                .unwrap_or_default(),
+            Self::Group(group) => group.certain.clone(),
+            Self::Derived(derived) => derived.certain.clone(),
+            Self::Seed(seed) => seed.certain.clone(),
+        }
+    }
+}

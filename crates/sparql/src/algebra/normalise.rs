@@ -1,0 +1,761 @@
+//! From spargebra's tree to [`Group`]s: names, scopes, constants, `EXISTS`.
+//!
+//! Constants become ids here, so everything later compares numbers. `GRAPH` is
+//! pushed into the patterns it governs; where a modifier inside it works per graph
+//! (an aggregation, a `LIMIT`), the graph is taken apart into one branch per named
+//! graph, as the specification evaluates it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use orrery_operators::context::QueryContext;
+use orrery_term::{Term, TermId};
+use spargebra::algebra::{
+    AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
+};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
+
+use super::expression::{balanced, conjuncts, has_exists, map_children, variables as variables_of};
+use super::{
+    Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Slot, StepKind,
+    Values, Var, VarSet, VariableTable,
+};
+use crate::error::QueryError;
+use crate::results::literal_from_oxrdf;
+
+/// Named graphs that a `GRAPH ?g` with a modifier inside is taken apart into.
+const GRAPH_BRANCHES_MAX: usize = 10_000;
+/// Depth of groups in groups; what the parser lets through is flatter unless hostile.
+const DEPTH_MAX: usize = 400;
+
+type Result<T> = std::result::Result<T, QueryError>;
+
+/// The names that a (sub)query sees.
+#[derive(Default)]
+struct Names(HashMap<String, Var>);
+
+/// Where a pattern stands.
+#[derive(Clone)]
+struct Place {
+    scope: Scope,
+    /// Variables that enclosing patterns bind, visible inside `EXISTS`.
+    outer: VarSet,
+    depth: usize,
+    /// Whether only modifiers of the whole query stand above.
+    is_outermost: bool,
+}
+
+/// Translates one query.
+pub(crate) struct Normaliser<'q> {
+    context: &'q Arc<QueryContext>,
+    dataset: &'q Dataset,
+    named_graphs: &'q dyn Fn() -> Result<Vec<TermId>>,
+    pub(crate) table: VariableTable,
+    names: Names,
+    /// Stands for every variable that its scope leaves unbound.
+    unbound: Variable,
+    is_root: bool,
+}
+
+impl<'q> Normaliser<'q> {
+    pub(crate) fn new(
+        context: &'q Arc<QueryContext>,
+        dataset: &'q Dataset,
+        named_graphs: &'q dyn Fn() -> Result<Vec<TermId>>,
+    ) -> Self {
+        Self {
+            context,
+            dataset,
+            named_graphs,
+            table: VariableTable::default(),
+            names: Names::default(),
+            unbound: Variable::new_unchecked(".unbound"),
+            is_root: true,
+        }
+    }
+
+    /// Translates the pattern of a query.
+    pub(crate) fn query(&mut self, pattern: &GraphPattern) -> Result<Group> {
+        let place = Place {
+            scope: self.dataset.default.clone(),
+            outer: VarSet::default(),
+            depth: 0,
+            is_outermost: true,
+        };
+        self.pattern(pattern, &place)
+    }
+
+    /// The variable that a name of the query's outermost level means.
+    pub(crate) fn variable(&mut self, variable: &Variable) -> Var {
+        if let Some(&var) = self.names.0.get(variable.as_str()) {
+            return var;
+        }
+        let var = if self.is_root {
+            self.table.of(variable.as_str())
+        } else {
+            self.table.fresh(variable.as_str())
+        };
+        self.names.0.insert(variable.as_str().to_owned(), var);
+        var
+    }
+
+    fn pattern(&mut self, pattern: &GraphPattern, place: &Place) -> Result<Group> {
+        if place.depth > DEPTH_MAX {
+            return Err(QueryError::unsupported(format!(
+                "groups nested deeper than {DEPTH_MAX} levels"
+            )));
+        }
+        let outermost = Place {
+            depth: place.depth + 1,
+            ..place.clone()
+        };
+        let inside = Place {
+            is_outermost: false,
+            ..outermost.clone()
+        };
+        let place = &inside;
+        match pattern {
+            GraphPattern::Bgp { patterns } => self.basic(patterns, place),
+            GraphPattern::Path {
+                subject,
+                path,
+                object,
+            } => {
+                let subject = self.path_end(subject)?;
+                let object = self.path_end(object)?;
+                self.path(subject, path, object, place)
+            }
+            GraphPattern::Join { left, right } => {
+                let left = without_projection(self.pattern(left, place)?);
+                let right = without_projection(self.pattern(right, place)?);
+                Ok(left.join(right, &self.table))
+            }
+            GraphPattern::LeftJoin {
+                left,
+                right,
+                expression,
+            } => self.left_join(left, right, expression.as_ref(), place),
+            GraphPattern::Filter { expr, inner } => {
+                let mut group = self.pattern(inner, place)?;
+                let expression = balanced(expr.clone())?;
+                self.filter(&mut group, expression, place)?;
+                Ok(group)
+            }
+            GraphPattern::Union { left, right } => self.union(left, right, place),
+            GraphPattern::Graph { name, inner } => self.graph(name, inner, place),
+            GraphPattern::Extend {
+                inner,
+                variable,
+                expression,
+            } => {
+                let mut group = self.pattern(inner, place)?;
+                let expression = balanced(expression.clone())?;
+                let expression = self.value(&mut group, expression, place)?;
+                let variable = self.variable(variable);
+                group.bind(variable, expression, &self.table);
+                Ok(group)
+            }
+            GraphPattern::Minus { left, right } => {
+                let mut group = self.pattern(left, place)?;
+                let right = self.pattern(right, place)?;
+                group.minus(right);
+                Ok(group)
+            }
+            GraphPattern::Values {
+                variables,
+                bindings,
+            } => self.values(variables, bindings),
+            GraphPattern::OrderBy { inner, expression } => self.order(inner, expression, place),
+            GraphPattern::Project { inner, variables } => {
+                if outermost.is_outermost {
+                    self.outermost_project(inner, variables, place)
+                } else {
+                    self.subquery(inner, variables, place)
+                }
+            }
+            GraphPattern::Distinct { inner } => {
+                let inner = self.pattern(inner, &outermost)?;
+                Ok(derived(inner, Modifier::Distinct))
+            }
+            // SPARQL 1.1, 18.5: REDUCED may keep duplicates.
+            GraphPattern::Reduced { inner } => self.pattern(inner, &outermost),
+            GraphPattern::Slice {
+                inner,
+                start,
+                length,
+            } => {
+                let inner = self.pattern(inner, &outermost)?;
+                let modifier = Modifier::Slice {
+                    offset: *start,
+                    limit: *length,
+                };
+                Ok(derived(inner, modifier))
+            }
+            GraphPattern::Group {
+                inner,
+                variables,
+                aggregates,
+            } => self.aggregate(inner, variables, aggregates, place),
+            GraphPattern::Service { silent, name, .. } => {
+                if *silent {
+                    // A failed SERVICE SILENT is one solution without bindings.
+                    return Ok(Group::default());
+                }
+                Err(QueryError::unsupported(format!(
+                    "SERVICE {name}: this server asks no other servers"
+                )))
+            }
+        }
+    }
+
+    fn basic(&mut self, patterns: &[TriplePattern], place: &Place) -> Result<Group> {
+        let mut group = Group::default();
+        for pattern in patterns {
+            let predicate = match &pattern.predicate {
+                NamedNodePattern::NamedNode(node) => self.constant(&Term::iri(node.as_str()))?,
+                NamedNodePattern::Variable(variable) => Slot::Variable(self.variable(variable)),
+            };
+            let quad = Quad {
+                subject: self.slot(&pattern.subject)?,
+                predicate,
+                object: self.slot(&pattern.object)?,
+                scope: place.scope.clone(),
+            };
+            group.push(Item::Quad(quad));
+        }
+        Ok(group)
+    }
+
+    fn slot(&mut self, term: &TermPattern) -> Result<Slot> {
+        match term {
+            TermPattern::NamedNode(node) => self.constant(&Term::iri(node.as_str())),
+            TermPattern::BlankNode(node) => {
+                let name = Variable::new_unchecked(format!("_:{}", node.as_str()));
+                Ok(Slot::Variable(self.variable(&name)))
+            }
+            TermPattern::Literal(literal) => self.constant(&literal_from_oxrdf(literal)),
+            TermPattern::Variable(variable) => Ok(Slot::Variable(self.variable(variable))),
+        }
+    }
+
+    fn constant(&self, term: &Term<'_>) -> Result<Slot> {
+        let id = self.context.snapshot().term_id(term)?;
+        Ok(id.map_or(Slot::Absent, Slot::Constant))
+    }
+
+    fn path_end(&mut self, term: &TermPattern) -> Result<Slot> {
+        let slot = self.slot(term)?;
+        if slot != Slot::Absent {
+            return Ok(slot);
+        }
+        let id = match term {
+            TermPattern::NamedNode(node) => self.intern(&Term::iri(node.as_str()))?,
+            TermPattern::Literal(literal) => self.intern(&literal_from_oxrdf(literal))?,
+            TermPattern::BlankNode(_) | TermPattern::Variable(_) => return Ok(slot),
+        };
+        Ok(Slot::Constant(id))
+    }
+
+    fn intern(&self, term: &Term<'_>) -> Result<TermId> {
+        Ok(self.context.intern(term)?)
+    }
+
+    /// A path between two ends; simple steps become patterns, alternatives unions.
+    fn path(
+        &mut self,
+        subject: Slot,
+        path: &PropertyPathExpression,
+        object: Slot,
+        place: &Place,
+    ) -> Result<Group> {
+        match path {
+            PropertyPathExpression::NamedNode(node) => {
+                let quad = Quad {
+                    subject,
+                    predicate: self.constant(&Term::iri(node.as_str()))?,
+                    object,
+                    scope: place.scope.clone(),
+                };
+                Ok(Group::of(Item::Quad(quad)))
+            }
+            PropertyPathExpression::Reverse(inner) => self.path(object, inner, subject, place),
+            PropertyPathExpression::Sequence(first, second) => {
+                let middle = Slot::Variable(self.table.fresh("path"));
+                let first = self.path(subject, first, middle, place)?;
+                let second = self.path(middle, second, object, place)?;
+                Ok(first.join(second, &self.table))
+            }
+            PropertyPathExpression::Alternative(first, second) => {
+                let first = self.path(subject, first, object, place)?;
+                let second = self.path(subject, second, object, place)?;
+                Ok(union_of(first, second))
+            }
+            PropertyPathExpression::ZeroOrMore(_)
+            | PropertyPathExpression::OneOrMore(_)
+            | PropertyPathExpression::ZeroOrOne(_)
+            | PropertyPathExpression::NegatedPropertySet(_) => {
+                Ok(Group::of(Item::Path(PathItem {
+                    subject,
+                    path: path.clone(),
+                    object,
+                    scope: place.scope.clone(),
+                })))
+            }
+        }
+    }
+
+    fn left_join(
+        &mut self,
+        left: &GraphPattern,
+        right: &GraphPattern,
+        expression: Option<&Expression>,
+        place: &Place,
+    ) -> Result<Group> {
+        let mut group = self.pattern(left, place)?;
+        let mut right = self.pattern(right, place)?;
+        let Some(expression) = expression else {
+            group.left_join(right, Vec::new(), &mut self.table);
+            return Ok(group);
+        };
+        let mut visible = group.visible.union(&right.visible).union(&place.outer);
+        let mut filters = Vec::new();
+        for condition in conjuncts(balanced(expression.clone())?) {
+            let condition = if has_exists(&condition) {
+                self.marks_in_optional(&group, &mut right, condition, place)?
+            } else {
+                condition
+            };
+            visible.extend(&right.visible);
+            let condition = self.rename(condition, &visible)?;
+            let seen = variables_of(&condition, &self.table);
+            if seen.is_subset(&right.certain) {
+                right.filter(condition, &self.table);
+            } else {
+                filters.push(condition);
+            }
+        }
+        group.left_join(right, filters, &mut self.table);
+        Ok(group)
+    }
+
+    /// `EXISTS` in the filter of an `OPTIONAL` is answered on its right side, where
+    /// that side binds what the pattern shares with the left.
+    fn marks_in_optional(
+        &mut self,
+        left: &Group,
+        right: &mut Group,
+        condition: Expression,
+        place: &Place,
+    ) -> Result<Expression> {
+        let before = right.steps.len();
+        let inside = Place {
+            outer: place.outer.union(&left.visible),
+            ..place.clone()
+        };
+        let condition = self.marks(right, condition, &inside)?;
+        let needs_left = right.steps[before..].iter().any(|step| match &step.kind {
+            StepKind::Mark { group, .. } => {
+                let seen = group.visible.union(&group.outer);
+                !seen.intersection(&left.visible).is_subset(&right.certain)
+            }
+            _ => false,
+        });
+        if needs_left {
+            return Err(QueryError::unsupported(
+                "EXISTS in the FILTER of an OPTIONAL group that uses variables from outside of the group",
+            ));
+        }
+        Ok(condition)
+    }
+
+    fn filter(&mut self, group: &mut Group, expression: Expression, place: &Place) -> Result<()> {
+        for condition in conjuncts(expression) {
+            let (pattern, is_negated) = match &condition {
+                Expression::Exists(pattern) => (Some(pattern), false),
+                Expression::Not(inner) => match inner.as_ref() {
+                    Expression::Exists(pattern) => (Some(pattern), true),
+                    _ => (None, false),
+                },
+                _ => (None, false),
+            };
+            if let Some(pattern) = pattern {
+                let inner = self.exists_pattern(group, pattern, place)?;
+                group.exists(inner, is_negated);
+                continue;
+            }
+            let condition = self.value(group, condition, place)?;
+            group.filter(condition, &self.table);
+        }
+        Ok(())
+    }
+
+    fn exists_pattern(
+        &mut self,
+        group: &Group,
+        pattern: &GraphPattern,
+        place: &Place,
+    ) -> Result<Group> {
+        let inside = Place {
+            outer: place.outer.union(&group.visible),
+            ..place.clone()
+        };
+        self.pattern(pattern, &inside)
+    }
+
+    /// Prepares an expression over a group: `EXISTS` become marks, names are resolved.
+    fn value(
+        &mut self,
+        group: &mut Group,
+        expression: Expression,
+        place: &Place,
+    ) -> Result<Expression> {
+        let expression = if has_exists(&expression) {
+            self.marks(group, expression, place)?
+        } else {
+            expression
+        };
+        let visible = group.visible.union(&place.outer);
+        self.rename(expression, &visible)
+    }
+
+    fn marks(
+        &mut self,
+        group: &mut Group,
+        expression: Expression,
+        place: &Place,
+    ) -> Result<Expression> {
+        if let Expression::Exists(pattern) = &expression {
+            let inner = self.exists_pattern(group, pattern, place)?;
+            let mark = self.table.fresh("exists");
+            group.mark(mark, inner);
+            let name = Variable::new_unchecked(self.table.name(mark).as_ref());
+            // Known to `rename` under its own name.
+            self.names.0.insert(name.as_str().to_owned(), mark);
+            return Ok(Expression::Variable(name));
+        }
+        map_children(expression, &mut |child| self.marks(group, child, place))
+    }
+
+    /// Gives the variables of an expression their unique names; those not visible become unbound.
+    fn rename(&mut self, expression: Expression, visible: &VarSet) -> Result<Expression> {
+        Ok(match expression {
+            Expression::Variable(variable) => {
+                Expression::Variable(self.renamed(&variable, visible))
+            }
+            Expression::Bound(variable) => Expression::Bound(self.renamed(&variable, visible)),
+            other => map_children(other, &mut |child| self.rename(child, visible))?,
+        })
+    }
+
+    fn renamed(&mut self, variable: &Variable, visible: &VarSet) -> Variable {
+        let var = self.variable(variable);
+        if !visible.contains(var) {
+            return self.unbound.clone();
+        }
+        Variable::new_unchecked(self.table.name(var).as_ref())
+    }
+
+    fn union(&mut self, left: &GraphPattern, right: &GraphPattern, place: &Place) -> Result<Group> {
+        // The chain of a long UNION leans to the left; walk it without recursion.
+        let mut branches = vec![right];
+        let mut rest = left;
+        while let GraphPattern::Union { left, right } = rest {
+            branches.push(right);
+            rest = left;
+        }
+        let mut union = self.pattern(rest, place)?;
+        for branch in branches.into_iter().rev() {
+            let branch = self.pattern(branch, place)?;
+            union = union_of(union, branch);
+        }
+        Ok(union)
+    }
+
+    fn values(
+        &mut self,
+        variables: &[Variable],
+        bindings: &[Vec<Option<GroundTerm>>],
+    ) -> Result<Group> {
+        let variables = variables.iter().map(|v| self.variable(v)).collect();
+        let mut rows = Vec::with_capacity(bindings.len());
+        for binding in bindings {
+            let row: Result<Vec<_>> = binding
+                .iter()
+                .map(|term| term.as_ref().map(|term| self.ground(term)).transpose())
+                .collect();
+            rows.push(row?);
+        }
+        Ok(Group::of(Item::Values(Values { variables, rows })))
+    }
+
+    fn ground(&self, term: &GroundTerm) -> Result<TermId> {
+        match term {
+            GroundTerm::NamedNode(node) => self.intern(&Term::iri(node.as_str())),
+            GroundTerm::Literal(literal) => self.intern(&literal_from_oxrdf(literal)),
+        }
+    }
+
+    fn graph(
+        &mut self,
+        name: &NamedNodePattern,
+        inner: &GraphPattern,
+        place: &Place,
+    ) -> Result<Group> {
+        match name {
+            NamedNodePattern::NamedNode(node) => {
+                let id = self.context.snapshot().term_id(&Term::iri(node.as_str()))?;
+                self.in_graph(self.dataset.named_graph(id), inner, place)
+            }
+            NamedNodePattern::Variable(variable) => {
+                let var = self.variable(variable);
+                if works_per_graph(inner) {
+                    return self.graph_by_graph(var, inner, place);
+                }
+                let scope = self.dataset.any_named_graph(var);
+                let mut group = self.in_graph(scope.clone(), inner, place)?;
+                if !group.items_certain.contains(var) {
+                    group = Group::of(Item::Graphs(scope)).join(group, &self.table);
+                }
+                Ok(group)
+            }
+        }
+    }
+
+    fn in_graph(&mut self, scope: Scope, inner: &GraphPattern, place: &Place) -> Result<Group> {
+        let inside = Place {
+            scope: scope.clone(),
+            ..place.clone()
+        };
+        let group = self.pattern(inner, &inside)?;
+        let reads_graph = group
+            .items
+            .iter()
+            .any(|item| matches!(item, Item::Quad(quad) if quad.scope == scope));
+        let needs_check = match scope {
+            Scope::Named(_) | Scope::Union(_) => !reads_graph,
+            Scope::Default | Scope::AllUnion | Scope::NamedVariable { .. } => false,
+        };
+        if !needs_check {
+            return Ok(group);
+        }
+        // SPARQL 1.1, 18.6: GRAPH of a graph that is not there has no solutions.
+        Ok(Group::of(Item::Graphs(scope)).join(group, &self.table))
+    }
+
+    /// `GRAPH ?g` as the specification has it: a union over the named graphs.
+    fn graph_by_graph(&mut self, var: Var, inner: &GraphPattern, place: &Place) -> Result<Group> {
+        let graphs = match &self.dataset.named {
+            Some(list) => list.to_vec(),
+            None => (self.named_graphs)()?,
+        };
+        if graphs.len() > GRAPH_BRANCHES_MAX {
+            return Err(QueryError::unsupported(format!(
+                "GRAPH ?{} around LIMIT or an aggregation with more than {GRAPH_BRANCHES_MAX} named graphs",
+                self.table.name(var)
+            )));
+        }
+        let mut branches = Vec::with_capacity(graphs.len());
+        for graph in graphs {
+            let body = self.in_graph(Scope::Named(graph), inner, place)?;
+            let name = Group::of(Item::Values(Values {
+                variables: vec![var],
+                rows: vec![vec![Some(graph)]],
+            }));
+            branches.push(name.join(body, &self.table));
+        }
+        if branches.is_empty() {
+            let nothing = Values {
+                variables: vec![var],
+                rows: Vec::new(),
+            };
+            return Ok(Group::of(Item::Values(nothing)));
+        }
+        Ok(Group::of(Item::Union(branches)))
+    }
+
+    fn order(
+        &mut self,
+        inner: &GraphPattern,
+        keys: &[OrderExpression],
+        place: &Place,
+    ) -> Result<Group> {
+        let mut group = self.pattern(inner, place)?;
+        let mut order = Vec::with_capacity(keys.len());
+        for key in keys {
+            let (expression, is_descending) = match key {
+                OrderExpression::Asc(expression) => (expression, false),
+                OrderExpression::Desc(expression) => (expression, true),
+            };
+            let expression = balanced(expression.clone())?;
+            order.push(OrderKey {
+                expression: self.value(&mut group, expression, place)?,
+                is_descending,
+            });
+        }
+        Ok(derived(group, Modifier::Order(order)))
+    }
+
+    /// The projection of the whole query: inner names stay as they are.
+    fn outermost_project(
+        &mut self,
+        inner: &GraphPattern,
+        variables: &[Variable],
+        place: &Place,
+    ) -> Result<Group> {
+        let projected = variables.iter().map(|v| self.variable(v)).collect();
+        let group = self.pattern(inner, place)?;
+        Ok(derived(group, Modifier::Project(projected)))
+    }
+
+    /// A subquery: what it does not project gets names of its own.
+    fn subquery(
+        &mut self,
+        inner: &GraphPattern,
+        variables: &[Variable],
+        place: &Place,
+    ) -> Result<Group> {
+        let projected: Vec<Var> = variables.iter().map(|v| self.variable(v)).collect();
+        let inside = Names(
+            variables
+                .iter()
+                .zip(&projected)
+                .map(|(variable, var)| (variable.as_str().to_owned(), *var))
+                .collect(),
+        );
+        let outside = std::mem::replace(&mut self.names, inside);
+        let was_root = std::mem::replace(&mut self.is_root, false);
+        let group = self.pattern(inner, place);
+        self.names = outside;
+        self.is_root = was_root;
+        Ok(derived(group?, Modifier::Project(projected)))
+    }
+
+    fn aggregate(
+        &mut self,
+        inner: &GraphPattern,
+        keys: &[Variable],
+        aggregates: &[(Variable, AggregateExpression)],
+        place: &Place,
+    ) -> Result<Group> {
+        let mut group = self.pattern(inner, place)?;
+        let keys: Vec<Var> = keys.iter().map(|v| self.variable(v)).collect();
+        let mut computed = Vec::with_capacity(aggregates.len());
+        for (variable, aggregate) in aggregates {
+            let aggregate = match aggregate {
+                AggregateExpression::CountSolutions { .. } => aggregate.clone(),
+                AggregateExpression::FunctionCall {
+                    name,
+                    expr,
+                    distinct,
+                } => AggregateExpression::FunctionCall {
+                    name: name.clone(),
+                    expr: self.value(&mut group, balanced(expr.clone())?, place)?,
+                    distinct: *distinct,
+                },
+            };
+            computed.push((self.variable(variable), aggregate));
+        }
+        Ok(derived(
+            group,
+            Modifier::Aggregate {
+                keys,
+                aggregates: computed,
+            },
+        ))
+    }
+}
+
+/// A plain subquery joins like a group: what it hides has unique names.
+fn without_projection(group: Group) -> Group {
+    let is_projection = group.filters.is_empty()
+        && group.steps.is_empty()
+        && matches!(
+            group.items.as_slice(),
+            [Item::Derived(derived)] if matches!(derived.modifier, Modifier::Project(_))
+        );
+    if !is_projection {
+        return group;
+    }
+    let mut items = group.items;
+    match items.pop() {
+        Some(Item::Derived(derived)) => derived.inner,
+        Some(other) => Group::of(other),
+        None => Group::default(),
+    }
+}
+
+/// Puts a modifier on a group.
+fn derived(inner: Group, modifier: Modifier) -> Group {
+    let (visible, certain) = match &modifier {
+        Modifier::Project(variables) => {
+            let projected = VarSet::of(variables.iter().copied());
+            (
+                inner.visible.intersection(&projected),
+                inner.certain.intersection(&projected),
+            )
+        }
+        Modifier::Aggregate { keys, aggregates } => {
+            let keys = VarSet::of(keys.iter().copied());
+            let mut visible = keys.intersection(&inner.visible);
+            for (var, _) in aggregates {
+                visible.insert(*var);
+            }
+            (visible, keys.intersection(&inner.certain))
+        }
+        Modifier::Distinct | Modifier::Order(_) | Modifier::Slice { .. } => {
+            (inner.visible.clone(), inner.certain.clone())
+        }
+    };
+    let outer = inner.outer.clone();
+    let mut group = Group::of(Item::Derived(Box::new(Derived {
+        inner,
+        modifier,
+        visible,
+        certain,
+    })));
+    group.outer = outer;
+    group
+}
+
+fn union_of(left: Group, right: Group) -> Group {
+    let outer = left.outer.union(&right.outer);
+    let mut branches = Vec::new();
+    for group in [left, right] {
+        let is_union = group.steps.is_empty()
+            && group.filters.is_empty()
+            && matches!(group.items.as_slice(), [Item::Union(_)]);
+        if is_union {
+            for item in group.items {
+                if let Item::Union(inner) = item {
+                    branches.extend(inner);
+                }
+            }
+        } else {
+            branches.push(group);
+        }
+    }
+    let mut union = Group::of(Item::Union(branches));
+    union.outer = outer;
+    union
+}
+
+/// Whether something inside must be done for each graph by itself.
+fn works_per_graph(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Slice { .. } | GraphPattern::Group { .. } | GraphPattern::Project { .. } => {
+            true
+        }
+        GraphPattern::Join { left, right }
+        | GraphPattern::LeftJoin { left, right, .. }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => works_per_graph(left) || works_per_graph(right),
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner } => works_per_graph(inner),
+        // A GRAPH inside sets the graph anew, a SERVICE is elsewhere.
+        GraphPattern::Graph { .. } | GraphPattern::Service { .. } => false,
+        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => false,
+    }
+}

@@ -1,0 +1,61 @@
+//! The dataset of a query: from the protocol, else from its `FROM` clauses, else the store's.
+
+use std::sync::Arc;
+
+use orrery_operators::context::QueryContext;
+use orrery_term::{Term, TermId};
+use spargebra::algebra::QueryDataset;
+
+use crate::algebra::{Dataset, Scope};
+use crate::error::QueryError;
+use crate::options::QueryOptions;
+
+/// SPARQL 1.1 Protocol, 2.1.4: a dataset of the protocol replaces that of the query.
+pub(crate) fn dataset(
+    context: &QueryContext,
+    of_query: Option<&QueryDataset>,
+    options: &QueryOptions,
+) -> Result<Dataset, QueryError> {
+    let of_protocol = !options.default_graphs.is_empty() || !options.named_graphs.is_empty();
+    if of_protocol {
+        let default = options.default_graphs.iter().map(String::as_str);
+        let named = options.named_graphs.iter().map(String::as_str);
+        return Ok(Dataset {
+            default: Scope::Union(known(context, default)?),
+            named: Some(known(context, named)?),
+        });
+    }
+    let Some(of_query) = of_query else {
+        let default = if options.union_default_graph {
+            Scope::AllUnion
+        } else {
+            Scope::Default
+        };
+        return Ok(Dataset {
+            default,
+            named: None,
+        });
+    };
+    let default = of_query.default.iter().map(|node| node.as_str());
+    let named = of_query.named.iter().flatten().map(|node| node.as_str());
+    Ok(Dataset {
+        default: Scope::Union(known(context, default)?),
+        named: Some(known(context, named)?),
+    })
+}
+
+/// The graphs that the store knows, each once.
+fn known<'a>(
+    context: &QueryContext,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<Arc<[TermId]>, QueryError> {
+    let mut graphs = Vec::new();
+    for name in names {
+        if let Some(id) = context.snapshot().term_id(&Term::iri(name))?
+            && !graphs.contains(&id)
+        {
+            graphs.push(id);
+        }
+    }
+    Ok(graphs.into())
+}

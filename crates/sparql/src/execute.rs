@@ -1,0 +1,68 @@
+//! Running a plan: the stream of its batches, with deadline and errors translated.
+//!
+//! Our leaf operators and DataFusion's yield to the runtime every so many batches, so the
+//! deadline's timer and a dropped stream are noticed also inside of a long sort or aggregation.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use datafusion_execution::TaskContext;
+use datafusion_physical_plan::ExecutionPlan;
+use futures::StreamExt;
+use futures::stream;
+
+use crate::error::QueryError;
+use crate::results::IdStream;
+
+/// What a run may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) memory_bytes: u64,
+}
+
+/// Starts a plan.
+pub(crate) fn run(
+    plan: &Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    limits: Limits,
+) -> Result<IdStream, QueryError> {
+    let memory_bytes = limits.memory_bytes;
+    let batches = plan
+        .execute(0, context)
+        .map_err(|error| QueryError::from_datafusion(error, memory_bytes))?;
+    let batches = batches
+        .map(move |batch| batch.map_err(|error| QueryError::from_datafusion(error, memory_bytes)))
+        .boxed();
+    Ok(match limits.timeout {
+        Some(limit) => until(batches, limit),
+        None => fused(batches),
+    })
+}
+
+/// Ends a stream after its first error.
+fn fused(batches: IdStream) -> IdStream {
+    stream::unfold(Some(batches), |batches| async move {
+        let mut batches = batches?;
+        let batch = batches.next().await?;
+        let rest = batch.is_ok().then_some(batches);
+        Some((batch, rest))
+    })
+    .boxed()
+}
+
+/// Ends a stream when the time is over.
+fn until(batches: IdStream, limit: Duration) -> IdStream {
+    let deadline = Instant::now() + limit;
+    stream::unfold(Some(batches), move |batches| async move {
+        let mut batches = batches?;
+        let wait = tokio::time::timeout_at(deadline.into(), batches.next());
+        match wait.await {
+            Ok(None) => None,
+            Ok(Some(Ok(batch))) if Instant::now() < deadline => Some((Ok(batch), Some(batches))),
+            Ok(Some(Err(error))) => Some((Err(error), None)),
+            Ok(Some(Ok(_))) | Err(_) => Some((Err(QueryError::Timeout { limit }), None)),
+        }
+    })
+    .boxed()
+}

@@ -1,0 +1,146 @@
+//! `GROUP BY` and aggregates.
+//!
+//! A bare count of one pattern is the length of a range. Everything else is DataFusion's hash
+//! aggregation over ids, with SPARQL's aggregate functions.
+
+use std::sync::Arc;
+
+use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use orrery_operators::count::CountExec;
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
+
+use super::{Planner, Relation, Result};
+use crate::algebra::expression::variables;
+use crate::algebra::{Group, Item, Quad, Var, VarSet};
+use crate::statistics::operator_pattern;
+
+impl Planner<'_> {
+    /// `AggregateJoin(Group(keys, inner))`.
+    pub(super) fn aggregate(
+        &mut self,
+        inner: &Group,
+        keys: &[Var],
+        aggregates: &[(Var, AggregateExpression)],
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let aggregates: Vec<(Var, AggregateExpression)> = aggregates
+            .iter()
+            .filter(|(var, _)| needed.contains(*var))
+            .cloned()
+            .collect();
+        if let Some(relation) = self.count(inner, keys, &aggregates)? {
+            return Ok(relation);
+        }
+        if keys.is_empty() && aggregates.is_empty() {
+            return self.unit();
+        }
+        let below = self.read_by(inner, keys, &aggregates);
+        let input = self.group(inner, None, &below, None)?;
+        // `COUNT(DISTINCT *)` counts by all columns.
+        let columns = input.columns.iter().copied();
+        let columns = columns.filter(|var| below.contains(*var)).collect();
+        let input = self.with_columns(input, columns)?;
+        let schema = input.plan.schema();
+        let named: Vec<(String, AggregateExpression)> = aggregates
+            .iter()
+            .map(|(var, aggregate)| (self.table.name(*var).to_string(), aggregate.clone()))
+            .collect();
+        let functions = orrery_operators::aggregate::plan(&named, &schema, &self.context)?;
+        let filters = vec![None; functions.len()];
+        let group_by = PhysicalGroupBy::new_single(self.group_keys(&input, keys));
+        let mut columns: Vec<Var> = keys.to_vec();
+        columns.extend(aggregates.iter().map(|(var, _)| *var));
+        let certain = input
+            .certain
+            .intersection(&VarSet::of(keys.iter().copied()));
+        let rows = if keys.is_empty() {
+            1.0
+        } else {
+            (input.rows * 0.5).max(1.0)
+        };
+        let plan = AggregateExec::try_new(
+            AggregateMode::Single,
+            group_by,
+            functions,
+            filters,
+            input.plan,
+            schema,
+        )?;
+        self.relation(Arc::new(plan), columns, certain, rows)
+    }
+
+    /// Variables of the inner group that keys and aggregates read.
+    fn read_by(
+        &self,
+        inner: &Group,
+        keys: &[Var],
+        aggregates: &[(Var, AggregateExpression)],
+    ) -> VarSet {
+        let mut below = VarSet::of(keys.iter().copied());
+        for (_, aggregate) in aggregates {
+            match aggregate {
+                AggregateExpression::CountSolutions { distinct: true } => {
+                    let solution = inner
+                        .visible
+                        .iter()
+                        .filter(|var| !is_internal(self.table.name(*var)));
+                    below.extend(&VarSet::of(solution));
+                }
+                AggregateExpression::CountSolutions { distinct: false } => {}
+                AggregateExpression::FunctionCall { expr, .. } => {
+                    below.extend(&variables(expr, &self.table));
+                }
+            }
+        }
+        below
+    }
+
+    /// The count of one pattern, without touching its rows.
+    fn count(
+        &mut self,
+        inner: &Group,
+        keys: &[Var],
+        aggregates: &[(Var, AggregateExpression)],
+    ) -> Result<Option<Relation>> {
+        let ([(variable, aggregate)], true) = (aggregates, keys.is_empty()) else {
+            return Ok(None);
+        };
+        let [Item::Quad(quad)] = inner.items.as_slice() else {
+            return Ok(None);
+        };
+        let is_bare = inner.filters.is_empty() && inner.steps.is_empty();
+        if !is_bare || quad.is_impossible() || !self.counts_rows(quad, aggregate) {
+            return Ok(None);
+        }
+        let pattern = operator_pattern(quad, &self.table);
+        let name = Arc::clone(self.table.name(*variable));
+        match CountExec::try_new(&self.context, &pattern, name)? {
+            Some(plan) => {
+                let certain = VarSet::of([*variable]);
+                Ok(Some(self.relation(plan, vec![*variable], certain, 1.0)?))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Whether an aggregate counts the rows of a pattern.
+    fn counts_rows(&self, quad: &Quad, aggregate: &AggregateExpression) -> bool {
+        match aggregate {
+            AggregateExpression::CountSolutions { distinct } => !distinct,
+            AggregateExpression::FunctionCall {
+                name: AggregateFunction::Count,
+                expr: Expression::Variable(variable),
+                distinct: false,
+            } => self
+                .table
+                .get(variable.as_str())
+                .is_some_and(|var| quad.variables().contains(var)),
+            AggregateExpression::FunctionCall { .. } => false,
+        }
+    }
+}
+
+/// Whether a variable is none of the query's: made by the planner, or a blank node of a pattern.
+fn is_internal(name: &str) -> bool {
+    name.starts_with('.') || name.starts_with("_:")
+}

@@ -1,0 +1,113 @@
+//! Distinct solutions in the order in which they first come, for `DISTINCT` over a sort and
+//! under a `LIMIT` (which then ends the query as soon as it has enough).
+//!
+//! Keeps each distinct row in a hash table, counted against the memory pool; it does not spill.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::UInt64Type;
+use datafusion_common::Result;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::StreamExt;
+
+use super::shared::{node_methods, one_partition};
+
+/// What a table entry costs beside its ids, in bytes.
+const ENTRY_BYTES: usize = 40;
+/// Stands for unbound in a row; no term has this id.
+const NULL: u64 = 0;
+
+/// Drops rows that came before.
+#[derive(Debug)]
+pub(super) struct DistinctExec {
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl DistinctExec {
+    pub(super) fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+        Self {
+            properties: one_partition(&input.schema()),
+            input,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+/// The rows seen so far.
+struct Seen {
+    rows: HashSet<Box<[u64]>>,
+    reservation: MemoryReservation,
+}
+
+impl Seen {
+    fn filter(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let columns: Vec<_> = batch
+            .columns()
+            .iter()
+            .map(|column| column.as_primitive::<UInt64Type>())
+            .collect();
+        let mut row = vec![NULL; columns.len()];
+        let mut is_new = Vec::with_capacity(batch.num_rows());
+        let before = self.rows.len();
+        for number in 0..batch.num_rows() {
+            for (value, column) in row.iter_mut().zip(&columns) {
+                *value = if column.is_null(number) {
+                    NULL
+                } else {
+                    column.value(number)
+                };
+            }
+            let known = self.rows.contains(row.as_slice());
+            if !known {
+                self.rows.insert(row.as_slice().into());
+            }
+            is_new.push(!known);
+        }
+        let added = self.rows.len() - before;
+        self.reservation
+            .try_grow(added * (ENTRY_BYTES + 8 * columns.len()))?;
+        Ok(filter_record_batch(batch, &BooleanArray::from(is_new))?)
+    }
+}
+
+impl DisplayAs for DistinctExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DistinctExec: first of each, in order")
+    }
+}
+
+impl ExecutionPlan for DistinctExec {
+    node_methods!("DistinctExec");
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let reservation = MemoryConsumer::new("DistinctExec").register(context.memory_pool());
+        let mut seen = Seen {
+            rows: HashSet::new(),
+            reservation,
+        };
+        let batches = self.input.execute(partition, context)?.map(move |batch| {
+            let kept = seen.filter(&batch?)?;
+            baseline.record_output(kept.num_rows());
+            Ok(kept)
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.input.schema(),
+            batches,
+        )))
+    }
+}

@@ -1,0 +1,461 @@
+//! The items of a group: ordered, then joined; runs of patterns as one operator.
+
+use std::sync::Arc;
+
+use orrery_operators::graph_names::GraphNamesExec;
+use orrery_operators::pattern::{PatternExec, PatternMode, PatternSpecification, PatternStep};
+use orrery_operators::rows::RowsExec;
+use spargebra::algebra::Expression;
+
+use super::join_order::{Access, Condition, Join, Member, Order, VARIABLES_MAX};
+use super::{Planner, Relation, Result};
+use crate::algebra::expression::variables;
+use crate::algebra::{Group, Item, Quad, Scope, Values, Var, VarSet};
+use crate::statistics::{Estimate, operator_pattern, selectivity};
+
+/// A filter that waits until its variables are bound.
+struct Pending<'g> {
+    expression: &'g Expression,
+    variables: VarSet,
+}
+
+impl Planner<'_> {
+    /// Joins the items of a group to the seed.
+    pub(super) fn items(
+        &mut self,
+        group: &Group,
+        seed: Option<Relation>,
+        needed: &VarSet,
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        if seed.is_none()
+            && group.filters.is_empty()
+            && let [Item::Derived(derived)] = group.items.as_slice()
+        {
+            return self.derived(derived, needed, fetch);
+        }
+        let everything = seed.as_ref().map_or_else(
+            || group.visible.clone(),
+            |seed| group.visible.union(&seed.variables()),
+        );
+        let mut estimates = Vec::with_capacity(group.items.len());
+        for item in &group.items {
+            let estimate = self.estimate(item)?;
+            let is_impossible = match item {
+                Item::Quad(quad) => quad.is_impossible() || estimate.rows == 0.0,
+                Item::Values(values) => values.rows.is_empty(),
+                Item::Graphs(scope) => self.lacks_graphs(scope)?,
+                _ => false,
+            };
+            if is_impossible {
+                return self.nothing(&everything.intersection(needed));
+            }
+            estimates.push(estimate);
+        }
+        let order = self.order_of(group, &estimates, seed.as_ref());
+        self.follow(group, &order, seed, needed, fetch)
+    }
+
+    /// Whether a check for the existence of graphs fails.
+    fn lacks_graphs(&self, scope: &Scope) -> Result<bool> {
+        Ok(match scope {
+            Scope::Named(graph) => !self.estimator.has_graph(*graph)?,
+            Scope::Union(graphs) => graphs.is_empty(),
+            Scope::Default | Scope::AllUnion | Scope::NamedVariable { .. } => scope.is_empty(),
+        })
+    }
+
+    pub(super) fn estimate(&self, item: &Item) -> Result<Estimate> {
+        Ok(match item {
+            Item::Quad(quad) => self.estimator.quad(quad, &self.table)?,
+            Item::Path(path) => self.estimator.path(path),
+            Item::Values(values) => {
+                #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+                let rows = values.rows.len() as f64;
+                uniform(rows, &item.visible())
+            }
+            Item::Graphs(scope) => {
+                let rows = if scope.variable().is_some() {
+                    100.0
+                } else {
+                    1.0
+                };
+                uniform(rows, &item.visible())
+            }
+            Item::Union(branches) => {
+                let mut rows = 0.0;
+                for branch in branches {
+                    rows += self.group_rows(branch)?;
+                }
+                uniform(rows, &item.visible())
+            }
+            Item::Group(inner) => uniform(self.group_rows(inner)?, &item.visible()),
+            Item::Derived(derived) => uniform(self.derived_rows(derived)?, &item.visible()),
+            Item::Seed(seed) => uniform(self.seeds[seed.number].rows, &item.visible()),
+        })
+    }
+
+    /// Expected rows of a group by itself.
+    pub(super) fn group_rows(&self, group: &Group) -> Result<f64> {
+        let mut estimates = Vec::with_capacity(group.items.len());
+        for item in &group.items {
+            estimates.push(self.estimate(item)?);
+        }
+        let order = self.order_of(group, &estimates, None);
+        Ok(order.rows.last().copied().unwrap_or(1.0))
+    }
+
+    fn order_of(&self, group: &Group, estimates: &[Estimate], seed: Option<&Relation>) -> Order {
+        let local = LocalVariables::of(group, seed);
+        let members = group
+            .items
+            .iter()
+            .zip(estimates)
+            .map(|(item, estimate)| Member {
+                variables: local.mask(&item.visible()),
+                rows: estimate.rows.max(1e-3),
+                distinct: estimate
+                    .distinct
+                    .iter()
+                    .filter_map(|(var, distinct)| Some((local.number(*var)?, *distinct)))
+                    .collect(),
+                access: match item {
+                    Item::Quad(_) | Item::Path(_) => Access::Lookup,
+                    Item::Values(_)
+                    | Item::Union(_)
+                    | Item::Graphs(_)
+                    | Item::Group(_)
+                    | Item::Seed(_)
+                    | Item::Derived(_) => Access::Whole,
+                },
+            })
+            .collect();
+        let conditions = group
+            .filters
+            .iter()
+            .map(|filter| Condition {
+                variables: local.mask(&variables(filter, &self.table)),
+                selectivity: selectivity(filter),
+            })
+            .collect();
+        Join {
+            members,
+            conditions,
+            seed_rows: seed.map(|seed| seed.rows),
+            seed_variables: seed.map_or(0, |seed| local.mask(&seed.variables())),
+        }
+        .order()
+    }
+
+    /// Builds the plan along the order.
+    fn follow(
+        &mut self,
+        group: &Group,
+        order: &Order,
+        seed: Option<Relation>,
+        needed: &VarSet,
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        let mut pending: Vec<Pending<'_>> = group
+            .filters
+            .iter()
+            .map(|expression| Pending {
+                expression,
+                variables: variables(expression, &self.table),
+            })
+            .collect();
+        let seed_variables = seed.as_ref().map(Relation::variables).unwrap_or_default();
+        let mut current = seed;
+        let mut nodes = VarSet::default();
+        let mut at = 0;
+        while at < order.members.len() {
+            let item = &group.items[order.members[at]];
+            let run = order.members[at..]
+                .iter()
+                .take_while(|&&member| matches!(group.items[member], Item::Quad(_)))
+                .count();
+            let taken = run.max(1);
+            let is_last = at + taken == order.members.len();
+            let mut open = VarSet::default();
+            for &member in &order.members[at + taken..] {
+                open.extend(&group.items[member].visible());
+            }
+            let mut later = needed.union(&open);
+            // Variables that patterns before have matched are nodes of the graph.
+            for &member in &order.members[..at] {
+                if let Item::Quad(quad) = &group.items[member] {
+                    nodes.extend(&quad.nodes());
+                }
+            }
+            if run > 0 {
+                let quads: Vec<(&Quad, f64)> = order.members[at..at + run]
+                    .iter()
+                    .zip(&order.rows[at..at + run])
+                    .filter_map(|(&member, &rows)| match &group.items[member] {
+                        Item::Quad(quad) => Some((quad, rows)),
+                        _ => None,
+                    })
+                    .collect();
+                let fetch = fetch.filter(|_| is_last);
+                current =
+                    Some(self.patterns(current, &quads, &mut pending, (&later, &open), fetch)?);
+            } else {
+                for filter in &pending {
+                    later.extend(&filter.variables);
+                }
+                let rows = order.rows[at];
+                current = Some(self.join_item(current, item, (&later, &nodes), rows)?);
+            }
+            at += taken;
+            if let Some(relation) = current.take() {
+                let bound = relation.variables();
+                let ready = take_ready(&mut pending, &bound, &relation.certain, &open);
+                current = Some(self.filter(relation, &ready)?);
+            }
+            if current.as_ref().is_some_and(|relation| relation.is_empty) {
+                let everything = group.visible.union(&seed_variables);
+                return self.nothing(&everything.intersection(needed));
+            }
+        }
+        let relation = match current {
+            Some(relation) => relation,
+            None => self.unit()?,
+        };
+        // What is left mentions variables that nothing binds.
+        let rest: Vec<Expression> = pending.iter().map(|p| p.expression.clone()).collect();
+        self.filter(relation, &rest)
+    }
+
+    /// A run of patterns as one operator.
+    fn patterns(
+        &mut self,
+        input: Option<Relation>,
+        quads: &[(&Quad, f64)],
+        pending: &mut Vec<Pending<'_>>,
+        (later, open): (&VarSet, &VarSet),
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        let mut bound = input.as_ref().map(Relation::variables).unwrap_or_default();
+        let mut certain = input
+            .as_ref()
+            .map(|input| input.certain.clone())
+            .unwrap_or_default();
+        for (quad, _) in quads {
+            let variables = quad.variables();
+            bound.extend(&variables);
+            certain.extend(&variables);
+        }
+        let filters = take_ready(pending, &bound, &certain, open);
+        let mut carried = later.clone();
+        for filter in pending.iter() {
+            carried.extend(&filter.variables);
+        }
+        let columns: Vec<Var> = bound.intersection(&carried).iter().collect();
+        let rows = quads.last().map_or(1.0, |(_, rows)| *rows);
+        let specification = PatternSpecification {
+            mode: PatternMode::Inner,
+            steps: self.pattern_steps(quads),
+            filters,
+            output: self.names(&columns),
+            fetch: fetch.filter(|_| pending.is_empty()),
+            vector_rows: None,
+        };
+        let input = input.map(|input| input.plan);
+        let plan = PatternExec::try_new(Arc::clone(&self.context), input, specification)?;
+        let certain = certain.intersection(&VarSet::of(columns.iter().copied()));
+        self.relation(plan, columns, certain, rows)
+    }
+
+    pub(super) fn pattern_steps(&self, quads: &[(&Quad, f64)]) -> Vec<PatternStep> {
+        quads
+            .iter()
+            .map(|(quad, rows)| {
+                let mut step = PatternStep::new(operator_pattern(quad, &self.table));
+                step.estimated_rows = Some(*rows);
+                step
+            })
+            .collect()
+    }
+
+    /// The patterns of a group that has nothing else, ordered for an input.
+    pub(super) fn ordered_quads<'g>(
+        &mut self,
+        group: &'g Group,
+        input: &Relation,
+    ) -> Result<Option<Vec<(&'g Quad, f64)>>> {
+        let mut estimates = Vec::with_capacity(group.items.len());
+        for item in &group.items {
+            let estimate = self.estimate(item)?;
+            if estimate.rows == 0.0 {
+                return Ok(None);
+            }
+            estimates.push(estimate);
+        }
+        let order = self.order_of(group, &estimates, Some(input));
+        let quads =
+            order
+                .members
+                .iter()
+                .zip(&order.rows)
+                .filter_map(|(&member, &rows)| match &group.items[member] {
+                    Item::Quad(quad) => Some((quad, rows)),
+                    _ => None,
+                });
+        Ok(Some(quads.collect()))
+    }
+
+    /// Plans one item that is not a pattern, joined to what is there.
+    fn join_item(
+        &mut self,
+        current: Option<Relation>,
+        item: &Item,
+        (later, nodes): (&VarSet, &VarSet),
+        rows: f64,
+    ) -> Result<Relation> {
+        let visible = item.visible();
+        match item {
+            Item::Path(path) => {
+                let current = match current {
+                    Some(left) => Some(self.path_starts(left, path, nodes, later)?),
+                    None => None,
+                };
+                return self.path(current, path, later, rows);
+            }
+            Item::Graphs(scope) if scope.variable().is_none() => {
+                // The check was made when the estimates were.
+                return match current {
+                    Some(relation) => Ok(relation),
+                    None => self.unit(),
+                };
+            }
+            _ => {}
+        }
+        let Some(left) = current else {
+            return self.whole_item(item, later);
+        };
+        let keys = left.variables().intersection(&visible);
+        let needed = later.union(&keys);
+        if let Some((left, seed)) = self.seed_for(&left, item, &keys)? {
+            let right = self.seeded_item(item, seed, &needed)?;
+            return self.join(left, right, later, Some(rows));
+        }
+        let right = self.whole_item(item, &needed)?;
+        self.join(left, right, later, Some(rows))
+    }
+
+    /// An item by itself.
+    fn whole_item(&mut self, item: &Item, needed: &VarSet) -> Result<Relation> {
+        match item {
+            Item::Values(values) => self.values(values, needed),
+            Item::Union(branches) => self.union(branches, None, needed),
+            Item::Graphs(scope) => self.graphs(scope),
+            Item::Group(group) => self.group(group, None, needed, None),
+            Item::Derived(derived) => self.derived(derived, needed, None),
+            Item::Path(path) => self.path(None, path, needed, 1.0),
+            Item::Seed(seed) => Ok(self.seeds[seed.number].clone()),
+            Item::Quad(quad) => {
+                let rows = self.estimator.quad(quad, &self.table)?.rows;
+                let open = VarSet::default();
+                self.patterns(
+                    None,
+                    &[(quad, rows)],
+                    &mut Vec::new(),
+                    (needed, &open),
+                    None,
+                )
+            }
+        }
+    }
+
+    fn seeded_item(&mut self, item: &Item, seed: Relation, needed: &VarSet) -> Result<Relation> {
+        match item {
+            Item::Union(branches) => self.union(branches, Some(seed), needed),
+            Item::Group(group) => self.group(group, Some(seed), needed, None),
+            other => self.whole_item(other, needed),
+        }
+    }
+
+    fn graphs(&mut self, scope: &Scope) -> Result<Relation> {
+        let Scope::NamedVariable { variable, allowed } = scope else {
+            return self.unit();
+        };
+        let plan = GraphNamesExec::try_new(
+            Arc::clone(&self.context),
+            Arc::clone(self.table.name(*variable)),
+            allowed.clone(),
+        )?;
+        self.relation(plan, vec![*variable], VarSet::of([*variable]), 100.0)
+    }
+
+    fn values(&mut self, values: &Values, needed: &VarSet) -> Result<Relation> {
+        let kept: Vec<usize> = (0..values.variables.len())
+            .filter(|&at| needed.contains(values.variables[at]))
+            .collect();
+        let columns: Vec<Var> = kept.iter().map(|&at| values.variables[at]).collect();
+        let rows: Vec<Vec<_>> = values
+            .rows
+            .iter()
+            .map(|row| kept.iter().map(|&at| row[at]).collect())
+            .collect();
+        let certain = VarSet::of(
+            columns
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| rows.iter().all(|row| row[*at].is_some()))
+                .map(|(_, var)| *var),
+        );
+        let plan = RowsExec::try_new(&self.names(&columns), &rows)?;
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let count = rows.len() as f64;
+        self.relation(plan, columns, certain, count)
+    }
+}
+
+/// The filters whose variables are all there, and will not be bound any further.
+fn take_ready(
+    pending: &mut Vec<Pending<'_>>,
+    bound: &VarSet,
+    certain: &VarSet,
+    open: &VarSet,
+) -> Vec<Expression> {
+    let (ready, rest): (Vec<_>, Vec<_>) = std::mem::take(pending).into_iter().partition(|filter| {
+        filter.variables.is_subset(bound) && !filter.variables.difference(certain).intersects(open)
+    });
+    *pending = rest;
+    ready.into_iter().map(|p| p.expression.clone()).collect()
+}
+
+fn uniform(rows: f64, variables: &VarSet) -> Estimate {
+    Estimate {
+        rows,
+        distinct: variables.iter().map(|var| (var, rows.max(1.0))).collect(),
+    }
+}
+
+/// The variables of one join, numbered for bit masks.
+struct LocalVariables {
+    variables: Vec<Var>,
+}
+
+impl LocalVariables {
+    fn of(group: &Group, seed: Option<&Relation>) -> Self {
+        let mut all = group.visible.clone();
+        if let Some(seed) = seed {
+            all.extend(&seed.variables());
+        }
+        Self {
+            variables: all.iter().take(VARIABLES_MAX).collect(),
+        }
+    }
+
+    fn number(&self, var: Var) -> Option<u32> {
+        let at = self.variables.binary_search(&var).ok()?;
+        u32::try_from(at).ok()
+    }
+
+    fn mask(&self, set: &VarSet) -> u128 {
+        set.iter()
+            .filter_map(|var| self.number(var))
+            .fold(0, |mask, number| mask | 1 << number)
+    }
+}

@@ -1,0 +1,255 @@
+//! From groups to physical plans.
+//!
+//! Every plan node gives solutions as columns of ids, in one partition. A
+//! [`Relation`] is such a plan with what the planner knows of it. A group is planned
+//! in two parts: its items are ordered and joined ([`items`]), runs of patterns becoming
+//! one fused `PatternExec`; then its steps are put on top, one after the other
+//! ([`optional`], [`exists`]). Where a group on the right side of a step is too much to compute
+//! whole, it is *reduced* first: it starts from the distinct values that the left side has
+//! for the shared variables ([`reduce`]).
+//!
+//! Only columns that something above needs are carried.
+
+mod aggregate;
+mod correlate;
+mod distinct;
+mod exists;
+mod items;
+mod join;
+mod join_order;
+mod modifiers;
+mod numbered;
+mod operators;
+mod optional;
+mod reduce;
+mod shared;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::empty::EmptyExec;
+use datafusion_physical_plan::filter::FilterExec;
+use orrery_operators::context::QueryContext;
+use orrery_operators::expression::TermExpression;
+use orrery_operators::rows::RowsExec;
+use spargebra::algebra::Expression;
+
+use crate::algebra::expression::variables;
+use crate::algebra::{Group, Step, StepKind, Var, VarSet, VariableTable};
+use crate::error::QueryError;
+use crate::statistics::Estimator;
+
+pub(crate) type Result<T> = std::result::Result<T, QueryError>;
+
+/// Nodes of one plan; what is beyond would also be too deep to run.
+const NODES_MAX: usize = 2_000;
+
+/// A plan and what is known of its solutions.
+#[derive(Clone, Debug)]
+pub(crate) struct Relation {
+    pub(crate) plan: Arc<dyn ExecutionPlan>,
+    /// The variable of each column.
+    pub(crate) columns: Vec<Var>,
+    /// Columns that are never null.
+    pub(crate) certain: VarSet,
+    /// Expected number of rows.
+    pub(crate) rows: f64,
+    /// Whether it is known to have no rows.
+    pub(crate) is_empty: bool,
+}
+
+impl Relation {
+    pub(crate) fn variables(&self) -> VarSet {
+        VarSet::of(self.columns.iter().copied())
+    }
+
+    pub(crate) fn column(&self, var: Var) -> Option<usize> {
+        self.columns.iter().position(|column| *column == var)
+    }
+}
+
+/// The expected rows of plan nodes, by their address.
+pub(crate) type Estimates = HashMap<usize, f64>;
+
+/// The address under which a node's estimate is kept.
+pub(crate) fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    Arc::as_ptr(plan).cast::<()>() as usize
+}
+
+/// Plans one query.
+pub(crate) struct Planner<'s> {
+    context: Arc<QueryContext>,
+    estimator: Estimator<'s>,
+    pub(crate) table: VariableTable,
+    pub(crate) estimates: Estimates,
+    /// Rows that [`Item::Seed`](crate::algebra::Item::Seed) stands for.
+    seeds: Vec<Relation>,
+    nodes: usize,
+}
+
+impl<'s> Planner<'s> {
+    pub(crate) fn new(
+        context: Arc<QueryContext>,
+        estimator: Estimator<'s>,
+        table: VariableTable,
+    ) -> Self {
+        Self {
+            context,
+            estimator,
+            table,
+            estimates: Estimates::new(),
+            seeds: Vec::new(),
+            nodes: 0,
+        }
+    }
+
+    /// Plans a group: its solutions with the `needed` variables, as far as it binds them.
+    ///
+    /// With a `seed`, the group is joined to the seed's rows, and everything in it sees their
+    /// columns. `fetch` says that no more rows will be read.
+    pub(crate) fn group(
+        &mut self,
+        group: &Group,
+        seed: Option<Relation>,
+        needed: &VarSet,
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        let mut needs = vec![needed.clone()];
+        for step in group.steps.iter().rev() {
+            let mut before = needs.last().cloned().unwrap_or_default();
+            before.extend(&self.mentioned(step));
+            needs.push(before);
+        }
+        let below = needs.pop().unwrap_or_default();
+        let fetch_below = if group.steps.is_empty() { fetch } else { None };
+        let mut relation = self.items(group, seed, &below, fetch_below)?;
+        for step in &group.steps {
+            let after = needs.pop().unwrap_or_default();
+            relation = self.step(step, relation, &after)?;
+            if relation.is_empty {
+                return self.nothing(&group.visible.intersection(needed));
+            }
+        }
+        Ok(relation)
+    }
+
+    /// Variables of what comes before it that a step may read.
+    fn mentioned(&self, step: &Step) -> VarSet {
+        let with_filters = |group: &Group, filters: &[Expression]| {
+            let mut seen = group.visible.union(&group.outer);
+            for filter in filters {
+                seen.extend(&variables(filter, &self.table));
+            }
+            seen
+        };
+        match &step.kind {
+            StepKind::Optional {
+                group,
+                filters,
+                guard,
+            } => {
+                let mut seen = with_filters(group, filters);
+                if let Some(guard) = guard {
+                    seen.insert(*guard);
+                }
+                seen
+            }
+            StepKind::Exists { group, filters, .. } => with_filters(group, filters),
+            StepKind::Minus(group) | StepKind::Mark { group, .. } => with_filters(group, &[]),
+            StepKind::Bind { expression, .. } | StepKind::Filter(expression) => {
+                variables(expression, &self.table)
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step, left: Relation, needed: &VarSet) -> Result<Relation> {
+        match &step.kind {
+            StepKind::Optional {
+                group,
+                filters,
+                guard,
+            } => self.optional(left, group, filters, *guard, needed),
+            StepKind::Minus(group) => self.minus(left, group, needed),
+            StepKind::Bind {
+                variable,
+                expression,
+            } => self.bind(left, *variable, expression, needed),
+            StepKind::Filter(expression) => self.filter(left, std::slice::from_ref(expression)),
+            StepKind::Exists {
+                group,
+                filters,
+                is_negated,
+            } => self.exists(left, group, filters, *is_negated, needed),
+            StepKind::Mark { variable, group } => self.mark(left, *variable, group, needed),
+        }
+    }
+
+    /// Registers a node with its estimate.
+    fn relation(
+        &mut self,
+        plan: Arc<dyn ExecutionPlan>,
+        columns: Vec<Var>,
+        certain: VarSet,
+        rows: f64,
+    ) -> Result<Relation> {
+        self.nodes += 1;
+        if self.nodes > NODES_MAX {
+            return Err(QueryError::unsupported(format!(
+                "a query whose plan has more than {NODES_MAX} nodes"
+            )));
+        }
+        debug_assert_eq!(plan.schema().fields().len(), columns.len());
+        self.estimates.insert(address(&plan), rows);
+        Ok(Relation {
+            plan,
+            columns,
+            certain,
+            rows,
+            is_empty: false,
+        })
+    }
+
+    /// No solution.
+    fn nothing(&mut self, variables: &VarSet) -> Result<Relation> {
+        let columns: Vec<Var> = variables.iter().collect();
+        let names: Vec<Arc<str>> = self.names(&columns);
+        let schema = orrery_operators::solution_schema(&names);
+        let plan: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(schema));
+        let mut relation = self.relation(plan, columns, variables.clone(), 0.0)?;
+        relation.is_empty = true;
+        Ok(relation)
+    }
+
+    /// One solution that binds nothing.
+    fn unit(&mut self) -> Result<Relation> {
+        let plan = RowsExec::single_empty_row()?;
+        self.relation(plan, Vec::new(), VarSet::default(), 1.0)
+    }
+
+    fn names(&self, variables: &[Var]) -> Vec<Arc<str>> {
+        variables
+            .iter()
+            .map(|var| Arc::clone(self.table.name(*var)))
+            .collect()
+    }
+
+    fn compile(&self, expression: &Expression, schema: &Schema) -> Result<TermExpression> {
+        Ok(TermExpression::compile(expression, schema, &self.context)?)
+    }
+
+    /// Keeps the rows for which all conditions are true.
+    fn filter(&mut self, input: Relation, conditions: &[Expression]) -> Result<Relation> {
+        let mut relation = input;
+        for condition in conditions {
+            let predicate = self
+                .compile(condition, &relation.plan.schema())?
+                .into_filter();
+            let plan = Arc::new(FilterExec::try_new(predicate, Arc::clone(&relation.plan))?);
+            let rows = relation.rows * crate::statistics::selectivity(condition);
+            relation = self.relation(plan, relation.columns, relation.certain, rows)?;
+        }
+        Ok(relation)
+    }
+}

@@ -1,0 +1,234 @@
+//! Solution modifiers: projection, `DISTINCT`, `ORDER BY`, `LIMIT` and `OFFSET`.
+//!
+//! A limit is pushed down as *fetch*: a sort under it keeps only that many rows (top-k), a
+//! pattern stops early. `DISTINCT` over a sort whose keys it keeps is done before the
+//! sort, so that the sort stays a top-k; else the streaming distinct keeps the order.
+
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use datafusion_common::ScalarValue;
+use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
+use datafusion_physical_plan::PhysicalExpr;
+use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion_physical_plan::expressions::{Column, Literal};
+use datafusion_physical_plan::limit::GlobalLimitExec;
+use datafusion_physical_plan::sorts::sort::SortExec;
+
+use super::distinct::DistinctExec;
+use super::{Planner, Relation, Result};
+use crate::algebra::expression::variables;
+use crate::algebra::{Derived, Group, Item, Modifier, OrderKey, Var, VarSet};
+
+impl Planner<'_> {
+    /// A group under a modifier. `fetch`: no more rows will be read.
+    pub(super) fn derived(
+        &mut self,
+        derived: &Derived,
+        needed: &VarSet,
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        match &derived.modifier {
+            Modifier::Project(projected) => {
+                let projected = VarSet::of(projected.iter().copied());
+                let needed = needed.intersection(&projected);
+                self.group(&derived.inner, None, &needed, fetch)
+            }
+            Modifier::Distinct => self.distinct_of(&derived.inner, &derived.visible, fetch),
+            Modifier::Order(keys) => {
+                let mut below = needed.clone();
+                for key in keys {
+                    below.extend(&variables(&key.expression, &self.table));
+                }
+                let input = self.group(&derived.inner, None, &below, None)?;
+                let sorted = self.sort(input, keys, fetch)?;
+                Ok(sorted)
+            }
+            Modifier::Slice { offset, limit } => {
+                self.slice(&derived.inner, *offset, *limit, (needed, fetch))
+            }
+            Modifier::Aggregate { keys, aggregates } => {
+                self.aggregate(&derived.inner, keys, aggregates, needed)
+            }
+        }
+    }
+
+    /// Expected rows of a group under a modifier.
+    pub(super) fn derived_rows(&self, derived: &Derived) -> Result<f64> {
+        let inner = self.group_rows(&derived.inner)?;
+        Ok(match &derived.modifier {
+            Modifier::Project(_) | Modifier::Distinct | Modifier::Order(_) => inner,
+            Modifier::Slice { limit, .. } => {
+                #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+                let limit = limit.map_or(f64::MAX, |limit| limit as f64);
+                inner.min(limit)
+            }
+            Modifier::Aggregate { keys, .. } if keys.is_empty() => 1.0,
+            Modifier::Aggregate { .. } => (inner * 0.5).max(1.0),
+        })
+    }
+
+    fn slice(
+        &mut self,
+        inner: &Group,
+        offset: usize,
+        limit: Option<usize>,
+        (needed, fetch): (&VarSet, Option<usize>),
+    ) -> Result<Relation> {
+        if limit == Some(0) {
+            return self.nothing(&inner.visible.intersection(needed));
+        }
+        let limit = match (limit, fetch) {
+            (Some(limit), Some(fetch)) => Some(limit.min(fetch)),
+            (limit, fetch) => limit.or(fetch),
+        };
+        let below = limit.map(|limit| limit.saturating_add(offset));
+        let input = self.group(inner, None, needed, below)?;
+        self.limited(input, offset, limit)
+    }
+
+    /// Some rows of a relation.
+    pub(crate) fn limited(
+        &mut self,
+        input: Relation,
+        offset: usize,
+        limit: Option<usize>,
+    ) -> Result<Relation> {
+        if input.is_empty || (offset == 0 && limit.is_none()) {
+            return Ok(input);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let rows = limit.map_or(input.rows, |limit| input.rows.min(limit as f64));
+        let plan = Arc::new(GlobalLimitExec::new(input.plan, offset, limit));
+        self.relation(plan, input.columns, input.certain, rows)
+    }
+
+    fn sort(
+        &mut self,
+        input: Relation,
+        keys: &[OrderKey],
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        if input.is_empty {
+            return Ok(input);
+        }
+        let schema = input.plan.schema();
+        let mut order = Vec::with_capacity(keys.len());
+        for key in keys {
+            order.push(PhysicalSortExpr {
+                expr: self.compile(&key.expression, &schema)?.into_sort_key(),
+                options: SortOptions {
+                    descending: key.is_descending,
+                    // SPARQL 1.1, 15.1: unbound sorts before everything.
+                    nulls_first: !key.is_descending,
+                },
+            });
+        }
+        let Some(order) = LexOrdering::new(order) else {
+            return Ok(input);
+        };
+        let plan = SortExec::new(order, input.plan).with_fetch(fetch);
+        self.relation(Arc::new(plan), input.columns, input.certain, input.rows)
+    }
+
+    /// `Distinct(inner)` over exactly the visible variables.
+    fn distinct_of(
+        &mut self,
+        inner: &Group,
+        visible: &VarSet,
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        let columns: Vec<Var> = visible.iter().collect();
+        let Some((keys, body)) = order_under_projection(inner) else {
+            let input = self.group(inner, None, visible, None)?;
+            let input = self.with_columns(input, columns)?;
+            return match fetch {
+                Some(_) => self.distinct_in_order(input),
+                None => self.distinct(input),
+            };
+        };
+        let is_kept = keys
+            .iter()
+            .all(|key| variables(&key.expression, &self.table).is_subset(visible));
+        if is_kept {
+            let input = self.group(body, None, visible, None)?;
+            let input = self.with_columns(input, columns)?;
+            let distinct = self.distinct(input)?;
+            return self.sort(distinct, keys, fetch);
+        }
+        let input = self.group(inner, None, visible, None)?;
+        let input = self.with_columns(input, columns)?;
+        self.distinct_in_order(input)
+    }
+
+    /// Distinct rows, in no order; spills when large.
+    pub(super) fn distinct(&mut self, input: Relation) -> Result<Relation> {
+        if input.is_empty {
+            return Ok(input);
+        }
+        if input.columns.is_empty() {
+            return self.limited(input, 0, Some(1));
+        }
+        let keys = self.group_keys(&input, &input.columns.clone());
+        let schema = input.plan.schema();
+        let plan = AggregateExec::try_new(
+            AggregateMode::Single,
+            PhysicalGroupBy::new_single(keys),
+            Vec::new(),
+            Vec::new(),
+            input.plan,
+            schema,
+        )?;
+        self.relation(Arc::new(plan), input.columns, input.certain, input.rows)
+    }
+
+    /// Distinct rows as they come, each where it was first; kept in memory.
+    fn distinct_in_order(&mut self, input: Relation) -> Result<Relation> {
+        if input.is_empty {
+            return Ok(input);
+        }
+        let plan = Arc::new(DistinctExec::new(input.plan));
+        self.relation(plan, input.columns, input.certain, input.rows)
+    }
+
+    /// Columns as keys of an aggregation; null where there is no such column.
+    pub(super) fn group_keys(
+        &self,
+        input: &Relation,
+        keys: &[Var],
+    ) -> Vec<(Arc<dyn PhysicalExpr>, String)> {
+        keys.iter()
+            .map(|var| {
+                let name = self.table.name(*var);
+                let key: Arc<dyn PhysicalExpr> = match input.column(*var) {
+                    Some(at) => Arc::new(Column::new(name, at)),
+                    None => Arc::new(Literal::new(ScalarValue::UInt64(None))),
+                };
+                (key, name.to_string())
+            })
+            .collect()
+    }
+}
+
+/// The sort keys and what is sorted, if the group is just a projection of a sort.
+fn order_under_projection(group: &Group) -> Option<(&[OrderKey], &Group)> {
+    let projection = only_derived(group)?;
+    let Modifier::Project(_) = projection.modifier else {
+        return None;
+    };
+    let order = only_derived(&projection.inner)?;
+    match &order.modifier {
+        Modifier::Order(keys) => Some((keys, &order.inner)),
+        _ => None,
+    }
+}
+
+/// The derived item that a group consists of.
+pub(super) fn only_derived(group: &Group) -> Option<&Derived> {
+    match group.items.as_slice() {
+        [Item::Derived(derived)] if group.filters.is_empty() && group.steps.is_empty() => {
+            Some(derived)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,79 @@
+//! Rows with their number, so that what is computed from a row finds back to it.
+//!
+//! The number is an opaque value in a column like those of ids; no term is made of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion_common::Result;
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::StreamExt;
+
+use super::shared::{node_methods, one_partition};
+
+/// Adds a column with the number of each row.
+#[derive(Debug)]
+pub(super) struct NumberedExec {
+    input: Arc<dyn ExecutionPlan>,
+    schema: SchemaRef,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl NumberedExec {
+    pub(super) fn new(input: Arc<dyn ExecutionPlan>, name: &str) -> Self {
+        let mut fields: Vec<Arc<Field>> = input.schema().fields().iter().cloned().collect();
+        fields.push(Arc::new(Field::new(name, DataType::UInt64, true)));
+        let schema: SchemaRef = Arc::new(Schema::new(fields));
+        Self {
+            input,
+            properties: one_partition(&schema),
+            schema,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+impl DisplayAs for NumberedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NumberedExec")
+    }
+}
+
+impl ExecutionPlan for NumberedExec {
+    node_methods!("NumberedExec");
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let schema = Arc::clone(&self.schema);
+        let mut next = 0_u64;
+        let batches = self.input.execute(partition, context)?.map(move |batch| {
+            let batch = batch?;
+            let rows = batch.num_rows();
+            let end = next + rows as u64;
+            let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+            columns.push(Arc::new(UInt64Array::from_iter_values(next..end)));
+            next = end;
+            baseline.record_output(rows);
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            Ok(RecordBatch::try_new_with_options(
+                Arc::clone(&schema),
+                columns,
+                &options,
+            )?)
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.schema),
+            batches,
+        )))
+    }
+}

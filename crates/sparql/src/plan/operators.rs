@@ -1,0 +1,234 @@
+//! Unions, paths, computed columns: one plan node each, with its columns.
+
+use std::sync::Arc;
+
+use datafusion_common::ScalarValue;
+use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion_physical_plan::expressions::{Column, Literal};
+use datafusion_physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion_physical_plan::union::UnionExec;
+use datafusion_physical_plan::{ExecutionPlan, PhysicalExpr};
+use orrery_operators::path::{PathExec, PathSpecification};
+use spargebra::algebra::{Expression, PropertyPathExpression};
+
+use super::{Planner, Relation, Result};
+use crate::algebra::{Group, Item, PathItem, Quad, Slot, Var, VarSet};
+use crate::statistics::{operator_scope, operator_slot};
+
+impl Planner<'_> {
+    /// The solutions of all branches, each joined to the seed if there is one.
+    pub(super) fn union(
+        &mut self,
+        branches: &[Group],
+        seed: Option<Relation>,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let mut planned = Vec::with_capacity(branches.len());
+        let mut visible = VarSet::default();
+        for branch in branches {
+            let relation = self.group(branch, seed.clone(), needed, None)?;
+            visible.extend(&branch.visible);
+            if !relation.is_empty {
+                planned.push(relation);
+            }
+        }
+        if planned.is_empty() {
+            return self.nothing(&visible.intersection(needed));
+        }
+        if planned.len() == 1
+            && let Some(only) = planned.pop()
+        {
+            return Ok(only);
+        }
+        let mut bound = VarSet::default();
+        for relation in &planned {
+            bound.extend(&relation.variables());
+        }
+        let columns: Vec<Var> = bound.intersection(needed).iter().collect();
+        let mut certain = VarSet::of(columns.iter().copied());
+        let (mut inputs, mut rows) = (Vec::with_capacity(planned.len()), 0.0);
+        for relation in &planned {
+            certain = certain.intersection(&relation.certain);
+            rows += relation.rows;
+            inputs.push(self.aligned(relation, &columns)?);
+        }
+        let union = UnionExec::try_new(inputs)?;
+        self.estimates.insert(super::address(&union), rows);
+        let plan = Arc::new(CoalescePartitionsExec::new(union));
+        self.relation(plan, columns, certain, rows)
+    }
+
+    /// The plan with exactly these columns; nulls where it binds no such variable.
+    pub(super) fn aligned(
+        &self,
+        relation: &Relation,
+        columns: &[Var],
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if relation.columns == columns {
+            return Ok(Arc::clone(&relation.plan));
+        }
+        let expressions: Vec<ProjectionExpr> = columns
+            .iter()
+            .map(|var| {
+                let name = self.table.name(*var);
+                let expr: Arc<dyn PhysicalExpr> = match relation.column(*var) {
+                    Some(at) => Arc::new(Column::new(name, at)),
+                    None => Arc::new(Literal::new(ScalarValue::UInt64(None))),
+                };
+                ProjectionExpr {
+                    expr,
+                    alias: name.to_string(),
+                }
+            })
+            .collect();
+        let plan = ProjectionExec::try_new(expressions, Arc::clone(&relation.plan))?;
+        Ok(Arc::new(plan))
+    }
+
+    /// A relation with exactly these columns.
+    pub(super) fn with_columns(
+        &mut self,
+        relation: Relation,
+        columns: Vec<Var>,
+    ) -> Result<Relation> {
+        if relation.columns == columns {
+            return Ok(relation);
+        }
+        let plan = self.aligned(&relation, &columns)?;
+        let certain = relation
+            .certain
+            .intersection(&VarSet::of(columns.iter().copied()));
+        let is_empty = relation.is_empty;
+        let mut projected = self.relation(plan, columns, certain, relation.rows)?;
+        projected.is_empty = is_empty;
+        Ok(projected)
+    }
+
+    /// `Extend(input, variable, expression)`.
+    pub(super) fn bind(
+        &mut self,
+        input: Relation,
+        variable: Var,
+        expression: &Expression,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        if !needed.contains(variable) {
+            return Ok(input);
+        }
+        let value = self.compile(expression, &input.plan.schema())?.into_value();
+        let mut columns: Vec<Var> = input
+            .columns
+            .iter()
+            .copied()
+            .filter(|var| needed.contains(*var) && *var != variable)
+            .collect();
+        let mut expressions: Vec<ProjectionExpr> = Vec::with_capacity(columns.len() + 1);
+        for var in &columns {
+            let name = self.table.name(*var);
+            if let Some(at) = input.column(*var) {
+                expressions.push(ProjectionExpr {
+                    expr: Arc::new(Column::new(name, at)),
+                    alias: name.to_string(),
+                });
+            }
+        }
+        expressions.push(ProjectionExpr {
+            expr: value,
+            alias: self.table.name(variable).to_string(),
+        });
+        columns.push(variable);
+        let plan = ProjectionExec::try_new(expressions, input.plan)?;
+        let certain = input
+            .certain
+            .intersection(&VarSet::of(columns.iter().copied()));
+        self.relation(Arc::new(plan), columns, certain, input.rows)
+    }
+
+    /// The rows of the input from which a path may start.
+    ///
+    /// A path of length zero leads from every *node of the graph* to itself; a term that `VALUES` or
+    /// `BIND` gave must be one.
+    pub(super) fn path_starts(
+        &mut self,
+        input: Relation,
+        path: &PathItem,
+        nodes: &VarSet,
+        later: &VarSet,
+    ) -> Result<Relation> {
+        if !can_be_empty(&path.path) {
+            return Ok(input);
+        }
+        let ends = path.variables().intersection(&input.variables());
+        let unknown = ends.difference(nodes);
+        let needed = later.union(&path.variables());
+        let mut input = input;
+        for end in unknown.iter() {
+            let group = self.node_pattern(end, path);
+            input = self.exists(input, &group, &[], false, &needed)?;
+        }
+        Ok(input)
+    }
+
+    /// `{ ?node ?p ?o } UNION { ?s ?p ?node }`
+    fn node_pattern(&mut self, node: Var, path: &PathItem) -> Group {
+        let node = Slot::Variable(node);
+        let mut other = |hint| Slot::Variable(self.table.fresh(hint));
+        let as_subject = (node, other("p"), other("o"));
+        let as_object = (other("s"), other("p"), node);
+        let branches = [as_subject, as_object].map(|(subject, predicate, object)| {
+            Group::of(Item::Quad(Quad {
+                subject,
+                predicate,
+                object,
+                scope: path.scope.clone(),
+            }))
+        });
+        Group::of(Item::Union(branches.into()))
+    }
+
+    /// A property path, from the input's rows if there is an input.
+    pub(super) fn path(
+        &mut self,
+        input: Option<Relation>,
+        path: &PathItem,
+        later: &VarSet,
+        rows: f64,
+    ) -> Result<Relation> {
+        let variables = path.variables();
+        let mut bound = variables.clone();
+        let mut certain = variables;
+        if let Some(input) = &input {
+            bound.extend(&input.variables());
+            certain.extend(&input.certain);
+        }
+        let columns: Vec<Var> = bound.intersection(later).iter().collect();
+        let certain = certain.intersection(&VarSet::of(columns.iter().copied()));
+        let plan = PathExec::try_new(
+            Arc::clone(&self.context),
+            input.map(|input| input.plan),
+            PathSpecification {
+                subject: operator_slot(path.subject, &self.table),
+                path: path.path.clone(),
+                object: operator_slot(path.object, &self.table),
+                graph: operator_scope(&path.scope, &self.table),
+                output: self.names(&columns),
+            },
+        )?;
+        self.relation(plan, columns, certain, rows)
+    }
+}
+
+/// Whether a path may have length zero.
+fn can_be_empty(path: &PropertyPathExpression) -> bool {
+    match path {
+        PropertyPathExpression::ZeroOrMore(_) | PropertyPathExpression::ZeroOrOne(_) => true,
+        PropertyPathExpression::Reverse(inner) | PropertyPathExpression::OneOrMore(inner) => {
+            can_be_empty(inner)
+        }
+        PropertyPathExpression::Sequence(a, b) => can_be_empty(a) && can_be_empty(b),
+        PropertyPathExpression::Alternative(a, b) => can_be_empty(a) || can_be_empty(b),
+        PropertyPathExpression::NamedNode(_) | PropertyPathExpression::NegatedPropertySet(_) => {
+            false
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `OPTIONAL` and `MINUS`.
+//!
+//! A right side of patterns only is looked up for each row of the left
+//! (`PatternExec` in optional or anti mode). Anything else is planned by itself, from the left
+//! side's distinct keys where all of it would be too much, and joined.
+
+use std::sync::Arc;
+
+use orrery_operators::pattern::{PatternExec, PatternMode, PatternSpecification};
+use spargebra::algebra::Expression;
+use spargebra::term::Variable;
+
+use super::{Planner, Relation, Result};
+use crate::algebra::expression::variables;
+use crate::algebra::{Group, Item, Quad, Var, VarSet};
+
+/// Whether a group has patterns, conditions on them, and nothing else.
+pub(super) fn is_patterns_only(group: &Group) -> bool {
+    !group.items.is_empty()
+        && group.steps.is_empty()
+        && group.items.iter().all(|item| matches!(item, Item::Quad(_)))
+}
+
+impl Planner<'_> {
+    /// `LeftJoin(left, group, filters)`, of the rows that bind the guard.
+    pub(super) fn optional(
+        &mut self,
+        left: Relation,
+        group: &Group,
+        filters: &[Expression],
+        guard: Option<Var>,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let mut filters = filters.to_vec();
+        if let Some(guard) = guard {
+            let name = Variable::new_unchecked(self.table.name(guard).as_ref());
+            filters.push(Expression::Bound(name));
+        }
+        if is_patterns_only(group) {
+            return self.optional_patterns(left, group, filters, needed);
+        }
+        let mut right_needed = needed.union(&left.variables());
+        for filter in &filters {
+            right_needed.extend(&variables(filter, &self.table));
+        }
+        let (left, right) = self.right_side(left, group, &right_needed)?;
+        self.left_join(left, right, filters, needed)
+    }
+
+    fn optional_patterns(
+        &mut self,
+        left: Relation,
+        group: &Group,
+        mut filters: Vec<Expression>,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let Some(quads) = self.ordered_quads(group, &left)? else {
+            return Ok(left);
+        };
+        filters.extend(group.filters.iter().cloned());
+        let certain = left.certain.clone();
+        let matched = quads.last().map_or(0.0, |(_, rows)| *rows);
+        let rows = left.rows.max(matched);
+        let bound = left.variables().union(&group.visible);
+        let columns: Vec<Var> = bound.intersection(needed).iter().collect();
+        self.pattern_step(
+            left,
+            PatternMode::Optional,
+            &quads,
+            filters,
+            columns,
+            (&certain, rows),
+        )
+    }
+
+    /// A `PatternExec` on top of a relation.
+    pub(super) fn pattern_step(
+        &mut self,
+        left: Relation,
+        mode: PatternMode,
+        quads: &[(&Quad, f64)],
+        filters: Vec<Expression>,
+        columns: Vec<Var>,
+        (certain, rows): (&VarSet, f64),
+    ) -> Result<Relation> {
+        let specification = PatternSpecification {
+            mode,
+            steps: self.pattern_steps(quads),
+            filters,
+            output: self.names(&columns),
+            fetch: None,
+            vector_rows: None,
+        };
+        let plan = PatternExec::try_new(Arc::clone(&self.context), Some(left.plan), specification)?;
+        let certain = certain.intersection(&VarSet::of(columns.iter().copied()));
+        self.relation(plan, columns, certain, rows)
+    }
+
+    /// `Minus(left, group)`.
+    pub(super) fn minus(
+        &mut self,
+        left: Relation,
+        group: &Group,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let shared = left.variables().intersection(&group.visible);
+        if shared.is_empty() {
+            return Ok(left);
+        }
+        // With a shared variable that is always bound on both sides, the domains always
+        // meet, and a match is all that counts.
+        let is_plain = shared.is_subset(&left.certain) && shared.is_subset(&group.certain);
+        if is_patterns_only(group) && is_plain {
+            let Some(quads) = self.ordered_quads(group, &left)? else {
+                return Ok(left);
+            };
+            return self.anti_patterns(left, &quads, group.filters.clone(), needed);
+        }
+        let (left, right) = self.right_side(left, group, &shared)?;
+        self.minus_join(left, right, needed)
+    }
+
+    pub(super) fn anti_patterns(
+        &mut self,
+        left: Relation,
+        quads: &[(&Quad, f64)],
+        filters: Vec<Expression>,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let certain = left.certain.clone();
+        let rows = left.rows * 0.5;
+        let columns = left.variables().intersection(needed).iter().collect();
+        self.pattern_step(
+            left,
+            PatternMode::Anti,
+            quads,
+            filters,
+            columns,
+            (&certain, rows),
+        )
+    }
+
+    /// Plans the right side of a step, reduced to the left's keys where that pays.
+    pub(super) fn right_side(
+        &mut self,
+        left: Relation,
+        group: &Group,
+        needed: &VarSet,
+    ) -> Result<(Relation, Relation)> {
+        let keys = left.variables().intersection(&group.visible);
+        match self.seed_for_group(&left, group, &keys)? {
+            Some((left, seed)) => {
+                let right = self.group(group, Some(seed), &needed.union(&keys), None)?;
+                Ok((left, right))
+            }
+            None => {
+                let right = self.group(group, None, &needed.union(&keys), None)?;
+                Ok((left, right))
+            }
+        }
+    }
+}

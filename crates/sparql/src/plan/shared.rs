@@ -1,0 +1,168 @@
+//! A relation that several parts of a plan read, computed once.
+//!
+//! Its batches are kept in memory until the query ends, counted against the memory pool.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::{DataFusionError, Result};
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+};
+use futures::future::{BoxFuture, Shared};
+use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt};
+
+/// The properties of a node with one partition and no promises.
+pub(super) fn one_partition(schema: &SchemaRef) -> Arc<PlanProperties> {
+    Arc::new(PlanProperties::new(
+        datafusion_physical_expr::EquivalenceProperties::new(Arc::clone(schema)),
+        Partitioning::UnknownPartitioning(1),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    ))
+}
+
+/// The methods of [`ExecutionPlan`] that our nodes with one input have in common.
+macro_rules! node_methods {
+    ($name:literal) => {
+        fn name(&self) -> &'static str {
+            $name
+        }
+
+        fn properties(&self) -> &Arc<PlanProperties> {
+            &self.properties
+        }
+
+        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+            vec![&self.input]
+        }
+
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &Arc<dyn datafusion_physical_plan::PhysicalExpr>,
+            ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
+        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
+            Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+        }
+
+        // Plans are built once and never rewritten: no rule runs over them.
+        fn with_new_children(
+            self: Arc<Self>,
+            _: Vec<Arc<dyn ExecutionPlan>>,
+        ) -> Result<Arc<dyn ExecutionPlan>> {
+            Ok(self)
+        }
+
+        fn metrics(&self) -> Option<MetricsSet> {
+            Some(self.metrics.clone_inner())
+        }
+    };
+}
+pub(super) use node_methods;
+
+/// Batches with what they hold of the memory pool.
+struct Kept {
+    batches: Vec<RecordBatch>,
+    _reservation: MemoryReservation,
+}
+
+type Collected = Shared<BoxFuture<'static, std::result::Result<Arc<Kept>, Arc<DataFusionError>>>>;
+
+/// Computes its input once per execution of the plan, and gives it to every reader.
+pub(super) struct SharedExec {
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+    /// What is collected, and the execution that it belongs to.
+    collected: Mutex<Option<(Weak<TaskContext>, Collected)>>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl SharedExec {
+    pub(super) fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+        Self {
+            properties: one_partition(&input.schema()),
+            input,
+            collected: Mutex::new(None),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    fn collect(&self, context: &Arc<TaskContext>) -> Result<Collected> {
+        let mut collected = self
+            .collected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some((owner, running)) = collected.as_ref()
+            && owner.as_ptr() == Arc::as_ptr(context)
+        {
+            return Ok(running.clone());
+        }
+        let stream = self.input.execute(0, Arc::clone(context))?;
+        let reservation = MemoryConsumer::new("SharedExec").register(context.memory_pool());
+        let baseline = BaselineMetrics::new(&self.metrics, 0);
+        let running = keep(stream, reservation, baseline)
+            .map_err(Arc::new)
+            .boxed()
+            .shared();
+        *collected = Some((Arc::downgrade(context), running.clone()));
+        Ok(running)
+    }
+}
+
+async fn keep(
+    mut stream: SendableRecordBatchStream,
+    reservation: MemoryReservation,
+    baseline: BaselineMetrics,
+) -> Result<Arc<Kept>> {
+    let mut batches = Vec::new();
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        reservation.try_grow(batch.get_array_memory_size())?;
+        baseline.record_output(batch.num_rows());
+        batches.push(batch);
+    }
+    Ok(Arc::new(Kept {
+        batches,
+        _reservation: reservation,
+    }))
+}
+
+impl fmt::Debug for SharedExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedExec")
+            .field("input", &self.input)
+            .finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for SharedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedExec: computed once")
+    }
+}
+
+impl ExecutionPlan for SharedExec {
+    node_methods!("SharedExec");
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let running = self.collect(&context)?;
+        let batches = async move {
+            // The context stays alive, so that its address stays its own.
+            let _context = context;
+            let kept = running.await.map_err(DataFusionError::Shared)?;
+            let rows = (0..kept.batches.len()).map(move |at| Ok(kept.batches[at].clone()));
+            Ok::<_, DataFusionError>(futures::stream::iter(rows))
+        };
+        let schema = self.input.schema();
+        let stream = futures::stream::once(batches).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
+    }
+}

@@ -1,0 +1,259 @@
+//! `CONSTRUCT` and `DESCRIBE`: triples from solutions.
+//!
+//! Triples are made of ids; duplicates are dropped by a set of ids over the whole answer (24 bytes
+//! a triple, counted against the memory pool), and terms are decoded per batch.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use orrery_storage::Permutation;
+use orrery_term::{Term, TermId, TermKind};
+
+use super::TripleBatch;
+use super::decode::{Decoder, IdStream, number_of};
+use crate::error::QueryError;
+
+/// What a triple costs in the set of those that were given.
+const TRIPLE_BYTES: usize = 48;
+/// Resources that one step of a `DESCRIBE` looks up.
+const RESOURCES_PER_BATCH: usize = 256;
+
+/// A position of a template.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TemplateSlot {
+    Constant(TermId),
+    /// The variable's column; none if nothing binds it.
+    Column(Option<usize>),
+    /// A blank node, new for each solution, by its number in the template.
+    BlankNode(usize),
+}
+
+/// The template of a `CONSTRUCT`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Template {
+    pub(crate) triples: Vec<[TemplateSlot; 3]>,
+    pub(crate) blank_nodes: usize,
+}
+
+/// Triples given so far.
+struct Given {
+    triples: HashSet<[TermId; 3]>,
+    reservation: MemoryReservation,
+    limit_bytes: u64,
+}
+
+impl Given {
+    fn new(pool: &Arc<dyn MemoryPool>, limit_bytes: u64) -> Self {
+        Self {
+            triples: HashSet::new(),
+            reservation: MemoryConsumer::new("triples of the answer").register(pool),
+            limit_bytes,
+        }
+    }
+
+    /// Keeps the triples that are new.
+    fn retain_new(&mut self, triples: &mut Vec<[TermId; 3]>) -> Result<(), QueryError> {
+        triples.retain(|triple| self.triples.insert(*triple));
+        self.reservation
+            .try_grow(triples.len() * TRIPLE_BYTES)
+            .map_err(|error| QueryError::from_datafusion(error, self.limit_bytes))
+    }
+}
+
+fn decoded(decoder: &Decoder, triples: &[[TermId; 3]]) -> Result<TripleBatch, QueryError> {
+    let mut ids: Vec<TermId> = triples.iter().flatten().copied().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let terms = decoder.terms(&ids)?;
+    let numbers = triples
+        .iter()
+        .map(|triple| triple.map(|id| number_of(&ids, id)))
+        .collect();
+    Ok(TripleBatch::new(numbers, terms))
+}
+
+/// The triples of a template for each solution.
+pub(crate) fn construct(
+    ids: IdStream,
+    decoder: Decoder,
+    template: Template,
+    pool: &Arc<dyn MemoryPool>,
+    limit_bytes: u64,
+) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
+    let mut given = Given::new(pool, limit_bytes);
+    ids.map(move |batch| {
+        let mut triples = instances(&batch?, &decoder, &template)?;
+        given.retain_new(&mut triples)?;
+        decoded(&decoder, &triples)
+    })
+    .filter(|batch| {
+        let is_empty = matches!(batch, Ok(batch) if batch.is_empty());
+        futures::future::ready(!is_empty)
+    })
+    .boxed()
+}
+
+fn instances(
+    batch: &RecordBatch,
+    decoder: &Decoder,
+    template: &Template,
+) -> Result<Vec<[TermId; 3]>, QueryError> {
+    let columns: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|column| column.as_primitive::<UInt64Type>())
+        .collect();
+    let mut triples = Vec::with_capacity(batch.num_rows() * template.triples.len());
+    let mut blank_nodes = vec![TermId::MIN; template.blank_nodes];
+    for row in 0..batch.num_rows() {
+        for node in &mut blank_nodes {
+            *node = TermId::blank_node(decoder.context().fresh_blank_node());
+        }
+        let term = |slot: TemplateSlot| match slot {
+            TemplateSlot::Constant(id) => Some(id),
+            TemplateSlot::BlankNode(number) => Some(blank_nodes[number]),
+            TemplateSlot::Column(at) => {
+                let column = columns[at?];
+                (!column.is_null(row)).then(|| TermId::from_bits(column.value(row)))
+            }
+        };
+        for &[subject, predicate, object] in &template.triples {
+            let (Some(subject), Some(predicate), Some(object)) =
+                (term(subject), term(predicate), term(object))
+            else {
+                continue;
+            };
+            let is_triple = is_kind(decoder, subject, true)? && is_kind(decoder, predicate, false)?;
+            if is_triple {
+                triples.push([subject, predicate, object]);
+            }
+        }
+    }
+    Ok(triples)
+}
+
+/// Whether an id is an IRI, or also a blank node.
+fn is_kind(decoder: &Decoder, id: TermId, or_blank: bool) -> Result<bool, QueryError> {
+    Ok(match id.kind() {
+        TermKind::Iri => true,
+        TermKind::BlankNode => or_blank,
+        TermKind::QueryLocal => matches!(decoder.context().term(id)?, Term::Iri(_)),
+        _ => false,
+    })
+}
+
+/// The concise bounded descriptions of all terms in the solutions: every triple with the term as
+/// its subject, and so on through blank nodes.
+pub(crate) fn describe(
+    ids: IdStream,
+    decoder: Decoder,
+    columns: Vec<usize>,
+    pool: &Arc<dyn MemoryPool>,
+    limit_bytes: u64,
+) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
+    let walk = Walk {
+        ids: Some(ids),
+        columns,
+        open: VecDeque::new(),
+        seen: HashSet::new(),
+        given: Given::new(pool, limit_bytes),
+        decoder,
+    };
+    stream::try_unfold(walk, |mut walk| async move {
+        let batch = walk.next().await?;
+        Ok(batch.map(|batch| (batch, walk)))
+    })
+    .boxed()
+}
+
+/// A description in the making.
+struct Walk {
+    /// The solutions, until all are read.
+    ids: Option<IdStream>,
+    columns: Vec<usize>,
+    open: VecDeque<TermId>,
+    seen: HashSet<TermId>,
+    given: Given,
+    decoder: Decoder,
+}
+
+impl Walk {
+    async fn next(&mut self) -> Result<Option<TripleBatch>, QueryError> {
+        loop {
+            if self.open.is_empty() && !self.read_solutions().await? {
+                return Ok(None);
+            }
+            let mut triples = self.look_up()?;
+            self.given.retain_new(&mut triples)?;
+            if !triples.is_empty() {
+                return Ok(Some(decoded(&self.decoder, &triples)?));
+            }
+        }
+    }
+
+    /// Takes the terms of some further solutions; false at the end.
+    async fn read_solutions(&mut self) -> Result<bool, QueryError> {
+        let Some(ids) = &mut self.ids else {
+            return Ok(false);
+        };
+        let Some(batch) = ids.next().await else {
+            self.ids = None;
+            return Ok(false);
+        };
+        let batch = batch?;
+        for at in self.columns.clone() {
+            let column = batch.column(at).as_primitive::<UInt64Type>();
+            for id in column.iter().flatten().map(TermId::from_bits) {
+                self.visit(id);
+            }
+        }
+        Ok(true)
+    }
+
+    fn visit(&mut self, id: TermId) {
+        let can_be_subject = matches!(id.kind(), TermKind::Iri | TermKind::BlankNode);
+        if can_be_subject && self.seen.insert(id) {
+            self.open.push_back(id);
+        }
+    }
+
+    /// The triples of some resources.
+    fn look_up(&mut self) -> Result<Vec<[TermId; 3]>, QueryError> {
+        let index = self
+            .decoder
+            .context()
+            .snapshot()
+            .index(Permutation::Spog)
+            .cloned();
+        let Some(index) = index else {
+            self.open.clear();
+            return Ok(Vec::new());
+        };
+        let mut cursor = index.cursor();
+        let mut triples = Vec::new();
+        let (mut predicates, mut objects) = (Vec::new(), Vec::new());
+        for _ in 0..RESOURCES_PER_BATCH {
+            let Some(subject) = self.open.pop_front() else {
+                break;
+            };
+            let range = cursor.seek(&[subject])?;
+            predicates.clear();
+            objects.clear();
+            cursor.read(range, 1, &mut predicates)?;
+            cursor.read(range, 2, &mut objects)?;
+            for (predicate, object) in predicates.iter().zip(&objects) {
+                let object = TermId::from_bits(*object);
+                if object.kind() == TermKind::BlankNode {
+                    self.visit(object);
+                }
+                triples.push([subject, TermId::from_bits(*predicate), object]);
+            }
+        }
+        Ok(triples)
+    }
+}

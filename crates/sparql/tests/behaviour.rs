@@ -1,0 +1,271 @@
+//! What the oracle does not answer as the specification has it, limits, and errors.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Answer, Fixture, PREFIXES};
+use orrery_sparql::{EngineOptions, QueryError, QueryOptions};
+
+const DATA: &str = include_str!("oracle/data.trig");
+
+fn rows(fixture: &Fixture, query: &str) -> Vec<String> {
+    rows_with(fixture, query, &QueryOptions::default())
+}
+
+fn rows_with(fixture: &Fixture, query: &str, options: &QueryOptions) -> Vec<String> {
+    let query = format!("{PREFIXES}{query}");
+    match fixture.ask_with(&query, options).map(Answer::sorted) {
+        Ok(Answer::Solutions(rows)) => rows
+            .into_iter()
+            .map(|row| row.replace("http://example.org/", ""))
+            .collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn error(fixture: &Fixture, query: &str) -> QueryError {
+    match fixture.ask(&format!("{PREFIXES}{query}")) {
+        Err(error) => error,
+        Ok(answer) => panic!("{answer:?}"),
+    }
+}
+
+#[test]
+fn dates_are_compared_by_value() {
+    let fixture = Fixture::new(DATA);
+    let query = "SELECT ?s { ?s :born ?d FILTER(?d < \"1995-01-01\"^^xsd:date) }";
+    assert_eq!(rows(&fixture, query), ["s=<alice>"]);
+}
+
+#[test]
+fn modifiers_inside_graph_work_per_graph() {
+    let fixture = Fixture::new(DATA);
+    let query = "SELECT ?g ?c { GRAPH ?g { SELECT (COUNT(*) AS ?c) { ?s :knows ?o } } }";
+    let integer = "^^<http://www.w3.org/2001/XMLSchema#integer>";
+    assert_eq!(
+        rows(&fixture, query),
+        [
+            format!("c=\"2\"{integer} g=<g1>"),
+            format!("c=\"3\"{integer} g=<g2>")
+        ]
+    );
+    let query = "SELECT ?g { GRAPH ?g { SELECT ?s { ?s :knows ?o } LIMIT 1 } }";
+    assert_eq!(rows(&fixture, query), ["g=<g1>", "g=<g2>"]);
+    let query = "SELECT * { GRAPH ?g { VALUES ?s { :alice } } }";
+    assert_eq!(
+        rows(&fixture, query),
+        ["g=<g1> s=<alice>", "g=<g2> s=<alice>"]
+    );
+}
+
+#[test]
+fn the_merge_of_graphs_has_no_duplicates() {
+    let fixture = Fixture::new(DATA);
+    let query = "SELECT ?o FROM :g1 FROM :g2 { :alice :knows ?o }";
+    assert_eq!(rows(&fixture, query), ["o=<erin>"]);
+    let options = QueryOptions {
+        default_graphs: vec![
+            "http://example.org/g1".to_owned(),
+            "http://example.org/g2".to_owned(),
+        ],
+        ..QueryOptions::default()
+    };
+    let query = "SELECT ?o { :alice :knows ?o }";
+    assert_eq!(rows_with(&fixture, query, &options), ["o=<erin>"]);
+}
+
+#[test]
+fn a_dataset_of_the_protocol_replaces_that_of_the_query() {
+    let fixture = Fixture::new(DATA);
+    let options = QueryOptions {
+        named_graphs: vec!["http://example.org/g2".to_owned()],
+        ..QueryOptions::default()
+    };
+    let query = "SELECT ?g FROM :g1 { GRAPH ?g { ?g :about ?x } }";
+    assert_eq!(rows_with(&fixture, query, &options), ["g=<g2>"]);
+    let query = "SELECT ?s FROM :g1 { ?s :knows ?x }";
+    assert!(rows_with(&fixture, query, &options).is_empty());
+}
+
+#[test]
+fn the_union_default_graph_is_all_graphs() {
+    let fixture = Fixture::new(DATA);
+    let options = QueryOptions {
+        union_default_graph: true,
+        ..QueryOptions::default()
+    };
+    let query = "SELECT ?o { :alice :knows ?o }";
+    assert_eq!(
+        rows_with(&fixture, query, &options),
+        ["o=<bob>", "o=<carol>", "o=<erin>"]
+    );
+    assert_eq!(rows(&fixture, query), ["o=<bob>", "o=<carol>"]);
+}
+
+#[test]
+fn alternatives_of_a_path_keep_duplicates() {
+    let fixture = Fixture::new(DATA);
+    let query = "SELECT ?x { :alice :knows|:knows ?x }";
+    assert_eq!(
+        rows(&fixture, query),
+        ["x=<bob>", "x=<bob>", "x=<carol>", "x=<carol>"]
+    );
+}
+
+#[test]
+fn a_path_of_length_zero_leads_from_any_constant_to_itself() {
+    let fixture = Fixture::new(DATA);
+    let query = "SELECT ?x { :unknown :next* ?x }";
+    assert_eq!(rows(&fixture, query), ["x=<unknown>"]);
+}
+
+#[test]
+fn a_distinct_count_sees_only_the_variables_of_a_solution() {
+    let fixture = Fixture::new(DATA);
+    let query = "SELECT (COUNT(DISTINCT *) AS ?c) \
+                 { ?s a :Person . { SELECT ?s { ?s :knows ?o } } ?s :knows [] }";
+    let integer = "^^<http://www.w3.org/2001/XMLSchema#integer>";
+    assert_eq!(rows(&fixture, query), [format!("c=\"4\"{integer}")]);
+}
+
+#[test]
+fn describe_follows_blank_nodes() {
+    let fixture = Fixture::new(DATA);
+    let query = format!("{PREFIXES}DESCRIBE :frank");
+    match fixture.ask(&query).map(Answer::sorted) {
+        Ok(Answer::Triples(triples)) => {
+            assert_eq!(triples.len(), 9, "{triples:#?}");
+            assert!(triples.iter().any(|triple| triple.contains("Berlin")));
+        }
+        other => panic!("{other:?}"),
+    }
+    let query = format!("{PREFIXES}DESCRIBE ?x WHERE {{ :acme :employs ?x }}");
+    match fixture.ask(&query).map(Answer::sorted) {
+        Ok(Answer::Triples(triples)) => {
+            assert!(triples.iter().any(|triple| triple.contains("Alice")));
+            assert!(triples.iter().all(|triple| !triple.contains("Dave")));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn blank_nodes_of_a_template_are_new_for_each_solution() {
+    let fixture = Fixture::new(DATA);
+    let query =
+        format!("{PREFIXES}CONSTRUCT {{ _:x :of ?s . _:x :is _:y }} WHERE {{ ?s a :Company }}");
+    match fixture.ask(&query).map(Answer::sorted) {
+        Ok(Answer::Triples(triples)) => assert_eq!(triples.len(), 4, "{triples:#?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn service_is_not_supported_unless_silent() {
+    let fixture = Fixture::new(DATA);
+    let query = "SELECT * { SERVICE <http://elsewhere/> { ?s ?p ?o } }";
+    assert!(matches!(
+        error(&fixture, query),
+        QueryError::Unsupported { .. }
+    ));
+}
+
+#[test]
+fn an_unknown_function_is_named() {
+    let fixture = Fixture::new(DATA);
+    let error = error(&fixture, "SELECT * { ?s :age ?a FILTER(:odd(?a)) }");
+    assert!(error.to_string().contains("example.org/odd"), "{error}");
+}
+
+#[test]
+fn a_query_over_its_time_says_the_limit() {
+    let fixture = Fixture::new(DATA);
+    let options = QueryOptions {
+        timeout: Some(Duration::from_millis(20)),
+        ..QueryOptions::default()
+    };
+    let query = "SELECT (COUNT(*) AS ?c) { ?a ?b ?c1 . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }";
+    match fixture.ask_with(query, &options) {
+        Err(QueryError::Timeout { limit }) => assert_eq!(limit, Duration::from_millis(20)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_query_over_the_memory_budget_says_the_figure() {
+    let options = EngineOptions {
+        memory_bytes: 100_000,
+        ..EngineOptions::default()
+    };
+    let fixture = Fixture::with_options(DATA, options);
+    let query = "SELECT (COUNT(DISTINCT CONCAT(STR(?a), STR(?d), STR(?f))) AS ?c) \
+                 { ?a ?b ?c1 . ?d ?e ?f }";
+    match fixture.ask(query) {
+        Err(QueryError::OutOfMemory { limit_bytes, .. }) => assert_eq!(limit_bytes, 100_000),
+        other => panic!("{other:?}"),
+    }
+    assert!(
+        fixture.ask("ASK { ?s ?p ?o }").is_ok(),
+        "the engine goes on"
+    );
+}
+
+#[test]
+fn hostile_nesting_neither_crashes_nor_hangs() {
+    let fixture = Fixture::new(DATA);
+    for query in [
+        format!(
+            "SELECT * {{ {} }}",
+            "{ ?s ?p ?o } UNION ".repeat(2_000) + "{ ?s ?p ?o }"
+        ),
+        format!(
+            "SELECT * {{ {}?s ?p ?o{} }}",
+            "{".repeat(100),
+            "}".repeat(100)
+        ),
+        format!(
+            "SELECT * {{ FILTER({}1{}) }}",
+            "(".repeat(100),
+            ")".repeat(100)
+        ),
+        format!("SELECT * {{ FILTER({}true) }}", "!".repeat(5_000)),
+        format!("SELECT * {{ FILTER(1{}) }}", " + 1".repeat(5_000)),
+        format!(
+            "SELECT * {{ FILTER(?x = 1{}) }}",
+            " || ?x = 2".repeat(3_000)
+        ),
+        format!("SELECT * {{ {} }}", "OPTIONAL { ?s ?p ?o } ".repeat(3_000)),
+        format!("SELECT * {{ ?s {}?p ?o }}", "^".repeat(5_000)),
+        format!("SELECT * {{ ?s <p>{} ?o }}", "/<p>".repeat(5_000)),
+        format!("SELECT * {{ {} }}", "{".repeat(100_000)),
+    ] {
+        match fixture.ask(&query) {
+            Ok(_) | Err(QueryError::Syntax { .. } | QueryError::Unsupported { .. }) => {}
+            Err(other) => panic!("{other} for {}", &query[..80]),
+        }
+    }
+}
+
+#[test]
+fn syntax_errors_name_their_place() {
+    let fixture = Fixture::new(DATA);
+    match fixture.ask("SELECT ?s\nWHERE { ?s ?p }") {
+        Err(QueryError::Syntax { line, column, .. }) => assert_eq!((line, column), (2, 16)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn counts_of_one_pattern_touch_no_rows() {
+    let fixture = Fixture::new(DATA);
+    for query in [
+        "SELECT (COUNT(*) AS ?c) { ?s ?p ?o }",
+        "SELECT (COUNT(*) AS ?c) { GRAPH <http://example.org/g1> { ?s ?p ?o } }",
+        "SELECT (COUNT(?o) AS ?c) { <http://example.org/alice> <http://example.org/knows> ?o }",
+    ] {
+        let plan = fixture.analyze(query).expect("a plan");
+        assert!(plan.contains("CountExec"), "{plan}");
+        assert!(!plan.contains("PatternExec"), "{plan}");
+    }
+}

@@ -1,0 +1,228 @@
+//! A small database from TriG, the same data for spareval, and answers in a comparable form.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::expect_used,
+    reason = "shared by test files, of which each uses its part"
+)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use orrery_sparql::{Engine, EngineOptions, QueryError, QueryOptions, QueryResults, term_to_oxrdf};
+use orrery_storage::build_small;
+use orrery_term::Term;
+use oxrdf::{Dataset, GraphName, Quad};
+use oxttl::TriGParser;
+
+/// A database in a temporary directory, and its data for the oracle.
+pub struct Fixture {
+    pub engine: Engine,
+    pub dataset: Dataset,
+    runtime: tokio::runtime::Runtime,
+    _directory: tempfile::TempDir,
+}
+
+/// An answer that two engines can be compared by.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Rows of `variable=term` texts, sorted; duplicates count.
+    Solutions(Vec<String>),
+    Boolean(bool),
+    /// Triples as text, sorted.
+    Triples(Vec<String>),
+}
+
+impl Fixture {
+    /// Loads TriG. Blank nodes are numbered in the order in which they come, as `_:b1`, `_:b2` ...
+    pub fn new(trig: &str) -> Self {
+        Self::with_options(trig, EngineOptions::default())
+    }
+
+    pub fn with_options(trig: &str, options: EngineOptions) -> Self {
+        let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
+        let mut quads = Vec::new();
+        let mut dataset = Dataset::new();
+        for quad in TriGParser::new().for_slice(trig) {
+            let quad = quad.expect("the test data is TriG");
+            let mut number = |label: &str| {
+                let next = numbers.len() as u64 + 1;
+                *numbers.entry(label.to_owned()).or_insert(next)
+            };
+            let subject = term_of(quad.subject.clone().into(), &mut number);
+            let object = term_of(quad.object.clone(), &mut number);
+            let graph = match &quad.graph_name {
+                GraphName::DefaultGraph => None,
+                GraphName::NamedNode(node) => Some(Term::iri(node.as_str().to_owned())),
+                GraphName::BlankNode(node) => Some(Term::BlankNode(number(node.as_str()))),
+            };
+            let predicate = Term::iri(quad.predicate.as_str().to_owned());
+            dataset.insert(&renumbered(&quad, &subject, &object));
+            quads.push((subject, predicate, object, graph));
+        }
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let database = build_small(directory.path(), &quads).expect("a database");
+        Self {
+            engine: Engine::new(Arc::new(database), options).expect("an engine"),
+            dataset,
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_time()
+                .build()
+                .expect("a runtime"),
+            _directory: directory,
+        }
+    }
+
+    /// Our answer.
+    pub fn ask(&self, query: &str) -> Result<Answer, QueryError> {
+        self.ask_with(query, &QueryOptions::default())
+    }
+
+    pub fn ask_with(&self, query: &str, options: &QueryOptions) -> Result<Answer, QueryError> {
+        let prepared = self.engine.prepare(query, options)?;
+        self.runtime.block_on(async {
+            Ok(match prepared.execute().await? {
+                QueryResults::Solutions(mut stream) => {
+                    let variables = stream.variables().to_vec();
+                    let mut rows = Vec::new();
+                    while let Some(batch) = stream.next().await {
+                        let batch = batch?;
+                        for row in 0..batch.rows() {
+                            let bindings = variables.iter().enumerate().filter_map(|(at, name)| {
+                                let term = batch.term(row, at)?;
+                                Some((name.clone(), term_to_oxrdf(term)))
+                            });
+                            rows.push(row_text(bindings));
+                        }
+                    }
+                    Answer::Solutions(rows)
+                }
+                QueryResults::Boolean(value) => Answer::Boolean(value),
+                QueryResults::Triples(mut stream) => {
+                    let mut triples = Vec::new();
+                    while let Some(batch) = stream.next().await {
+                        for (subject, predicate, object) in batch?.iter() {
+                            triples.push(format!("{subject} {predicate} {object}"));
+                        }
+                    }
+                    Answer::Triples(triples)
+                }
+            })
+        })
+    }
+
+    /// The plan with actual rows.
+    pub fn analyze(&self, query: &str) -> Result<String, QueryError> {
+        let prepared = self.engine.prepare(query, &QueryOptions::default())?;
+        self.runtime.block_on(prepared.analyze())
+    }
+
+    /// spareval's answer.
+    pub fn oracle(&self, query: &str) -> Answer {
+        let parsed = spargebra::SparqlParser::new()
+            .parse_query(query)
+            .unwrap_or_else(|error| panic!("{error} in\n{query}"));
+        let evaluator = spareval::QueryEvaluator::new();
+        let results = evaluator
+            .prepare(&parsed)
+            .execute(&self.dataset)
+            .unwrap_or_else(|error| panic!("the oracle: {error} in\n{query}"));
+        match results {
+            spareval::QueryResults::Solutions(solutions) => {
+                Answer::Solutions(
+                    solutions
+                        .map(|solution| {
+                            let solution = solution.expect("a solution");
+                            row_text(solution.iter().map(|(variable, term)| {
+                                (variable.as_str().to_owned(), term.clone())
+                            }))
+                        })
+                        .collect(),
+                )
+            }
+            spareval::QueryResults::Boolean(value) => Answer::Boolean(value),
+            spareval::QueryResults::Graph(triples) => Answer::Triples(
+                triples
+                    .map(|triple| triple.expect("a triple").to_string())
+                    .collect(),
+            ),
+        }
+    }
+}
+
+impl Answer {
+    /// Without order.
+    pub fn sorted(self) -> Self {
+        match self {
+            Self::Solutions(mut rows) => {
+                rows.sort();
+                Self::Solutions(rows)
+            }
+            Self::Triples(mut triples) => {
+                triples.sort();
+                triples.dedup();
+                Self::Triples(triples)
+            }
+            Self::Boolean(value) => Self::Boolean(value),
+        }
+    }
+}
+
+fn row_text(bindings: impl Iterator<Item = (String, oxrdf::Term)>) -> String {
+    let mut bindings: Vec<String> = bindings
+        .map(|(name, term)| format!("{name}={term}"))
+        .collect();
+    bindings.sort();
+    bindings.join(" ")
+}
+
+fn term_of(term: oxrdf::Term, number: &mut impl FnMut(&str) -> u64) -> Term<'static> {
+    match term {
+        oxrdf::Term::NamedNode(node) => Term::iri(node.into_string()),
+        oxrdf::Term::BlankNode(node) => Term::BlankNode(number(node.as_str())),
+        oxrdf::Term::Literal(literal) => match literal.language() {
+            Some(tag) => Term::language(literal.value().to_owned(), tag.to_owned()),
+            None => Term::typed(
+                literal.value().to_owned(),
+                literal.datatype().as_str().to_owned(),
+            ),
+        },
+    }
+}
+
+/// The quad with blank nodes called as our answers call them.
+fn renumbered(quad: &Quad, subject: &Term<'_>, object: &Term<'_>) -> Quad {
+    let subject = match subject {
+        Term::BlankNode(number) => oxrdf::BlankNode::new_unchecked(format!("b{number}")).into(),
+        _ => quad.subject.clone(),
+    };
+    Quad::new(
+        subject,
+        quad.predicate.clone(),
+        term_to_oxrdf(object),
+        quad.graph_name.clone(),
+    )
+}
+
+/// The named queries of a file: `# name` lines start one.
+pub fn queries(text: &str) -> Vec<(String, String)> {
+    let mut queries: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("# ") {
+            queries.push((name.to_owned(), PREFIXES.to_owned()));
+        } else if let Some((_, query)) = queries.last_mut() {
+            query.push_str(line);
+            query.push('\n');
+        }
+    }
+    queries
+}
+
+/// Prefixes of all test queries.
+pub const PREFIXES: &str = "PREFIX : <http://example.org/>
+PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+";

@@ -1,0 +1,66 @@
+//! Our answers against spareval's, over a small dataset with named graphs.
+
+mod common;
+
+use common::{Fixture, queries};
+
+const DATA: &str = include_str!("oracle/data.trig");
+
+fn compare(file: &str, is_ordered: bool) {
+    let fixture = Fixture::new(DATA);
+    let only = std::env::var("ORACLE_QUERY").ok();
+    let mut failures = Vec::new();
+    for (name, query) in queries(file) {
+        if only
+            .as_ref()
+            .is_some_and(|only| !name.contains(only.as_str()))
+        {
+            continue;
+        }
+        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| fixture.ask(&query)));
+        let ours = match run {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                failures.push(format!("{name}: {error}"));
+                continue;
+            }
+            Err(_) => {
+                failures.push(format!("{name}: panicked"));
+                continue;
+            }
+        };
+        let oracle = fixture.oracle(&query);
+        let (ours, oracle) = if is_ordered {
+            (ours, oracle)
+        } else {
+            (ours.sorted(), oracle.sorted())
+        };
+        if ours != oracle {
+            let plan = fixture.analyze(&query).unwrap_or_default();
+            failures.push(format!(
+                "{name}: {query}\n ours: {ours:#?}\n oracle: {oracle:#?}\n{plan}"
+            ));
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} queries differ:\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+}
+
+#[test]
+fn solutions_are_those_of_spareval() {
+    compare(include_str!("oracle/queries.txt"), false);
+}
+
+#[test]
+fn ordered_solutions_come_in_the_order_of_spareval() {
+    compare(include_str!("oracle/ordered.txt"), true);
+}
+
+#[test]
+fn ask_construct_and_describe_answer_as_spareval() {
+    compare(include_str!("oracle/forms.txt"), false);
+}
