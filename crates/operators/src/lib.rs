@@ -24,12 +24,15 @@ mod functions;
 pub mod graph_names;
 pub mod join;
 mod node;
+mod pace;
 pub mod path;
 pub mod pattern;
 pub mod rows;
 mod solutions;
 #[cfg(test)]
 mod test_support;
+#[cfg(test)]
+mod tests;
 
 pub use context::{ContextOptions, QueryContext};
 pub use error::{Error, Result};

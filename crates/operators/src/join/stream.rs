@@ -19,6 +19,7 @@ use super::JoinMode;
 use super::build::BuildSide;
 use super::plan::{JoinPlan, MergedColumn, OutputColumn};
 use super::probe::{Pairs, Probe, ProbeRules};
+use crate::pace::Pace;
 use crate::pattern::Chunk;
 use crate::solutions::{gather, id_columns, solution_batch};
 
@@ -46,6 +47,7 @@ pub(super) struct JoinStream {
     phase: Phase,
     probe: Option<Probe>,
     baseline: BaselineMetrics,
+    pace: Pace,
 }
 
 impl JoinStream {
@@ -67,6 +69,7 @@ impl JoinStream {
             }),
             probe: None,
             baseline,
+            pace: Pace::new(),
         }
     }
 
@@ -269,7 +272,12 @@ impl Stream for JoinStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        let deadline = Instant::now() + POLL_TIME_MAX;
+        let start = Instant::now();
+        let deadline = start + POLL_TIME_MAX;
+        if this.pace.must_give_way(start) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         while !matches!(this.phase, Phase::Ended) {
             match ready!(this.poll_step(cx, deadline)) {
                 Ok(Some(batch)) => {

@@ -49,7 +49,7 @@ impl Evaluator {
     }
 
     /// Lets other tasks run, if it is time.
-    async fn pause(&mut self) {
+    pub(super) async fn pause(&mut self) {
         if self.last_pause.elapsed() < WORK_TIME_MAX {
             return;
         }

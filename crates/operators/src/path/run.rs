@@ -267,6 +267,7 @@ impl PathRun {
         walking: &mut Walking,
     ) -> Result<Option<RecordBatch>> {
         loop {
+            walking.evaluator.pause().await;
             let found = walking.give_out(plan, columns);
             if !found.rows.is_empty() {
                 return output(plan, columns, walking.graph_name, found).map(Some);

@@ -22,6 +22,7 @@ use super::compile::is_existence;
 use super::level::{Pipeline, Progress, VectorRows};
 use super::plan::PatternPlan;
 use super::program::OutputColumn;
+use crate::pace::Pace;
 use crate::solutions::{gather, id_columns, solution_batch};
 
 /// How long a poll may work before it gives way.
@@ -63,6 +64,7 @@ pub(super) struct PatternStream {
     /// The rest of an input batch that was too long.
     rest: Option<RecordBatch>,
     baseline: BaselineMetrics,
+    pace: Pace,
     vector_rows: VectorRows,
     batch: Option<CurrentBatch>,
     /// Kept over input batches for their cursors, by which variables are unbound.
@@ -90,6 +92,7 @@ impl PatternStream {
             input,
             rest: None,
             baseline,
+            pace: Pace::new(),
             batch: None,
             pipelines: Vec::new(),
             join_columns,
@@ -316,6 +319,10 @@ impl Stream for PatternStream {
         let elapsed = this.baseline.elapsed_compute().clone();
         let mut start = Instant::now();
         let deadline = start + POLL_TIME_MAX;
+        if this.pace.must_give_way(start) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         while this.remaining > 0 {
             if this.batch.is_some() {
                 let output = this.work(deadline);

@@ -1,0 +1,209 @@
+//! Given rows, names of graphs, exact counts, and what all plan nodes must do.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use datafusion_execution::TaskContext;
+use datafusion_physical_plan::empty::EmptyExec;
+use datafusion_physical_plan::{ExecutionPlan, displayable};
+use futures::StreamExt;
+use orrery_term::TermId;
+use proptest::prelude::*;
+
+use crate::count::{CountExec, exact_count};
+use crate::graph_names::GraphNamesExec;
+use crate::pattern::{GraphScope, PatternExec, PatternSpecification, QuadPattern, Slot};
+use crate::rows::RowsExec;
+use crate::test_support::{Quad, Solution, context_of, extend, names, run, term, try_run, var};
+
+fn solution(entries: &[(&str, TermId)]) -> Solution {
+    let entries = entries.iter();
+    entries
+        .map(|(name, id)| ((*name).to_owned(), *id))
+        .collect()
+}
+
+#[test]
+fn rows_come_out_as_they_were_given() {
+    let plan = RowsExec::try_new(
+        &names(&["a", "b"]),
+        &[vec![Some(term(1)), None], vec![None, None]],
+    );
+    let expected = vec![solution(&[]), solution(&[("a", term(1))])];
+    assert_eq!(run(plan.unwrap()), expected);
+    assert_eq!(run(RowsExec::single_empty_row().unwrap()), [solution(&[])]);
+    assert!(run(RowsExec::none(&names(&["a"])).unwrap()).is_empty());
+}
+
+#[test]
+fn each_graph_is_named_once_and_the_default_graph_never() {
+    let mut quads: Vec<Quad> = Vec::new();
+    for graph in [TermId::DEFAULT_GRAPH, term(7), term(8), term(9)] {
+        quads.extend((0..3_000).map(|object| [term(1), term(2), term(object), graph]));
+    }
+    let context = context_of(&quads);
+    let of = |allowed: Option<&[TermId]>| {
+        let allowed = allowed.map(Arc::from);
+        run(GraphNamesExec::try_new(Arc::clone(&context), Arc::from("g"), allowed).unwrap())
+    };
+    let named = |graphs: &[i64]| -> Vec<Solution> {
+        let graphs = graphs.iter();
+        graphs
+            .map(|&graph| solution(&[("g", term(graph))]))
+            .collect()
+    };
+    assert_eq!(of(None), named(&[7, 8, 9]));
+    let allowed = [term(9), TermId::DEFAULT_GRAPH, term(7), term(5), term(9)];
+    assert_eq!(of(Some(&allowed)), named(&[7, 9]));
+    let plain = context_of(&[[term(1), term(2), term(3), TermId::DEFAULT_GRAPH]]);
+    let plan = GraphNamesExec::try_new(plain, Arc::from("g"), None).unwrap();
+    assert!(run(plan).is_empty());
+}
+
+fn any_quads() -> impl Strategy<Value = Vec<Quad>> {
+    let graph = prop_oneof![3 => Just(TermId::DEFAULT_GRAPH), 1 => (0..2i64).prop_map(term)];
+    let quad =
+        (0..4i64, 0..3i64, 0..4i64, graph).prop_map(|(s, p, o, g)| [term(s), term(p), term(o), g]);
+    proptest::collection::vec(quad, 0..30)
+}
+
+fn any_slot() -> impl Strategy<Value = Slot> {
+    prop_oneof![
+        proptest::sample::select(&["a", "b", "c"][..]).prop_map(var),
+        (0..4i64).prop_map(|number| Slot::Constant(term(number))),
+    ]
+}
+
+fn any_scope() -> impl Strategy<Value = GraphScope> {
+    prop_oneof![
+        Just(GraphScope::Default),
+        Just(GraphScope::AllUnion),
+        (0..2i64).prop_map(|graph| GraphScope::Named(term(graph))),
+        Just(GraphScope::Union(Arc::from([term(0), term(1)]))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn an_exact_count_is_the_number_of_solutions(
+        mut quads in any_quads(),
+        subject in any_slot(),
+        predicate in any_slot(),
+        object in any_slot(),
+        graph in any_scope(),
+    ) {
+        quads.sort();
+        quads.dedup();
+        let pattern = QuadPattern { subject, predicate, object, graph };
+        let context = context_of(&quads);
+        if let Some(count) = exact_count(context.snapshot(), &pattern).unwrap() {
+            let expected = extend(&Solution::new(), &pattern, &quads).len();
+            prop_assert_eq!(count, expected as u64);
+            let plan = CountExec::try_new(&context, &pattern, Arc::from("n")).unwrap();
+            let id = term(expected as i64);
+            prop_assert_eq!(run(plan.unwrap()), vec![solution(&[("n", id)])]);
+        }
+    }
+}
+
+#[test]
+fn the_count_of_everything_is_known_without_reading() {
+    let quads: Vec<Quad> = (0..5_000)
+        .map(|object| {
+            [
+                term(object % 7),
+                term(2),
+                term(object),
+                TermId::DEFAULT_GRAPH,
+            ]
+        })
+        .collect();
+    let context = context_of(&quads);
+    let pattern = |predicate| QuadPattern {
+        subject: var("s"),
+        predicate,
+        object: var("o"),
+        graph: GraphScope::Default,
+    };
+    let count = |pattern: &QuadPattern| exact_count(context.snapshot(), pattern).unwrap();
+    assert_eq!(count(&pattern(var("p"))), Some(5_000));
+    assert_eq!(count(&pattern(Slot::Constant(term(2)))), Some(5_000));
+    assert_eq!(count(&pattern(Slot::Constant(term(3)))), Some(0));
+    // A variable that stands twice restricts the rows.
+    assert_eq!(count(&pattern(var("s"))), None);
+}
+
+#[test]
+fn a_plan_with_its_children_replaced_gives_the_same() {
+    let context = context_of(&[[term(1), term(2), term(3), TermId::DEFAULT_GRAPH]]);
+    let input = RowsExec::try_new(&names(&["s"]), &[vec![Some(term(1))], vec![None]]).unwrap();
+    let pattern = QuadPattern {
+        subject: var("s"),
+        predicate: Slot::Constant(term(2)),
+        object: var("o"),
+        graph: GraphScope::Default,
+    };
+    let specification = PatternSpecification::inner(vec![pattern], names(&["s", "o"]));
+    let plan: Arc<dyn ExecutionPlan> =
+        PatternExec::try_new(context, Some(Arc::clone(&input)), specification).unwrap();
+    let expected = run(Arc::clone(&plan));
+    assert_eq!(expected.len(), 2);
+    #[expect(deprecated, reason = "what DataFusion's own rules call")]
+    let replaced = Arc::clone(&plan).with_new_children(vec![input]).unwrap();
+    assert_eq!(run(replaced), expected);
+    let shown = displayable(&*plan).indent(false).to_string();
+    assert!(shown.starts_with("PatternExec: inner"), "{shown}");
+    assert!(shown.contains("\n  RowsExec: 2 rows ?s"), "{shown}");
+    let metrics = plan.metrics().unwrap();
+    assert_eq!(metrics.output_rows(), Some(2));
+    assert_eq!(metrics.sum_by_name("step1_rows").unwrap().as_usize(), 2);
+}
+
+#[test]
+fn a_stream_without_end_gives_way_in_between() {
+    let quads: Vec<Quad> = (0..20_000)
+        .map(|object| [term(1), term(2), term(object), TermId::DEFAULT_GRAPH])
+        .collect();
+    let pattern = |object| QuadPattern {
+        subject: Slot::Constant(term(1)),
+        predicate: Slot::Constant(term(2)),
+        object: var(object),
+        graph: GraphScope::Default,
+    };
+    let patterns = vec![pattern("a"), pattern("b"), pattern("c")];
+    let specification = PatternSpecification::inner(patterns, names(&["a", "b", "c"]));
+    let plan = PatternExec::try_new(context_of(&quads), None, specification).unwrap();
+    // 8 x 10^12 solutions: a consumer that takes them all must still return to the scheduler.
+    let mut stream = plan.execute(0, Arc::new(TaskContext::default())).unwrap();
+    let mut context = Context::from_waker(Waker::noop());
+    let mut batches = 0;
+    while let Poll::Ready(batch) = stream.poll_next_unpin(&mut context) {
+        let rows = batch.unwrap().unwrap().num_rows();
+        assert!((1..=65_536).contains(&rows));
+        batches += 1;
+        assert!(batches < 1_000_000, "the stream never gives way");
+    }
+}
+
+#[test]
+fn an_empty_input_gives_nothing_and_a_failing_one_its_error() {
+    let pattern = QuadPattern {
+        subject: var("s"),
+        predicate: var("p"),
+        object: var("o"),
+        graph: GraphScope::Default,
+    };
+    let of = |input| {
+        let specification = PatternSpecification::inner(vec![pattern.clone()], names(&["s", "o"]));
+        let plan = PatternExec::try_new(context_of(&[]), Some(input), specification).unwrap();
+        try_run(plan, Arc::new(TaskContext::default()))
+    };
+    let schema = crate::solution_schema(&names(&["s"]));
+    assert!(
+        of(Arc::new(EmptyExec::new(Arc::clone(&schema))))
+            .unwrap()
+            .is_empty()
+    );
+    let no_partition = EmptyExec::new(schema).with_partitions(0);
+    assert!(of(Arc::new(no_partition)).is_err());
+}
