@@ -21,11 +21,11 @@ pub(crate) struct Health {
 }
 
 pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health> {
-    let snapshot = state.database.snapshot();
+    let snapshot = state.engine.database().snapshot();
     Json(Health {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
-        generation: snapshot.generation(),
+        generation: snapshot.manifest().generation,
         quads: snapshot.quad_count(),
         queries_running: state.admission.running(),
     })

@@ -12,9 +12,9 @@
 use crate::access_log::{AccessRecord, log_access};
 use crate::admission::Admission;
 use crate::errors::ServerError;
+use crate::negotiate::Wish;
 use crate::options::HttpOptions;
 use crate::protocol::{self, Operation, QueryRequest};
-use crate::negotiate::Wish;
 use crate::query_threads::QueryThreads;
 use crate::stream_body::{self, Job, TimeLimit};
 use crate::{console, description, health};
@@ -28,7 +28,6 @@ use axum::routing::{MethodRouter, any, get};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use orrery_sparql::Engine;
-use orrery_storage::Database;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,24 +41,17 @@ const GZIP_BYTES_MIN: u64 = 1024;
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What the handlers share.
-#[derive(Debug)]
 pub(crate) struct ServerState {
-    pub(crate) database: Arc<Database>,
+    pub(crate) engine: Arc<Engine>,
     pub(crate) admission: Admission,
-    engine: Arc<Engine>,
     options: HttpOptions,
     query_threads: QueryThreads,
 }
 
 /// The HTTP interface of an engine, ready to be served; starts the query threads.
-pub fn router(
-    database: Arc<Database>,
-    engine: Arc<Engine>,
-    options: HttpOptions,
-) -> io::Result<Router> {
+pub fn router(engine: Arc<Engine>, options: HttpOptions) -> io::Result<Router> {
     let allow_any_origin = options.allow_any_origin;
     let state = Arc::new(ServerState {
-        database,
         engine,
         admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
         query_threads: QueryThreads::start(options.queries_running_max)?,
@@ -110,7 +102,9 @@ async fn not_found(request: Request) -> Response {
 async fn browser_headers(allow_any_origin: bool, request: Request, next: Next) -> Response {
     let is_preflight = allow_any_origin
         && request.method() == Method::OPTIONS
-        && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+        && request
+            .headers()
+            .contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response = if is_preflight {
         let mut response = StatusCode::NO_CONTENT.into_response();
         let headers = response.headers_mut();
@@ -125,7 +119,10 @@ async fn browser_headers(allow_any_origin: bool, request: Request, next: Next) -
         next.run(request).await
     };
     let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
     // The console brings its own policy; data is never a page.
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
@@ -233,7 +230,7 @@ impl ServerState {
             },
             request,
             record,
-            turn: self.admission.turn().await?,
+            _turn: self.admission.turn().await?,
         })
     }
 }

@@ -73,7 +73,7 @@ impl Server {
             memory_bytes: options.memory_bytes,
             ..EngineOptions::default()
         };
-        let engine = Arc::new(Engine::new(Arc::clone(&database), engine_options)?);
+        let engine = Arc::new(Engine::new(database, engine_options)?);
         let listener =
             TcpListener::bind(options.listen)
                 .await
@@ -83,7 +83,7 @@ impl Server {
                 })?;
         Ok(Self {
             listener,
-            router: router(database, engine, options.http)?,
+            router: router(engine, options.http)?,
             grace: options.grace,
             connections_max: options.connections_max,
         })
@@ -154,9 +154,13 @@ async fn converse(stream: TcpStream, router: Router, mut stopping: watch::Receiv
         .header_read_timeout(HEADERS_TIME_MAX)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut connection = pin!(connection);
+    let stopped = async move {
+        // An error means that the server is gone, which is a stop as well.
+        let _ = stopping.wait_for(|&is_stopping| is_stopping).await;
+    };
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        _ = stopping.wait_for(|&is_stopping| is_stopping) => {
+        () = stopped => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -79,7 +79,7 @@ pub(crate) struct Job {
     pub(crate) time: TimeLimit,
     pub(crate) record: Arc<AccessRecord>,
     /// Held until the job ends.
-    pub(crate) turn: Turn,
+    pub(crate) _turn: Turn,
 }
 
 /// Runs a query; returns as soon as it is known how the answer begins.
@@ -155,6 +155,7 @@ impl Head {
 #[error("the answer was broken off")]
 struct BrokenOff;
 
+/// The chunks as a body; fused, for the compressor asks again after the end.
 fn body_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, BrokenOff>> {
     futures::stream::unfold(Some(chunks), |state| async move {
         let mut chunks = state?;
@@ -164,6 +165,7 @@ fn body_of(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = Result<Bytes, Br
             None => Some((Err(BrokenOff), None)),
         }
     })
+    .fuse()
 }
 
 /// Why a job ends before its answer does.
@@ -178,6 +180,7 @@ impl<E: Into<ServerError>> From<E> for Stop {
     }
 }
 
+/// The job, on a query thread. The turn ends with it.
 async fn run(job: Job, head: oneshot::Sender<Result<Head, ServerError>>) {
     let mut output = Output::new(head, job.time);
     match produce(&job, &mut output).await {
@@ -325,6 +328,10 @@ impl Output {
         &mut self,
         stream: &mut (impl Stream<Item = Result<B, QueryError>> + Unpin),
     ) -> Result<Option<B>, Stop> {
+        // A stream that always has a batch ready would never let the timer below speak.
+        if Instant::now() >= self.deadline {
+            return Err(self.time.exceeded().into());
+        }
         loop {
             let has_waiting_rows = self.has_rows && !self.buffer.is_empty();
             tokio::select! {

@@ -1,0 +1,93 @@
+//! What browsers see: the console, its policy, CORS.
+
+use super::client::{ask, exchange, get, request};
+use super::fixture::TestServer;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_console_is_one_page_without_foreign_resources() {
+    let server = TestServer::start().await;
+    let page = get(server.address, "/", &[]).await;
+    assert_eq!(
+        page.header("Content-Type"),
+        Some("text/html; charset=utf-8")
+    );
+    let policy = page.header("Content-Security-Policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'"));
+    assert!(!policy.contains("unsafe"));
+    for (path, content_type) in [
+        ("/console.js", "text/javascript; charset=utf-8"),
+        ("/console.css", "text/css; charset=utf-8"),
+    ] {
+        assert!(page.text().contains(&path[1..]));
+        let file = get(server.address, path, &[]).await;
+        assert_eq!(
+            (file.status, file.header("Content-Type")),
+            (200, Some(content_type))
+        );
+    }
+    assert!(!page.text().contains("://"), "a foreign address");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn terms_reach_the_page_as_text_only() {
+    let server = TestServer::start().await;
+    let script = get(server.address, "/console.js", &[]).await;
+    for dangerous in [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "DOMParser",
+        "setAttribute",
+        "createContextualFragment",
+        "Function(",
+    ] {
+        assert!(!script.text().contains(dangerous), "{dangerous}");
+    }
+    // Links are made of http(s) IRIs only, never of `javascript:`.
+    assert!(script.text().contains("if (!/^https?:/i.test(iri))"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn data_is_never_a_page() {
+    let server = TestServer::start().await;
+    let query = "SELECT ('<script>alert(1)</script>' AS ?x) {}";
+    let answer = ask(server.address, query, &["Accept: text/csv"]).await;
+    assert_eq!(answer.header("X-Content-Type-Options"), Some("nosniff"));
+    assert_eq!(
+        answer.header("Content-Security-Policy"),
+        Some("default-src 'none'; sandbox")
+    );
+    let error = ask(server.address, "<script>", &["Accept: text/html"]).await;
+    assert_eq!(error.status, 400);
+    assert_eq!(
+        error.header("Content-Type"),
+        Some("text/plain; charset=utf-8")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_origins_may_read_only_if_the_server_says_so() {
+    let preflight = |address| async move {
+        let headers = [
+            "Origin: http://a.example",
+            "Access-Control-Request-Method: POST",
+        ];
+        exchange(address, &request("OPTIONS", "/sparql", &headers)).await
+    };
+    let closed = TestServer::start().await;
+    let answer = ask(closed.address, "ASK {}", &["Origin: http://a.example"]).await;
+    assert_eq!(answer.header("Access-Control-Allow-Origin"), None);
+    assert_eq!(preflight(closed.address).await.status, 405);
+
+    let open = TestServer::start_with(|options| options.http.allow_any_origin = true).await;
+    let answer = ask(open.address, "ASK {}", &["Origin: http://a.example"]).await;
+    assert_eq!(answer.header("Access-Control-Allow-Origin"), Some("*"));
+    let answer = preflight(open.address).await;
+    assert_eq!(answer.status, 204);
+    assert_eq!(
+        answer.header("Access-Control-Allow-Methods"),
+        Some("GET, POST")
+    );
+}

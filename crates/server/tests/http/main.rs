@@ -1,0 +1,17 @@
+//! A real server on a loopback port, spoken to byte by byte.
+
+// Tests may unwrap; the lint spares `#[test]` functions only, not their fixtures.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    missing_docs,
+    unreachable_pub
+)]
+
+mod browser;
+mod client;
+mod fixture;
+mod limits;
+mod protocol;
+mod stop;
+mod streaming;

@@ -1,0 +1,141 @@
+//! Answers on their way: chunks, back-pressure, compression, clients that leave.
+
+use super::client::{ask, parse, query_path, request};
+use super::fixture::{ENDLESS_ROWS, ENDLESS_WORK, SUBJECTS, TestServer};
+use flate2::read::GzDecoder;
+use std::io::Read;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const ALL: &str = "SELECT ?s ?p ?o WHERE { ?s ?p ?o }";
+
+async fn begin(server: &TestServer, query: &str, headers: &[&str]) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let bytes = request("GET", &query_path(query), headers);
+    stream.write_all(&bytes).await.unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_answer_is_chunked_and_complete() {
+    let server = TestServer::start().await;
+    let answer = ask(server.address, ALL, &["Accept: text/csv"]).await;
+    assert_eq!(answer.header("Transfer-Encoding"), Some("chunked"));
+    assert!(answer.is_complete);
+    assert_eq!(answer.text().lines().count(), 1 + 3 * SUBJECTS);
+    server.wait_until_running(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gzip_for_those_who_take_it_and_not_for_small_answers() {
+    let server = TestServer::start().await;
+    let plain = ask(server.address, ALL, &["Accept: text/csv"]).await;
+    assert_eq!(plain.header("Content-Encoding"), None);
+    let packed = ask(
+        server.address,
+        ALL,
+        &["Accept: text/csv", "Accept-Encoding: gzip"],
+    )
+    .await;
+    assert_eq!(packed.header("Content-Encoding"), Some("gzip"));
+    assert!(packed.is_complete && packed.body.len() * 4 < plain.body.len());
+    let mut unpacked = Vec::new();
+    GzDecoder::new(&packed.body[..])
+        .read_to_end(&mut unpacked)
+        .unwrap();
+    let sorted = |bytes: &[u8]| {
+        let mut lines: Vec<String> = std::str::from_utf8(bytes)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&unpacked), sorted(&plain.body));
+    let small = ask(server.address, "ASK {}", &["Accept-Encoding: gzip"]).await;
+    assert_eq!(small.header("Content-Encoding"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_rows_of_an_endless_answer_arrive_also_compressed() {
+    let server = TestServer::start().await;
+    for headers in [
+        &["Accept: text/csv"][..],
+        &["Accept: text/csv", "Accept-Encoding: gzip"],
+    ] {
+        let mut stream = begin(&server, ENDLESS_ROWS, headers).await;
+        let mut bytes = vec![0; 20_000];
+        let read = tokio::time::timeout(Duration::from_secs(20), stream.read_exact(&mut bytes));
+        read.await.expect("rows within 20 s").unwrap();
+        let answer = parse(&bytes, true);
+        assert_eq!((answer.status, answer.is_complete), (200, false));
+    }
+    server.wait_until_running(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_in_the_middle_stops_its_query() {
+    let server = TestServer::start().await;
+    let mut stream = begin(&server, ENDLESS_ROWS, &[]).await;
+    let mut bytes = vec![0; 100_000];
+    stream.read_exact(&mut bytes).await.unwrap();
+    server.wait_until_running(1).await;
+    drop(stream);
+    server.wait_until_running(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_before_the_answer_stops_its_query() {
+    let server = TestServer::start().await;
+    let stream = begin(&server, ENDLESS_WORK, &[]).await;
+    server.wait_until_running(1).await;
+    drop(stream);
+    server.wait_until_running(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_timeout_in_the_middle_of_a_stream_is_seen_as_a_truncated_transfer() {
+    let server = TestServer::start().await;
+    let path = format!("{}&timeout=500ms", query_path(ENDLESS_ROWS));
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream
+        .write_all(&request("GET", &path, &["Accept: text/csv"]))
+        .await
+        .unwrap();
+    // Everything is read as fast as it comes and thrown away, but for the end.
+    let mut head = Vec::new();
+    let mut tail = Vec::new();
+    let mut chunk = vec![0; 1 << 20];
+    loop {
+        let count = stream.read(&mut chunk).await.unwrap_or(0);
+        if count == 0 {
+            break;
+        }
+        if head.len() < 1000 {
+            head.extend_from_slice(&chunk[..count]);
+        }
+        tail.extend_from_slice(&chunk[..count]);
+        tail.drain(..tail.len().saturating_sub(5));
+    }
+    assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n"));
+    assert_ne!(
+        tail, b"0\r\n\r\n",
+        "a broken-off answer ended like a whole one"
+    );
+    server.wait_until_running(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_client_holds_the_query_back() {
+    let server = TestServer::start().await;
+    let mut stream = begin(&server, ENDLESS_ROWS, &["Accept: text/csv"]).await;
+    let mut first = [0; 1000];
+    stream.read_exact(&mut first).await.unwrap();
+    // More than the limit of time passes while nothing is read; waiting does not count.
+    server.wait_until_running(1).await;
+    let mut more = vec![0; 4 << 20];
+    stream.read_exact(&mut more).await.unwrap();
+    server.wait_until_running(1).await;
+}
