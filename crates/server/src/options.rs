@@ -17,6 +17,8 @@ pub struct ServerOptions {
     pub listen: SocketAddr,
     /// Memory that all queries together may use before they spill to disk.
     pub memory_bytes: u64,
+    /// Where queries spill to. It should not be a memory file system.
+    pub temp_dir: PathBuf,
     /// Limits and behaviour of the HTTP interface.
     pub http: HttpOptions,
     /// How long running requests may go on after a stop was asked for.
@@ -32,6 +34,7 @@ impl ServerOptions {
             db: db.into(),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
             memory_bytes: 4 << 30,
+            temp_dir: std::env::temp_dir(),
             http: HttpOptions::default(),
             grace: Duration::from_secs(10),
             connections_max: 1024,

@@ -51,7 +51,7 @@ pub enum ServeError {
     /// The engine could not be set up.
     #[error("cannot start the query engine: {0}")]
     Engine(#[from] orrery_sparql::QueryError),
-    /// Threads or signal handlers could not be had from the system.
+    /// Threads could not be had from the system.
     #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
 }
@@ -71,6 +71,7 @@ impl Server {
         let database = Arc::new(open(&options.db)?);
         let engine_options = EngineOptions {
             memory_bytes: options.memory_bytes,
+            temp_dir: options.temp_dir,
             ..EngineOptions::default()
         };
         let engine = Arc::new(Engine::new(database, engine_options)?);
@@ -171,25 +172,36 @@ async fn converse(stream: TcpStream, router: Router, mut stopping: watch::Receiv
     }
 }
 
-/// Opens the database, listens, and answers until `shutdown` completes.
-pub async fn serve(
-    options: ServerOptions,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ServeError> {
-    let server = Server::bind(options).await?;
-    tracing::info!("listening on http://{}/", server.local_addr()?);
-    server.run(shutdown).await
+/// Opens the database, listens, and answers until `shutdown` completes. Blocks; starts the HTTP
+/// threads, one per core, within which `shutdown` is polled.
+pub fn serve(options: ServerOptions, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
+    let http_threads = tokio::runtime::Builder::new_multi_thread()
+        .thread_name("orrery-http")
+        .enable_all()
+        .build()?;
+    http_threads.block_on(async {
+        let server = Server::bind(options).await?;
+        tracing::info!("listening on http://{}/", server.local_addr()?);
+        server.run(shutdown).await
+    })
 }
 
 /// Completes when the process is asked to stop: SIGTERM, or SIGINT from a terminal.
-pub fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+pub async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+    let signals = signal(SignalKind::terminate())
+        .and_then(|terminate| Ok((terminate, signal(SignalKind::interrupt())?)));
+    match signals {
+        Ok((mut terminate, mut interrupt)) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
         }
-    })
+        Err(error) => {
+            // The signals keep their default, which ends the process without a grace period.
+            tracing::error!("no handler for signals: {error}");
+            std::future::pending().await
+        }
+    }
 }

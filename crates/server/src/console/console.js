@@ -130,7 +130,7 @@ async function run(path) {
   $("stop").disabled = false;
   const parameters = new URLSearchParams({ query: $("query").value });
   if ($("timeout").value) parameters.set("timeout", $("timeout").value);
-  history.replaceState(null, "", "#query=" + encodeURIComponent($("query").value));
+  history.replaceState(null, "", "/#query=" + encodeURIComponent($("query").value));
   const started = performance.now();
   const elapsed = () => Math.max(performance.now() - started, 0).toFixed(1) + " ms";
   try {
@@ -172,17 +172,19 @@ async function showHealth() {
   }
 }
 
+// A link to the console may bring a query, as `?query=` or `#query=`.
+function linkedQuery() {
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  return fragment.get("query") ?? new URLSearchParams(location.search).get("query");
+}
+
 function start() {
   for (const [index, [name]] of SAMPLES.entries()) {
     const option = element("option", name);
     option.value = String(index);
     $("sample").append(option);
   }
-  const linked = /^#query=(.*)$/s.exec(location.hash);
-  let query = null;
-  if (linked) {
-    try { query = decodeURIComponent(linked[1]); } catch { /* a broken link shows the sample */ }
-  }
+  const query = linkedQuery();
   $("query").value = query ?? SAMPLES[0][1];
   $("sample").addEventListener("change", () => { $("query").value = SAMPLES[Number($("sample").value)][1]; });
   $("form").addEventListener("submit", event => { event.preventDefault(); run("/sparql"); });

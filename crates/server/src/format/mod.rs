@@ -19,11 +19,9 @@ mod rdf_xml;
 pub mod solutions;
 mod table;
 mod text;
-mod write;
 
 pub use graph::GraphSerializer;
 pub use solutions::SolutionSerializer;
-pub use write::{WriteError, write_results};
 
 /// Why an answer could not be written in the chosen format.
 #[derive(Debug, thiserror::Error)]
