@@ -38,14 +38,7 @@ async fn a_query_over_its_time_gets_503_naming_the_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn cheap_queries_and_health_answer_beside_heavy_ones() {
     let server = TestServer::start().await;
-    let mut heavy = Vec::new();
-    for _ in 0..4 {
-        let mut stream = TcpStream::connect(server.address).await.unwrap();
-        let bytes = request("GET", &query_path(ENDLESS_WORK), &[]);
-        stream.write_all(&bytes).await.unwrap();
-        heavy.push(stream);
-    }
-    server.wait_until_running(4).await;
+    let heavy = begin_heavy(&server, 4).await;
     for _ in 0..20 {
         assert_eq!(ask(server.address, POINT, &[]).await.status, 200);
     }
@@ -116,33 +109,50 @@ async fn health_tells_what_is_served() {
     assert!(health["generation"].as_u64().unwrap() >= 1);
 }
 
+async fn begin_heavy(server: &TestServer, queries: u64) -> Vec<TcpStream> {
+    let mut heavy = Vec::new();
+    for _ in 0..queries {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let bytes = request("GET", &query_path(ENDLESS_WORK), &[]);
+        stream.write_all(&bytes).await.unwrap();
+        heavy.push(stream);
+    }
+    server.wait_until_running(queries).await;
+    heavy
+}
+
 /// What the way through HTTP costs; run with `--ignored --nocapture`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement, not a check"]
 async fn microseconds_of_a_point_query_on_a_kept_connection() {
-    const ROUNDS: usize = 3000;
     let server = TestServer::start().await;
-    for (name, path) in [
-        ("health", "/health".to_owned()),
-        ("point query", query_path(POINT)),
-    ] {
-        let mut stream = TcpStream::connect(server.address).await.unwrap();
-        stream.set_nodelay(true).unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        let mut buffer = vec![0; 65536];
-        let mut times: Vec<Duration> = Vec::with_capacity(ROUNDS);
-        for _ in 0..ROUNDS {
-            let started = std::time::Instant::now();
-            stream.write_all(request.as_bytes()).await.unwrap();
-            // A small answer comes in one piece.
-            assert!(stream.read(&mut buffer).await.unwrap() > 0);
-            times.push(started.elapsed());
-        }
-        times.sort();
-        println!(
-            "{name}: median {:?}, 99 % {:?}",
-            times[ROUNDS / 2],
-            times[ROUNDS * 99 / 100]
-        );
+    measure(&server, "health", "/health", 3000).await;
+    measure(&server, "point query", &query_path(POINT), 3000).await;
+    let _heavy = begin_heavy(&server, 4).await;
+    measure(&server, "health beside 4 heavy queries", "/health", 300).await;
+    measure(
+        &server,
+        "point query beside 4 heavy queries",
+        &query_path(POINT),
+        300,
+    )
+    .await;
+}
+
+async fn measure(server: &TestServer, name: &str, path: &str, rounds: usize) {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let mut buffer = vec![0; 65536];
+    let mut times: Vec<Duration> = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let started = std::time::Instant::now();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        // A small answer comes in one piece.
+        assert!(stream.read(&mut buffer).await.unwrap() > 0);
+        times.push(started.elapsed());
     }
+    times.sort();
+    let (median, late) = (times[rounds / 2], times[rounds * 99 / 100]);
+    println!("{name}: median {median:?}, 99 % {late:?}");
 }
