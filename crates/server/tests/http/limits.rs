@@ -156,3 +156,80 @@ async fn measure(server: &TestServer, name: &str, path: &str, rounds: usize) {
     let (median, late) = (times[rounds / 2], times[rounds * 99 / 100]);
     println!("{name}: median {median:?}, 99 % {late:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn monstrous_queries_do_not_bring_the_server_down() {
+    let server = TestServer::start().await;
+    let chain = |link: &str, links: usize| link.repeat(links);
+    for query in [
+        format!("SELECT (1{} AS ?x) {{}}", chain("+1", 19_000)),
+        format!("SELECT (1{} AS ?x) {{}}", chain("+?y", 5_000)),
+        format!("ASK {{ FILTER(true{}) }}", chain(" && true", 9_000)),
+        format!(
+            "SELECT * {{ ?s ?p ?o FILTER(?o = 1{}) }}",
+            chain(" || ?o = 1", 2_000)
+        ),
+        format!(
+            "SELECT * {{ {{}} {} }} LIMIT 1",
+            chain("UNION { ?s ?p 1 }", 2_000)
+        ),
+        format!(
+            "SELECT * {{ {} }} LIMIT 1",
+            chain("OPTIONAL { ?s ?p 1 }", 1_000)
+        ),
+        format!(
+            "SELECT * {{ {} }} LIMIT 1",
+            chain("MINUS { ?s ?p 1 }", 1_000)
+        ),
+        format!("SELECT * {{ {} }} LIMIT 1", chain("?s ?p 1 . ", 3_000)),
+        format!(
+            "SELECT * {{ {} }} LIMIT 1",
+            chain("BIND(1 AS ?x) ", 1) + &chain("?s ?p ?o . ", 1_000)
+        ),
+        format!(
+            "SELECT * {{ ?s {}<http://e/> ?o }} LIMIT 1",
+            chain("<http://e/>/", 2_000)
+        ),
+        format!(
+            "SELECT * {{ ?s {}<http://e/> ?o }} LIMIT 1",
+            chain("<http://e/>|", 5_000)
+        ),
+        format!(
+            "SELECT * {{ ?s {}<http://e/>{} ?o }} LIMIT 1",
+            chain("(", 120),
+            chain(")*", 120)
+        ),
+        format!(
+            "SELECT * {{ {}?s ?p ?o{} }} LIMIT 1",
+            chain("{ OPTIONAL ", 1).repeat(60),
+            chain("}", 60)
+        ),
+        format!(
+            "SELECT * {{ {}?s ?p ?o{} }} LIMIT 1",
+            chain("{ SELECT * { ", 60),
+            chain("} }", 60)
+        ),
+        format!(
+            "SELECT * {{ ?s ?p ?o FILTER({}true{}) }}",
+            chain("!(", 120),
+            chain(")", 120)
+        ),
+        format!(
+            "SELECT * {{ ?s ?p ?o FILTER(?o IN (1{})) }}",
+            chain(",1", 100_000)
+        ),
+        format!("SELECT * {{ VALUES ?x {{ {} }} }}", chain("1 ", 200_000)),
+    ] {
+        let body = query.as_bytes();
+        let headers = ["Content-Type: application/sparql-query"];
+        let answer = post(server.address, "/sparql?timeout=2", &headers, body).await;
+        let beginning: String = query.chars().take(60).collect();
+        assert!(
+            [200, 400, 501, 503, 507].contains(&answer.status),
+            "{beginning}"
+        );
+    }
+    // None of them goes on after its time.
+    server.wait_until_running(0).await;
+    assert_eq!(ask(server.address, POINT, &[]).await.status, 200);
+}
