@@ -201,8 +201,8 @@ async fn monstrous_queries_do_not_bring_the_server_down() {
         ),
         format!(
             "SELECT * {{ {}?s ?p ?o{} }} LIMIT 1",
-            chain("{ OPTIONAL ", 1).repeat(60),
-            chain("}", 60)
+            chain("{ OPTIONAL { ", 60),
+            chain("} }", 60)
         ),
         format!(
             "SELECT * {{ {}?s ?p ?o{} }} LIMIT 1",
