@@ -6,7 +6,7 @@
 //!                                                   +-- into_sort_key() Binary, memcmp order
 //! ```
 //!
-//! Evaluation goes a record batch at a time, on ids as far as they tell ([`compare_columns`]), and on
+//! Evaluation goes a record batch at a time, on ids as far as they tell (`compare_columns`), and on
 //! values read once per distinct id beyond ([`column`]). Results are what the `ox*` evaluator gives,
 //! with two differences on purpose: a literal that is only passed on keeps its lexical form
 //! (`STR("01"^^xsd:integer)` is `"01"`), and all date and duration types of XML Schema are

@@ -14,9 +14,9 @@
 //! ```
 //!
 //! A [`PatternExec`] evaluates several quad patterns in the order the planner
-//! gave. Each step is compiled once ([`compile`]): which permutation, which of its
+//! gave. Each step is compiled once (`compile`): which permutation, which of its
 //! leading columns are known (constants or columns bound before), which columns to
-//! read, what is left to check. At run time ([`stream`]) every step keeps its
+//! read, what is left to check. At run time (`stream`) every step keeps its
 //! position, so that a key with a million matches comes out in bounded chunks, the
 //! memory in use is bounded by steps x chunk size, and a `LIMIT` stops early.
 //!
