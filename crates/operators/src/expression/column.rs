@@ -88,32 +88,24 @@ impl Operand {
 
 impl Column {
     /// The values of the column.
-    pub(crate) fn operand(&self, reading: Reading, context: &QueryContext) -> Result<Operand> {
-        Ok(match self {
-            Self::Ids(ids) => read_ids(ids, reading, context)?,
-            Self::Booleans(booleans) => Operand {
-                values: booleans
-                    .iter()
-                    .map(|value| value.map(Value::Boolean))
-                    .collect(),
-                index: Index::Rows,
-            },
-            Self::Constant(constant) => Operand {
-                values: vec![constant.as_ref().map(|constant| match reading {
+    pub(crate) fn into_operand(self, reading: Reading, context: &QueryContext) -> Result<Operand> {
+        let (values, index) = match self {
+            Self::Ids(ids) => return read_ids(&ids, reading, context),
+            Self::Booleans(booleans) => {
+                let values = booleans.iter().map(|value| value.map(Value::Boolean));
+                (values.collect(), Index::Rows)
+            }
+            Self::Constant(constant) => {
+                let value = constant.map(|constant| match reading {
                     Reading::Value => constant.value.clone(),
                     Reading::Written => constant.written.clone(),
-                })],
-                index: Index::One,
-            },
-            Self::Values(values) => Operand {
-                values: values.clone(),
-                index: Index::Rows,
-            },
-            Self::Indexed { values, index } => Operand {
-                values: values.clone(),
-                index: Index::List(index.clone()),
-            },
-        })
+                });
+                (vec![value], Index::One)
+            }
+            Self::Values(values) => (values, Index::Rows),
+            Self::Indexed { values, index } => (values, Index::List(index)),
+        };
+        Ok(Operand { values, index })
     }
 
     /// The ids of the column; computed values are interned, each once.
@@ -147,7 +139,7 @@ impl Column {
                 .map(|id| id.map(|id| TermId::from_bits(id) == TermId::boolean(true)))
                 .collect(),
             other => {
-                let operand = other.operand(Reading::Value, context)?;
+                let operand = other.into_operand(Reading::Value, context)?;
                 (0..rows)
                     .map(|row| operand.get(row).and_then(Value::effective_boolean))
                     .collect()

@@ -11,8 +11,9 @@
 
 use std::cmp::Ordering;
 
-use arrow::array::{BooleanArray, UInt32Array, UInt64Array};
-use orrery_term::inline::InlineValue;
+use arrow::array::{Array, BooleanArray, UInt32Array, UInt64Array};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use orrery_term::inline::{InlineValue, TimeZone};
 use orrery_term::{TermId, TermKind};
 use oxsdatatypes::{Decimal, Double};
 
@@ -66,17 +67,54 @@ impl Question {
     }
 }
 
-/// What the ids alone tell.
+/// What the ids alone tell of a row, and what is known once its terms are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 enum Verdict {
-    Known(Option<bool>),
-    ReadTerms,
+    False = 0,
+    True = 1,
+    Error = 2,
+    ReadTerms = 3,
+}
+
+impl Verdict {
+    #[inline]
+    fn of(answer: Option<bool>) -> Self {
+        match answer {
+            Some(false) => Self::False,
+            Some(true) => Self::True,
+            None => Self::Error,
+        }
+    }
+}
+
+/// The verdicts as an array; bytes first and bits at the end, which the compiler makes vector code of.
+fn answers(verdicts: &[Verdict]) -> BooleanArray {
+    let rows = verdicts.len();
+    BooleanArray::new(
+        BooleanBuffer::collect_bool(rows, |row| verdicts[row] == Verdict::True),
+        Some(NullBuffer::new(BooleanBuffer::collect_bool(rows, |row| {
+            (verdicts[row] as u8) < Verdict::Error as u8
+        }))),
+    )
+}
+
+/// The rows that the ids did not decide.
+fn undecided(verdicts: &[Verdict]) -> UInt32Array {
+    verdicts
+        .iter()
+        .enumerate()
+        .filter(|(_, verdict)| **verdict == Verdict::ReadTerms)
+        .map(|(row, _)| row as u32)
+        .collect::<Vec<_>>()
+        .into()
 }
 
 /// Asks a question of two columns, row by row.
 pub(crate) fn compare_columns(
     question: Question,
-    left: &Column,
-    right: &Column,
+    left: Column,
+    right: Column,
     rows: usize,
     context: &QueryContext,
 ) -> Result<BooleanArray> {
@@ -85,15 +123,15 @@ pub(crate) fn compare_columns(
             Ok(BooleanArray::new_null(rows))
         }
         (Column::Ids(ids), Column::Constant(Some(constant))) => {
-            compare_with_constant(question, ids, constant, context)
+            compare_with_constant(question, &ids, &constant, context)
         }
         (Column::Constant(Some(constant)), Column::Ids(ids)) => {
-            compare_with_constant(question.mirrored(), ids, constant, context)
+            compare_with_constant(question.mirrored(), &ids, &constant, context)
         }
-        (Column::Ids(left), Column::Ids(right)) => compare_ids(question, left, right, context),
-        _ => {
-            let left = left.operand(Reading::Value, context)?;
-            let right = right.operand(Reading::Value, context)?;
+        (Column::Ids(left), Column::Ids(right)) => compare_ids(question, &left, &right, context),
+        (left, right) => {
+            let left = left.into_operand(Reading::Value, context)?;
+            let right = right.into_operand(Reading::Value, context)?;
             Ok((0..rows)
                 .map(|row| question.answer(left.get(row)?, right.get(row)?))
                 .collect())
@@ -109,37 +147,44 @@ fn compare_with_constant(
 ) -> Result<BooleanArray> {
     let ranks = context.literal_ranks()?;
     let against = Against::new(constant);
-    let mut answers: Vec<Option<bool>> = Vec::with_capacity(ids.len());
-    let mut unread = Vec::new();
-    for (row, bits) in ids.iter().enumerate() {
-        let verdict = match bits {
-            None => Verdict::Known(None),
-            Some(bits) => against.verdict(question, TermId::from_bits(bits), ranks),
-        };
-        answers.push(match verdict {
-            Verdict::Known(answer) => answer,
-            Verdict::ReadTerms => {
-                unread.push(row as u32);
-                None
-            }
-        });
-    }
+    let mut verdicts: Vec<Verdict> = ids
+        .values()
+        .iter()
+        .map(|&bits| against.verdict(question, TermId::from_bits(bits), ranks))
+        .collect();
+    strike_nulls(&mut verdicts, ids.nulls());
+    let unread = undecided(&verdicts);
     if !unread.is_empty() {
-        let unread = UInt32Array::from(unread);
         let values = read_ids(&take_ids(ids, &unread)?, Reading::Value, context)?;
         for (at, &row) in unread.values().iter().enumerate() {
-            answers[row as usize] = values
-                .get(at)
-                .and_then(|value| question.answer(value, &constant.value));
+            verdicts[row as usize] = Verdict::of(
+                values
+                    .get(at)
+                    .and_then(|value| question.answer(value, &constant.value)),
+            );
         }
     }
-    Ok(BooleanArray::from(answers))
+    Ok(answers(&verdicts))
+}
+
+/// A null is an error, whatever bits stand under it.
+fn strike_nulls(verdicts: &mut [Verdict], nulls: Option<&NullBuffer>) {
+    let Some(nulls) = nulls else {
+        return;
+    };
+    for (verdict, is_valid) in verdicts.iter_mut().zip(nulls) {
+        if !is_valid {
+            *verdict = Verdict::Error;
+        }
+    }
 }
 
 /// A constant made ready to be compared with inline ids.
 struct Against<'a> {
     constant: &'a Constant,
     number: Option<Number>,
+    /// The constant as it stands in its id, if it does.
+    inline: Option<InlineValue>,
 }
 
 /// The number of a constant, in the forms it is compared in.
@@ -158,34 +203,41 @@ impl<'a> Against<'a> {
             Value::Double(value) => Some(Number::Double((*value).into())),
             _ => None,
         };
-        Self { constant, number }
+        Self {
+            constant,
+            number,
+            inline: constant.id.inline_value(),
+        }
     }
 
     #[inline]
     fn verdict(&self, question: Question, id: TermId, ranks: LiteralRanks) -> Verdict {
         match id.kind() {
             TermKind::Integer | TermKind::Decimal | TermKind::Double | TermKind::DoublePlain => {
-                Verdict::Known(match self.number {
+                Verdict::of(match self.number {
                     Some(number) => question.of_order(number.order_of(id)),
                     None => self.answer_inline(question, id),
                 })
             }
             TermKind::Boolean | TermKind::Date | TermKind::DateTime => {
-                Verdict::Known(self.answer_inline(question, id))
+                Verdict::of(self.answer_inline(question, id))
             }
-            TermKind::ShortString => Verdict::Known(self.answer_short_string(question, id)),
-            TermKind::Iri | TermKind::BlankNode => Verdict::Known(self.answer_node(question, id)),
+            TermKind::ShortString => Verdict::of(self.answer_short_string(question, id)),
+            TermKind::Iri | TermKind::BlankNode => Verdict::of(self.answer_node(question, id)),
             TermKind::Literal => self.verdict_literal(question, id, ranks),
             // Only an IRI constant is surely different from whatever the query computed.
             TermKind::QueryLocal => match (question, &self.constant.value) {
-                (Question::Equal, Value::Iri(_)) => Verdict::Known(Some(id == self.constant.id)),
+                (Question::Equal, Value::Iri(_)) => Verdict::of(Some(id == self.constant.id)),
                 _ => Verdict::ReadTerms,
             },
-            TermKind::Special | TermKind::TripleTerm => Verdict::Known(None),
+            TermKind::Special | TermKind::TripleTerm => Verdict::of(None),
         }
     }
 
     fn answer_inline(&self, question: Question, id: TermId) -> Option<bool> {
+        if let Some(order) = instants(id.inline_value(), self.inline) {
+            return question.of_order(Some(order));
+        }
         question.answer(&Value::from_inline(id)?, &self.constant.value)
     }
 
@@ -216,20 +268,37 @@ impl<'a> Against<'a> {
 
     fn verdict_literal(&self, question: Question, id: TermId, ranks: LiteralRanks) -> Verdict {
         if let Value::Iri(_) = self.constant.value {
-            return Verdict::Known(question.of_strangers());
+            return Verdict::of(question.of_strangers());
         }
         match (ranks.class(id.payload()), &self.constant.value) {
             (LiteralClass::Typed, _) => Verdict::ReadTerms,
             (LiteralClass::String, Value::String(_))
             | (LiteralClass::Language, Value::LanguageString { .. }) => match question {
-                Question::Equal => Verdict::Known(Some(id == self.constant.id)),
+                Question::Equal => Verdict::of(Some(id == self.constant.id)),
                 Question::Order(_) => Verdict::ReadTerms,
             },
-            (LiteralClass::String, Value::Other { .. }) => Verdict::Known(None),
+            (LiteralClass::String, Value::Other { .. }) => Verdict::of(None),
             (LiteralClass::String | LiteralClass::Language, _) => {
-                Verdict::Known(question.of_strangers())
+                Verdict::of(question.of_strangers())
             }
         }
+    }
+}
+
+/// The order of two inline dates or dateTimes, if both have a time zone or both have none.
+#[inline]
+fn instants(a: Option<InlineValue>, b: Option<InlineValue>) -> Option<Ordering> {
+    let is_local = |zone: TimeZone| zone == TimeZone::Absent;
+    match (a?, b?) {
+        (InlineValue::Date(a), InlineValue::Date(b)) if is_local(a.zone) == is_local(b.zone) => {
+            Some(a.start_minutes().cmp(&b.start_minutes()))
+        }
+        (InlineValue::DateTime(a), InlineValue::DateTime(b))
+            if is_local(a.zone) == is_local(b.zone) =>
+        {
+            Some(a.instant_ms.cmp(&b.instant_ms))
+        }
+        _ => None,
     }
 }
 
@@ -273,41 +342,33 @@ fn compare_ids(
     right: &UInt64Array,
     context: &QueryContext,
 ) -> Result<BooleanArray> {
-    let mut answers: Vec<Option<bool>> = Vec::with_capacity(left.len());
-    let mut unread = Vec::new();
-    for (row, (a, b)) in left.iter().zip(right).enumerate() {
-        let verdict = match (a, b) {
-            (Some(a), Some(b)) => {
-                verdict_of_pair(question, TermId::from_bits(a), TermId::from_bits(b))
-            }
-            _ => Verdict::Known(None),
-        };
-        answers.push(match verdict {
-            Verdict::Known(answer) => answer,
-            Verdict::ReadTerms => {
-                unread.push(row as u32);
-                None
-            }
-        });
-    }
+    let mut verdicts: Vec<Verdict> = left
+        .values()
+        .iter()
+        .zip(right.values())
+        .map(|(&a, &b)| verdict_of_pair(question, TermId::from_bits(a), TermId::from_bits(b)))
+        .collect();
+    strike_nulls(&mut verdicts, left.nulls());
+    strike_nulls(&mut verdicts, right.nulls());
+    let unread = undecided(&verdicts);
     if !unread.is_empty() {
-        let unread = UInt32Array::from(unread);
         let left = read_ids(&take_ids(left, &unread)?, Reading::Value, context)?;
         let right = read_ids(&take_ids(right, &unread)?, Reading::Value, context)?;
         for (at, &row) in unread.values().iter().enumerate() {
-            answers[row as usize] = left
-                .get(at)
-                .zip(right.get(at))
-                .and_then(|(a, b)| question.answer(a, b));
+            verdicts[row as usize] = Verdict::of(
+                left.get(at)
+                    .zip(right.get(at))
+                    .and_then(|(a, b)| question.answer(a, b)),
+            );
         }
     }
-    Ok(BooleanArray::from(answers))
+    Ok(answers(&verdicts))
 }
 
 fn verdict_of_pair(question: Question, a: TermId, b: TermId) -> Verdict {
     let is_node = |id: TermId| matches!(id.kind(), TermKind::Iri | TermKind::BlankNode);
     if is_node(a) || is_node(b) {
-        return Verdict::Known(if a == b {
+        return Verdict::of(if a == b {
             question.of_order(Some(Ordering::Equal))
         } else {
             question.of_strangers()
@@ -315,12 +376,12 @@ fn verdict_of_pair(question: Question, a: TermId, b: TermId) -> Verdict {
     }
     match (a.inline_value(), b.inline_value()) {
         (Some(InlineValue::Integer(a, _)), Some(InlineValue::Integer(b, _))) => {
-            Verdict::Known(question.of_order(Some(a.cmp(&b))))
+            Verdict::of(question.of_order(Some(a.cmp(&b))))
         }
         (Some(InlineValue::String(a)), Some(InlineValue::String(b))) => {
-            Verdict::Known(question.of_order(Some(a.as_str().cmp(b.as_str()))))
+            Verdict::of(question.of_order(Some(a.as_str().cmp(b.as_str()))))
         }
-        (Some(_), Some(_)) => Verdict::Known(
+        (Some(_), Some(_)) => Verdict::of(
             Value::from_inline(a)
                 .zip(Value::from_inline(b))
                 .and_then(|(a, b)| question.answer(&a, &b)),

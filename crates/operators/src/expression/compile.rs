@@ -13,7 +13,7 @@ use spargebra::algebra::{Expression, Function};
 use super::arithmetic::Arithmetic;
 use super::column::Constant;
 use super::compare::Comparison;
-use super::node::{Input, Node, RowNumbers};
+use super::node::{Input, Node, NodeKind, RowNumbers};
 use super::value::{Value, term_of_literal};
 use crate::context::QueryContext;
 use crate::error::{Error, Result};
@@ -264,6 +264,11 @@ impl Compiler<'_> {
 
     fn call(&mut self, function: &Function, arguments: &[Expression]) -> Result<Part> {
         let scalar = functions::resolve(function, arguments.len())?;
+        if let (Some(kind), [Expression::Variable(variable)]) = (kind_asked(function), arguments)
+            && let Some(place) = self.place(variable.as_str())
+        {
+            return Ok(Part::leaf(Node::IsKind(kind, place), Reads::One(place)));
+        }
         let is_volatile = matches!(scalar.implementation, Implementation::Volatile(_));
         let mut arguments: Vec<&Expression> = arguments.iter().collect();
         if *function == Function::Regex
@@ -350,6 +355,16 @@ fn flatten<'a>(
             }
             None => parts.push(expression),
         }
+    }
+}
+
+/// The kind that a function asks for, if ids alone can answer it.
+fn kind_asked(function: &Function) -> Option<NodeKind> {
+    match function {
+        Function::IsIri => Some(NodeKind::Iri),
+        Function::IsBlank => Some(NodeKind::BlankNode),
+        Function::IsLiteral => Some(NodeKind::Literal),
+        _ => None,
     }
 }
 

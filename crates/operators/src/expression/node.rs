@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray, UInt32Array, UInt64Array};
 use arrow::compute::kernels::boolean::not;
-use orrery_term::TermId;
+use orrery_term::{Term, TermId, TermKind};
 use regex::Regex;
 
 use super::arithmetic::{Arithmetic, negate, plus};
@@ -48,10 +48,37 @@ pub(crate) enum Node {
     If(Box<Node>, Box<Node>, Box<Node>),
     Coalesce(Vec<Node>),
     Call(ScalarFunction, Vec<Node>),
+    /// `isIRI`, `isBLANK` or `isLITERAL` of a variable.
+    IsKind(NodeKind, usize),
     /// `REGEX` with a constant pattern.
     Matches(Arc<Regex>, Box<Node>),
     /// The part below, once per distinct id of this variable.
     PerDistinct(usize, Box<Node>),
+}
+
+/// What `isIRI` and its kin ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    Iri,
+    BlankNode,
+    Literal,
+}
+
+impl NodeKind {
+    /// Whether an id is of this kind; a term that the query computed is looked at.
+    fn holds(self, id: TermId, context: &QueryContext) -> Result<bool> {
+        let found = match id.kind() {
+            TermKind::Iri => Self::Iri,
+            TermKind::BlankNode => Self::BlankNode,
+            TermKind::QueryLocal => match context.term(id)? {
+                Term::Iri(_) => Self::Iri,
+                Term::BlankNode(_) => Self::BlankNode,
+                Term::Literal(_) => Self::Literal,
+            },
+            _ => Self::Literal,
+        };
+        Ok(self == found)
+    }
 }
 
 /// The variables' ids for the rows to be evaluated.
@@ -131,8 +158,8 @@ impl Node {
                 let right = right.evaluate(input, context)?;
                 Column::Booleans(compare_columns(
                     Question::Equal,
-                    &left,
-                    &right,
+                    left,
+                    right,
                     rows,
                     context,
                 )?)
@@ -141,7 +168,7 @@ impl Node {
                 let left = left.evaluate(input, context)?;
                 let right = right.evaluate(input, context)?;
                 let question = Question::Order(*comparison);
-                Column::Booleans(compare_columns(question, &left, &right, rows, context)?)
+                Column::Booleans(compare_columns(question, left, right, rows, context)?)
             }
             Self::SameTerm(left, right) => {
                 let left = left.evaluate(input, context)?.into_ids(rows, context)?;
@@ -151,9 +178,9 @@ impl Node {
             Self::In(needle, list) => Column::Booleans(is_in(needle, list, input, context)?),
             Self::Arithmetic(operator, left, right) => {
                 let left = left.evaluate(input, context)?;
-                let left = left.operand(Reading::Value, context)?;
+                let left = left.into_operand(Reading::Value, context)?;
                 let right = right.evaluate(input, context)?;
-                let right = right.operand(Reading::Value, context)?;
+                let right = right.into_operand(Reading::Value, context)?;
                 Column::Values(
                     (0..rows)
                         .map(|row| operator.apply(left.get(row)?, right.get(row)?))
@@ -167,6 +194,15 @@ impl Node {
             }
             Self::Coalesce(parts) => coalesce(parts, input, context)?,
             Self::Call(function, arguments) => call(*function, arguments, input, context)?,
+            Self::IsKind(kind, place) => Column::Booleans(
+                input.columns[*place]
+                    .iter()
+                    .map(|id| {
+                        id.map(|id| kind.holds(TermId::from_bits(id), context))
+                            .transpose()
+                    })
+                    .collect::<Result<_>>()?,
+            ),
             Self::Matches(regex, text) => {
                 map_values(text, |text| matches(regex, text), input, context)?
             }
@@ -183,7 +219,7 @@ fn map_values(
 ) -> Result<Column> {
     let operand = part
         .evaluate(input, context)?
-        .operand(Reading::Value, context)?;
+        .into_operand(Reading::Value, context)?;
     Ok(Column::Values(
         (0..input.rows)
             .map(|row| function(operand.get(row)?))
@@ -242,11 +278,16 @@ fn is_in(
     input: &Input,
     context: &QueryContext,
 ) -> Result<BooleanArray> {
-    let needle = needle.evaluate(input, context)?;
-    let mut answers = vec![Some(false); input.rows];
+    let rows = input.rows;
+    // Computed values meet the list as ids: those are cheap to share between its items.
+    let needle = match needle.evaluate(input, context)? {
+        constant @ Column::Constant(_) => constant,
+        other => Column::Ids(other.into_ids(rows, context)?),
+    };
+    let mut answers = vec![Some(false); rows];
     for item in list {
         let item = item.evaluate(input, context)?;
-        let equal = compare_columns(Question::Equal, &needle, &item, input.rows, context)?;
+        let equal = compare_columns(Question::Equal, needle.clone(), item, rows, context)?;
         for (answer, equal) in answers.iter_mut().zip(&equal) {
             *answer = match (*answer, equal) {
                 (Some(true), _) | (_, Some(true)) => Some(true),
@@ -345,7 +386,7 @@ fn call(
         .map(|argument| {
             argument
                 .evaluate(input, context)?
-                .operand(function.reading, context)
+                .into_operand(function.reading, context)
         })
         .collect::<Result<Vec<_>>>()?;
     let mut results = Vec::with_capacity(input.rows);

@@ -113,7 +113,7 @@ impl PhysicalExpr for TermPhysicalExpr {
             (Output::Value, column) => {
                 ColumnarValue::Array(Arc::new(column.into_ids(rows, context)?))
             }
-            (Output::SortKey, column) => sort_keys(&column, rows, context)?,
+            (Output::SortKey, column) => sort_keys(column, rows, context)?,
         })
     }
 
@@ -148,8 +148,8 @@ impl PhysicalExpr for TermPhysicalExpr {
     }
 }
 
-fn sort_keys(column: &Column, rows: usize, context: &QueryContext) -> Result<ColumnarValue> {
-    let operand = column.operand(Reading::Value, context)?;
+fn sort_keys(column: Column, rows: usize, context: &QueryContext) -> Result<ColumnarValue> {
+    let operand = column.into_operand(Reading::Value, context)?;
     let mut keys = BinaryBuilder::with_capacity(rows, rows * 16);
     let mut key = Vec::new();
     for row in 0..rows {

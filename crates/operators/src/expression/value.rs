@@ -24,6 +24,8 @@ use oxsdatatypes::{
 /// Days from 0000-01-01, where inline dates begin, to 0001-01-01, where XML Schema's time line does.
 const DAYS_OF_YEAR_ZERO: i128 = 366;
 const SECONDS_PER_DAY: i128 = 86_400;
+/// What a millionth is in the raw number of an `oxsdatatypes::Decimal`, which counts 10^-18.
+const RAW_MILLIONTH: i128 = 1_000_000_000_000;
 
 /// A term as a value; see the module's documentation.
 #[derive(Clone, Debug)]
@@ -143,6 +145,14 @@ impl Value {
         match self {
             Self::Boolean(value) => Some(TermId::boolean(*value)),
             Self::Integer(value) => TermId::integer((*value).into()),
+            Self::Decimal(value) => {
+                let raw = i128::from_be_bytes(value.to_be_bytes());
+                (raw % RAW_MILLIONTH == 0)
+                    .then(|| i64::try_from(raw / RAW_MILLIONTH).ok())
+                    .flatten()
+                    .and_then(TermId::decimal)
+            }
+            Self::Double(value) => TermId::double((*value).into()),
             Self::String(text) => orrery_term::inline_string(text),
             Self::BlankNode(number) if *number < TermId::PAYLOAD_LIMIT => {
                 Some(TermId::blank_node(*number))
@@ -349,6 +359,8 @@ pub(crate) fn term_of_literal(literal: &spargebra::term::Literal) -> Term<'stati
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -403,6 +415,26 @@ mod tests {
             let inline = Value::from_inline(id).unwrap();
             let parsed = parse_typed(lexical, datatype).unwrap();
             assert_eq!(format!("{inline:?}"), format!("{parsed:?}"));
+        }
+    }
+
+    proptest! {
+        /// Numbers get their ids without a look at their text, and must get the same.
+        #[test]
+        fn numbers_become_the_ids_of_their_text(
+            value in prop_oneof![
+                any::<f64>().prop_map(|value| Value::Double(value.into())),
+                (-1000i64..1000).prop_map(|value| Value::Double((value as f64 / 8.0).into())),
+                (any::<i64>(), 0u32..19).prop_map(|(digits, scale)| {
+                    Value::Decimal(Decimal::new(digits.into(), scale).unwrap())
+                }),
+                (-100_000i64..100_000, 0u32..7).prop_map(|(digits, scale)| {
+                    Value::Decimal(Decimal::new(digits.into(), scale).unwrap())
+                }),
+                any::<i64>().prop_map(Value::integer),
+            ],
+        ) {
+            prop_assert_eq!(value.to_inline(), orrery_term::inline(&value.to_term()), "{:?}", value);
         }
     }
 

@@ -174,6 +174,19 @@ impl TermId {
         number::integer_payload(value, IntegerType::Integer)
             .map(|payload| Self::new(TermKind::Integer, payload))
     }
+
+    /// The id of an `xsd:decimal` of so many millionths, written with no more digits after the point
+    /// than it needs, if it is small enough to fit.
+    #[inline]
+    pub fn decimal(millionths: i64) -> Option<Self> {
+        number::decimal_payload(millionths).map(|payload| Self::new(TermKind::Decimal, payload))
+    }
+
+    /// The id of an `xsd:double` written without exponent (`1.5`), if it fits.
+    #[inline]
+    pub fn double(value: f64) -> Option<Self> {
+        number::double_payload(value).map(|payload| Self::new(TermKind::DoublePlain, payload))
+    }
 }
 
 #[cfg(test)]

@@ -190,6 +190,20 @@ pub(super) fn encode_decimal(lexical: &str) -> Option<u64> {
     Some((((value + BIAS) as u64) << 4) | fraction.len() as u64)
 }
 
+/// A decimal of so many millionths, with no more digits after the point than it needs.
+pub(super) fn decimal_payload(millionths: i64) -> Option<u64> {
+    if !(-BIAS..BIAS).contains(&millionths) {
+        return None;
+    }
+    let mut digits = DECIMAL_DIGITS_MAX as u64;
+    let mut rest = millionths;
+    while digits > 0 && rest % 10 == 0 {
+        rest /= 10;
+        digits -= 1;
+    }
+    Some((((millionths + BIAS) as u64) << 4) | digits)
+}
+
 #[inline]
 pub(super) fn decode_decimal(payload: u64) -> i64 {
     (payload >> 4) as i64 - BIAS
@@ -215,7 +229,7 @@ const EXPONENT_LOW: u64 = 1023 - 63;
 const FRACTION_BITS: u32 = 52;
 const MAGNITUDE_MASK: u64 = (1 << 59) - 1;
 
-fn double_payload(value: f64) -> Option<u64> {
+pub(super) fn double_payload(value: f64) -> Option<u64> {
     let bits = value.to_bits();
     let is_negative = bits >> 63 == 1;
     let magnitude = bits & (u64::MAX >> 1);

@@ -8,8 +8,9 @@ use datafusion_physical_expr::expressions::Column;
 use orrery_term::vocabulary::xsd;
 use orrery_term::{Term, TermId};
 
-use crate::expression::TermExpression;
+use crate::expression::compare::{compare, equals};
 use crate::expression::testing::{batch, context, evaluate, parse, run, schema};
+use crate::expression::{TermExpression, Value};
 
 fn integers(values: &[Option<i64>]) -> Vec<Vec<Option<Term<'static>>>> {
     values
@@ -80,6 +81,58 @@ fn strings_of_the_dictionary_are_compared_and_cut() {
     assert_eq!(show("BOUND(?x) && isIRI(?x)"), "ffffftffff");
     assert_eq!(show("COALESCE(STRLEN(?x) > 30, false)"), "ttffffftff");
     assert_eq!(show("?x = ?x"), "tttttt-ttt");
+}
+
+#[test]
+fn inline_dates_compare_from_their_bits_as_from_their_text() {
+    let context = context(&[]);
+    let lexical = [
+        "2000-01-01",
+        "2000-01-02",
+        "2000-01-01Z",
+        "2000-01-01+14:00",
+        "1999-12-31-14:00",
+    ];
+    let mut rows: Vec<_> = lexical
+        .iter()
+        .map(|text| vec![Some(Term::typed(*text, xsd::DATE))])
+        .collect();
+    rows.extend(lexical.iter().map(|text| {
+        let (day, zone) = text.split_at(10);
+        vec![Some(Term::typed(
+            format!("{day}T00:00:00{zone}"),
+            xsd::DATE_TIME,
+        ))]
+    }));
+    let batch = batch(&["x"], &rows, &context);
+    for (at, row) in rows.iter().enumerate() {
+        let Some(Term::Literal(constant)) = &row[0] else {
+            panic!("no literal")
+        };
+        for operator in ["<", "<=", "=", ">", "!="] {
+            let datatype = constant.datatype();
+            let fast = format!("?x {operator} \"{}\"^^<{datatype}>", constant.lexical);
+            let slow: Vec<_> = rows
+                .iter()
+                .map(|other| {
+                    let value = |term: &Option<Term<'_>>| Value::from_term(term.as_ref().unwrap());
+                    let (a, b) = (value(&other[0]), value(&rows[at][0]));
+                    match operator {
+                        "=" => equals(&a, &b),
+                        "!=" => equals(&a, &b).map(|equal| !equal),
+                        "<" => compare(&a, &b).map(std::cmp::Ordering::is_lt),
+                        "<=" => compare(&a, &b).map(std::cmp::Ordering::is_le),
+                        _ => compare(&a, &b).map(std::cmp::Ordering::is_gt),
+                    }
+                })
+                .collect();
+            let filter = TermExpression::compile(&parse(&fast), &batch.schema(), &context)
+                .unwrap()
+                .into_filter();
+            let found = run(&filter, &batch);
+            assert_eq!(found.as_boolean(), &BooleanArray::from(slow), "{fast}");
+        }
+    }
 }
 
 #[test]
