@@ -215,6 +215,42 @@ async fn monstrous_queries_do_not_bring_the_server_down() {
             chain(")", 120)
         ),
         format!(
+            "SELECT * {{ ?s ?p ?o FILTER({}1{}) }}",
+            chain("!<e:f>(", 120),
+            chain(")", 120)
+        ),
+        format!(
+            "SELECT * {{ ?s ?p ?o FILTER({}1{}) }}",
+            chain("1 IN (", 120),
+            chain(")", 120)
+        ),
+        format!(
+            "SELECT * {{ ?s ?p ?o FILTER({}1{}) }}",
+            chain("COALESCE(", 120),
+            chain(")", 120)
+        ),
+        format!(
+            "SELECT * {{ ?s ?p ?o {}{} }}",
+            chain("FILTER EXISTS { ?s ?p ?o ", 120),
+            chain("}", 120)
+        ),
+        format!(
+            "SELECT * {{ ?s ?p {}1{} }}",
+            chain("[ ?p ", 120),
+            chain("]", 120)
+        ),
+        format!(
+            "SELECT * {{ ?s ?p {}1{} }}",
+            chain("( ", 120),
+            chain(")", 120)
+        ),
+        format!(
+            "SELECT * {{ ?s {}<e:p>{} ?o }} LIMIT 1",
+            chain("^(", 120),
+            chain(")", 120)
+        ),
+        format!("SELECT * {{ ?s ?p {}", chain("<<( ", 120)),
+        format!(
             "SELECT * {{ ?s ?p ?o FILTER(?o IN (1{})) }}",
             chain(",1", 100_000)
         ),
