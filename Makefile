@@ -39,4 +39,4 @@ bench: build
 	$(ORRERY) bench store --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482)
 
 crash: setup
-	ORRERY_KILLS=50 cargo test --release -p orrery --test killed_load -- --nocapture
+	ORRERY_KILLS=50 cargo test --release -p orrery --test cli killed_load -- --nocapture

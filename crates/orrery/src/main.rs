@@ -1,3 +1,73 @@
-//! The `orrery` command line.
+//! The `orrery` command line: reads arguments, calls one room of the house, and
+//! says in one line what went wrong.
+//!
+//! Exit status: 0 fine, 1 the work failed, 2 wrong usage (clap's own). Results go
+//! to standard output, everything for people to standard error.
 
-fn main() {}
+mod arguments;
+mod commands;
+mod failure;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::arguments::{Arguments, Command};
+use crate::failure::Failure;
+
+/// Measured on the 1M BSBM load: 9% quicker than the system's allocator, and
+/// freed memory goes back between stages.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    start_log(arguments.verbose);
+    match run(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader of our output has gone (`orrery dump | head`): nothing to complain about.
+        Err(Failure::OutputClosed) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("orrery: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Load(arguments) => commands::load::run(arguments),
+        Command::Query(arguments) => commands::query::run(arguments),
+        Command::Explain(arguments) => commands::explain::run(arguments),
+        Command::Serve(arguments) => commands::serve::run(arguments),
+        Command::Dump(arguments) => commands::dump::run(arguments),
+        Command::Stats(arguments) => commands::stats::run(arguments),
+        Command::Verify(arguments) => commands::verify::run(arguments),
+        Command::Bench(suite) => commands::bench::run(suite),
+        Command::Demo(arguments) => commands::demo::run(arguments),
+    }
+}
+
+/// Log lines on standard error; `ORRERY_LOG` takes `level` or `target=level,target=level`.
+fn start_log(is_verbose: bool) {
+    let default = if is_verbose {
+        LevelFilter::DEBUG
+    } else {
+        LevelFilter::INFO
+    };
+    let filter = std::env::var("ORRERY_LOG")
+        .ok()
+        .and_then(|text| text.parse::<Targets>().ok())
+        .unwrap_or_else(|| Targets::new().with_default(default));
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(filter)
+        .init();
+}

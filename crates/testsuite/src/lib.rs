@@ -1,1 +1,44 @@
-//! Oracle, crash and model tests, against public interfaces.
+//! Tests of the whole house through its public doors, and what they share.
+//!
+//! - [`answer`]: an answer in a form in which two engines can be compared.
+//! - [`reference`]: `spareval`, the evaluator of the Oxigraph project, as an
+//!   independent opinion on what a query's answer is.
+//! - [`engine`]: our own engine, from files through the loader to an answer.
+//! - [`shared`]: where test data that is not ours is found, or said to be absent.
+//!
+//! The tests themselves are in `tests/`; `src/bin/explore-golden.rs` wrote the
+//! golden answers under `golden/`.
+
+pub mod answer;
+pub mod engine;
+pub mod explore;
+pub mod reference;
+pub mod shared;
+
+/// Why a test's groundwork failed. Tests show it and stop.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Data or query text could not be parsed.
+    #[error("syntax: {0}")]
+    Syntax(String),
+    /// The reference evaluator failed.
+    #[error("reference evaluation: {0}")]
+    Reference(String),
+    /// Our engine failed.
+    #[error("engine: {0}")]
+    Engine(#[from] orrery_sparql::QueryError),
+    /// Our loader failed.
+    #[error("load: {0}")]
+    Load(#[from] orrery_loader::LoadError),
+    /// Our storage failed.
+    #[error("storage: {0}")]
+    Storage(#[from] orrery_storage::Error),
+}

@@ -1,0 +1,268 @@
+//! What can be said on the command line. The names are fixed by the founding design:
+//! tools and checks rely on them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::units::{Bytes, Seconds};
+
+/// A knowledge-graph database: billions of RDF statements, asked in SPARQL.
+#[derive(Parser)]
+#[command(name = "orrery", version, propagate_version = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Log more (on standard error; ORRERY_LOG=filter for detail)
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Bulk load files of RDF into a database, which is made if it is not there
+    Load(LoadArguments),
+    /// Answer one SPARQL query
+    Query(QueryArguments),
+    /// Show the plan of a query
+    Explain(ExplainArguments),
+    /// Serve a database over HTTP (SPARQL protocol) with a console
+    Serve(ServeArguments),
+    /// Write the whole database as N-Quads or TriG
+    Dump(DumpArguments),
+    /// What is in a database: counts, predicates, bytes
+    Stats(StatsArguments),
+    /// Read every byte and check every checksum
+    Verify(VerifyArguments),
+    /// Generate data and measure
+    #[command(subcommand)]
+    Bench(BenchSuite),
+    /// Generate a data set, load it, serve it, print the address
+    Demo(DemoArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct DatabaseArgument {
+    /// The database's directory
+    #[arg(long = "db", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
+
+#[derive(Args)]
+pub(crate) struct LoadArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// Put triples into this graph instead of the default graph
+    #[arg(long, value_name = "IRI")]
+    pub(crate) graph: Option<String>,
+    /// Memory to use at most, such as 8G; more than that is sorted on disk
+    #[arg(long, value_name = "BYTES", default_value = "4G")]
+    pub(crate) memory: Bytes,
+    /// Format, where the file name does not tell: nt, nq, ttl, trig, rdf, jsonld
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Base IRI for relative IRIs; the file's own address if not given
+    #[arg(long, value_name = "IRI")]
+    pub(crate) base: Option<String>,
+    /// Leave out statements with syntax errors, count and log them
+    #[arg(long)]
+    pub(crate) skip_errors: bool,
+    /// Threads; all cores if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// How to report at the end
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+    /// Files (also .gz .bz2 .zst); - for standard input with --format
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ReportFormat {
+    Text,
+    Json,
+}
+
+#[derive(Args)]
+pub(crate) struct QueryText {
+    /// The query
+    #[arg(value_name = "QUERY", required_unless_present = "file")]
+    pub(crate) query: Option<String>,
+    /// Read the query from a file; - for standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
+    pub(crate) file: Option<PathBuf>,
+    /// Base IRI for relative IRIs in the query
+    #[arg(long, value_name = "IRI")]
+    pub(crate) base: Option<String>,
+    /// Let the default graph be the union of all graphs
+    #[arg(long)]
+    pub(crate) union_default_graph: bool,
+    /// Memory for the query, such as 8G
+    #[arg(long, value_name = "BYTES", default_value = "4G")]
+    pub(crate) memory: Bytes,
+}
+
+#[derive(Args)]
+pub(crate) struct QueryArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    #[command(flatten)]
+    pub(crate) text: QueryText,
+    /// json, xml, csv, tsv, table; turtle, nt, rdf, jsonld for graphs
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Stop the query after this time, such as 30s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Seconds>,
+}
+
+#[derive(Args)]
+pub(crate) struct ExplainArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    #[command(flatten)]
+    pub(crate) text: QueryText,
+    /// Run the query too, and show actual rows and times beside the estimates
+    #[arg(long)]
+    pub(crate) analyze: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct ServeArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct ServerArguments {
+    /// Address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
+    pub(crate) listen: SocketAddr,
+    /// Memory for all running queries together
+    #[arg(long, value_name = "BYTES", default_value = "4G")]
+    pub(crate) memory: Bytes,
+    /// Time a query may take, if it does not ask for another
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) timeout: Seconds,
+    /// Longest time a query may ask for with timeout=
+    #[arg(long, value_name = "TIME", default_value = "600s")]
+    pub(crate) timeout_max: Seconds,
+    /// Allow web pages of other origins to ask queries
+    #[arg(long)]
+    pub(crate) cors: bool,
+    /// Let the default graph be the union of all graphs
+    #[arg(long)]
+    pub(crate) union_default_graph: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct DumpArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// nq or trig
+    #[arg(long, value_name = "FORMAT", default_value = "nq")]
+    pub(crate) format: String,
+    /// Write here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct StatsArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// How many predicates to list
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) predicates: usize,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct VerifyArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+}
+
+#[derive(Args)]
+pub(crate) struct DemoArguments {
+    /// Products in the Berlin SPARQL Benchmark data set (2,785 make a million triples)
+    #[arg(long, value_name = "N", default_value_t = 2785, value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: u32,
+    /// Where to keep the database; a temporary directory, removed at the end, if not given
+    #[arg(long = "db", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum BenchSuite {
+    /// Berlin SPARQL Benchmark: data, queries, driver
+    #[command(subcommand)]
+    Bsbm(BsbmCommand),
+    /// Load, size, open, point query, explore queries and count, against their bars
+    Store(StoreBenchArguments),
+}
+
+#[derive(Subcommand)]
+pub(crate) enum BsbmCommand {
+    /// Write the data set as N-Triples
+    Generate(GenerateArguments),
+    /// Run the explore queries against an endpoint
+    Explore(ExploreArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct GenerateArguments {
+    /// Number of products: 2,785 give a million triples, 28,482 ten million
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: u32,
+    /// The same seed gives the same data
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Write here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ExploreArguments {
+    /// Address of the SPARQL endpoint
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:7878/sparql"
+    )]
+    pub(crate) endpoint: String,
+    /// Query mixes to run
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) mixes: u32,
+    /// Query mixes to run first, unmeasured
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) warm_up: u32,
+    /// The same seed draws the same parameters
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct StoreBenchArguments {
+    /// Number of products
+    #[arg(long, value_name = "N", default_value_t = 28_482, value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: u32,
+    /// Where data and database are kept between runs
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}

@@ -1,0 +1,85 @@
+//! `orrery bench`: generators and measurements; this binary measures itself from outside.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use orrery_bench::bsbm::{self, GenerateOptions};
+use orrery_bench::drivers::{Binary, ExploreOptions, StoreOptions, explore, store};
+
+use super::output::Output;
+use crate::arguments::{
+    BenchSuite, BsbmCommand, ExploreArguments, GenerateArguments, ReportFormat, StoreBenchArguments,
+};
+use crate::failure::Failure;
+use crate::units::{ShowBytes, ShowCount};
+
+pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
+    match suite {
+        BenchSuite::Bsbm(BsbmCommand::Generate(arguments)) => generate(&arguments),
+        BenchSuite::Bsbm(BsbmCommand::Explore(arguments)) => run_explore(arguments),
+        BenchSuite::Store(arguments) => run_store(arguments),
+    }
+}
+
+fn generate(arguments: &GenerateArguments) -> Result<(), Failure> {
+    let options = GenerateOptions {
+        products: arguments.products,
+        seed: arguments
+            .seed
+            .unwrap_or_else(|| GenerateOptions::default().seed),
+    };
+    let mut output = Output::open(arguments.output.as_deref())?;
+    let report = bsbm::generate(&options, output.sink());
+    let report = report.map_err(|error| output.failure(error))?;
+    output.finish()?;
+    eprintln!(
+        "{} triples, {} in {:.1} s",
+        ShowCount(report.triples),
+        ShowBytes(report.bytes),
+        report.seconds
+    );
+    Ok(())
+}
+
+fn run_explore(arguments: ExploreArguments) -> Result<(), Failure> {
+    let options = ExploreOptions {
+        warm_up_mixes: arguments.warm_up,
+        mixes: arguments.mixes,
+        seed: arguments.seed,
+        ..ExploreOptions::new(arguments.endpoint)
+    };
+    show(&explore(&options)?, arguments.report)
+}
+
+fn run_store(arguments: StoreBenchArguments) -> Result<(), Failure> {
+    let cache = arguments.cache.unwrap_or_else(default_cache);
+    std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
+    let mut options = StoreOptions::new(cache);
+    options.data.products = arguments.products;
+    let report = store(&Binary::current()?, &options, &mut |next| {
+        eprintln!("{next} ...");
+    })?;
+    show(&report, arguments.report)
+}
+
+/// Data sets are large and worth keeping: the user's cache, not the system's temporary directory.
+fn default_cache() -> PathBuf {
+    match std::env::var_os("HOME") {
+        Some(home) => PathBuf::from(home).join(".cache/orrery/bench"),
+        None => std::env::temp_dir().join("orrery-bench"),
+    }
+}
+
+fn show<R: Display + serde::Serialize>(report: &R, format: ReportFormat) -> Result<(), Failure> {
+    let mut text = match format {
+        ReportFormat::Text => report.to_string(),
+        ReportFormat::Json => serde_json::to_string_pretty(report)
+            .map_err(|error| Failure::Other(format!("cannot write the report: {error}")))?,
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let mut output = Output::open(None)?;
+    output.drain(&mut text.into_bytes())?;
+    output.finish()
+}

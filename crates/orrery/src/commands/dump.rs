@@ -1,0 +1,44 @@
+//! `orrery dump`: every quad, in SPOG order, as N-Quads or TriG.
+
+use orrery_server::format::{GraphFormat, GraphSerializer};
+use orrery_storage::Database;
+
+use super::output::Output;
+use crate::arguments::DumpArguments;
+use crate::failure::Failure;
+
+/// Bytes gathered before they go to the output.
+const CHUNK_BYTES: usize = 1 << 16;
+
+pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
+    let format = GraphFormat::from_name(&arguments.format)
+        .filter(|format| format.has_named_graphs())
+        .ok_or_else(|| {
+            Failure::Other(format!(
+                "cannot dump as '{}'; use nq or trig, which can say graphs",
+                arguments.format
+            ))
+        })?;
+    let database = Database::open(&arguments.database.directory)?;
+    let mut output = Output::open(arguments.output.as_deref())?;
+    let mut serializer = GraphSerializer::start(format);
+    let mut buffer = Vec::with_capacity(2 * CHUNK_BYTES);
+    let mut quads = database.snapshot().quads()?;
+    while let Some(batch) = quads.next_batch()? {
+        for quad in batch.iter() {
+            serializer.quad(
+                quad.subject,
+                quad.predicate,
+                quad.object,
+                quad.graph,
+                &mut buffer,
+            )?;
+            if buffer.len() >= CHUNK_BYTES {
+                output.drain(&mut buffer)?;
+            }
+        }
+    }
+    serializer.finish(&mut buffer)?;
+    output.drain(&mut buffer)?;
+    output.finish()
+}

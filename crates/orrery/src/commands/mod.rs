@@ -1,0 +1,14 @@
+//! One file a command: from its arguments to one call of a room, and its report.
+
+pub(crate) mod bench;
+pub(crate) mod demo;
+pub(crate) mod dump;
+pub(crate) mod explain;
+pub(crate) mod load;
+pub(crate) mod query;
+pub(crate) mod serve;
+pub(crate) mod stats;
+pub(crate) mod verify;
+
+mod output;
+mod query_text;

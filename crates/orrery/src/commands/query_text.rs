@@ -1,0 +1,62 @@
+//! What `query` and `explain` share: the text, the engine, a runtime.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use orrery_sparql::{Engine, EngineOptions, QueryOptions};
+use orrery_storage::Database;
+use tokio::runtime::Runtime;
+
+use crate::arguments::{DatabaseArgument, QueryText};
+use crate::failure::Failure;
+
+impl QueryText {
+    /// The query, from the command line, a file or standard input.
+    pub(crate) fn read(&self) -> Result<String, Failure> {
+        match (&self.query, &self.file) {
+            (Some(query), _) => Ok(query.clone()),
+            (None, Some(path)) if path == Path::new("-") => {
+                let mut text = String::new();
+                std::io::stdin()
+                    .read_to_string(&mut text)
+                    .map_err(|error| Failure::file(Path::new("standard input"), error))?;
+                Ok(text)
+            }
+            (None, Some(path)) => {
+                std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))
+            }
+            (None, None) => Err(Failure::Other(
+                "no query; give one, or -f with a file that has one".to_owned(),
+            )),
+        }
+    }
+
+    /// The options of the query that the command line gives.
+    pub(crate) fn options(&self) -> QueryOptions {
+        QueryOptions {
+            base_iri: self.base.clone(),
+            union_default_graph: self.union_default_graph,
+            ..QueryOptions::default()
+        }
+    }
+
+    /// An engine over the database.
+    pub(crate) fn engine(&self, database: &DatabaseArgument) -> Result<Engine, Failure> {
+        let options = EngineOptions {
+            memory_bytes: self.memory.0,
+            ..EngineOptions::default()
+        };
+        let database = Arc::new(Database::open(&database.directory)?);
+        Ok(Engine::new(database, options)?)
+    }
+}
+
+/// A runtime on this thread: the plans of one query are polled one after the other,
+/// and starting threads would cost more than a short query.
+pub(crate) fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Other(format!("cannot start the runtime: {error}")))
+}

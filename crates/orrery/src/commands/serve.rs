@@ -1,0 +1,30 @@
+//! `orrery serve`: HTTP until SIGTERM or SIGINT.
+
+use std::path::Path;
+
+use orrery_server::{HttpOptions, ServerOptions, stop_signal};
+
+use crate::arguments::{ServeArguments, ServerArguments};
+use crate::failure::Failure;
+
+pub(crate) fn run(arguments: ServeArguments) -> Result<(), Failure> {
+    let options = options(&arguments.database.directory, &arguments.server);
+    orrery_server::serve(options, stop_signal())?;
+    Ok(())
+}
+
+/// The server's settings from the command line.
+pub(crate) fn options(directory: &Path, arguments: &ServerArguments) -> ServerOptions {
+    ServerOptions {
+        listen: arguments.listen,
+        memory_bytes: arguments.memory.0,
+        http: HttpOptions {
+            timeout_default: arguments.timeout.0,
+            timeout_max: arguments.timeout_max.0,
+            allow_any_origin: arguments.cors,
+            union_default_graph: arguments.union_default_graph,
+            ..HttpOptions::default()
+        },
+        ..ServerOptions::new(directory)
+    }
+}

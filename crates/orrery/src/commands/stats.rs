@@ -1,0 +1,160 @@
+//! `orrery stats`: what is in a database, and how many bytes it takes.
+
+use std::path::Path;
+
+use orrery_storage::{Database, Permutation, Snapshot};
+use orrery_term::TermId;
+use serde_json::{Value, json};
+
+use super::output::Output;
+use crate::arguments::{ReportFormat, StatsArguments};
+use crate::failure::Failure;
+use crate::units::{ShowBytes, ShowCount};
+
+/// Figures of one database, gathered before they are written in either form.
+struct Report {
+    quads: u64,
+    terms: u64,
+    distinct_subjects: u64,
+    distinct_objects: u64,
+    named_graphs: u64,
+    predicates: Vec<Predicate>,
+    predicates_in_all: usize,
+    characteristic_sets: usize,
+    files: Vec<(String, u64)>,
+}
+
+struct Predicate {
+    iri: String,
+    quads: u64,
+    distinct_subjects: u64,
+    distinct_objects: u64,
+}
+
+pub(crate) fn run(arguments: StatsArguments) -> Result<(), Failure> {
+    let database = Database::open(&arguments.database.directory)?;
+    let report = gather(&database, arguments.predicates)?;
+    let text = match arguments.format {
+        ReportFormat::Text => people(&report, &arguments.database.directory),
+        ReportFormat::Json => format!("{}\n", programs(&report)),
+    };
+    let mut output = Output::open(None)?;
+    output.drain(&mut text.into_bytes())?;
+    output.finish()
+}
+
+fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure> {
+    let snapshot = database.snapshot();
+    let statistics = snapshot.statistics();
+    let mut predicates = statistics.predicates().to_vec();
+    predicates.sort_by_key(|(id, figures)| (std::cmp::Reverse(figures.quads), *id));
+    let predicates_in_all = predicates.len();
+    predicates.truncate(predicates_max);
+    let files = snapshot.manifest().segment.files.iter();
+    Ok(Report {
+        quads: snapshot.quad_count(),
+        terms: snapshot.dictionary().len(),
+        distinct_subjects: statistics.distinct_subjects(),
+        distinct_objects: statistics.distinct_objects(),
+        named_graphs: named_graphs(&snapshot)?,
+        predicates: predicates
+            .into_iter()
+            .map(|(id, figures)| {
+                Ok(Predicate {
+                    iri: term_text(&snapshot, id)?,
+                    quads: figures.quads,
+                    distinct_subjects: figures.distinct_subjects,
+                    distinct_objects: figures.distinct_objects,
+                })
+            })
+            .collect::<Result<_, Failure>>()?,
+        predicates_in_all,
+        characteristic_sets: statistics.characteristic_sets().len(),
+        files: files.map(|file| (file.name.clone(), file.bytes)).collect(),
+    })
+}
+
+/// Without named graphs there is no permutation that begins with the graph.
+fn named_graphs(snapshot: &Snapshot) -> Result<u64, Failure> {
+    let Some(index) = snapshot.index(Permutation::Gspo) else {
+        return Ok(0);
+    };
+    let default_graph = index.range(&[TermId::DEFAULT_GRAPH])?;
+    let graphs = snapshot.statistics().distinct_graphs();
+    Ok(graphs - u64::from(!default_graph.is_empty()))
+}
+
+fn term_text(snapshot: &Snapshot, id: TermId) -> Result<String, Failure> {
+    Ok(snapshot.term(id)?.to_string())
+}
+
+fn people(report: &Report, directory: &Path) -> String {
+    let bytes: u64 = report.files.iter().map(|(_, bytes)| bytes).sum();
+    let mut text = format!(
+        "{}\n{:>15} quads\n{:>15} terms in the dictionary\n{:>15} distinct subjects\n\
+         {:>15} distinct objects\n{:>15} named graphs\n{:>15} characteristic sets\n\
+         {:>15} on disk, {:.1} bytes a quad\n",
+        directory.display(),
+        ShowCount(report.quads),
+        ShowCount(report.terms),
+        ShowCount(report.distinct_subjects),
+        ShowCount(report.distinct_objects),
+        ShowCount(report.named_graphs),
+        ShowCount(report.characteristic_sets as u64),
+        ShowBytes(bytes).to_string(),
+        bytes as f64 / report.quads.max(1) as f64,
+    );
+    for (name, bytes) in &report.files {
+        text += &format!("{:>15}   {name}\n", ShowBytes(*bytes).to_string());
+    }
+    text += &format!(
+        "\n{:>15} {:>15} {:>15}  predicate ({} of {})\n",
+        "quads",
+        "subjects",
+        "objects",
+        report.predicates.len(),
+        report.predicates_in_all
+    );
+    for predicate in &report.predicates {
+        text += &format!(
+            "{:>15} {:>15} {:>15}  {}\n",
+            ShowCount(predicate.quads),
+            ShowCount(predicate.distinct_subjects),
+            ShowCount(predicate.distinct_objects),
+            predicate.iri
+        );
+    }
+    text
+}
+
+fn programs(report: &Report) -> Value {
+    let files: serde_json::Map<String, Value> = report
+        .files
+        .iter()
+        .map(|(name, bytes)| (name.clone(), json!(bytes)))
+        .collect();
+    let predicates: Vec<Value> = report
+        .predicates
+        .iter()
+        .map(|predicate| {
+            json!({
+                "predicate": predicate.iri,
+                "quads": predicate.quads,
+                "distinct_subjects": predicate.distinct_subjects,
+                "distinct_objects": predicate.distinct_objects,
+            })
+        })
+        .collect();
+    json!({
+        "quads": report.quads,
+        "terms": report.terms,
+        "distinct_subjects": report.distinct_subjects,
+        "distinct_objects": report.distinct_objects,
+        "named_graphs": report.named_graphs,
+        "characteristic_sets": report.characteristic_sets,
+        "bytes": report.files.iter().map(|(_, bytes)| bytes).sum::<u64>(),
+        "files": files,
+        "predicates_in_all": report.predicates_in_all,
+        "predicates": predicates,
+    })
+}

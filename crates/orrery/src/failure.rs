@@ -1,0 +1,55 @@
+//! What a command failed of: one line for people, written at the edge.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a command did not do its work. Its `Display` is the line on standard error.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// Whoever read our standard output has gone.
+    #[error("standard output was closed")]
+    OutputClosed,
+    #[error(transparent)]
+    Load(#[from] orrery_loader::LoadError),
+    #[error(transparent)]
+    Query(#[from] orrery_sparql::QueryError),
+    #[error(transparent)]
+    Storage(#[from] orrery_storage::Error),
+    #[error(transparent)]
+    Serve(#[from] orrery_server::ServeError),
+    #[error(transparent)]
+    Format(#[from] orrery_server::format::FormatError),
+    #[error(transparent)]
+    Bench(#[from] orrery_bench::drivers::BenchError),
+    #[error("{path}: {source}", path = path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("standard output: {0}")]
+    Output(io::Error),
+    /// `verify` found damage; the places have been printed.
+    #[error("{} is damaged in {places} places, first {first}; restore it or load it anew", directory.display())]
+    Damaged {
+        directory: PathBuf,
+        places: usize,
+        first: orrery_storage::Damage,
+    },
+    /// Anything else that is one sentence.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Failure {
+    pub(crate) fn file(path: &Path, source: io::Error) -> Self {
+        Self::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn output(source: io::Error) -> Self {
+        if source.kind() == io::ErrorKind::BrokenPipe {
+            Self::OutputClosed
+        } else {
+            Self::Output(source)
+        }
+    }
+}

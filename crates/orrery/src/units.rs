@@ -1,0 +1,161 @@
+//! Quantities as people write them: `8G`, `512M`; `30s`, `500ms`, `2m`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A number of bytes. `K`, `M`, `G`, `T` count in powers of 1,024.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let trimmed = text
+            .trim_end_matches(['b', 'B'])
+            .trim_end_matches("i")
+            .trim_end();
+        let (digits, factor) = match trimmed.char_indices().last() {
+            Some((at, unit)) if unit.is_ascii_alphabetic() => {
+                let power = match unit.to_ascii_uppercase() {
+                    'K' => 1,
+                    'M' => 2,
+                    'G' => 3,
+                    'T' => 4,
+                    _ => return Err(format!("unknown unit {unit:?}; use K, M, G or T")),
+                };
+                (&trimmed[..at], 1024u64.pow(power))
+            }
+            _ => (trimmed, 1),
+        };
+        let number: f64 = digits
+            .trim()
+            .parse()
+            .map_err(|_| "expected a number of bytes such as 512M or 8G".to_owned())?;
+        let bytes = number * factor as f64;
+        if !(bytes >= 0.0 && bytes < u64::MAX as f64) {
+            return Err("out of range".to_owned());
+        }
+        Ok(Self(bytes as u64))
+    }
+}
+
+/// A length of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seconds(pub(crate) Duration);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (digits, factor) = if let Some(digits) = text.strip_suffix("ms") {
+            (digits, 0.001)
+        } else if let Some(digits) = text.strip_suffix('s') {
+            (digits, 1.0)
+        } else if let Some(digits) = text.strip_suffix('m') {
+            (digits, 60.0)
+        } else {
+            (text, 1.0)
+        };
+        digits
+            .trim()
+            .parse()
+            .ok()
+            .and_then(|number: f64| Duration::try_from_secs_f64(number * factor).ok())
+            .map(Self)
+            .ok_or_else(|| "expected a time such as 500ms, 30s or 2m".to_owned())
+    }
+}
+
+/// Bytes for people: three digits and a unit.
+pub(crate) struct ShowBytes(pub(crate) u64);
+
+impl fmt::Display for ShowBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+        let mut value = self.0 as f64;
+        let mut unit = 0;
+        while value >= 1000.0 && unit + 1 < units.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        if unit == 0 {
+            write!(f, "{} B", self.0)
+        } else {
+            write!(f, "{value:.1} {}", units[unit])
+        }
+    }
+}
+
+/// A count with commas between groups of three digits.
+pub(crate) struct ShowCount(pub(crate) u64);
+
+impl fmt::Display for ShowCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at) % 3 == 0 {
+                grouped.push(',');
+            }
+            grouped.push(digit);
+        }
+        f.pad(&grouped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_units() {
+        let cases = [
+            ("0", 0),
+            ("100", 100),
+            ("8G", 8 << 30),
+            ("512MiB", 512 << 20),
+            ("1.5k", 1536),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(text.parse(), Ok(Bytes(bytes)), "{text}");
+        }
+        for text in ["", "G", "-1", "8X", "1e99"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_take_units() {
+        let cases = [
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("2m", 120_000),
+            ("1.5", 1500),
+        ];
+        for (text, milliseconds) in cases {
+            assert_eq!(
+                text.parse(),
+                Ok(Seconds(Duration::from_millis(milliseconds))),
+                "{text}"
+            );
+        }
+        for text in ["", "s", "-1s", "inf", "x"] {
+            assert!(text.parse::<Seconds>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn counts_have_commas() {
+        let cases = [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_000_312, "1,000,312"),
+        ];
+        for (count, text) in cases {
+            assert_eq!(ShowCount(count).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The binary as its users meet it: what goes in comes out, what is wrong is said in
+//! one line, and what is killed leaves nothing half done.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may fail on the spot"
+)]
+
+mod bad_input;
+mod common;
+mod killed_load;
+mod round_trip;
