@@ -52,7 +52,7 @@ fn explore_queries_on_the_official_million_agree_with_the_golden_answers() {
     let plain = home.path().join("bsbm.nt");
     explore::decompress(&data, &plain).unwrap();
     let database = home.path().join("db");
-    engine::load(&database, &[plain.clone()], 1 << 30).unwrap();
+    engine::load(&database, std::slice::from_ref(&plain), 1 << 30).unwrap();
     let engine = engine::open(&database).unwrap();
     let cases = explore::cases_of_file(&templates, &plain).unwrap();
     assert_eq!(cases.len(), golden.len());
@@ -80,7 +80,7 @@ fn explore_queries_on_generated_data_agree_with_the_reference() {
     bsbm::generate(&options, &mut File::create(&data).unwrap()).unwrap();
     let dataset = reference::read_nquads(BufReader::new(File::open(&data).unwrap())).unwrap();
     let database = home.path().join("db");
-    engine::load(&database, &[data.clone()], 256 << 20).unwrap();
+    engine::load(&database, std::slice::from_ref(&data), 256 << 20).unwrap();
     let engine = engine::open(&database).unwrap();
     let templates = home.path().join("templates");
     std::fs::create_dir(&templates).unwrap();
