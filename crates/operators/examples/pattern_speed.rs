@@ -19,6 +19,7 @@ use orrery_storage::Database;
 use orrery_term::Term;
 
 const BSBM: &str = "http://www4.wiwiss.fu-berlin.de/bizer/bsbm/v01/vocabulary/";
+const INSTANCES: &str = "http://www4.wiwiss.fu-berlin.de/bizer/bsbm/v01/instances/";
 const RDF_TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const RDFS_LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";
 
@@ -31,7 +32,7 @@ fn main() -> Outcome<()> {
     let context = QueryContext::new(database.snapshot(), ContextOptions::default())?;
     let product =
         "http://www4.wiwiss.fu-berlin.de/bizer/bsbm/v01/instances/dataFromProducer1/Product1";
-    let cases: [(&str, Vec<[String; 3]>); 6] = [
+    let cases: [(&str, Vec<[String; 3]>); 9] = [
         ("one triple", vec![row(product, RDFS_LABEL, "?label")]),
         (
             "star of 5 around a product",
@@ -60,6 +61,35 @@ fn main() -> Outcome<()> {
             vec![
                 row("?review", &bsbm("reviewFor"), "?product"),
                 row("?product", RDFS_LABEL, "?label"),
+            ],
+        ),
+        (
+            "offers of the products of each producer",
+            vec![
+                row("?product", &bsbm("producer"), "?producer"),
+                row("?offer", &bsbm("product"), "?product"),
+                row("?offer", &bsbm("price"), "?price"),
+            ],
+        ),
+        (
+            "countries of reviewers of products with a feature",
+            vec![
+                row(
+                    "?product",
+                    &bsbm("productFeature"),
+                    &format!("{INSTANCES}ProductFeature1"),
+                ),
+                row("?review", &bsbm("reviewFor"), "?product"),
+                row("?review", "http://purl.org/stuff/rev#reviewer", "?person"),
+                row("?person", &bsbm("country"), "?country"),
+            ],
+        ),
+        (
+            "pairs of products with a common feature of one product",
+            vec![
+                row(product, &bsbm("productFeature"), "?feature"),
+                row("?other", &bsbm("productFeature"), "?feature"),
+                row("?other", &bsbm("productFeature"), "?another"),
             ],
         ),
     ];

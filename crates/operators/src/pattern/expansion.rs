@@ -9,6 +9,7 @@ use std::ops::Bound;
 
 use super::chunk::Chunk;
 use super::program::{Check, Key, StepProgram};
+use super::sort::sort_rows;
 use super::span::{Matches, Span};
 use crate::solutions::{gather, storage_error};
 use arrow::array::{Array, UInt64Array};
@@ -529,20 +530,6 @@ impl Keys {
         }
         end
     }
-}
-
-/// The keys in ascending order, one after the other, and the rows they came from.
-fn sort_rows<const N: usize>(columns: [&[u64]; N]) -> (ScalarBuffer<u64>, Option<Vec<u32>>) {
-    let rows = columns.first().map_or(0, |column| column.len());
-    let mut keyed: Vec<([u64; N], u32)> = (0..rows)
-        .map(|row| (columns.map(|column| column[row]), row as u32))
-        .collect();
-    if !keyed.is_sorted() {
-        keyed.sort_unstable();
-    }
-    let order = keyed.iter().map(|(_, row)| *row).collect();
-    let values: Vec<u64> = keyed.iter().flat_map(|(key, _)| *key).collect();
-    (values.into(), Some(order))
 }
 
 fn repeat(column: &UInt64Array, rows: usize) -> UInt64Array {

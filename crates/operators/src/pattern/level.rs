@@ -82,7 +82,7 @@ impl Pipeline {
             let Some(deepest) = self.levels.iter().rposition(Level::has_work) else {
                 return Ok(Progress::Exhausted);
             };
-            let limit = vector_rows.next(deepest == 0);
+            let limit = vector_rows.next(deepest == 0, deepest + 1 == self.levels.len());
             let chunk = self.levels[deepest].advance(limit, matched, &counters[deepest])?;
             if let Some(chunk) = chunk {
                 match self.levels.get_mut(deepest + 1) {
@@ -109,8 +109,11 @@ pub(super) struct VectorRows {
 const VECTOR_ROWS_START: usize = 8_192;
 /// The first chunks under a limit on the rows.
 const VECTOR_ROWS_START_LIMITED: usize = 256;
-/// The largest chunks.
-const VECTOR_ROWS_MAX: usize = 32_768;
+/// The largest chunks between steps. On 10 million triples, 570,000 offers looked up in the order of their
+/// products cost 270 ns each with 32,768 keys at a time, and 90 ns with these.
+const VECTOR_ROWS_MAX: usize = 131_072;
+/// The largest chunks that go out.
+const OUTPUT_ROWS_MAX: usize = 32_768;
 
 impl VectorRows {
     pub(super) fn new(fixed: Option<usize>, fetch: Option<usize>) -> Self {
@@ -122,12 +125,15 @@ impl VectorRows {
         Self { current, max }
     }
 
-    fn next(&mut self, is_first_step: bool) -> usize {
+    fn next(&mut self, is_first_step: bool, is_last_step: bool) -> usize {
         let rows = self.current;
         if is_first_step {
             self.current = (rows * 2).min(self.max);
         }
-        rows
+        match is_last_step {
+            true => rows.min(OUTPUT_ROWS_MAX),
+            false => rows,
+        }
     }
 }
 

@@ -33,6 +33,7 @@ mod filter;
 mod level;
 mod plan;
 mod program;
+mod sort;
 mod span;
 mod stream;
 #[cfg(test)]

@@ -17,7 +17,9 @@ use crate::solutions::storage_error;
 /// Fewer keys are looked up one by one. (The random databases of the tests are small.)
 const KEYS_MIN: usize = if cfg!(test) { 2 } else { 32 };
 /// Up to so many rows per key the stretch is read as a whole.
-const ROWS_PER_KEY_MAX: u64 = 12;
+const ROWS_PER_KEY_MAX: u64 = 40;
+/// The longest stretch: 8 MB a column.
+const ROWS_MAX: u64 = 1 << 20;
 
 /// A stretch of the permutation that holds the matches of all keys of a chunk.
 pub(super) struct Span {
@@ -66,7 +68,7 @@ impl Span {
             .seeker
             .seek_between(&prefix[..constants.len()], low, high)
             .map_err(storage_error)?;
-        if rows.len() > keys.len() as u64 * ROWS_PER_KEY_MAX {
+        if rows.len() > ROWS_MAX.min(keys.len() as u64 * ROWS_PER_KEY_MAX) {
             return Ok(None);
         }
         let mut read = |column: usize| -> Result<Vec<u64>> {
