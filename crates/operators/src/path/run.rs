@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::array::{Array, RecordBatch, UInt64Array};
 use datafusion_common::Result;
@@ -107,7 +108,10 @@ impl PathRun {
     pub(super) async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(walking) = &mut self.current {
-                if let Some(batch) = Self::advance(&self.plan, &self.columns, walking).await? {
+                let start = Instant::now();
+                let batch = Self::advance(&self.plan, &self.columns, walking).await?;
+                self.baseline.elapsed_compute().add_elapsed(start);
+                if let Some(batch) = batch {
                     self.baseline.record_output(batch.num_rows());
                     return Ok(Some(batch));
                 }
