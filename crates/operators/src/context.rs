@@ -265,3 +265,6 @@ impl QueryContext {
         Ok(*self.literal_ranks.get_or_init(|| ranks))
     }
 }
+
+#[cfg(test)]
+mod tests;
