@@ -61,6 +61,17 @@ impl Quad {
         VarSet::of(slots.into_iter().filter_map(Slot::variable).chain(graph))
     }
 
+    /// Positions that hold a variable.
+    pub(crate) fn occurrences(&self) -> usize {
+        let slots = [self.subject, self.predicate, self.object];
+        let graph = usize::from(self.scope.variable().is_some());
+        slots
+            .iter()
+            .filter(|slot| slot.variable().is_some())
+            .count()
+            + graph
+    }
+
     /// Variables that stand for nodes of the graph.
     pub(crate) fn nodes(&self) -> VarSet {
         VarSet::of(

@@ -23,6 +23,7 @@ mod operators;
 mod optional;
 mod reduce;
 mod shared;
+mod skip;
 
 use std::collections::HashMap;
 use std::sync::Arc;

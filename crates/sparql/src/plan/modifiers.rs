@@ -139,6 +139,9 @@ impl Planner<'_> {
         fetch: Option<usize>,
     ) -> Result<Relation> {
         let columns: Vec<Var> = visible.iter().collect();
+        if let Some(relation) = self.distinct_by_skipping(inner, visible)? {
+            return Ok(relation);
+        }
         let Some((keys, body)) = order_under_projection(inner) else {
             let input = self.group(inner, None, visible, None)?;
             let input = self.with_columns(input, columns)?;

@@ -1,0 +1,63 @@
+//! Golden plans: readable text that a reviewer can judge.
+//!
+//! `UPDATE_PLANS=1 cargo test -p orrery-sparql --test plans` writes them anew.
+
+mod common;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use common::{Fixture, queries};
+use orrery_sparql::QueryOptions;
+
+const QUERIES: &str = include_str!("plans/queries.txt");
+
+/// Shortens what is the same everywhere, and names what the parser names at random.
+fn readable(plan: &str) -> String {
+    let plan = plan
+        .replace("http://example.org/", "")
+        .replace("http://www.w3.org/1999/02/22-rdf-syntax-ns#", "rdf:")
+        .replace("http://www.w3.org/2001/XMLSchema#", "xsd:");
+    let mut text = String::with_capacity(plan.len());
+    let mut word = String::new();
+    for c in plan.chars().chain(['\n']) {
+        if c.is_ascii_hexdigit() {
+            word.push(c);
+            continue;
+        }
+        let is_random = word.len() >= 24;
+        text.push_str(if is_random { "RANDOM" } else { &word });
+        word.clear();
+        text.push(c);
+    }
+    text.trim_end().to_owned()
+}
+
+#[test]
+fn plans_are_as_reviewed() {
+    let fixture = Fixture::new(include_str!("oracle/data.trig"));
+    let mut actual = String::new();
+    for (name, query) in queries(QUERIES) {
+        let prepared = fixture
+            .engine
+            .prepare(&query, &QueryOptions::default())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let text = query.lines().filter(|line| !line.starts_with("PREFIX"));
+        let text = text.collect::<Vec<_>>().join("\n");
+        let plan = readable(&prepared.explain());
+        let _ = write!(actual, "# {name}\n{}\n\n{plan}\n\n", text.trim());
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans/plans.txt");
+    if std::env::var_os("UPDATE_PLANS").is_some() {
+        std::fs::write(&path, &actual).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    for (actual, expected) in actual.split("\n# ").zip(expected.split("\n# ")) {
+        assert_eq!(actual, expected, "see the head of this file");
+    }
+    assert_eq!(
+        actual.len(),
+        expected.len(),
+        "queries were added or removed"
+    );
+}
