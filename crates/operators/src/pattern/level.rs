@@ -112,15 +112,24 @@ const VECTOR_ROWS_START_LIMITED: usize = 256;
 /// The largest chunks between steps. On 10 million triples, 570,000 offers looked up in the order of their
 /// products cost 270 ns each with 32,768 keys at a time, and 90 ns with these.
 const VECTOR_ROWS_MAX: usize = 131_072;
+/// What the chunks of all steps together take, about; patterns with many variables get shorter chunks.
+const CHUNK_BYTES_MAX: usize = 64 << 20;
 /// The largest chunks that go out.
 const OUTPUT_ROWS_MAX: usize = 32_768;
 
 impl VectorRows {
-    pub(super) fn new(fixed: Option<usize>, fetch: Option<usize>) -> Self {
+    pub(super) fn new(fixed: Option<usize>, fetch: Option<usize>, program: &Program) -> Self {
+        let columns = program
+            .steps
+            .iter()
+            .map(|step| step.columns())
+            .sum::<usize>();
+        let max = (CHUNK_BYTES_MAX / (columns.max(1) * size_of::<u64>()))
+            .clamp(VECTOR_ROWS_START, VECTOR_ROWS_MAX);
         let (current, max) = match (fixed, fetch) {
             (Some(rows), _) => (rows.max(1), rows.max(1)),
-            (None, Some(_)) => (VECTOR_ROWS_START_LIMITED, VECTOR_ROWS_MAX),
-            (None, None) => (VECTOR_ROWS_START, VECTOR_ROWS_MAX),
+            (None, Some(_)) => (VECTOR_ROWS_START_LIMITED, max),
+            (None, None) => (VECTOR_ROWS_START, max),
         };
         Self { current, max }
     }

@@ -94,3 +94,10 @@ pub(super) struct StepProgram {
     /// matched already need no further match.
     pub(super) existence_of: Option<usize>,
 }
+
+impl StepProgram {
+    /// Columns that a chunk of this step keeps in memory.
+    pub(super) fn columns(&self) -> usize {
+        self.carried.len() + self.reads.len()
+    }
+}

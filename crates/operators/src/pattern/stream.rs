@@ -86,7 +86,11 @@ impl PatternStream {
             })
             .collect();
         Self {
-            vector_rows: VectorRows::new(specification.vector_rows, specification.fetch),
+            vector_rows: VectorRows::new(
+                specification.vector_rows,
+                specification.fetch,
+                &plan.program,
+            ),
             remaining: specification.fetch.unwrap_or(usize::MAX),
             plan,
             input,
