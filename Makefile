@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build demo test lint doc bench crash
+.PHONY: help setup build demo test lint doc bench crash conformance
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -17,6 +17,7 @@ help:
 	@echo 'make lint    formatting, clippy and documentation, warnings are errors'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
 	@echo 'make crash   kill a load 50 times at random moments and look at what is left'
+	@echo 'make conformance   the test suites of the W3C; writes docs/conformance.md'
 
 setup:
 	@bash scripts/setup.sh
@@ -40,3 +41,6 @@ bench: build
 
 crash: setup
 	ORRERY_KILLS=50 cargo test --release -p orrery --test cli killed_load -- --nocapture
+
+conformance: build
+	$(CARGO_TARGET_DIR)/release/conformance

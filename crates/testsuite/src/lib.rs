@@ -5,6 +5,7 @@
 //!   independent opinion on what a query's answer is.
 //! - [`engine`]: our own engine, from files through the loader to an answer.
 //! - [`shared`]: where test data that is not ours is found, or said to be absent.
+//! - [`w3c`]: the test suites of the W3C, read from their manifests.
 //!
 //! The tests themselves are in `tests/`; `src/bin/explore-golden.rs` wrote the
 //! golden answers under `golden/`.
@@ -14,6 +15,7 @@ pub mod engine;
 pub mod explore;
 pub mod reference;
 pub mod shared;
+pub mod w3c;
 
 /// Why a test's groundwork failed. Tests show it and stop.
 #[derive(Debug, thiserror::Error)]

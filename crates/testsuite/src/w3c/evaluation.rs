@@ -1,0 +1,193 @@
+//! Tests of queries: over loaded data through the engine, the answer through a serializer
+//! of the server, and back through an independent parser.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use orrery_server::format::{GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer};
+use orrery_sparql::{
+    Engine, EngineOptions, QueryError, QueryOptions, QueryResults, SolutionStream, TripleStream,
+};
+use orrery_storage::Database;
+use spargebra::SparqlParser;
+use spargebra::algebra::QueryDataset;
+use tokio::runtime::Runtime;
+
+use super::expected::{Answer, compare, parse_answer};
+use super::syntax::load;
+use super::{Files, QueryEvaluation};
+
+/// Longer than this, and something is wrong.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
+
+fn engine(directory: &Path) -> Result<Engine, String> {
+    let database = Database::create_or_open(directory).map_err(|error| error.to_string())?;
+    let options = EngineOptions {
+        default_timeout: Some(TIME_LIMIT),
+        ..EngineOptions::default()
+    };
+    Engine::new(Arc::new(database), options).map_err(|error| error.to_string())
+}
+
+fn options(query: &str) -> QueryOptions {
+    QueryOptions {
+        base_iri: Some(query.to_owned()),
+        ..QueryOptions::default()
+    }
+}
+
+/// The query is accepted. That it asks for something that is not there yet, such as SERVICE,
+/// is no matter of syntax.
+pub(crate) fn accepted(files: &Files, directory: &Path, query: &str) -> Result<(), String> {
+    let text = files.read(query)?;
+    match engine(directory)?.prepare(&text, &options(query)) {
+        Ok(_) | Err(QueryError::Unsupported { .. }) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The query is refused, for its syntax.
+pub(crate) fn refused(files: &Files, directory: &Path, query: &str) -> Result<(), String> {
+    // Some are not even UTF-8.
+    let Ok(text) = files.read(query) else {
+        return Ok(());
+    };
+    match engine(directory)?.prepare(&text, &options(query)) {
+        Ok(_) => Err("accepted, but wrong".to_owned()),
+        Err(QueryError::Syntax { .. }) => Ok(()),
+        Err(error) => Err(format!("refused, but not for its syntax: {error}")),
+    }
+}
+
+/// The query has the expected answer.
+pub(crate) fn evaluate(
+    files: &Files,
+    directory: &Path,
+    runtime: &Runtime,
+    test: &QueryEvaluation,
+) -> Result<(), String> {
+    let text = files.read(&test.query)?;
+    load_data(files, directory, test, &text)?;
+    let engine = engine(directory)?;
+    let (name, bytes) = runtime
+        .block_on(answer(&engine, test, &text))
+        .map_err(|error| error.to_string())?;
+    let actual = parse_answer(name, &bytes)
+        .map_err(|error| format!("{error} in {}", String::from_utf8_lossy(&bytes)))?;
+    let expected = expected(files, test)?;
+    compare(&expected, &actual, test.is_lax)
+}
+
+fn expected(files: &Files, test: &QueryEvaluation) -> Result<Answer, String> {
+    parse_answer(&test.result, &files.read_bytes(&test.result)?)
+}
+
+/// Loads the files of the test; where it names none, those of the query's `FROM`.
+fn load_data(
+    files: &Files,
+    directory: &Path,
+    test: &QueryEvaluation,
+    text: &str,
+) -> Result<(), String> {
+    let wrong = |error| format!("data: {error}");
+    for data in &test.data {
+        load(files, directory, data, None)?.map_err(wrong)?;
+    }
+    let mut graphs = test.graph_data.clone();
+    if test.data.is_empty() && graphs.is_empty() {
+        graphs = graphs_of(text, &test.query)?;
+    }
+    for graph in &graphs {
+        load(files, directory, graph, Some(graph))?.map_err(wrong)?;
+    }
+    Ok(())
+}
+
+/// The graphs that a query names with `FROM` and `FROM NAMED`.
+fn graphs_of(text: &str, base: &str) -> Result<Vec<String>, String> {
+    let query = SparqlParser::new()
+        .with_base_iri(base)
+        .map_err(|error| error.to_string())?
+        .parse_query(text)
+        .map_err(|error| error.to_string())?;
+    let Some(QueryDataset { default, named }) = query.dataset() else {
+        return Ok(Vec::new());
+    };
+    let named = named.iter().flatten();
+    let mut graphs: Vec<String> = default
+        .iter()
+        .chain(named)
+        .map(|graph| graph.as_str().to_owned())
+        .collect();
+    graphs.sort_unstable();
+    graphs.dedup();
+    Ok(graphs)
+}
+
+/// The answer in bytes, under a name whose ending tells the format: that of the expected
+/// answer, or JSON for solutions that are expected in the result set vocabulary.
+async fn answer(
+    engine: &Engine,
+    test: &QueryEvaluation,
+    text: &str,
+) -> Result<(&'static str, Vec<u8>), QueryError> {
+    let (name, format) = match test
+        .result
+        .rsplit_once('.')
+        .map_or("", |(_, ending)| ending)
+    {
+        "srx" => ("http://example/answer.srx", SolutionFormat::Xml),
+        "csv" => ("http://example/answer.csv", SolutionFormat::Csv),
+        "tsv" => ("http://example/answer.tsv", SolutionFormat::Tsv),
+        _ => ("http://example/answer.srj", SolutionFormat::Json),
+    };
+    let prepared = engine.prepare(text, &options(&test.query))?;
+    let mut bytes = Vec::new();
+    match prepared.execute().await? {
+        QueryResults::Boolean(value) => {
+            SolutionSerializer::boolean(format, value, &mut bytes);
+            Ok((name, bytes))
+        }
+        QueryResults::Solutions(stream) => {
+            write_solutions(stream, format, &mut bytes).await?;
+            Ok((name, bytes))
+        }
+        QueryResults::Triples(stream) => {
+            write_triples(stream, &mut bytes).await?;
+            Ok(("http://example/answer.ttl", bytes))
+        }
+    }
+}
+
+async fn write_solutions(
+    mut stream: SolutionStream,
+    format: SolutionFormat,
+    bytes: &mut Vec<u8>,
+) -> Result<(), QueryError> {
+    let mut serializer = SolutionSerializer::start(format, stream.variables(), bytes);
+    while let Some(batch) = stream.next().await {
+        let batch = batch?;
+        for row in 0..batch.rows() {
+            let terms = (0..batch.columns()).map(|column| batch.term(row, column));
+            serializer.row(terms, bytes);
+        }
+    }
+    serializer.finish(bytes);
+    Ok(())
+}
+
+async fn write_triples(mut stream: TripleStream, bytes: &mut Vec<u8>) -> Result<(), QueryError> {
+    let internal = |error: orrery_server::format::FormatError| QueryError::Internal {
+        message: error.to_string(),
+    };
+    let mut serializer = GraphSerializer::start(GraphFormat::Turtle);
+    while let Some(batch) = stream.next().await {
+        for (subject, predicate, object) in batch?.iter() {
+            serializer
+                .triple(subject, predicate, object, bytes)
+                .map_err(internal)?;
+        }
+    }
+    serializer.finish(bytes).map_err(internal)
+}

@@ -1,0 +1,223 @@
+//! Reads manifests: which tests there are, and what each asks.
+
+use oxrdf::vocab::rdf;
+use oxrdf::{Graph, NamedNode, NamedNodeRef, NamedOrBlankNodeRef, TermRef};
+use oxttl::TurtleParser;
+
+use super::{Files, QueryEvaluation, ROOT_IRI, Suite, Test, TestKind};
+
+const MF: &str = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#";
+const QT: &str = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#";
+const RDFT: &str = "http://www.w3.org/ns/rdftest#";
+const SD_ENTAILMENT: &str = "http://www.w3.org/ns/sparql-service-description#entailmentRegime";
+
+/// Manifests that include each other in a circle would never end.
+const INCLUDE_DEPTH_MAX: usize = 4;
+
+/// All tests of a suite, in the order of its manifests.
+pub(crate) fn tests(files: &Files, suite: &Suite) -> Result<Vec<Test>, String> {
+    let mut tests = Vec::new();
+    for manifest in suite.manifests {
+        read(files, &format!("{ROOT_IRI}{manifest}"), 0, &mut tests)?;
+    }
+    Ok(tests)
+}
+
+fn read(files: &Files, iri: &str, depth: usize, tests: &mut Vec<Test>) -> Result<(), String> {
+    if depth > INCLUDE_DEPTH_MAX {
+        return Err(format!("{iri}: manifests are included too deeply"));
+    }
+    let manifest = Manifest::parse(files, iri)?;
+    let root = manifest.root()?;
+    for included in manifest.list(root, &mf("include"))? {
+        read(files, node_iri(included)?, depth + 1, tests)?;
+    }
+    for entry in manifest.list(root, &mf("entries"))? {
+        let entry = as_node(entry)?;
+        let kind = manifest
+            .kind(entry)
+            .map_err(|error| format!("{iri}: {entry}: {error}"))?;
+        tests.push(Test {
+            id: test_id(iri, entry),
+            kind,
+        });
+    }
+    Ok(())
+}
+
+/// The folder of the manifest, and what the test is called in it.
+fn test_id(manifest: &str, entry: NamedOrBlankNodeRef<'_>) -> String {
+    let relative = manifest.strip_prefix(ROOT_IRI).unwrap_or(manifest);
+    let folder = relative.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let iri = entry.to_string();
+    let name = iri.trim_end_matches('>');
+    let name = name.rsplit_once('#').map_or(name, |(_, name)| name);
+    format!("{folder}#{name}")
+}
+
+struct Manifest {
+    iri: String,
+    graph: Graph,
+}
+
+fn mf(name: &str) -> NamedNode {
+    NamedNode::new_unchecked(format!("{MF}{name}"))
+}
+
+fn qt(name: &str) -> NamedNode {
+    NamedNode::new_unchecked(format!("{QT}{name}"))
+}
+
+fn as_node(term: TermRef<'_>) -> Result<NamedOrBlankNodeRef<'_>, String> {
+    match term {
+        TermRef::NamedNode(node) => Ok(node.into()),
+        TermRef::BlankNode(node) => Ok(node.into()),
+        literal @ TermRef::Literal(_) => Err(format!("{literal} stands where a node should")),
+    }
+}
+
+fn node_iri(term: TermRef<'_>) -> Result<&str, String> {
+    match term {
+        TermRef::NamedNode(node) => Ok(node.as_str()),
+        other => Err(format!("{other} stands where a file should")),
+    }
+}
+
+impl Manifest {
+    fn parse(files: &Files, iri: &str) -> Result<Self, String> {
+        let text = files.read(iri)?;
+        let parser = TurtleParser::new()
+            .with_base_iri(iri)
+            .map_err(|error| format!("{iri}: {error}"))?;
+        let graph = parser
+            .for_slice(&text)
+            .collect::<Result<Graph, _>>()
+            .map_err(|error| format!("{iri}: {error}"))?;
+        Ok(Self {
+            iri: iri.to_owned(),
+            graph,
+        })
+    }
+
+    fn root(&self) -> Result<NamedOrBlankNodeRef<'_>, String> {
+        self.graph
+            .subject_for_predicate_object(rdf::TYPE, mf("Manifest").as_ref())
+            .ok_or_else(|| format!("{}: no manifest in it", self.iri))
+    }
+
+    /// The members of the list that is a property's value; none without the property.
+    fn list(
+        &self,
+        subject: NamedOrBlankNodeRef<'_>,
+        property: &NamedNode,
+    ) -> Result<Vec<TermRef<'_>>, String> {
+        let mut members = Vec::new();
+        let mut rest = self.graph.object_for_subject_predicate(subject, property);
+        while let Some(list) = rest.filter(|list| *list != TermRef::from(rdf::NIL)) {
+            let list = as_node(list)?;
+            let first = self.graph.object_for_subject_predicate(list, rdf::FIRST);
+            members.push(first.ok_or_else(|| format!("{}: a list has no end", self.iri))?);
+            rest = self.graph.object_for_subject_predicate(list, rdf::REST);
+        }
+        Ok(members)
+    }
+
+    fn file(
+        &self,
+        subject: NamedOrBlankNodeRef<'_>,
+        property: &NamedNode,
+    ) -> Result<String, String> {
+        let value = self.graph.object_for_subject_predicate(subject, property);
+        let value = value.ok_or_else(|| format!("{property} is missing"))?;
+        node_iri(value).map(str::to_owned)
+    }
+
+    fn files(
+        &self,
+        subject: NamedOrBlankNodeRef<'_>,
+        property: &NamedNode,
+    ) -> Result<Vec<String>, String> {
+        self.graph
+            .objects_for_subject_predicate(subject, property)
+            .map(|value| node_iri(value).map(str::to_owned))
+            .collect()
+    }
+
+    fn kind(&self, test: NamedOrBlankNodeRef<'_>) -> Result<TestKind, String> {
+        let types: Vec<&str> = self
+            .graph
+            .objects_for_subject_predicate(test, rdf::TYPE)
+            .map(node_iri)
+            .collect::<Result<_, _>>()?;
+        for name in &types {
+            if let Some(name) = name.strip_prefix(RDFT) {
+                return self.data_kind(test, name);
+            }
+            if let Some(name) = name.strip_prefix(MF) {
+                return self.query_kind(test, name);
+            }
+        }
+        Err(format!("no known kind of test among {types:?}"))
+    }
+
+    fn data_kind(&self, test: NamedOrBlankNodeRef<'_>, name: &str) -> Result<TestKind, String> {
+        let data = self.file(test, &mf("action"))?;
+        if name.ends_with("PositiveSyntax") {
+            Ok(TestKind::DataPositive { data })
+        } else if name.ends_with("NegativeSyntax") || name.ends_with("NegativeEval") {
+            Ok(TestKind::DataNegative { data })
+        } else if name.ends_with("Eval") {
+            let result = self.file(test, &mf("result"))?;
+            Ok(TestKind::DataEvaluation { data, result })
+        } else {
+            Err(format!("{name} is no known kind of test"))
+        }
+    }
+
+    fn query_kind(&self, test: NamedOrBlankNodeRef<'_>, name: &str) -> Result<TestKind, String> {
+        match name {
+            "PositiveSyntaxTest" | "PositiveSyntaxTest11" => Ok(TestKind::QueryPositive {
+                query: self.file(test, &mf("action"))?,
+            }),
+            "NegativeSyntaxTest" | "NegativeSyntaxTest11" => Ok(TestKind::QueryNegative {
+                query: self.file(test, &mf("action"))?,
+            }),
+            "QueryEvaluationTest" | "CSVResultFormatTest" => self.query_evaluation(test),
+            _ => Err(format!("{name} is no known kind of test")),
+        }
+    }
+
+    fn query_evaluation(&self, test: NamedOrBlankNodeRef<'_>) -> Result<TestKind, String> {
+        let action = self
+            .graph
+            .object_for_subject_predicate(test, mf("action").as_ref())
+            .ok_or("no action")?;
+        let action = as_node(action)?;
+        let has = |subject, property| {
+            self.graph
+                .object_for_subject_predicate(subject, property)
+                .is_some()
+        };
+        let entailment = NamedNodeRef::new_unchecked(SD_ENTAILMENT);
+        if has(test, entailment) || has(action, entailment) {
+            return Ok(TestKind::Waiting {
+                reason: "reasoning",
+            });
+        }
+        if has(action, qt("serviceData").as_ref()) {
+            return Ok(TestKind::Waiting {
+                reason: "federation",
+            });
+        }
+        let cardinality = self
+            .graph
+            .object_for_subject_predicate(test, mf("resultCardinality").as_ref());
+        Ok(TestKind::QueryEvaluation(QueryEvaluation {
+            query: self.file(action, &qt("query"))?,
+            data: self.files(action, &qt("data"))?,
+            graph_data: self.files(action, &qt("graphData"))?,
+            result: self.file(test, &mf("result"))?,
+            is_lax: cardinality == Some(mf("LaxCardinality").as_ref().into()),
+        }))
+    }
+}

@@ -1,0 +1,83 @@
+//! Tests of data files: through the loader into a database, and out again as a dump.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use orrery_loader::{LoadError, LoadOptions, SilentProgress, Source};
+use orrery_server::format::{GraphFormat, GraphSerializer};
+use orrery_storage::Database;
+use oxrdf::Quad;
+
+use super::Files;
+use super::expected::{compare_quads, parse_quads};
+
+/// Memory for the load of a test's file.
+const LOAD_MEMORY_BYTES: u64 = 64 << 20;
+
+/// Loads a published file into a graph of the database in a directory.
+pub(crate) fn load(
+    files: &Files,
+    directory: &Path,
+    iri: &str,
+    graph: Option<&str>,
+) -> Result<Result<(), LoadError>, String> {
+    let options = LoadOptions {
+        memory_bytes: LOAD_MEMORY_BYTES,
+        threads: 1,
+        graph: graph.map(str::to_owned),
+        base_iri: Some(iri.to_owned()),
+        ..LoadOptions::default()
+    };
+    let source = Source::File(files.path(iri)?);
+    let loaded = orrery_loader::load(directory, &[source], &options, &SilentProgress);
+    Ok(loaded.map(drop))
+}
+
+/// The file is accepted, and holds what another file says; by default, what an independent
+/// parser reads in the file itself.
+pub(crate) fn accepted(
+    files: &Files,
+    directory: &Path,
+    data: &str,
+    result: Option<&str>,
+) -> Result<(), String> {
+    load(files, directory, data, None)?.map_err(|error| error.to_string())?;
+    let result = result.unwrap_or(data);
+    let expected = parse_quads(result, &files.read_bytes(result)?)?;
+    compare_quads(&expected, &dump(directory)?)
+}
+
+/// The file is refused, for its syntax.
+pub(crate) fn refused(files: &Files, directory: &Path, data: &str) -> Result<(), String> {
+    match load(files, directory, data, None)? {
+        Ok(()) => Err("accepted, but wrong".to_owned()),
+        Err(LoadError::Syntax(_)) => Ok(()),
+        Err(other) => Err(format!("refused, but not for its syntax: {other}")),
+    }
+}
+
+/// All quads of a database, by way of its N-Quads dump.
+fn dump(directory: &Path) -> Result<Vec<Quad>, String> {
+    let storage = |error: orrery_storage::Error| error.to_string();
+    let database = Arc::new(Database::open(directory).map_err(storage)?);
+    let mut serializer = GraphSerializer::start(GraphFormat::NQuads);
+    let mut bytes = Vec::new();
+    let mut quads = database.snapshot().quads().map_err(storage)?;
+    while let Some(batch) = quads.next_batch().map_err(storage)? {
+        for quad in batch.iter() {
+            serializer
+                .quad(
+                    quad.subject,
+                    quad.predicate,
+                    quad.object,
+                    quad.graph,
+                    &mut bytes,
+                )
+                .map_err(|error| error.to_string())?;
+        }
+    }
+    serializer
+        .finish(&mut bytes)
+        .map_err(|error| error.to_string())?;
+    parse_quads("http://example/dump.nq", &bytes)
+}
