@@ -173,15 +173,22 @@ async fn converse(stream: TcpStream, router: Router, mut stopping: watch::Receiv
 }
 
 /// Opens the database, listens, and answers until `shutdown` completes. Blocks; starts the HTTP
-/// threads, one per core, within which `shutdown` is polled.
-pub fn serve(options: ServerOptions, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
+/// threads, one per core, within which `shutdown` is polled. `listening` is told the address as
+/// soon as clients can connect.
+pub fn serve(
+    options: ServerOptions,
+    listening: impl FnOnce(SocketAddr),
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
     let http_threads = tokio::runtime::Builder::new_multi_thread()
         .thread_name("orrery-http")
         .enable_all()
         .build()?;
     http_threads.block_on(async {
         let server = Server::bind(options).await?;
-        tracing::info!("listening on http://{}/", server.local_addr()?);
+        let address = server.local_addr()?;
+        tracing::info!("listening on http://{address}/");
+        listening(address);
         server.run(shutdown).await
     })
 }

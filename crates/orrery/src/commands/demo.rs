@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use orrery_bench::bsbm::{self, GenerateOptions};
@@ -10,7 +11,7 @@ use orrery_server::stop_signal;
 use tempfile::TempDir;
 
 use super::serve;
-use crate::arguments::{DemoArguments, ServerArguments};
+use crate::arguments::DemoArguments;
 use crate::failure::Failure;
 use crate::units::ShowCount;
 
@@ -44,9 +45,8 @@ pub(crate) fn run(arguments: DemoArguments) -> Result<(), Failure> {
     if !directory.join("MANIFEST").exists() {
         fill(&directory, arguments.products)?;
     }
-    announce(&arguments.server);
     let options = serve::options(&directory, &arguments.server);
-    orrery_server::serve(options, stop_signal())?;
+    orrery_server::serve(options, announce, stop_signal())?;
     Ok(())
 }
 
@@ -97,8 +97,8 @@ fn fill(directory: &Path, products: u32) -> Result<(), Failure> {
 }
 
 /// The address, and links that run the sample queries in the console.
-fn announce(server: &ServerArguments) {
-    let address = format!("http://{}/", server.listen);
+fn announce(address: SocketAddr) {
+    let address = format!("http://{address}/");
     eprintln!("\nOrrery is at {address} (stop it with Ctrl+C). Queries to click:\n");
     for (title, query) in SAMPLES {
         eprintln!(

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 pub(crate) fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let options = options(&arguments.database.directory, &arguments.server);
-    orrery_server::serve(options, stop_signal())?;
+    orrery_server::serve(options, |_| {}, stop_signal())?;
     Ok(())
 }
 
