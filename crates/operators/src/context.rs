@@ -29,6 +29,7 @@ use parking_lot::{Mutex, RwLock};
 
 use self::local_terms::LocalTerms;
 use crate::error::{Error, Result};
+use crate::expression::StringKeys;
 use crate::functions::regex::RegexCache;
 
 /// What a query starts with.
@@ -97,6 +98,7 @@ pub struct QueryContext {
     local_terms: RwLock<LocalTerms>,
     labelled_blank_nodes: Mutex<HashMap<(u64, Box<str>), u64>>,
     literal_ranks: OnceLock<LiteralRanks>,
+    string_keys: OnceLock<StringKeys>,
     regexes: RegexCache,
 }
 
@@ -133,6 +135,7 @@ impl QueryContext {
             local_terms: RwLock::new(LocalTerms::new(reservation)),
             labelled_blank_nodes: Mutex::new(HashMap::new()),
             literal_ranks: OnceLock::new(),
+            string_keys: OnceLock::new(),
             regexes: RegexCache::default(),
         }))
     }
@@ -250,6 +253,11 @@ impl QueryContext {
             at += run;
         }
         Ok(())
+    }
+
+    /// What strings are sorted by in this query; whoever asks first decides.
+    pub(crate) fn string_keys(&self, choose: impl FnOnce() -> StringKeys) -> StringKeys {
+        *self.string_keys.get_or_init(choose)
     }
 
     /// Where the dictionary's literals change their kind; searched for once.

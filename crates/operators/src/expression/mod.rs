@@ -20,6 +20,7 @@ pub(crate) mod compare;
 mod compare_columns;
 mod compile;
 mod display;
+mod id_sort_keys;
 mod node;
 mod physical;
 pub(crate) mod sort_key;
@@ -41,8 +42,8 @@ use spargebra::algebra::Expression;
 
 pub(crate) use self::arithmetic::Arithmetic;
 pub use self::display::Sparql;
+pub(crate) use self::id_sort_keys::{StringKeys, sort_keys_of_ids};
 use self::node::Node;
-pub(crate) use self::physical::sort_keys_of_ids;
 use self::physical::{Output, Program, TermPhysicalExpr};
 pub use self::value::Value;
 use crate::context::QueryContext;

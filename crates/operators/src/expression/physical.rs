@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{AsArray, BinaryBuilder, RecordBatch, UInt64Array};
+use arrow::array::{AsArray, BinaryBuilder, RecordBatch};
 use arrow::datatypes::{DataType, Schema, UInt64Type};
 use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_expr::ColumnarValue;
@@ -17,6 +17,7 @@ use spargebra::algebra::Expression;
 
 use super::column::{Column, Reading};
 use super::display::Sparql;
+use super::id_sort_keys::sort_keys_of_ids;
 use super::node::{Input, Node, RowNumbers};
 use super::sort_key::write_sort_key;
 use crate::context::QueryContext;
@@ -149,31 +150,19 @@ impl PhysicalExpr for TermPhysicalExpr {
 }
 
 fn sort_keys(column: Column, rows: usize, context: &QueryContext) -> Result<ColumnarValue> {
-    let operand = column.into_operand(Reading::Value, context)?;
     let mut keys = BinaryBuilder::with_capacity(rows, rows * 16);
-    let mut key = Vec::new();
-    for row in 0..rows {
-        key.clear();
-        write_sort_key(operand.get(row), &mut key);
-        keys.append_value(&key);
+    if let Column::Ids(ids) = &column {
+        sort_keys_of_ids(ids, context, |_, key| keys.append_value(key))?;
+    } else {
+        let operand = column.into_operand(Reading::Value, context)?;
+        let mut key = Vec::new();
+        for row in 0..rows {
+            key.clear();
+            write_sort_key(operand.get(row), &mut key);
+            keys.append_value(&key);
+        }
     }
     Ok(ColumnarValue::Array(Arc::new(keys.finish())))
-}
-
-/// The sort keys of ids, in place of values: what MIN and MAX compare by.
-pub(crate) fn sort_keys_of_ids(
-    ids: &UInt64Array,
-    context: &QueryContext,
-    mut each: impl FnMut(usize, &[u8]),
-) -> crate::error::Result<()> {
-    let operand = super::column::read_ids(ids, Reading::Value, context)?;
-    let mut key = Vec::new();
-    for row in 0..ids.len() {
-        key.clear();
-        write_sort_key(operand.get(row), &mut key);
-        each(row, &key);
-    }
-    Ok(())
 }
 
 impl Display for TermPhysicalExpr {

@@ -13,11 +13,12 @@
 //!                                                   or   01 | 03 rest (16 bytes)   below or above that double
 //! dateTime ...   30 to 37 seconds in UTC (16 bytes, ascending)
 //! duration       40 average seconds (16 bytes, ascending)
-//! other literal  50 text 00 00 datatype 00 language     (zeros in the text are written 00 FF)
+//! string         50 text
+//! other literal  51 text 00 00 datatype 00 language     (zeros in the text are written 00 FF)
 //! ```
 //!
 //! Numbers of all types are in one order by value, equal ones have equal keys (1, 1.0 and 1e0), NaN
-//! comes first. Strings, tagged strings and literals of unknown types are in one order by code point.
+//! comes first. Strings stand before tagged strings and literals of unknown types, by code point.
 //! Values without a time zone count as UTC: an order that agrees with `<` wherever `<` has one.
 //!
 //! Equal keys do not mean equal terms, as equal values do not: a further sort key decides then.
@@ -28,7 +29,8 @@ use super::value::Value;
 
 const UNBOUND: u8 = 0x00;
 const BLANK_NODE: u8 = 0x01;
-const IRI: u8 = 0x02;
+/// Class of IRIs.
+pub(super) const IRI: u8 = 0x02;
 const BOOLEAN: u8 = 0x10;
 const NUMBER: u8 = 0x20;
 const DATE_TIME: u8 = 0x30;
@@ -40,7 +42,9 @@ const G_MONTH_DAY: u8 = 0x35;
 const G_MONTH: u8 = 0x36;
 const G_DAY: u8 = 0x37;
 const DURATION: u8 = 0x40;
-const TEXT: u8 = 0x50;
+/// Class of plain strings.
+pub(super) const STRING: u8 = 0x50;
+const TEXT: u8 = 0x51;
 
 const BELOW_DOUBLE: u8 = 1;
 const AT_DOUBLE: u8 = 2;
@@ -86,9 +90,11 @@ pub(crate) fn write_sort_key(value: Option<&Value>, out: &mut Vec<u8>) {
         Value::Duration(value) => write_duration(*value, out),
         Value::YearMonthDuration(value) => write_duration((*value).into(), out),
         Value::DayTimeDuration(value) => write_duration((*value).into(), out),
-        Value::String(_) | Value::LanguageString { .. } | Value::Other { .. } => {
-            write_text(value, out);
+        Value::String(text) => {
+            out.push(STRING);
+            out.extend_from_slice(text.as_bytes());
         }
+        Value::LanguageString { .. } | Value::Other { .. } => write_text(value, out),
     }
 }
 
