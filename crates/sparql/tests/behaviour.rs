@@ -269,3 +269,23 @@ fn counts_of_one_pattern_touch_no_rows() {
         assert!(!plan.contains("PatternExec"), "{plan}");
     }
 }
+
+#[test]
+fn the_variable_of_graph_is_not_bound_inside_of_it() {
+    let fixture = Fixture::new(
+        "@prefix : <http://example.org/> . :g1 { :s :p :o . :t :p :g1 } :g2 { :x :p 1 }",
+    );
+    let query = "SELECT ?g ?s { GRAPH ?g { ?s ?p ?o OPTIONAL { ?s ?p ?g } } }";
+    assert_eq!(rows(&fixture, query), ["g=<g1> s=<t>"]);
+    let query = "SELECT ?s { GRAPH ?g { ?s :p :o MINUS { ?t :p :o } } }";
+    assert_eq!(rows(&fixture, query), ["s=<s>"]);
+    let query = "SELECT ?s { GRAPH ?g { ?s :p ?o MINUS { ?s :p :o } } }";
+    assert_eq!(rows(&fixture, query), ["s=<t>", "s=<x>"]);
+}
+
+#[test]
+fn a_path_of_length_zero_starts_from_a_variable_only_at_nodes_of_the_graph() {
+    let fixture = Fixture::new("");
+    let query = "SELECT * { VALUES ?v { 1 } ?v :p? ?v }";
+    assert!(rows(&fixture, query).is_empty());
+}

@@ -206,9 +206,12 @@ impl Group {
         });
     }
 
-    /// `Minus(self, right)`. Without a common variable nothing is removed.
-    pub(crate) fn minus(&mut self, right: Self) {
-        if !self.visible.intersects(&right.visible) {
+    /// `Minus(self, right)`. Without a common variable nothing is removed; the variable of a
+    /// `GRAPH` around both is not among them.
+    pub(crate) fn minus(&mut self, right: Self, graph: Option<Var>) {
+        let graph = VarSet::of(graph);
+        let shared = self.visible.intersection(&right.visible);
+        if shared.is_subset(&graph) {
             return;
         }
         let touches = right.visible.union(&right.outer).difference(&self.certain);

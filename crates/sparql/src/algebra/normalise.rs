@@ -158,7 +158,7 @@ impl<'q> Normaliser<'q> {
             GraphPattern::Minus { left, right } => {
                 let mut group = self.pattern(left, place)?;
                 let right = self.pattern(right, place)?;
-                group.minus(right);
+                group.minus(right, place.scope.variable());
                 Ok(group)
             }
             GraphPattern::Values {
@@ -508,7 +508,7 @@ impl<'q> Normaliser<'q> {
             }
             NamedNodePattern::Variable(variable) => {
                 let var = self.variable(variable);
-                if works_per_graph(inner) {
+                if works_per_graph(inner) || is_in_optional(inner, variable) {
                     return self.graph_by_graph(var, inner, place);
                 }
                 let scope = self.dataset.any_named_graph(var);
@@ -737,6 +737,39 @@ fn union_of(left: Group, right: Group) -> Group {
     let mut union = Group::of(Item::Union(branches));
     union.outer = outer;
     union
+}
+
+/// Whether a variable stands in an `OPTIONAL`. The variable of a `GRAPH` is not bound inside of it:
+/// what the optional part gives for it meets the graph's name only afterwards.
+fn is_in_optional(pattern: &GraphPattern, variable: &Variable) -> bool {
+    match pattern {
+        GraphPattern::LeftJoin { left, right, .. } => {
+            mentions(right, variable) || is_in_optional(left, variable)
+        }
+        GraphPattern::Join { left, right }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => {
+            is_in_optional(left, variable) || is_in_optional(right, variable)
+        }
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner } => is_in_optional(inner, variable),
+        // Subqueries are taken apart by graph anyway.
+        GraphPattern::Slice { .. } | GraphPattern::Group { .. } | GraphPattern::Project { .. } => {
+            false
+        }
+        GraphPattern::Graph { .. } | GraphPattern::Service { .. } => false,
+        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => false,
+    }
+}
+
+/// Whether a pattern can bind a variable.
+fn mentions(pattern: &GraphPattern, variable: &Variable) -> bool {
+    let mut found = false;
+    pattern.on_in_scope_variable(|seen| found |= seen == variable);
+    found
 }
 
 /// Whether something inside must be done for each graph by itself.
