@@ -28,6 +28,7 @@ mod access;
 mod chunk;
 mod compile;
 mod display;
+mod distinct_rows;
 mod expansion;
 mod filter;
 mod level;

@@ -19,6 +19,7 @@ use orrery_term::TermId;
 use super::PatternMode;
 use super::chunk::{Chunk, row_numbers};
 use super::compile::is_existence;
+use super::distinct_rows::distinct_rows;
 use super::level::{Pipeline, Progress, VectorRows};
 use super::plan::PatternPlan;
 use super::program::OutputColumn;
@@ -53,8 +54,24 @@ struct CurrentBatch {
     matched: Vec<bool>,
     /// Rows whose turn is still to come.
     groups: Vec<RowGroup>,
+    /// Rows that were not worked on, each with the equal row that tells whether it matches.
+    same: Vec<(u32, u32)>,
     /// The pipeline at work.
     active: Option<usize>,
+}
+
+impl CurrentBatch {
+    /// One of each kind of these rows (all rows without a list), as far as the columns tell.
+    fn take_distinct(&mut self, rows: Option<Vec<u32>>, columns: &[usize]) -> Vec<u32> {
+        let rows = rows.unwrap_or_else(|| (0..self.rows as u32).collect());
+        let columns: Vec<&UInt64Array> = columns
+            .iter()
+            .map(|&column| &self.columns[column])
+            .collect();
+        let mut distinct = distinct_rows(&columns, rows);
+        self.same.append(&mut distinct.same);
+        distinct.rows
+    }
 }
 
 /// The stream of a [`super::PatternExec`].
@@ -151,6 +168,10 @@ impl PatternStream {
             }
         };
         let pipeline = &mut self.pipelines[active].1;
+        let rows = match is_existence(&self.plan.specification.mode) {
+            true => Some(batch.take_distinct(rows, &pipeline.program.entry_columns)),
+            false => rows,
+        };
         let chunk = entry_chunk(batch, rows.as_deref(), pipeline)?;
         pipeline.start(chunk)?;
         batch.active = Some(active);
@@ -192,9 +213,12 @@ impl PatternStream {
 
     /// Ends the current batch: what its mode says of rows with or without a match.
     fn finish_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(batch) = self.batch.take() else {
+        let Some(mut batch) = self.batch.take() else {
             return Ok(None);
         };
+        for &(row, equal) in &batch.same {
+            batch.matched[row as usize] = batch.matched[equal as usize];
+        }
         let of = |wanted: bool| -> Vec<u32> {
             let rows = batch.matched.iter().enumerate();
             rows.filter(|(_, matched)| **matched == wanted)
@@ -264,6 +288,7 @@ impl PatternStream {
             rows,
             matched,
             groups,
+            same: Vec::new(),
             active: None,
         });
         Ok(())
