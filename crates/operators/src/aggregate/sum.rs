@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array, ArrayRef, UInt64Array};
 use datafusion_common::Result;
 use orrery_term::TermId;
+use orrery_term::inline::InlineValue;
 use oxsdatatypes::{Decimal, Double, Float, Integer};
 
 use super::groups::{Aggregate, engine, ids_of, split_u64};
@@ -46,21 +47,29 @@ impl Default for Running {
 
 impl Aggregate for Sum {
     type State = Running;
-    type Rows = Operand;
+    type Rows = Numbers;
 
-    fn read(&self, columns: &[ArrayRef]) -> Result<Operand> {
-        read_ids(&ids_of(columns, 0)?, Reading::Value, &self.context).map_err(engine)
+    fn read(&self, columns: &[ArrayRef]) -> Result<Numbers> {
+        let ids = ids_of(columns, 0)?;
+        let is_inline = |bits: u64| TermId::from_bits(bits).is_inline();
+        if ids.null_count() == 0 && ids.values().iter().copied().all(is_inline) {
+            return Ok(Numbers::Inline(ids));
+        }
+        read_ids(&ids, Reading::Value, &self.context)
+            .map(Numbers::Values)
+            .map_err(engine)
     }
 
     #[inline]
-    fn update(&self, state: &mut Running, rows: &Operand, row: usize) {
+    fn update(&self, state: &mut Running, rows: &Numbers, row: usize) {
         state.count += 1;
-        if let Some(sum) = &state.sum {
-            state.sum = rows
-                .get(row)
-                .filter(|value| value.is_numeric())
-                .and_then(|value| Arithmetic::Add.apply(sum, value));
-        }
+        let Some(sum) = &state.sum else {
+            return;
+        };
+        state.sum = match rows {
+            Numbers::Inline(ids) => add_inline(sum, TermId::from_bits(ids.value(row))),
+            Numbers::Values(values) => values.get(row).and_then(|value| add(sum, value)),
+        };
     }
 
     fn merge(&self, state: &mut Running, other: Running) {
@@ -129,6 +138,34 @@ impl Aggregate for Sum {
     fn heap_bytes(&self, _: &Running) -> usize {
         0
     }
+}
+
+/// The argument of a batch.
+pub(super) enum Numbers {
+    /// All in their ids: no need to make values of them.
+    Inline(UInt64Array),
+    Values(Operand),
+}
+
+#[inline]
+fn add_inline(sum: &Value, id: TermId) -> Option<Value> {
+    match (sum, id.inline_value()?) {
+        (Value::Integer(sum), InlineValue::Integer(value, _)) => {
+            sum.checked_add(value).map(Value::Integer)
+        }
+        (Value::Double(sum), InlineValue::Double(value)) => {
+            Some(Value::Double(*sum + Double::from(value)))
+        }
+        _ => add(sum, &Value::from_inline(id)?),
+    }
+}
+
+fn add(sum: &Value, value: &Value) -> Option<Value> {
+    // Durations add up too, but there is no zero to start from.
+    value
+        .is_numeric()
+        .then(|| Arithmetic::Add.apply(sum, value))
+        .flatten()
 }
 
 /// The sum by the count, integers as decimals; 0 of nothing.

@@ -12,7 +12,8 @@
 //! ids: their place among the ranks is searched for, which takes microseconds. So a query whose first
 //! sorted batch has short strings sorts its strings by text instead; the choice is made once per query
 //! ([`StringKeys`]), for keys of different forms must not meet. Keys of ids must not meet those of
-//! computed values either, and do not: an expression gives ids always or never.
+//! computed values either, and do not: an expression whose results can be IRIs or strings gives ids
+//! always or never (arithmetic may do either, but numbers have one form of key).
 
 use arrow::array::{Array, UInt32Array, UInt64Array};
 use hashbrown::HashMap;

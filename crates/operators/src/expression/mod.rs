@@ -21,6 +21,7 @@ mod compare_columns;
 mod compile;
 mod display;
 mod id_sort_keys;
+mod inline_arithmetic;
 mod node;
 mod physical;
 pub(crate) mod sort_key;

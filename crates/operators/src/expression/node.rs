@@ -19,6 +19,7 @@ use super::arithmetic::{Arithmetic, negate, plus};
 use super::column::{Column, Constant, DistinctIds, Reading, take_ids};
 use super::compare::Comparison;
 use super::compare_columns::{Question, compare_columns, same_term};
+use super::inline_arithmetic::apply_inline;
 use super::value::Value;
 use crate::context::QueryContext;
 use crate::error::Result;
@@ -178,14 +179,11 @@ impl Node {
             Self::In(needle, list) => Column::Booleans(is_in(needle, list, input, context)?),
             Self::Arithmetic(operator, left, right) => {
                 let left = left.evaluate(input, context)?;
-                let left = left.into_operand(Reading::Value, context)?;
                 let right = right.evaluate(input, context)?;
-                let right = right.into_operand(Reading::Value, context)?;
-                Column::Values(
-                    (0..rows)
-                        .map(|row| operator.apply(left.get(row)?, right.get(row)?))
-                        .collect(),
-                )
+                match apply_inline(*operator, &left, &right, rows) {
+                    Some(ids) => Column::Ids(ids),
+                    None => apply_to_values(*operator, left, right, rows, context)?,
+                }
             }
             Self::Plus(part) => map_values(part, plus, input, context)?,
             Self::Negate(part) => map_values(part, negate, input, context)?,
@@ -209,6 +207,22 @@ impl Node {
             Self::PerDistinct(place, part) => per_distinct(*place, part, input, context)?,
         })
     }
+}
+
+fn apply_to_values(
+    operator: Arithmetic,
+    left: Column,
+    right: Column,
+    rows: usize,
+    context: &QueryContext,
+) -> Result<Column> {
+    let left = left.into_operand(Reading::Value, context)?;
+    let right = right.into_operand(Reading::Value, context)?;
+    Ok(Column::Values(
+        (0..rows)
+            .map(|row| operator.apply(left.get(row)?, right.get(row)?))
+            .collect(),
+    ))
 }
 
 fn map_values(
