@@ -242,9 +242,10 @@ impl Group {
 
     /// A step that fills `variable` with whether `group` has a solution.
     pub(crate) fn mark(&mut self, variable: Var, group: Self) {
-        let mut touches = group.visible.union(&group.outer).difference(&self.certain);
+        let seen = group.visible.union(&group.outer);
+        let mut touches = seen.difference(&self.certain);
         touches.insert(variable);
-        self.outer.extend(&group.outer.difference(&self.visible));
+        self.outer.extend(&seen.difference(&self.visible));
         self.visible.insert(variable);
         self.certain.insert(variable);
         self.steps.push(Step {
@@ -258,7 +259,8 @@ impl Group {
     pub(crate) fn exists(&mut self, group: Self, is_negated: bool) {
         let seen = group.visible.union(&group.outer);
         let touches = seen.difference(&self.certain);
-        self.outer.extend(&group.outer.difference(&self.visible));
+        // What it shares with a pattern further out, it depends on.
+        self.outer.extend(&seen.difference(&self.visible));
         self.insert_low(
             StepKind::Exists {
                 group,
