@@ -381,6 +381,15 @@ fn verdict_of_pair(question: Question, a: TermId, b: TermId) -> Verdict {
         (Some(InlineValue::String(a)), Some(InlineValue::String(b))) => {
             Verdict::of(question.of_order(Some(a.as_str().cmp(b.as_str()))))
         }
+        (Some(InlineValue::Double(a)), Some(InlineValue::Double(b))) => {
+            Verdict::of(question.of_order(a.partial_cmp(&b)))
+        }
+        (Some(InlineValue::Integer(a, _)), Some(InlineValue::Double(b))) => {
+            Verdict::of(question.of_order((a as f64).partial_cmp(&b)))
+        }
+        (Some(InlineValue::Double(a)), Some(InlineValue::Integer(b, _))) => {
+            Verdict::of(question.of_order(a.partial_cmp(&(b as f64))))
+        }
         (Some(_), Some(_)) => Verdict::of(
             Value::from_inline(a)
                 .zip(Value::from_inline(b))
