@@ -26,6 +26,8 @@ use tokio::task::JoinSet;
 
 /// How long a client may take for the head of a request, and an idle connection may stay open.
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(30);
+/// How often the server looks whether a load has published a new state of the database.
+const REFRESH_PERIOD: Duration = Duration::from_secs(1);
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -59,6 +61,7 @@ pub enum ServeError {
 /// A server that listens and does not answer yet.
 #[derive(Debug)]
 pub struct Server {
+    database: Arc<Database>,
     listener: TcpListener,
     router: Router,
     grace: Duration,
@@ -74,7 +77,7 @@ impl Server {
             temp_dir: options.temp_dir,
             ..EngineOptions::default()
         };
-        let engine = Arc::new(Engine::new(database, engine_options)?);
+        let engine = Arc::new(Engine::new(Arc::clone(&database), engine_options)?);
         let listener =
             TcpListener::bind(options.listen)
                 .await
@@ -83,6 +86,7 @@ impl Server {
                     source,
                 })?;
         Ok(Self {
+            database,
             listener,
             router: router(engine, options.http)?,
             grace: options.grace,
@@ -100,9 +104,11 @@ impl Server {
         let (stop, stopping) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
+        let mut refresh = pin!(refresh_forever(self.database));
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
+                () = &mut refresh => {}
                 // Ended connections are collected as they end.
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 accepted = self.listener.accept(), if connections.len() < self.connections_max => {
@@ -134,6 +140,31 @@ impl Server {
         }
         tracing::info!("stopped");
         Ok(())
+    }
+}
+
+/// Takes up what loads into the database publish while it is served: queries that run keep the
+/// state they began with, new ones see the new one.
+async fn refresh_forever(database: Arc<Database>) {
+    let mut period = tokio::time::interval(REFRESH_PERIOD);
+    period.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // Told once, not every second for as long as it lasts.
+    let mut last_trouble = String::new();
+    loop {
+        period.tick().await;
+        let database = Arc::clone(&database);
+        match tokio::task::spawn_blocking(move || database.refresh()).await {
+            Ok(Ok(true)) => tracing::info!("the database has a new state, which is served now"),
+            Ok(Ok(false)) => last_trouble.clear(),
+            Ok(Err(error)) => {
+                let trouble = error.to_string();
+                if trouble != last_trouble {
+                    tracing::warn!("still serving the old state: {trouble}");
+                }
+                last_trouble = trouble;
+            }
+            Err(error) => tracing::error!("looking for a new state failed: {error}"),
+        }
     }
 }
 

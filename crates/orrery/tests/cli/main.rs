@@ -10,3 +10,4 @@ mod bad_input;
 mod common;
 mod killed_load;
 mod round_trip;
+mod serve;

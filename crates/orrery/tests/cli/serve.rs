@@ -1,0 +1,98 @@
+//! `orrery serve` as a process: it answers, sees what a load publishes, and stops on SIGTERM.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{orrery, succeed, text};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Ends with the test, however that ends.
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    fn start(database: &str) -> Self {
+        let address = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .unwrap()
+            .to_string();
+        let process = orrery()
+            .args(["serve", "--db", database, "--listen", &address])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { process, address };
+        wait_until("the server listens", || {
+            TcpStream::connect(&server.address).is_ok()
+        });
+        server
+    }
+
+    /// The whole answer, head and body.
+    fn get(&self, target: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let request = format!(
+            "GET {target} HTTP/1.1\r\nHost: {}\r\nAccept: text/csv\r\nConnection: close\r\n\r\n",
+            self.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn count(&self) -> u64 {
+        let answer = self.get(
+            "/sparql?query=SELECT%20%28COUNT%28%2A%29%20AS%20%3Fc%29%20%7B%3Fs%20%3Fp%20%3Fo%7D",
+        );
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer.lines().last().unwrap().trim().parse().unwrap()
+    }
+}
+
+/// Looks again and again; there is nothing in another process to wait on.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(
+            started.elapsed() < PATIENCE,
+            "{what}: not within {PATIENCE:?}"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_server_sees_what_a_load_publishes_and_stops_when_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("db");
+    let (first, second) = (home.path().join("1.nt"), home.path().join("2.nt"));
+    std::fs::write(&first, "<a:s> <a:p> <a:o> .\n").unwrap();
+    std::fs::write(&second, "<a:s> <a:p> <a:q> .\n<a:s> <a:p> <a:r> .\n").unwrap();
+    succeed(&["load", "--db", text(&database), text(&first)]);
+    let mut server = Server::start(text(&database));
+    assert!(server.get("/health").starts_with("HTTP/1.1 200"));
+    assert_eq!(server.count(), 1);
+    succeed(&["load", "--db", text(&database), text(&second)]);
+    wait_until("the load is seen", || server.count() == 3);
+
+    let stopped = Command::new("kill")
+        .args(["-TERM", &server.process.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(stopped.success());
+    assert!(server.process.wait().unwrap().success());
+}
