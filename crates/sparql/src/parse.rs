@@ -7,6 +7,8 @@
 //! ([`Shape::needs_large_stack`]). The scan costs about a microsecond per
 //! kilobyte.
 
+mod tokens;
+
 use spargebra::{Query, SparqlParser};
 
 use crate::error::QueryError;
@@ -183,7 +185,7 @@ pub(crate) fn parse(text: &str, base_iri: Option<&str>) -> Result<Query, QueryEr
             })?;
     }
     parser
-        .parse_query(text)
+        .parse_query(&tokens::as_parsed(text))
         .map_err(|error| readable_error(text, &error.to_string()))
 }
 

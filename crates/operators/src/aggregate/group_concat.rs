@@ -1,6 +1,6 @@
-//! `GROUP_CONCAT`: strings one after another, with a separator between. Like `CONCAT`, the result
-//! keeps a language tag that all of them have, and a value that is no string is an error, which makes
-//! the group's result unbound.
+//! `GROUP_CONCAT`: strings one after another, with a separator between. The result is a simple literal
+//! (SPARQL 1.1, 18.5.1.7) even if all strings have the same language tag, unlike that of `CONCAT`. A value
+//! that is no string is an error, which makes the group's result unbound.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow::array::ArrayRef;
 use datafusion_common::Result;
 use orrery_term::TermId;
 
-use super::groups::{Aggregate, engine, ids_of, split_u64};
+use super::groups::{Aggregate, engine, ids_of};
 use crate::context::QueryContext;
 use crate::expression::column::{Operand, Reading, intern_value, read_ids};
 use crate::expression::value::Value;
@@ -26,31 +26,20 @@ pub(super) enum Text {
     /// Nothing seen.
     #[default]
     Empty,
-    /// Some texts; the language if all have the same.
-    Joined {
-        text: String,
-        language: Option<Box<str>>,
-    },
+    /// Some texts.
+    Joined(String),
     /// An error was among the values.
     Failed,
 }
 
 impl GroupConcat {
-    fn append(&self, state: &mut Text, more: &str, more_language: Option<&str>) {
+    fn append(&self, state: &mut Text, more: &str) {
         match state {
             Text::Failed => {}
-            Text::Empty => {
-                *state = Text::Joined {
-                    text: more.to_owned(),
-                    language: more_language.map(Box::from),
-                };
-            }
-            Text::Joined { text, language } => {
+            Text::Empty => *state = Text::Joined(more.to_owned()),
+            Text::Joined(text) => {
                 text.push_str(&self.separator);
                 text.push_str(more);
-                if language.as_deref() != more_language {
-                    *language = None;
-                }
             }
         }
     }
@@ -66,7 +55,7 @@ impl Aggregate for GroupConcat {
 
     fn update(&self, state: &mut Text, rows: &Operand, row: usize) {
         match rows.get(row).and_then(Value::as_text) {
-            Some((text, language)) => self.append(state, text, language),
+            Some((text, _)) => self.append(state, text),
             None => *state = Text::Failed,
         }
     }
@@ -75,7 +64,7 @@ impl Aggregate for GroupConcat {
         match other {
             Text::Empty => {}
             Text::Failed => *state = Text::Failed,
-            Text::Joined { text, language } => self.append(state, &text, language.as_deref()),
+            Text::Joined(text) => self.append(state, &text),
         }
     }
 
@@ -83,7 +72,7 @@ impl Aggregate for GroupConcat {
         let value = match state {
             Text::Failed => return Ok(None),
             Text::Empty => Value::string(""),
-            Text::Joined { text, language } => Value::text(text.as_str(), language.as_deref()),
+            Text::Joined(text) => Value::string(text.as_str()),
         };
         intern_value(&value, &self.context)
             .map(Some)
@@ -94,10 +83,8 @@ impl Aggregate for GroupConcat {
         match state {
             Text::Empty => {}
             Text::Failed => out.push(0),
-            Text::Joined { text, language } => {
-                let language = language.as_deref().unwrap_or_default();
-                out.extend_from_slice(&(language.len() as u64).to_le_bytes());
-                out.extend_from_slice(language.as_bytes());
+            Text::Joined(text) => {
+                out.push(1);
                 out.extend_from_slice(text.as_bytes());
             }
         }
@@ -106,23 +93,14 @@ impl Aggregate for GroupConcat {
     fn parse(&self, bytes: &[u8]) -> Option<Text> {
         Some(match bytes {
             [] => Text::Empty,
-            [_] => Text::Failed,
-            bytes => {
-                let (length, rest) = split_u64(bytes)?;
-                let (language, text) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-                Text::Joined {
-                    text: std::str::from_utf8(text).ok()?.to_owned(),
-                    language: (!language.is_empty())
-                        .then(|| std::str::from_utf8(language).ok().map(Box::from))
-                        .flatten(),
-                }
-            }
+            [0] => Text::Failed,
+            [_, text @ ..] => Text::Joined(std::str::from_utf8(text).ok()?.to_owned()),
         })
     }
 
     fn heap_bytes(&self, state: &Text) -> usize {
         match state {
-            Text::Joined { text, .. } => text.capacity(),
+            Text::Joined(text) => text.capacity(),
             Text::Empty | Text::Failed => 0,
         }
     }

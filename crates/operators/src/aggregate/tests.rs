@@ -238,7 +238,7 @@ fn texts_are_joined() {
     let english = |lexical: &'static str| Some(Term::language(lexical, "en"));
     assert_eq!(
         of("GROUP_CONCAT(?x)", &[english("a"), english("b")]),
-        english("a b")
+        string("a b")
     );
     assert_eq!(
         of("GROUP_CONCAT(?x)", &[english("a"), string("b")]),

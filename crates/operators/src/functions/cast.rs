@@ -9,8 +9,8 @@ use crate::expression::value::Value;
 /// The cast to a datatype, and how it wants its argument.
 pub(super) fn resolve(datatype: &str) -> Option<(PureFunction, Reading)> {
     let cast: PureFunction = match datatype {
-        // The only one that wants the lexical form as it is.
-        xsd::STRING => return Some((super::term::str, Reading::Written)),
+        // XPath casts give the canonical form, where STR gives the lexical one.
+        xsd::STRING => super::term::str,
         xsd::BOOLEAN => to_boolean,
         xsd::INTEGER => to_integer,
         xsd::DECIMAL => to_decimal,

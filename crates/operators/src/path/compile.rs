@@ -49,6 +49,20 @@ pub(super) enum Path {
     },
 }
 
+impl Path {
+    /// Whether it leads from every node to itself.
+    pub(super) fn can_be_empty(&self) -> bool {
+        match self {
+            Self::Link(..) | Self::Negated(..) => false,
+            Self::Sequence(parts) => parts.iter().all(Self::can_be_empty),
+            Self::Alternative(parts) => parts.iter().any(Self::can_be_empty),
+            Self::Repeat {
+                inner, from_zero, ..
+            } => *from_zero || inner.can_be_empty(),
+        }
+    }
+}
+
 /// Compiles a path for walking it in a direction.
 pub(super) fn compile(
     context: &QueryContext,

@@ -187,6 +187,30 @@ impl Edges {
         Ok(())
     }
 
+    /// Whether a term is the subject or object of a triple of the active graph.
+    pub(super) fn has_node(&mut self, node: TermId) -> Result<bool> {
+        for permutation in [Permutation::Spog, Permutation::Ospg] {
+            let range = self.seek(permutation, &[node])?;
+            let mut start = range.start;
+            while start < range.end {
+                if matches!(self.graph, ActiveGraph::Only | ActiveGraph::MergeAll) {
+                    return Ok(true);
+                }
+                let piece = RowRange::new(start, range.end.min(start + ROWS_PER_READ));
+                let mut graphs = std::mem::take(&mut self.graphs);
+                graphs.clear();
+                self.read(permutation, piece, GRAPH, &mut graphs)?;
+                let is_active = graphs.iter().any(|&graph| self.graph.contains(graph));
+                self.graphs = graphs;
+                if is_active {
+                    return Ok(true);
+                }
+                start = piece.end;
+            }
+        }
+        Ok(false)
+    }
+
     /// The nodes that have a triple with this predicate on their near side, ascending.
     pub(super) fn nodes_with(
         &mut self,

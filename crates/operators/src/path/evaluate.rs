@@ -233,6 +233,18 @@ impl Evaluator {
         Ok(continued)
     }
 
+    /// Keeps the nodes of the active graph.
+    pub(super) fn retain_nodes(&mut self, nodes: &mut Vec<u64>) -> Result<()> {
+        let mut kept = Vec::with_capacity(nodes.len());
+        for &node in nodes.iter() {
+            if self.edges.has_node(TermId::from_bits(node))? {
+                kept.push(node);
+            }
+        }
+        *nodes = kept;
+        Ok(())
+    }
+
     /// Every node of the active graph that the path may lead away from, ascending.
     pub(super) fn start_nodes(&mut self, path: &Path) -> Result<Vec<u64>> {
         match path {

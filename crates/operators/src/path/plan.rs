@@ -44,6 +44,13 @@ impl PathPlan {
         variables.position(|variable| variable == name)
     }
 
+    /// Whether the path leads from a bound end to itself only if that is a node of the graph: between
+    /// two variables, while a constant end need not be one (SPARQL 1.1, 18.4, `ZeroLengthPath`).
+    pub(super) fn is_among_nodes(&self) -> bool {
+        let ends = [&self.specification.subject, &self.specification.object];
+        ends.iter().all(|end| end.variable().is_some()) && self.forward.can_be_empty()
+    }
+
     /// The value that an end has in an input row, in a graph.
     pub(super) fn value(
         &self,

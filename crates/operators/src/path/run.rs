@@ -241,6 +241,9 @@ impl PathRun {
             Seeds::Bound(direction, pairs) => {
                 let mut nodes: Vec<u64> = pairs.iter().map(|(node, _)| *node).collect();
                 nodes.dedup();
+                if self.plan.is_among_nodes() {
+                    evaluator.retain_nodes(&mut nodes)?;
+                }
                 (direction, nodes, RowsOfSeeds::PerNode(pairs))
             }
             Seeds::Everywhere(rows) => {

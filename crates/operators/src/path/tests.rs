@@ -215,9 +215,10 @@ fn in_graph(
         .iter()
         .flat_map(|triple| [triple[0], triple[2]])
         .collect();
+    // A constant end may be no node of the graph; between variables the path stays among its nodes.
     universe.extend(ends.iter().filter_map(|slot| match slot {
         Slot::Constant(term) => Some(*term),
-        Slot::Variable(name) => input.get(&**name).copied(),
+        Slot::Variable(_) => None,
     }));
     let pairs = relation(&specification.path, triples, &universe);
     pairs

@@ -104,14 +104,15 @@ fn load_data(
     Ok(())
 }
 
-/// The graphs that a query names with `FROM` and `FROM NAMED`.
+/// The graphs that a query names with `FROM` and `FROM NAMED`; none if it cannot be read, which the
+/// engine will tell.
 fn graphs_of(text: &str, base: &str) -> Result<Vec<String>, String> {
     let query = SparqlParser::new()
         .with_base_iri(base)
         .map_err(|error| error.to_string())?
-        .parse_query(text)
-        .map_err(|error| error.to_string())?;
-    let Some(QueryDataset { default, named }) = query.dataset() else {
+        .parse_query(text);
+    let dataset = query.as_ref().ok().and_then(|query| query.dataset());
+    let Some(QueryDataset { default, named }) = dataset else {
         return Ok(Vec::new());
     };
     let named = named.iter().flatten();

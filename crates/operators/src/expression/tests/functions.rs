@@ -152,8 +152,17 @@ fn comparison() {
         ("sameTerm(1, ?unbound)", ERROR),
     ]);
     // SPARQL 1.1, 17.3 orders booleans; dates and durations compare by value. The oracle has neither.
+    // Without a time zone on one side only, some pairs are neither equal nor unequal.
     check_ours(&[
         ("false < true", "true"),
+        (
+            "\"2000-01-01\"^^xsd:date != \"2000-01-01Z\"^^xsd:date",
+            ERROR,
+        ),
+        (
+            "\"2000-01-01\"^^xsd:date != \"2000-01-03Z\"^^xsd:date",
+            "true",
+        ),
         (
             "\"2000-01-01\"^^xsd:date < \"2000-01-02\"^^xsd:date",
             "true",
@@ -270,7 +279,7 @@ fn terms() {
     // The lexical form and the derived type are part of the term; the oracle reads values.
     check_ours(&[
         ("STR(\"01\"^^xsd:integer)", "\"01\""),
-        ("xsd:string(\"01\"^^xsd:integer)", "\"01\""),
+        ("xsd:string(\"01\"^^xsd:integer)", "\"1\""),
         (
             "DATATYPE(\"1\"^^xsd:byte)",
             "<http://www.w3.org/2001/XMLSchema#byte>",
