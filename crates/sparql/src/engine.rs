@@ -99,7 +99,8 @@ impl Engine {
     pub fn prepare(&self, text: &str, options: &QueryOptions) -> Result<PreparedQuery, QueryError> {
         let shape = parse::measure(text, self.options.query_bytes_max)?;
         if !shape.needs_large_stack() {
-            return prepare::prepare(self, text, options);
+            return prepare::prepare(self, text, options)
+                .map_err(|error| error.with_limit(self.options.memory_bytes));
         }
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new()
@@ -112,6 +113,7 @@ impl Engine {
             thread
                 .join()
                 .unwrap_or_else(|_| Err(QueryError::internal("planning the query panicked")))
+                .map_err(|error| error.with_limit(self.options.memory_bytes))
         })
     }
 

@@ -65,6 +65,20 @@ impl QueryError {
         }
     }
 
+    /// Fills in the budget where it was not known.
+    pub(crate) fn with_limit(self, limit_bytes: u64) -> Self {
+        match self {
+            Self::OutOfMemory {
+                limit_bytes: 0,
+                message,
+            } => Self::OutOfMemory {
+                limit_bytes,
+                message,
+            },
+            other => other,
+        }
+    }
+
     /// Translates an error of the runtime, unwrapping our own where they travelled in it.
     pub(crate) fn from_datafusion(error: DataFusionError, limit_bytes: u64) -> Self {
         match error {
