@@ -161,6 +161,9 @@ impl From<QueryError> for DataFusionError {
     }
 }
 
+/// What DataFusion says before it lists who else holds memory.
 fn first_line(message: &str) -> String {
-    message.lines().next().unwrap_or_default().to_owned()
+    let line = message.lines().next().unwrap_or_default();
+    let said = line.split(" with top memory consumers").next();
+    said.unwrap_or(line).to_owned()
 }
