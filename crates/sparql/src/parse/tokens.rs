@@ -38,8 +38,9 @@ pub(super) fn as_parsed(text: &str) -> Cow<'_, str> {
             byte if is_name(byte) => {
                 let end = end_of_name(bytes, at);
                 let word = &bytes[at..end];
-                let is_boolean =
-                    word.eq_ignore_ascii_case(b"true") || word.eq_ignore_ascii_case(b"false");
+                let is_boolean = ["true", "false"].into_iter().any(|keyword| {
+                    word.eq_ignore_ascii_case(keyword.as_bytes()) && word != keyword.as_bytes()
+                });
                 if is_boolean && stands_alone(bytes, at, end) {
                     changed.push_str(&text[copied..at]);
                     changed.push_str(&text[at..end].to_ascii_lowercase());
