@@ -42,7 +42,8 @@ async fn cheap_queries_and_health_answer_beside_heavy_ones() {
     for _ in 0..20 {
         assert_eq!(ask(server.address, POINT, &[]).await.status, 200);
     }
-    assert_eq!(server.queries_running().await, 4);
+    // The last cheap one may still be counted for a moment after its answer.
+    server.wait_until_running(4).await;
     drop(heavy);
     server.wait_until_running(0).await;
 }

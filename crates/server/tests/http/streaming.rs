@@ -117,11 +117,12 @@ async fn a_timeout_in_the_middle_of_a_stream_is_seen_as_a_truncated_transfer() {
             head.extend_from_slice(&chunk[..count]);
         }
         tail.extend_from_slice(&chunk[..count]);
-        tail.drain(..tail.len().saturating_sub(5));
+        tail.drain(..tail.len().saturating_sub(7));
     }
     assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n"));
+    // With the line end before it: a row may end in 0, no row is a 0 alone.
     assert_ne!(
-        tail, b"0\r\n\r\n",
+        tail, b"\r\n0\r\n\r\n",
         "a broken-off answer ended like a whole one"
     );
     server.wait_until_running(0).await;
