@@ -1,7 +1,8 @@
 //! Turtle, TriG, RDF/XML and JSON-LD: one parser (of the ox* crates) for a whole file.
 //!
 //! These formats cannot be cut at line ends, so one worker reads one file from its start
-//! to its end. Their parsers check everything; terms are taken over as they are. Positions in error
+//! to its end. Their parsers check everything; terms are taken over as they are, but for XML literals of
+//! RDF/XML (`xml_literal`). Positions in error
 //! messages are the parser's own where it has any; the XML parser has none, so the text is handed to
 //! it line by line and the last line handed over is reported.
 
@@ -9,10 +10,12 @@ use crate::error::{SyntaxError, clipped};
 use crate::interner::{Interner, LocalId};
 use crate::ntriples::TermSink;
 use crate::source::Format;
+use crate::xml_literal::with_used_namespaces;
 use memchr::memchr;
-use oxrdf::vocab::xsd;
-use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term};
+use oxrdf::vocab::{rdf, xsd};
+use oxrdf::{GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, RdfSyntaxError};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, Read};
 use std::rc::Rc;
@@ -62,8 +65,11 @@ pub(crate) fn parse_document<E: DocumentEvents>(
     let mut last_end = 0;
     for quad in parser.for_reader(reader) {
         match quad {
-            Ok(quad) => {
+            Ok(mut quad) => {
                 errors_without_progress = 0;
+                if format == Format::RdfXml {
+                    trim_namespaces(&mut quad);
+                }
                 take(&quad, interner);
                 events.quad_taken(interner)?;
             }
@@ -95,6 +101,16 @@ fn rdf_format(format: Format) -> RdfFormat {
         Format::JsonLd => RdfFormat::JsonLd {
             profile: JsonLdProfileSet::empty(),
         },
+    }
+}
+
+/// Leaves out what an XML literal declares and does not use.
+fn trim_namespaces(quad: &mut Quad) {
+    if let Term::Literal(literal) = &quad.object
+        && literal.datatype() == rdf::XML_LITERAL
+        && let Cow::Owned(trimmed) = with_used_namespaces(literal.value())
+    {
+        quad.object = Literal::new_typed_literal(trimmed, rdf::XML_LITERAL).into();
     }
 }
 

@@ -50,6 +50,7 @@ mod row_sort;
 mod segment;
 mod source;
 mod stage_dir;
+mod xml_literal;
 
 pub use error::{LoadError, SyntaxError};
 pub use load::load;

@@ -49,10 +49,7 @@ pub(crate) fn accepted(files: &Files, directory: &Path, query: &str) -> Result<(
 
 /// The query is refused, for its syntax.
 pub(crate) fn refused(files: &Files, directory: &Path, query: &str) -> Result<(), String> {
-    // Some are not even UTF-8.
-    let Ok(text) = files.read(query) else {
-        return Ok(());
-    };
+    let text = files.read(query)?;
     match engine(directory)?.prepare(&text, &options(query)) {
         Ok(_) => Err("accepted, but wrong".to_owned()),
         Err(QueryError::Syntax { .. }) => Ok(()),
