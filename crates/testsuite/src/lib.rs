@@ -1,7 +1,7 @@
 //! Tests of the whole house through its public doors, and what they share.
 //!
 //! - [`answer`]: an answer in a form in which two engines can be compared.
-//! - [`reference`]: `spareval`, the evaluator of the Oxigraph project, as an
+//! - [`mod@reference`]: `spareval`, the evaluator of the Oxigraph project, as an
 //!   independent opinion on what a query's answer is.
 //! - [`engine`]: our own engine, from files through the loader to an answer.
 //! - [`shared`]: where test data that is not ours is found, or said to be absent.
