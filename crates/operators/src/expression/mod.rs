@@ -15,6 +15,7 @@
 //! `EXISTS` is not evaluated here: the planner puts a variable in its place that a mark join fills.
 
 mod arithmetic;
+mod children;
 pub(crate) mod column;
 pub(crate) mod compare;
 mod compare_columns;
@@ -42,6 +43,7 @@ use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use spargebra::algebra::Expression;
 
 pub(crate) use self::arithmetic::Arithmetic;
+pub use self::children::for_each_child;
 pub use self::display::Sparql;
 pub(crate) use self::id_sort_keys::{StringKeys, sort_keys_of_ids};
 use self::node::Node;

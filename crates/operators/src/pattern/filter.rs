@@ -10,46 +10,21 @@ use spargebra::algebra::Expression;
 
 use super::chunk::Chunk;
 use crate::context::QueryContext;
-use crate::expression::TermExpression;
+use crate::expression::{TermExpression, for_each_child};
 use crate::solutions::{solution_batch, solution_schema};
 
-/// The names of the variables that an expression reads, each once.
+/// The names of the variables that an expression reads, each once. The planner has replaced
+/// `EXISTS` by a mark variable; should one come here, compiling the expression reports it.
 pub(crate) fn expression_variables(expression: &Expression) -> Vec<&str> {
     let mut names = Vec::new();
     let mut pending = vec![expression];
     while let Some(expression) = pending.pop() {
-        match expression {
-            Expression::NamedNode(_) | Expression::Literal(_) => {}
-            Expression::Variable(variable) | Expression::Bound(variable) => {
-                if !names.contains(&variable.as_str()) {
-                    names.push(variable.as_str());
-                }
-            }
-            Expression::Or(a, b)
-            | Expression::And(a, b)
-            | Expression::Equal(a, b)
-            | Expression::SameTerm(a, b)
-            | Expression::Greater(a, b)
-            | Expression::GreaterOrEqual(a, b)
-            | Expression::Less(a, b)
-            | Expression::LessOrEqual(a, b)
-            | Expression::Add(a, b)
-            | Expression::Subtract(a, b)
-            | Expression::Multiply(a, b)
-            | Expression::Divide(a, b) => pending.extend([&**a, &**b]),
-            Expression::UnaryPlus(a) | Expression::UnaryMinus(a) | Expression::Not(a) => {
-                pending.push(a);
-            }
-            Expression::If(a, b, c) => pending.extend([&**a, &**b, &**c]),
-            Expression::In(a, list) => {
-                pending.push(a);
-                pending.extend(list);
-            }
-            Expression::Coalesce(list) | Expression::FunctionCall(_, list) => pending.extend(list),
-            // The planner has replaced EXISTS by a mark variable; should one come here, compiling
-            // the expression reports it.
-            Expression::Exists(_) => {}
+        if let Expression::Variable(variable) | Expression::Bound(variable) = expression
+            && !names.contains(&variable.as_str())
+        {
+            names.push(variable.as_str());
         }
+        for_each_child(expression, &mut |child| pending.push(child));
     }
     names
 }

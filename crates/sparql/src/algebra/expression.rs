@@ -4,6 +4,7 @@
 //! by the scan before parsing, and long chains of `||` and `&&` are balanced
 //! ([`balanced`]) so that what is evaluated later is flat.
 
+use orrery_operators::expression::for_each_child;
 use spargebra::algebra::Expression;
 use spargebra::term::Variable;
 
@@ -30,44 +31,6 @@ pub(crate) fn variables(expression: &Expression, table: &VariableTable) -> VarSe
         }
     });
     set
-}
-
-fn for_each_child<'e>(expression: &'e Expression, visit: &mut dyn FnMut(&'e Expression)) {
-    match expression {
-        Expression::NamedNode(_)
-        | Expression::Literal(_)
-        | Expression::Variable(_)
-        | Expression::Bound(_)
-        | Expression::Exists(_) => {}
-        Expression::Or(a, b)
-        | Expression::And(a, b)
-        | Expression::Equal(a, b)
-        | Expression::SameTerm(a, b)
-        | Expression::Greater(a, b)
-        | Expression::GreaterOrEqual(a, b)
-        | Expression::Less(a, b)
-        | Expression::LessOrEqual(a, b)
-        | Expression::Add(a, b)
-        | Expression::Subtract(a, b)
-        | Expression::Multiply(a, b)
-        | Expression::Divide(a, b) => {
-            visit(a);
-            visit(b);
-        }
-        Expression::UnaryPlus(a) | Expression::UnaryMinus(a) | Expression::Not(a) => visit(a),
-        Expression::In(a, list) => {
-            visit(a);
-            list.iter().for_each(visit);
-        }
-        Expression::If(a, b, c) => {
-            visit(a);
-            visit(b);
-            visit(c);
-        }
-        Expression::Coalesce(list) | Expression::FunctionCall(_, list) => {
-            list.iter().for_each(visit);
-        }
-    }
 }
 
 /// Rebuilds an expression with its direct children mapped.
