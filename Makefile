@@ -29,7 +29,7 @@ demo: build
 	$(ORRERY) demo --products $(PRODUCTS)
 
 test: setup
-	cargo test --release --workspace
+	cargo test --release --workspace --no-fail-fast
 
 lint: setup
 	cargo fmt --all --check

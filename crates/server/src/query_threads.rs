@@ -6,7 +6,7 @@
 //! would hold up every cheap one. So there are as many threads as queries may run, and the
 //! operating system, which can interrupt, shares the cores among them: a
 //! point query that wakes up beside a heavy one gets its time slice at once. Threads without
-//! work cost nothing but address space. `docs/decisions/0008-query-threads.md` has the figures.
+//! work cost nothing but address space. `docs/decisions/0007-query-threads.md` has the figures.
 
 use std::io;
 use tokio::runtime::{Builder, Handle, Runtime};
