@@ -9,6 +9,7 @@ mod commands;
 mod failure;
 mod units;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -65,6 +66,7 @@ fn start_log(is_verbose: bool) {
         .unwrap_or_else(|| Targets::new().with_default(default));
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     tracing_subscriber::registry()
         .with(lines)

@@ -67,7 +67,7 @@ impl Drop for AccessRecord {
             method = %self.method,
             path = %self.path,
             status = *self.status.get_mut(),
-            ms = self.started.elapsed().as_secs_f64() * 1000.0,
+            ms = self.started.elapsed().as_micros() as f64 / 1000.0,
             rows = *self.rows.get_mut(),
             query = self.query.get().map_or("", String::as_str),
             outcome,
