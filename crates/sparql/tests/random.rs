@@ -191,8 +191,6 @@ fn random_queries_answer_as_spareval() {
                     failures.push((run, query));
                 }
             }
-            // EXISTS in the filter of an OPTIONAL that looks outside of it.
-            Err(orrery_sparql::QueryError::Unsupported { .. }) => {}
             Err(error) => panic!("{error} in {query}"),
         }
     }

@@ -5,6 +5,8 @@
 //! (an aggregation, a `LIMIT`), the graph is taken apart into one branch per named
 //! graph, as the specification evaluates it.
 
+mod optional;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,10 +17,10 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use super::expression::{balanced, conjuncts, has_exists, map_children, variables as variables_of};
+use super::expression::{balanced, conjuncts, has_exists, map_children};
 use super::{
-    Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Slot, StepKind,
-    Values, Var, VarSet, VariableTable,
+    Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Slot, Values, Var,
+    VarSet, VariableTable,
 };
 use crate::error::QueryError;
 use crate::results::literal_from_oxrdf;
@@ -302,70 +304,6 @@ impl<'q> Normaliser<'q> {
                 })))
             }
         }
-    }
-
-    fn left_join(
-        &mut self,
-        left: &GraphPattern,
-        right: &GraphPattern,
-        expression: Option<&Expression>,
-        place: &Place,
-    ) -> Result<Group> {
-        let mut group = self.pattern(left, place)?;
-        let mut right = self.pattern(right, place)?;
-        let Some(expression) = expression else {
-            group.left_join(right, Vec::new(), &mut self.table);
-            return Ok(group);
-        };
-        let mut visible = group.visible.union(&right.visible).union(&place.outer);
-        let mut filters = Vec::new();
-        for condition in conjuncts(balanced(expression.clone())?) {
-            let condition = if has_exists(&condition) {
-                self.marks_in_optional(&group, &mut right, condition, place)?
-            } else {
-                condition
-            };
-            visible.extend(&right.visible);
-            let condition = self.rename(condition, &visible)?;
-            let seen = variables_of(&condition, &self.table);
-            if seen.is_subset(&right.certain) {
-                right.filter(condition, &self.table);
-            } else {
-                filters.push(condition);
-            }
-        }
-        group.left_join(right, filters, &mut self.table);
-        Ok(group)
-    }
-
-    /// `EXISTS` in the filter of an `OPTIONAL` is answered on its right side, where
-    /// that side binds what the pattern shares with the left.
-    fn marks_in_optional(
-        &mut self,
-        left: &Group,
-        right: &mut Group,
-        condition: Expression,
-        place: &Place,
-    ) -> Result<Expression> {
-        let before = right.steps.len();
-        let inside = Place {
-            outer: place.outer.union(&left.visible),
-            ..place.clone()
-        };
-        let condition = self.marks(right, condition, &inside)?;
-        let needs_left = right.steps[before..].iter().any(|step| match &step.kind {
-            StepKind::Mark { group, .. } => {
-                let seen = group.visible.union(&group.outer);
-                !seen.intersection(&left.visible).is_subset(&right.certain)
-            }
-            _ => false,
-        });
-        if needs_left {
-            return Err(QueryError::unsupported(
-                "EXISTS in the FILTER of an OPTIONAL group that uses variables from outside of the group",
-            ));
-        }
-        Ok(condition)
     }
 
     fn filter(&mut self, group: &mut Group, expression: Expression, place: &Place) -> Result<()> {

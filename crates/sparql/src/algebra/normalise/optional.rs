@@ -1,0 +1,101 @@
+//! `OPTIONAL`, whose filter sees both of its sides.
+
+use spargebra::algebra::{Expression, GraphPattern};
+
+use super::{Normaliser, Place, Result};
+use crate::algebra::expression::{balanced, conjuncts, has_exists, variables};
+use crate::algebra::{Group, StepKind};
+
+impl Normaliser<'_> {
+    pub(super) fn left_join(
+        &mut self,
+        left: &GraphPattern,
+        right: &GraphPattern,
+        expression: Option<&Expression>,
+        place: &Place,
+    ) -> Result<Group> {
+        let mut group = self.pattern(left, place)?;
+        let right_pattern = right;
+        let mut right = self.pattern(right, place)?;
+        let Some(expression) = expression else {
+            group.left_join(right, Vec::new(), &mut self.table);
+            return Ok(group);
+        };
+        let mut visible = group.visible.union(&right.visible).union(&place.outer);
+        let mut filters = Vec::new();
+        for condition in conjuncts(balanced(expression.clone())?) {
+            let condition = if has_exists(&condition) {
+                match self.marks_in_optional(&group, &mut right, condition, place)? {
+                    Some(condition) => condition,
+                    None => return self.left_join_by_parts(left, right_pattern, expression, place),
+                }
+            } else {
+                condition
+            };
+            visible.extend(&right.visible);
+            let condition = self.rename(condition, &visible)?;
+            let seen = variables(&condition, &self.table);
+            if seen.is_subset(&right.certain) {
+                right.filter(condition, &self.table);
+            } else {
+                filters.push(condition);
+            }
+        }
+        group.left_join(right, filters, &mut self.table);
+        Ok(group)
+    }
+
+    /// `EXISTS` in the filter of an `OPTIONAL` is answered on its right side, where
+    /// that side binds what the pattern shares with the left; `None` where it does not.
+    fn marks_in_optional(
+        &mut self,
+        left: &Group,
+        right: &mut Group,
+        condition: Expression,
+        place: &Place,
+    ) -> Result<Option<Expression>> {
+        let before = right.steps.len();
+        let inside = Place {
+            outer: place.outer.union(&left.visible),
+            ..place.clone()
+        };
+        let condition = self.marks(right, condition, &inside)?;
+        let needs_left = right.steps[before..].iter().any(|step| match &step.kind {
+            StepKind::Mark { group, .. } => {
+                let seen = group.visible.union(&group.outer);
+                !seen.intersection(&left.visible).is_subset(&right.certain)
+            }
+            _ => false,
+        });
+        Ok((!needs_left).then_some(condition))
+    }
+
+    /// `LeftJoin(left, right, expression)` by its definition (SPARQL 1.1, 18.5): the joined solutions
+    /// that pass the filter, and the left ones for which there is none. The left side is evaluated
+    /// twice; only a filter whose `EXISTS` looks at both sides comes here.
+    fn left_join_by_parts(
+        &mut self,
+        left: &GraphPattern,
+        right: &GraphPattern,
+        expression: &Expression,
+        place: &Place,
+    ) -> Result<Group> {
+        let filter = |expr: Expression, inner: GraphPattern| GraphPattern::Filter {
+            expr,
+            inner: Box::new(inner),
+        };
+        let joined = GraphPattern::Join {
+            left: Box::new(left.clone()),
+            right: Box::new(right.clone()),
+        };
+        let matched = filter(expression.clone(), joined);
+        let a_match = Box::new(filter(expression.clone(), right.clone()));
+        let no_match = Expression::Not(Box::new(Expression::Exists(a_match)));
+        let unmatched = filter(no_match, left.clone());
+        let parts = GraphPattern::Union {
+            left: Box::new(matched),
+            right: Box::new(unmatched),
+        };
+        self.pattern(&parts, place)
+    }
+}
