@@ -125,6 +125,8 @@ fn take(quad: &Quad, interner: &mut Interner) {
         Term::NamedNode(named) => node(interner, named),
         Term::BlankNode(blank) => interner.blank_node(blank.as_str()),
         Term::Literal(literal) => take_literal(literal, interner),
+        // rdf-12: not supported yet.
+        Term::Triple(_) => interner.checked_iri("urn:x-orrery:triple-term"),
     };
     let graph = match &quad.graph_name {
         GraphName::DefaultGraph => None,

@@ -48,6 +48,9 @@ pub enum TermKind {
     DateTime = 12,
     /// `xsd:string` of at most seven bytes.
     ShortString = 13,
+    /// A term that came by an update and that the base dictionary does not have; the payload
+    /// is its index in the delta dictionary.
+    Delta = 14,
     /// A term computed while a query runs; the payload is an index into that
     /// query's own table. Never stored.
     QueryLocal = 15,
@@ -69,6 +72,7 @@ impl TermKind {
             11 => Self::Date,
             12 => Self::DateTime,
             13 => Self::ShortString,
+            14 => Self::Delta,
             15 => Self::QueryLocal,
             _ => return None,
         })
@@ -161,6 +165,13 @@ impl TermId {
         Self::new(TermKind::Literal, rank)
     }
 
+    /// The term at this index of the delta dictionary (below [`Self::PAYLOAD_LIMIT`]).
+    #[inline]
+    pub const fn delta(index: u64) -> Self {
+        assert!(index < Self::PAYLOAD_LIMIT);
+        Self::new(TermKind::Delta, index)
+    }
+
     /// The term at this index of the running query's own table.
     #[inline]
     pub const fn query_local(index: u64) -> Self {
@@ -208,6 +219,7 @@ mod tests {
             TermId::iri(0),
             TermId::iri(9),
             TermId::literal(10),
+            TermId::delta(3),
             TermId::query_local(0),
         ];
         assert!(ascending.windows(2).all(|pair| pair[0] < pair[1]));
@@ -215,7 +227,7 @@ mod tests {
 
     #[test]
     fn an_unknown_tag_is_seen() {
-        let id = TermId::from_bits(14 << PAYLOAD_BITS);
+        let id = TermId::from_bits(10 << PAYLOAD_BITS);
         assert_eq!(id.checked_kind(), None);
         assert_eq!(id.kind(), TermKind::Special);
         assert!(!id.is_dictionary());

@@ -16,7 +16,7 @@ fn subject(term: Term) -> NamedOrBlankNode {
     match term {
         Term::NamedNode(node) => node.into(),
         Term::BlankNode(node) => node.into(),
-        Term::Literal(_) => panic!("the parser handed over a literal as a subject"),
+        other => panic!("the parser handed over {other} as a subject"),
     }
 }
 

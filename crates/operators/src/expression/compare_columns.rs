@@ -226,7 +226,7 @@ impl<'a> Against<'a> {
             TermKind::Iri | TermKind::BlankNode => Verdict::of(self.answer_node(question, id)),
             TermKind::Literal => self.verdict_literal(question, id, ranks),
             // Only an IRI constant is surely different from whatever the query computed.
-            TermKind::QueryLocal => match (question, &self.constant.value) {
+            TermKind::QueryLocal | TermKind::Delta => match (question, &self.constant.value) {
                 (Question::Equal, Value::Iri(_)) => Verdict::of(Some(id == self.constant.id)),
                 _ => Verdict::ReadTerms,
             },

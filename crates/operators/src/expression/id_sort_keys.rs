@@ -99,7 +99,7 @@ impl Writer<'_> {
     #[inline]
     fn must_be_read(&self, id: TermId) -> bool {
         match id.kind() {
-            TermKind::QueryLocal => true,
+            TermKind::QueryLocal | TermKind::Delta => true,
             TermKind::Literal => {
                 self.strings == StringKeys::Texts
                     || self.ranks.class(id.payload()) != LiteralClass::String
@@ -118,10 +118,10 @@ impl Writer<'_> {
                 }
                 _ => write_sort_key(Value::from_inline(id).as_ref(), key),
             },
-            (TermKind::QueryLocal, Some(Value::Iri(iri))) => {
+            (TermKind::QueryLocal | TermKind::Delta, Some(Value::Iri(iri))) => {
                 self.write_between(IRI, id, iri, key)?;
             }
-            (TermKind::QueryLocal, Some(Value::String(text)))
+            (TermKind::QueryLocal | TermKind::Delta, Some(Value::String(text)))
                 if self.strings == StringKeys::Ranks =>
             {
                 self.write_between(STRING, id, text, key)?;

@@ -71,7 +71,7 @@ impl NodeKind {
         let found = match id.kind() {
             TermKind::Iri => Self::Iri,
             TermKind::BlankNode => Self::BlankNode,
-            TermKind::QueryLocal => match context.term(id)? {
+            TermKind::QueryLocal | TermKind::Delta => match context.term(id)? {
                 Term::Iri(_) => Self::Iri,
                 Term::BlankNode(_) => Self::BlankNode,
                 Term::Literal(_) => Self::Literal,

@@ -142,7 +142,9 @@ fn is_kind(decoder: &Decoder, id: TermId, or_blank: bool) -> Result<bool, QueryE
     Ok(match id.kind() {
         TermKind::Iri => true,
         TermKind::BlankNode => or_blank,
-        TermKind::QueryLocal => matches!(decoder.context().term(id)?, Term::Iri(_)),
+        TermKind::QueryLocal | TermKind::Delta => {
+            matches!(decoder.context().term(id)?, Term::Iri(_))
+        }
         _ => false,
     })
 }

@@ -1,0 +1,1 @@
+//! Requests to other machines, within an allow-list: SERVICE and LOAD; object stores for backups.
