@@ -107,6 +107,20 @@ pub(crate) fn resolve(function: &Function, arguments: usize) -> Result<ScalarFun
             Function::IsLiteral => ("1", Pure(term::is_literal), Written),
             Function::IsNumeric => ("1", Pure(numeric::is_numeric), Read),
             Function::Regex => ("2 to 3", OfQuery(regex::regex), Read),
+            // rdf-12: not supported yet.
+            Function::Triple
+            | Function::Subject
+            | Function::Predicate
+            | Function::Object
+            | Function::IsTriple
+            | Function::LangDir
+            | Function::HasLang
+            | Function::HasLangDir
+            | Function::StrLangDir => {
+                return Err(Error::UnknownFunction {
+                    iri: function.to_string(),
+                });
+            }
             Function::Custom(iri) => {
                 let (cast, reading) =
                     cast::resolve(iri.as_str()).ok_or_else(|| Error::UnknownFunction {

@@ -132,7 +132,7 @@ impl TermId {
             | TermKind::Iri
             | TermKind::Literal
             | TermKind::TripleTerm
-            | TermKind::QueryLocal => return None,
+            | TermKind::QueryLocal | TermKind::Delta => return None,
         })
     }
 
@@ -158,7 +158,7 @@ impl TermId {
             | TermKind::Iri
             | TermKind::Literal
             | TermKind::TripleTerm
-            | TermKind::QueryLocal => return None,
+            | TermKind::QueryLocal | TermKind::Delta => return None,
         })
     }
 
