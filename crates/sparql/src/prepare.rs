@@ -166,6 +166,8 @@ fn construct_template(
                     TemplateSlot::Constant(context.intern(&literal_from_oxrdf(literal))?)
                 }
                 TermPattern::BlankNode(_) => TemplateSlot::BlankNode(0),
+                // rdf-12: not supported yet.
+                TermPattern::Triple(_) => return Err(QueryError::unsupported("triple terms")),
             })
         };
         let mut subject = slot(&triple.subject)?;

@@ -79,5 +79,7 @@ fn text(term: &oxrdf::Term) -> String {
             Some(tag) => Term::language(literal.value(), tag),
             None => Term::typed(literal.value(), literal.datatype().as_str()),
         }),
+        // rdf-12: not supported yet.
+        oxrdf::Term::Triple(triple) => triple.to_string(),
     }
 }

@@ -168,7 +168,9 @@ pub(crate) fn oracle(pattern: GraphPattern, variable: &str) -> Vec<Option<Term<'
                 spargebra::term::Term::NamedNode(iri) => Term::iri(iri.as_str().to_owned()),
                 spargebra::term::Term::BlankNode(_) => Term::BlankNode(0),
                 spargebra::term::Term::Literal(literal) => term_of_literal(literal),
-                spargebra::term::Term::Triple(triple) => panic!("no test has a triple term: {triple}"),
+                spargebra::term::Term::Triple(triple) => {
+                    panic!("no test has a triple term: {triple}")
+                }
             })
         })
         .collect()

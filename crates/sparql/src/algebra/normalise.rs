@@ -237,6 +237,8 @@ impl<'q> Normaliser<'q> {
             }
             TermPattern::Literal(literal) => self.constant(&literal_from_oxrdf(literal)),
             TermPattern::Variable(variable) => Ok(Slot::Variable(self.variable(variable))),
+            // rdf-12: not supported yet.
+            TermPattern::Triple(_) => Err(QueryError::unsupported("triple terms")),
         }
     }
 
@@ -253,7 +255,9 @@ impl<'q> Normaliser<'q> {
         let id = match term {
             TermPattern::NamedNode(node) => self.intern(&Term::iri(node.as_str()))?,
             TermPattern::Literal(literal) => self.intern(&literal_from_oxrdf(literal))?,
-            TermPattern::BlankNode(_) | TermPattern::Variable(_) => return Ok(slot),
+            TermPattern::BlankNode(_) | TermPattern::Variable(_) | TermPattern::Triple(_) => {
+                return Ok(slot);
+            }
         };
         Ok(Slot::Constant(id))
     }
@@ -430,6 +434,8 @@ impl<'q> Normaliser<'q> {
         match term {
             GroundTerm::NamedNode(node) => self.intern(&Term::iri(node.as_str())),
             GroundTerm::Literal(literal) => self.intern(&literal_from_oxrdf(literal)),
+            // rdf-12: not supported yet.
+            GroundTerm::Triple(_) => Err(QueryError::unsupported("triple terms")),
         }
     }
 

@@ -132,7 +132,8 @@ impl TermId {
             | TermKind::Iri
             | TermKind::Literal
             | TermKind::TripleTerm
-            | TermKind::QueryLocal | TermKind::Delta => return None,
+            | TermKind::QueryLocal
+            | TermKind::Delta => return None,
         })
     }
 
@@ -158,7 +159,8 @@ impl TermId {
             | TermKind::Iri
             | TermKind::Literal
             | TermKind::TripleTerm
-            | TermKind::QueryLocal | TermKind::Delta => return None,
+            | TermKind::QueryLocal
+            | TermKind::Delta => return None,
         })
     }
 

@@ -186,7 +186,7 @@ fn node(term: &Term) -> Result<NamedOrBlankNodeRef<'_>, String> {
     match term {
         Term::NamedNode(node) => Ok(node.into()),
         Term::BlankNode(node) => Ok(node.into()),
-        Term::Literal(literal) => Err(format!("{literal} stands where a node should")),
+        other => Err(format!("{other} stands where a node should")),
     }
 }
 

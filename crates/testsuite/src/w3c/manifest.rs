@@ -72,7 +72,7 @@ fn as_node(term: TermRef<'_>) -> Result<NamedOrBlankNodeRef<'_>, String> {
     match term {
         TermRef::NamedNode(node) => Ok(node.into()),
         TermRef::BlankNode(node) => Ok(node.into()),
-        literal @ TermRef::Literal(_) => Err(format!("{literal} stands where a node should")),
+        other => Err(format!("{other} stands where a node should")),
     }
 }
 
