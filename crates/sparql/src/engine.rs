@@ -16,7 +16,7 @@ use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
-use orrery_storage::Database;
+use orrery_storage::{Database, Snapshot};
 
 use crate::error::QueryError;
 use crate::execute::{self, Limits};
@@ -152,6 +152,11 @@ impl PreparedQuery {
     /// The projected variables of a `SELECT`, without `?`; empty for other forms.
     pub fn variables(&self) -> &[String] {
         &self.variables
+    }
+
+    /// The state that the query reads.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        self.context.snapshot()
     }
 
     /// The plan as text, with estimates.

@@ -1,7 +1,10 @@
 //! Settings of the engine and of one query, typed and with their defaults.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use orrery_storage::Snapshot;
 
 /// Settings that hold for all queries of an engine.
 #[derive(Clone, Debug)]
@@ -45,4 +48,6 @@ pub struct QueryOptions {
     pub union_default_graph: bool,
     /// Time limit of this query, in place of the engine's default.
     pub timeout: Option<Duration>,
+    /// The state to read, such as an old commit; the newest if not given.
+    pub snapshot: Option<Arc<Snapshot>>,
 }

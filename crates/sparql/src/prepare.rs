@@ -27,7 +27,10 @@ pub(crate) fn prepare(
     options: &QueryOptions,
 ) -> Result<PreparedQuery, QueryError> {
     let query = parse::parse(text, options.base_iri.as_deref())?;
-    let snapshot = engine.database().snapshot();
+    let snapshot = match &options.snapshot {
+        Some(snapshot) => Arc::clone(snapshot),
+        None => engine.database().snapshot(),
+    };
     let base_iri = query.base_iri().map(|iri| iri.as_str().to_owned());
     let context = QueryContext::new(
         Arc::clone(&snapshot),
