@@ -131,8 +131,13 @@ impl Engine {
         &self.runtime
     }
 
-    pub(crate) fn session(&self) -> &SessionConfig {
-        &self.session
+    /// The session of a query, with batches of so many rows if it asks for that.
+    pub(crate) fn session(&self, batch_rows: Option<usize>) -> SessionConfig {
+        let session = self.session.clone();
+        match batch_rows {
+            Some(rows) => session.with_batch_size(rows),
+            None => session,
+        }
     }
 
     pub(crate) fn limits(&self, timeout: Option<Duration>) -> Limits {

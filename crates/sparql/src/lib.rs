@@ -30,7 +30,7 @@ mod statistics;
 
 pub use engine::{Engine, PreparedQuery, QueryKind};
 pub use error::QueryError;
-pub use options::{EngineOptions, QueryOptions};
+pub use options::{EngineOptions, QueryOptions, Tuning};
 pub use results::{
     QueryResults, SolutionBatch, SolutionStream, TripleBatch, TripleStream, term_to_oxrdf,
 };

@@ -50,4 +50,28 @@ pub struct QueryOptions {
     pub timeout: Option<Duration>,
     /// The state to read, such as an old commit; the newest if not given.
     pub snapshot: Option<Arc<Snapshot>>,
+    /// How the query is planned and run.
+    pub tuning: Tuning,
+}
+
+/// How a query is planned and run. The answer is the same for all settings: they exist so that
+/// tests can compare them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Whether the query is rewritten and its joins are ordered. Without, the plan is the plain
+    /// translation of the specification's algebra: each operator by itself, in the order of the
+    /// text. Default: yes.
+    pub rewrites: bool,
+    /// Rows in a vector, of patterns and of batches between operators, in place of the
+    /// pattern's own choice and of `batch_rows`. Default: none.
+    pub vector_rows: Option<usize>,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            rewrites: true,
+            vector_rows: None,
+        }
+    }
 }

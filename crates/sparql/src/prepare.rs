@@ -42,7 +42,7 @@ pub(crate) fn prepare(
     )?;
     let dataset = dataset(&context, query.dataset(), options)?;
     let named_graphs = || named_graphs(&snapshot);
-    let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs);
+    let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
     let (kind, pattern) = form(&query);
     let group = normaliser.query(pattern)?;
     let (variables, vars) = answer_variables(&query, &group, &mut normaliser);
@@ -51,7 +51,12 @@ pub(crate) fn prepare(
     needed.extend(&VarSet::of(template_vars.values().copied()));
 
     let estimator = Estimator::new(&snapshot);
-    let mut planner = Planner::new(Arc::clone(&context), estimator, normaliser.table);
+    let mut planner = Planner::new(
+        Arc::clone(&context),
+        estimator,
+        normaliser.table,
+        options.tuning,
+    );
     let relation = plan(&mut planner, kind, &group, &needed)?;
     let template = match &query {
         Query::Construct { template, .. } => {
@@ -68,7 +73,7 @@ pub(crate) fn prepare(
         estimates: planner.estimates,
         context,
         runtime: Arc::clone(engine.runtime()),
-        session: engine.session().clone(),
+        session: engine.session(options.tuning.vector_rows),
         limits: engine.limits(options.timeout),
     })
 }

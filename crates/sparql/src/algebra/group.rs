@@ -67,6 +67,16 @@ impl Group {
         left
     }
 
+    /// `Join(self, other)` of two items that stay what they are.
+    pub(crate) fn beside(self, other: Self) -> Self {
+        let outer = self.outer.union(&other.outer);
+        let mut both = self.nested();
+        for item in other.nested().items {
+            both.push(item);
+        }
+        both.with_outer(&outer)
+    }
+
     fn with_outer(mut self, outer: &VarSet) -> Self {
         self.outer.extend(outer);
         self
@@ -177,7 +187,8 @@ impl Group {
         (!evidence.is_empty()).then_some(evidence)
     }
 
-    fn push_optional(
+    /// `LeftJoin(self, group, filters)` as one step.
+    pub(crate) fn push_optional(
         &mut self,
         group: Self,
         filters: Vec<Expression>,
@@ -282,12 +293,7 @@ impl Group {
             self.outer.extend(&seen.difference(&self.visible));
             let touches = seen.difference(&self.certain);
             if is_volatile(&condition) {
-                let kind = StepKind::Filter(condition);
-                self.steps.push(Step {
-                    kind,
-                    introduces: VarSet::default(),
-                    touches,
-                });
+                self.filter_last(condition, table);
                 continue;
             }
             if self.sink_position(&seen) == 0 {
@@ -296,6 +302,18 @@ impl Group {
                 self.insert_low(StepKind::Filter(condition), &seen, touches);
             }
         }
+    }
+
+    /// `Filter(expression, self)`, after all steps.
+    pub(crate) fn filter_last(&mut self, condition: Expression, table: &VariableTable) {
+        let seen = variables(&condition, table);
+        self.outer.extend(&seen.difference(&self.visible));
+        let touches = seen.difference(&self.certain);
+        self.steps.push(Step {
+            kind: StepKind::Filter(condition),
+            introduces: VarSet::default(),
+            touches,
+        });
     }
 
     /// The lowest step before which something that sees these variables may stand.

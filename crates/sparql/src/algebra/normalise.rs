@@ -6,6 +6,7 @@
 //! graph, as the specification evaluates it.
 
 mod optional;
+mod plain;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use super::{
     VarSet, VariableTable,
 };
 use crate::error::QueryError;
+use crate::options::Tuning;
 use crate::results::literal_from_oxrdf;
 
 /// Named graphs that a `GRAPH ?g` with a modifier inside is taken apart into.
@@ -57,6 +59,7 @@ pub(crate) struct Normaliser<'q> {
     /// Stands for every variable that its scope leaves unbound.
     unbound: Variable,
     is_root: bool,
+    rewrites: bool,
 }
 
 impl<'q> Normaliser<'q> {
@@ -64,6 +67,7 @@ impl<'q> Normaliser<'q> {
         context: &'q Arc<QueryContext>,
         dataset: &'q Dataset,
         named_graphs: &'q dyn Fn() -> Result<Vec<TermId>>,
+        tuning: Tuning,
     ) -> Self {
         Self {
             context,
@@ -73,6 +77,7 @@ impl<'q> Normaliser<'q> {
             names: Names::default(),
             unbound: Variable::new_unchecked(".unbound"),
             is_root: true,
+            rewrites: tuning.rewrites,
         }
     }
 
@@ -128,9 +133,9 @@ impl<'q> Normaliser<'q> {
                 self.path(subject, path, object, place)
             }
             GraphPattern::Join { left, right } => {
-                let left = without_projection(self.pattern(left, place)?);
-                let right = without_projection(self.pattern(right, place)?);
-                Ok(left.join(right, &self.table))
+                let left = self.pattern(left, place)?;
+                let right = self.pattern(right, place)?;
+                Ok(self.join(left, right))
             }
             GraphPattern::LeftJoin {
                 left,
@@ -140,7 +145,11 @@ impl<'q> Normaliser<'q> {
             GraphPattern::Filter { expr, inner } => {
                 let mut group = self.pattern(inner, place)?;
                 let expression = balanced(expr.clone())?;
-                self.filter(&mut group, expression, place)?;
+                if self.rewrites {
+                    self.filter(&mut group, expression, place)?;
+                } else {
+                    self.plain_filter(&mut group, expression, place)?;
+                }
                 Ok(group)
             }
             GraphPattern::Union { left, right } => self.union(left, right, place),
@@ -289,7 +298,7 @@ impl<'q> Normaliser<'q> {
                 let middle = Slot::Variable(self.table.fresh("path"));
                 let first = self.path(subject, first, middle, place)?;
                 let second = self.path(middle, second, object, place)?;
-                Ok(first.join(second, &self.table))
+                Ok(self.join(first, second))
             }
             PropertyPathExpression::Alternative(first, second) => {
                 let first = self.path(subject, first, object, place)?;
@@ -452,13 +461,13 @@ impl<'q> Normaliser<'q> {
             }
             NamedNodePattern::Variable(variable) => {
                 let var = self.variable(variable);
-                if works_per_graph(inner) || is_in_optional(inner, variable) {
+                if !self.rewrites || works_per_graph(inner) || is_in_optional(inner, variable) {
                     return self.graph_by_graph(var, inner, place);
                 }
                 let scope = self.dataset.any_named_graph(var);
                 let mut group = self.in_graph(scope.clone(), inner, place)?;
                 if !group.items_certain.contains(var) {
-                    group = Group::of(Item::Graphs(scope)).join(group, &self.table);
+                    group = self.join(Group::of(Item::Graphs(scope)), group);
                 }
                 Ok(group)
             }
@@ -483,7 +492,7 @@ impl<'q> Normaliser<'q> {
             return Ok(group);
         }
         // SPARQL 1.1, 18.6: GRAPH of a graph that is not there has no solutions.
-        Ok(Group::of(Item::Graphs(scope)).join(group, &self.table))
+        Ok(self.join(Group::of(Item::Graphs(scope)), group))
     }
 
     /// `GRAPH ?g` as the specification has it: a union over the named graphs.
@@ -505,7 +514,7 @@ impl<'q> Normaliser<'q> {
                 variables: vec![var],
                 rows: vec![vec![Some(graph)]],
             }));
-            branches.push(name.join(body, &self.table));
+            branches.push(self.join(name, body));
         }
         if branches.is_empty() {
             let nothing = Values {

@@ -28,7 +28,8 @@ impl Planner<'_> {
             .filter(|(var, _)| needed.contains(*var))
             .cloned()
             .collect();
-        if let Some(relation) = self.count(inner, keys, &aggregates)? {
+        if self.tuning.rewrites
+            && let Some(relation) = self.count(inner, keys, &aggregates)? {
             return Ok(relation);
         }
         if keys.is_empty() && aggregates.is_empty() {

@@ -34,10 +34,11 @@ impl Planner<'_> {
         is_negated: bool,
         needed: &VarSet,
     ) -> Result<Relation> {
-        if is_patterns_only(group) {
+        let rewrites = self.tuning.rewrites;
+        if rewrites && is_patterns_only(group) {
             return self.exists_patterns(left, group, filters, is_negated, needed);
         }
-        if !depends_on(group, &left.variables(), &self.table) {
+        if rewrites && !depends_on(group, &left.variables(), &self.table) {
             return self.exists_by_join(left, group, filters, is_negated, needed);
         }
         let (left, row, right) = self.correlated_side(left, group, filters)?;
@@ -98,7 +99,9 @@ impl Planner<'_> {
         group: &Group,
         needed: &VarSet,
     ) -> Result<Relation> {
-        if is_patterns_only(group)
+        let rewrites = self.tuning.rewrites;
+        if rewrites
+            && is_patterns_only(group)
             && let Some(quads) = self.ordered_quads(group, &left)?
         {
             let mut certain = left.certain.clone();
@@ -109,7 +112,7 @@ impl Planner<'_> {
             let (rows, filters) = (left.rows, group.filters.clone());
             return self.pattern_step(left, mode, &quads, filters, columns, (&certain, rows));
         }
-        if !depends_on(group, &left.variables(), &self.table) {
+        if rewrites && !depends_on(group, &left.variables(), &self.table) {
             return self.mark_by_join(left, group, variable, needed);
         }
         let (left, row, right) = self.correlated_side(left, group, &[])?;

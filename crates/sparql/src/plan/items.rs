@@ -34,6 +34,9 @@ impl Planner<'_> {
         {
             return self.derived(derived, needed, fetch);
         }
+        if !self.tuning.rewrites {
+            return self.plain_items(group, seed, needed);
+        }
         let everything = seed.as_ref().map_or_else(
             || group.visible.clone(),
             |seed| group.visible.union(&seed.variables()),
@@ -57,7 +60,7 @@ impl Planner<'_> {
     }
 
     /// Whether a check for the existence of graphs fails.
-    fn lacks_graphs(&self, scope: &Scope) -> Result<bool> {
+    pub(super) fn lacks_graphs(&self, scope: &Scope) -> Result<bool> {
         Ok(match scope {
             Scope::Named(graph) => !self.estimator.has_graph(*graph)?,
             Scope::Union(graphs) => graphs.is_empty(),
@@ -258,7 +261,7 @@ impl Planner<'_> {
             filters,
             output: self.names(&columns),
             fetch: fetch.filter(|_| pending.is_empty()),
-            vector_rows: None,
+            vector_rows: self.tuning.vector_rows,
         };
         let input = input.map(|input| input.plan);
         let plan = PatternExec::try_new(Arc::clone(&self.context), input, specification)?;
@@ -344,7 +347,7 @@ impl Planner<'_> {
     }
 
     /// An item by itself.
-    fn whole_item(&mut self, item: &Item, needed: &VarSet) -> Result<Relation> {
+    pub(super) fn whole_item(&mut self, item: &Item, needed: &VarSet) -> Result<Relation> {
         match item {
             Item::Values(values) => self.values(values, needed),
             Item::Union(branches) => self.union(branches, None, needed),

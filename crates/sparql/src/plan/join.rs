@@ -29,11 +29,11 @@ impl Planner<'_> {
         let shared = left.variables().intersection(&right.variables());
         let certain = left.certain.union(&right.certain);
         let rows = rows.unwrap_or_else(|| left.rows.max(right.rows));
-        if left.is_empty || right.is_empty {
+        if (left.is_empty || right.is_empty) && self.tuning.rewrites {
             let both = left.variables().union(&right.variables());
             return self.nothing(&both.intersection(needed));
         }
-        if is_equality(&shared, &left, &right) {
+        if self.tuning.rewrites && is_equality(&shared, &left, &right) {
             let (build, probe) = if left.rows <= right.rows {
                 (left, right)
             } else {
@@ -48,7 +48,7 @@ impl Planner<'_> {
             );
         }
         // The right side is the one that is kept in memory.
-        let (left, right) = if left.rows < right.rows {
+        let (left, right) = if self.tuning.rewrites && left.rows < right.rows {
             (right, left)
         } else {
             (left, right)
@@ -76,7 +76,8 @@ impl Planner<'_> {
         let shared = left.variables().intersection(&right.variables());
         let certain = left.certain.clone();
         let rows = left.rows.max(right.rows);
-        if !filters.is_empty() || !is_equality(&shared, &left, &right) {
+        let is_equality = self.tuning.rewrites && is_equality(&shared, &left, &right);
+        if !filters.is_empty() || !is_equality {
             return self.solution_join(
                 left,
                 right,
@@ -115,7 +116,7 @@ impl Planner<'_> {
         if right.is_empty || shared.is_empty() {
             return Ok(left);
         }
-        if is_equality(&shared, &left, &right) {
+        if self.tuning.rewrites && is_equality(&shared, &left, &right) {
             return self.semi_join(left, right, &shared, true, needed);
         }
         let (certain, rows) = (left.certain.clone(), left.rows);

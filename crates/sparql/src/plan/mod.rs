@@ -21,6 +21,7 @@ mod modifiers;
 mod numbered;
 mod operators;
 mod optional;
+mod plain;
 mod reduce;
 mod shared;
 mod skip;
@@ -40,6 +41,7 @@ use spargebra::algebra::Expression;
 use crate::algebra::expression::variables;
 use crate::algebra::{Group, Step, StepKind, Var, VarSet, VariableTable};
 use crate::error::QueryError;
+use crate::options::Tuning;
 use crate::statistics::Estimator;
 
 pub(crate) type Result<T> = std::result::Result<T, QueryError>;
@@ -88,6 +90,7 @@ pub(crate) struct Planner<'s> {
     /// Rows that [`Item::Seed`](crate::algebra::Item::Seed) stands for.
     seeds: Vec<Relation>,
     nodes: usize,
+    tuning: Tuning,
 }
 
 impl<'s> Planner<'s> {
@@ -95,6 +98,7 @@ impl<'s> Planner<'s> {
         context: Arc<QueryContext>,
         estimator: Estimator<'s>,
         table: VariableTable,
+        tuning: Tuning,
     ) -> Self {
         Self {
             context,
@@ -103,6 +107,7 @@ impl<'s> Planner<'s> {
             estimates: Estimates::new(),
             seeds: Vec::new(),
             nodes: 0,
+            tuning,
         }
     }
 
@@ -129,7 +134,7 @@ impl<'s> Planner<'s> {
         for step in &group.steps {
             let after = needs.pop().unwrap_or_default();
             relation = self.step(step, relation, &after)?;
-            if relation.is_empty {
+            if relation.is_empty && self.tuning.rewrites {
                 return self.nothing(&group.visible.intersection(needed));
             }
         }

@@ -82,7 +82,9 @@ impl Planner<'_> {
             (Some(limit), Some(fetch)) => Some(limit.min(fetch)),
             (limit, fetch) => limit.or(fetch),
         };
-        let below = limit.map(|limit| limit.saturating_add(offset));
+        let below = limit
+            .filter(|_| self.tuning.rewrites)
+            .map(|limit| limit.saturating_add(offset));
         let input = self.group(inner, None, needed, below)?;
         self.limited(input, offset, limit)
     }
@@ -139,6 +141,11 @@ impl Planner<'_> {
         fetch: Option<usize>,
     ) -> Result<Relation> {
         let columns: Vec<Var> = visible.iter().collect();
+        if !self.tuning.rewrites {
+            let input = self.group(inner, None, visible, None)?;
+            let input = self.with_columns(input, columns)?;
+            return self.distinct_in_order(input);
+        }
         if let Some(relation) = self.distinct_by_skipping(inner, visible)? {
             return Ok(relation);
         }

@@ -36,7 +36,7 @@ impl Planner<'_> {
             let name = Variable::new_unchecked(self.table.name(guard).as_ref());
             filters.push(Expression::Bound(name));
         }
-        if is_patterns_only(group) {
+        if self.tuning.rewrites && is_patterns_only(group) {
             return self.optional_patterns(left, group, filters, needed);
         }
         let mut right_needed = needed.union(&left.variables());
@@ -89,7 +89,7 @@ impl Planner<'_> {
             filters,
             output: self.names(&columns),
             fetch: None,
-            vector_rows: None,
+            vector_rows: self.tuning.vector_rows,
         };
         let plan = PatternExec::try_new(Arc::clone(&self.context), Some(left.plan), specification)?;
         let certain = certain.intersection(&VarSet::of(columns.iter().copied()));
@@ -110,7 +110,7 @@ impl Planner<'_> {
         // With a shared variable that is always bound on both sides, the domains always
         // meet, and a match is all that counts.
         let is_plain = shared.is_subset(&left.certain) && shared.is_subset(&group.certain);
-        if is_patterns_only(group) && is_plain {
+        if self.tuning.rewrites && is_patterns_only(group) && is_plain {
             let Some(quads) = self.ordered_quads(group, &left)? else {
                 return Ok(left);
             };

@@ -14,6 +14,9 @@ impl Normaliser<'_> {
         expression: Option<&Expression>,
         place: &Place,
     ) -> Result<Group> {
+        if !self.rewrites {
+            return self.plain_left_join(left, right, expression, place);
+        }
         let mut group = self.pattern(left, place)?;
         let right_pattern = right;
         let mut right = self.pattern(right, place)?;
@@ -73,7 +76,7 @@ impl Normaliser<'_> {
     /// `LeftJoin(left, right, expression)` by its definition (SPARQL 1.1, 18.5): the joined solutions
     /// that pass the filter, and the left ones for which there is none. The left side is evaluated
     /// twice; only a filter whose `EXISTS` looks at both sides comes here.
-    fn left_join_by_parts(
+    pub(super) fn left_join_by_parts(
         &mut self,
         left: &GraphPattern,
         right: &GraphPattern,

@@ -1,0 +1,54 @@
+//! The choices between the plain translation and the rewritten one ([`Tuning`](crate::options::Tuning)).
+
+use spargebra::algebra::{Expression, GraphPattern};
+
+use super::{Normaliser, Place, Result, without_projection};
+use crate::algebra::Group;
+use crate::algebra::expression::{balanced, has_exists};
+
+impl Normaliser<'_> {
+    /// `Join(left, right)`: merged where that means the same, or just as it stands.
+    pub(super) fn join(&self, left: Group, right: Group) -> Group {
+        if self.rewrites {
+            return without_projection(left).join(without_projection(right), &self.table);
+        }
+        left.beside(right)
+    }
+
+    /// `LeftJoin(left, right, expression)` as one step. By parts if the filter has an `EXISTS`, which
+    /// sees both sides.
+    pub(super) fn plain_left_join(
+        &mut self,
+        left: &GraphPattern,
+        right: &GraphPattern,
+        expression: Option<&Expression>,
+        place: &Place,
+    ) -> Result<Group> {
+        if let Some(expression) = expression
+            && has_exists(expression)
+        {
+            return self.left_join_by_parts(left, right, expression, place);
+        }
+        let mut group = self.pattern(left, place)?;
+        let right = self.pattern(right, place)?;
+        let visible = group.visible.union(&right.visible).union(&place.outer);
+        let mut filters = Vec::new();
+        if let Some(expression) = expression {
+            filters.push(self.rename(balanced(expression.clone())?, &visible)?);
+        }
+        group.push_optional(right, filters, None, &self.table);
+        Ok(group)
+    }
+
+    /// `Filter(expression, group)` on top of all that the group does.
+    pub(super) fn plain_filter(
+        &mut self,
+        group: &mut Group,
+        expression: Expression,
+        place: &Place,
+    ) -> Result<()> {
+        let condition = self.value(group, expression, place)?;
+        group.filter_last(condition, &self.table);
+        Ok(())
+    }
+}
