@@ -99,6 +99,24 @@ pub enum Error {
         /// The process that holds the lock, when it is known.
         holder: Option<u32>,
     },
+    /// The log could not be written, so nothing can be committed until the database is opened anew.
+    #[error("writing has stopped because of {}: {what}; look at the disk, then restart", path.display())]
+    WritingStopped {
+        /// The log file.
+        path: PathBuf,
+        /// What failed.
+        what: String,
+    },
+    /// A transaction is too large for one record of the log.
+    #[error("cannot write {}: the transaction takes {bytes} bytes, the limit is {limit}; split it, or use `orrery load`", path.display())]
+    TransactionTooLarge {
+        /// The log file.
+        path: PathBuf,
+        /// Length of its record.
+        bytes: u64,
+        /// Longest record that is allowed.
+        limit: u64,
+    },
     /// The caller broke a writer's contract, for example by rows out of order.
     #[error("cannot write {}: {what}; this is a fault of the program, please report it", path.display())]
     InvalidInput {

@@ -10,6 +10,7 @@ pub mod block_file;
 pub mod dictionary;
 pub mod index;
 pub mod io;
+pub mod log;
 pub mod statistics;
 
 mod database;

@@ -7,7 +7,9 @@ use orrery_term::TermId;
 use proptest::prelude::*;
 
 use super::*;
-use crate::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LocalFileSystem};
+use crate::io::{
+    FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LocalFileSystem, LogFile,
+};
 use crate::{Error, Result};
 
 /// The oracle: all rows in a sorted list.
@@ -88,6 +90,18 @@ impl FileSystem for SmallDisk {
 
     fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>> {
         LocalFileSystem.open(path)
+    }
+
+    fn open_at(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
+        LocalFileSystem.open_at(path, offset)
+    }
+
+    fn create_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
+        LocalFileSystem.create_log(path)
+    }
+
+    fn open_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
+        LocalFileSystem.open_log(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {

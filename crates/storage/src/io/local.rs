@@ -1,12 +1,14 @@
 //! The operating system's file system.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::FlockOperation;
 
-use super::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter};
+use super::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile};
 use crate::{Error, Result};
 
 /// Bytes gathered before they are handed to the operating system.
@@ -42,6 +44,26 @@ impl FileSystem for LocalFileSystem {
 
     fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>> {
         Ok(Box::new(open_file(path)?))
+    }
+
+    fn open_at(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
+        let mut file = open_file(path)?;
+        file.seek(SeekFrom::Start(offset))
+            .map_err(|error| Error::from_io(path, "read", error))?;
+        Ok(Box::new(file))
+    }
+
+    fn create_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
+        let file = File::create(path).map_err(|error| Error::from_io(path, "create", error))?;
+        Ok(LocalLogFile::shared(file, path))
+    }
+
+    fn open_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
+        let file = OpenOptions::new()
+            .write(true)
+            .open(path)
+            .map_err(|error| Error::from_io(path, "open", error))?;
+        Ok(LocalLogFile::shared(file, path))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
@@ -201,6 +223,50 @@ impl FileWriter for LocalWriter {
     }
 }
 
+#[derive(Debug)]
+struct LocalLogFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl LocalLogFile {
+    fn shared(file: File, path: &Path) -> Arc<dyn LogFile> {
+        let path = path.to_path_buf();
+        Arc::new(Self { file, path })
+    }
+}
+
+impl LogFile for LocalLogFile {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.file
+            .write_all_at(bytes, offset)
+            .map_err(|error| Error::from_io(&self.path, "write", error))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.file
+            .sync_data()
+            .map_err(|error| Error::from_io(&self.path, "sync", error))
+    }
+
+    fn set_length(&self, bytes: u64) -> Result<()> {
+        self.file
+            .set_len(bytes)
+            .map_err(|error| Error::from_io(&self.path, "cut off", error))
+    }
+
+    fn length(&self) -> Result<u64> {
+        self.file
+            .metadata()
+            .map(|metadata| metadata.len())
+            .map_err(|error| Error::from_io(&self.path, "look at", error))
+    }
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,6 +293,30 @@ mod tests {
         assert_eq!(writer.bytes_written(), expected.len() as u64);
         assert_eq!(&*LocalFileSystem.map(&path).unwrap(), &expected[..]);
         assert_eq!(LocalFileSystem.read(&path).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_log_file_is_written_in_place_and_read_from_any_byte() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        assert!(LocalFileSystem.open_log(&path).is_err());
+        let log = LocalFileSystem.create_log(&path).unwrap();
+        log.write_at(0, b"abcdef").unwrap();
+        log.write_at(4, b"XY").unwrap();
+        log.set_length(5).unwrap();
+        log.sync().unwrap();
+        let again = LocalFileSystem.open_log(&path).unwrap();
+        assert_eq!(again.length().unwrap(), 5);
+        again.write_at(5, b"!").unwrap();
+        let read_from = |offset| {
+            let mut text = String::new();
+            let mut file = LocalFileSystem.open_at(&path, offset).unwrap();
+            file.read_to_string(&mut text).unwrap();
+            text
+        };
+        assert_eq!(read_from(0), "abcdX!");
+        assert_eq!(read_from(3), "dX!");
+        assert_eq!(read_from(99), "");
     }
 
     #[test]

@@ -9,8 +9,9 @@
 //!   directory returned without error;
 //! * a rename replaces its target at once: a reader sees the old file or the new, never a mixture.
 //!
-//! Written files are never changed in place. Readers map them ([`FileSystem::map`]), so that opening
-//! a database costs nothing and the operating system's page cache is the only cache.
+//! Files of segments are never changed once written. Readers map them ([`FileSystem::map`]), so that opening
+//! a database costs nothing and the operating system's page cache is the only cache. The commit log alone
+//! is written while others read it: it goes through [`LogFile`] and is never mapped.
 //!
 //! What it does not do: it knows no formats, retries nothing, and does not create missing directories
 //! by itself.
@@ -18,6 +19,7 @@
 use std::fmt::Debug;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::Result;
 
@@ -43,6 +45,15 @@ pub trait FileSystem: Debug + Send + Sync {
 
     /// Opens a file for sequential reading, unbuffered; also pipes and devices.
     fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>>;
+
+    /// Opens a file for sequential reading from a byte on, unbuffered; past its end there is nothing to read.
+    fn open_at(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>>;
+
+    /// Creates an empty file for writing at any place, by several threads; one that is there already is emptied.
+    fn create_log(&self, path: &Path) -> Result<Arc<dyn LogFile>>;
+
+    /// Opens a file that is there for writing at any place, by several threads.
+    fn open_log(&self, path: &Path) -> Result<Arc<dyn LogFile>>;
 
     /// Renames a file or directory; a file at `to` is replaced.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
@@ -87,6 +98,26 @@ pub trait FileWriter: Debug + Send {
 
     /// Number of bytes appended so far.
     fn bytes_written(&self) -> u64;
+
+    /// The file's path, for messages.
+    fn path(&self) -> &Path;
+}
+
+/// A file that grows while it is read: writes go to the operating system at once, without a buffer.
+pub trait LogFile: Debug + Send + Sync {
+    /// Writes all bytes at a place. After an error any part of them may have been written.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Waits until all that was written before the call, and the length, are on the disk (fdatasync).
+    ///
+    /// After an error nobody knows what is on the disk, and a second call that succeeds tells nothing.
+    fn sync(&self) -> Result<()>;
+
+    /// Cuts the file off, or lengthens it with zeros.
+    fn set_length(&self, bytes: u64) -> Result<()>;
+
+    /// The length in bytes.
+    fn length(&self) -> Result<u64>;
 
     /// The file's path, for messages.
     fn path(&self) -> &Path;

@@ -4,7 +4,9 @@ use std::io::Read;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::*;
-use crate::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LocalFileSystem};
+use crate::io::{
+    FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LocalFileSystem, LogFile,
+};
 
 /// Lets so many changing operations pass; all later ones fail, as on a disk that is full or gone.
 #[derive(Debug, Clone)]
@@ -48,6 +50,19 @@ impl FileSystem for FailingFileSystem {
 
     fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>> {
         LocalFileSystem.open(path)
+    }
+
+    fn open_at(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
+        LocalFileSystem.open_at(path, offset)
+    }
+
+    fn create_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
+        self.step(path)?;
+        LocalFileSystem.create_log(path)
+    }
+
+    fn open_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
+        LocalFileSystem.open_log(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {

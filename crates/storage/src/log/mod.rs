@@ -1,0 +1,68 @@
+//! The commit log: what was committed since the last checkpoint, one record a commit.
+//!
+//! A commit is durable when its record is on the disk, so a [`LogWriter`] appends records at the end of one file and
+//! lets all who wait share one fdatasync. After a crash a [`LogReader`] gives the records back in order and finds where
+//! the file ends in truth. The ids in a record are relative to the base segment and the delta dictionary that the
+//! file's header names; nothing here knows what they mean.
+//!
+//! The file `DIR/log/000001.log`, little endian, `varint` as in LEB128:
+//!
+//! ```text
+//! header     magic "ORRERYLG" | body length u32 | crc32c of the body u32
+//!            body: format version u32 | salt u32 | first commit number u64 | base generation u64 | base segment's name, to the end
+//! record     length u32, of all after the checksum | crc32c u32, of the same, begun with the salt
+//!            durable u64 | kind u8 | content
+//! content    of a mark (kind 2): nothing
+//!            of a commit (kind 1): commit number u64 | time i64, microseconds since 1970
+//!            who: varint length, UTF-8
+//!            next blank node varint
+//!            new terms: index of the first varint | count varint | each: varint length, key
+//!            insertions, deletions: count varint | rows
+//! row        mask u8: which of s, p, o, g differ from the row before (the first: from zero)
+//!            for each of these the difference, zigzag varint
+//! ```
+//!
+//! `durable` is the position before which everything was on the disk when the record was written. It tells a power cut
+//! from damage: a power cut may lose any part of what comes after the last fdatasync, even the first of two records
+//! and not the second. So what cannot be read is a *torn tail*, and is cut off, as long as no later
+//! record says that it was durable; if one does, it is damage, and is reported. After each fdatasync that leaves nothing
+//! to do the writer puts a *mark* at the end, a record that says only this; the next record overwrites it. So damage
+//! to the very last commit is found as well.
+//!
+//! The salt makes records of one file invalid in any other, and keeps a literal that imitates a record from being
+//! taken for one.
+
+use std::path::{Path, PathBuf};
+
+mod header;
+mod reader;
+mod record;
+mod writer;
+
+pub use header::LogHeader;
+pub use reader::{LogEnd, LogReader, LoggedRecord};
+pub use record::{Keys, LogRecord};
+pub use writer::{Appended, LogWriter};
+
+#[cfg(test)]
+mod tests;
+
+/// Name of the directory with the log's files within the database's.
+pub const LOG_DIRECTORY: &str = "log";
+
+/// Longest record, without its length and checksum.
+pub const RECORD_BYTES_MAX: usize = 1 << 30;
+
+/// Length and checksum before a record.
+const FRAME_BYTES: usize = 8;
+/// The position that was durable, and the kind.
+const PREFIX_BYTES: usize = 9;
+const KIND_COMMIT: u8 = 1;
+const KIND_MARK: u8 = 2;
+
+/// Where the log file with a number stands in a database's directory.
+pub fn log_file(directory: &Path, number: u64) -> PathBuf {
+    directory
+        .join(LOG_DIRECTORY)
+        .join(format!("{number:06}.log"))
+}

@@ -1,0 +1,296 @@
+use std::io::Write;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use orrery_term::TermId;
+
+use super::*;
+use crate::Error;
+use crate::io::LocalFileSystem;
+
+const FS: &LocalFileSystem = &LocalFileSystem;
+
+fn header() -> LogHeader {
+    LogHeader {
+        base_segment: "segment-000003".to_owned(),
+        base_generation: 3,
+        first_commit: 41,
+    }
+}
+
+fn record(commit: u64) -> LogRecord {
+    let row = |number| [1, 2, number, 0].map(|offset| TermId::iri(commit * 10 + offset));
+    LogRecord {
+        commit,
+        time_micros: 1_000_000 + commit as i64,
+        who: "somebody".to_owned(),
+        next_blank_node: commit * 3,
+        first_new_term: commit * 2,
+        new_terms: ["a term", ""].into_iter().collect(),
+        insertions: (0..5).map(row).collect(),
+        deletions: vec![row(9)],
+    }
+}
+
+/// A directory with a log of records, and where each of them stands.
+fn written(commits: std::ops::Range<u64>) -> (TempDir, PathBuf, Vec<Appended>) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("000001.log");
+    let writer = LogWriter::create(FS, &path, &header()).unwrap();
+    let places = commits
+        .map(|commit| writer.append(&record(commit)).unwrap())
+        .collect();
+    writer.close().unwrap();
+    (directory, path, places)
+}
+
+fn read_all(path: &Path) -> crate::Result<(Vec<LogRecord>, LogEnd)> {
+    let mut reader = LogReader::open(FS, path)?;
+    let mut records = Vec::new();
+    while let Some(logged) = reader.next_record()? {
+        records.push(logged.record);
+    }
+    Ok((records, reader.end()?))
+}
+
+fn records(commits: std::ops::Range<u64>) -> Vec<LogRecord> {
+    commits.map(record).collect()
+}
+
+#[test]
+fn records_come_back_in_order_from_the_start_and_from_any_place() {
+    let (_directory, path, places) = written(41..50);
+    let (found, end) = read_all(&path).unwrap();
+    assert_eq!(found, records(41..50));
+    assert_eq!(end.position, places[8].end);
+    assert_eq!((end.durable, end.torn_bytes), (end.position, 0));
+    let mut reader = LogReader::open_at(FS, &path, places[6].start).unwrap();
+    assert_eq!(reader.header(), &header());
+    let logged = reader.next_record().unwrap().unwrap();
+    assert_eq!((logged.start, logged.end), (places[6].start, places[6].end));
+    assert_eq!(logged.record, record(47));
+    assert_eq!(reader.end().unwrap().position, end.position);
+}
+
+#[test]
+fn a_file_cut_off_anywhere_gives_the_whole_records_before() {
+    let (_directory, path, places) = written(41..46);
+    let whole = std::fs::read(&path).unwrap();
+    for length in (places[0].start as usize..whole.len()).rev() {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let (found, end) = read_all(&path).unwrap();
+        let expected = places.iter().filter(|place| place.end <= length as u64);
+        assert_eq!(found, records(41..41 + expected.count() as u64));
+        assert!(end.position + end.torn_bytes == length as u64 || end.torn_bytes == 0);
+    }
+    std::fs::write(&path, &whole[..places[0].start as usize - 1]).unwrap();
+    assert!(matches!(read_all(&path), Err(Error::Corrupt { .. })));
+}
+
+#[test]
+fn a_flipped_bit_is_reported_and_never_skipped() {
+    let (_directory, path, places) = written(41..46);
+    let whole = std::fs::read(&path).unwrap();
+    let end = places.last().unwrap().end as usize;
+    for bit in 0..whole.len() * 8 {
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&path, &damaged).unwrap();
+        match read_all(&path) {
+            // The mark behind the last record holds no commit.
+            Ok((found, _)) => assert!(bit / 8 >= end && found == records(41..46), "bit {bit}"),
+            Err(Error::Corrupt { path: named, .. }) => assert_eq!(named, path),
+            Err(other) => panic!("bit {bit}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_that_keeps_the_second_of_two_unsynced_records_is_no_damage() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("000001.log");
+    let writer = LogWriter::create(FS, &path, &header()).unwrap();
+    let first = writer.append(&record(41)).unwrap();
+    writer.wait(first.end).unwrap();
+    let second = writer.append(&record(42)).unwrap();
+    let third = writer.append(&record(43)).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[second.start as usize..second.end as usize].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+    let (found, end) = read_all(&path).unwrap();
+    assert_eq!(found, records(41..42));
+    assert_eq!(end.torn_bytes, third.end - second.start);
+
+    // The writer that goes on leaves nothing of the third behind.
+    let writer = LogWriter::resume(FS, &path, &end).unwrap();
+    writer.append(&record(42)).unwrap();
+    writer.close().unwrap();
+    assert_eq!(read_all(&path).unwrap().0, records(41..43));
+}
+
+#[test]
+fn a_log_goes_on_after_it_was_closed_or_torn() {
+    let (_directory, path, _) = written(41..44);
+    for (commit, tail) in [
+        (44, ""),
+        (45, "torn"),
+        (46, "a longer tail that is no record"),
+    ] {
+        let mut file = std::fs::OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap();
+        file.write_all(tail.as_bytes()).unwrap();
+        let (found, end) = read_all(&path).unwrap();
+        assert_eq!(found, records(41..commit));
+        let writer = LogWriter::resume(FS, &path, &end).unwrap();
+        let appended = writer.append(&record(commit)).unwrap();
+        writer.wait(appended.end).unwrap();
+    }
+    assert_eq!(read_all(&path).unwrap().0, records(41..47));
+}
+
+#[test]
+fn a_reader_beside_the_writer_sees_what_was_appended_so_far() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("000001.log");
+    let writer = LogWriter::create(FS, &path, &header()).unwrap();
+    let mut position = writer.end();
+    for commit in 41..60 {
+        writer.append(&record(commit)).unwrap();
+        let mut reader = LogReader::open_at(FS, &path, position).unwrap();
+        let logged = reader.next_record().unwrap().unwrap();
+        assert_eq!(logged.record.commit, commit);
+        assert!(reader.next_record().unwrap().is_none());
+        position = logged.end;
+    }
+}
+
+#[test]
+fn many_threads_share_the_syncs_and_all_their_records_are_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("000001.log");
+    let writer = Arc::new(LogWriter::create(FS, &path, &header()).unwrap());
+    let next = Arc::new(parking_lot::Mutex::new(41));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..10 {
+                    let mut turn = next.lock();
+                    let appended = writer.append(&record(*turn)).unwrap();
+                    *turn += 1;
+                    drop(turn);
+                    writer.wait(appended.end).unwrap();
+                    assert!(writer.durable() >= appended.end);
+                }
+            });
+        }
+    });
+    assert_eq!(read_all(&path).unwrap().0, records(41..121));
+}
+
+#[test]
+fn another_files_records_and_a_wrong_order_are_refused() {
+    let (_directory, path, _) = written(41..43);
+    let (_other, other_path, places) = written(41..44);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let other = std::fs::read(&other_path).unwrap();
+    bytes.extend_from_slice(&other[places[2].start as usize..]);
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(read_all(&path).unwrap().0, records(41..43));
+
+    let end = read_all(&path).unwrap().1;
+    let writer = LogWriter::resume(FS, &path, &end).unwrap();
+    writer.append(&record(57)).unwrap();
+    let error = read_all(&path).unwrap_err().to_string();
+    assert!(
+        error.contains("commit 57 where commit 43 belongs"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_literal_that_imitates_a_record_is_not_taken_for_one() {
+    // Without the salt this would look like a record written when all before was durable.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("000001.log");
+    let writer = LogWriter::create(FS, &path, &header()).unwrap();
+    let mut imitation = vec![9, 0, 0, 0];
+    let mut content = (writer.end() + 1).to_le_bytes().to_vec();
+    content.push(KIND_MARK);
+    imitation.extend_from_slice(&crc32c::crc32c(&content).to_le_bytes());
+    imitation.extend_from_slice(&content);
+    let mut evil = record(41);
+    evil.new_terms.push(&imitation);
+    let appended = writer.append(&evil).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.truncate(appended.end as usize - 1);
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(read_all(&path).unwrap().0, []);
+}
+
+#[test]
+fn a_file_that_is_no_log_or_of_a_later_version_is_told() {
+    let (_directory, path, _) = written(41..42);
+    let mut bytes = header().to_bytes(7);
+    bytes[16] = 2;
+    let crc = crc32c::crc32c(&bytes[16..]);
+    bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(matches!(
+        LogReader::open(FS, &path),
+        Err(Error::FormatVersion { found: 2, .. })
+    ));
+    std::fs::write(&path, "").unwrap();
+    assert!(matches!(
+        LogReader::open(FS, &path),
+        Err(Error::Corrupt { .. })
+    ));
+}
+
+fn any_id() -> impl Strategy<Value = TermId> {
+    prop_oneof![
+        (0u64..100).prop_map(TermId::iri),
+        (0u64..1 << 48).prop_map(TermId::literal),
+        (0u64..1000).prop_map(TermId::delta),
+        (0u64..1000).prop_map(TermId::blank_node),
+        Just(TermId::DEFAULT_GRAPH),
+    ]
+}
+
+fn any_rows() -> impl Strategy<Value = Vec<[TermId; 4]>> {
+    proptest::collection::vec([any_id(), any_id(), any_id(), any_id()], 0..30)
+}
+
+proptest! {
+    #[test]
+    fn any_record_round_trips_and_no_prefix_of_it_does(
+        commit: u64,
+        time_micros: i64,
+        who: String,
+        next_blank_node: u64,
+        first_new_term: u64,
+        new_terms in proptest::collection::vec(any::<Vec<u8>>(), 0..5),
+        insertions in any_rows(),
+        deletions in any_rows(),
+    ) {
+        let record = LogRecord {
+            commit,
+            time_micros,
+            who,
+            next_blank_node,
+            first_new_term,
+            new_terms: new_terms.into_iter().collect(),
+            insertions,
+            deletions,
+        };
+        let mut bytes = Vec::new();
+        record.encode(&mut bytes);
+        for length in 0..bytes.len() {
+            prop_assert_eq!(LogRecord::decode(&bytes[..length]), None);
+        }
+        prop_assert_eq!(LogRecord::decode(&bytes), Some(record));
+    }
+}

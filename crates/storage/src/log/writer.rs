@@ -1,0 +1,278 @@
+//! Appending to the log, and one fdatasync for all who wait.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::reader::LogEnd;
+use super::record::LogRecord;
+use super::{FRAME_BYTES, KIND_COMMIT, KIND_MARK, LogHeader, PREFIX_BYTES, RECORD_BYTES_MAX};
+use crate::io::{FileSystem, LogFile};
+use crate::{Error, Result};
+
+/// Writes one log file; shared by all threads that commit.
+///
+/// [`append`](Self::append) hands a record to the operating system, [`wait`](Self::wait) returns when it is on the disk. Of those
+/// who wait one calls fdatasync for all records that were appended by then; who comes meanwhile waits for
+/// the next. So a lone client pays one fdatasync a commit, and many share it.
+///
+/// A failed fdatasync ends writing for good: what is on the disk is known only after the file was opened
+/// anew. A failed append is taken back; where the disk was full, the next one tries again.
+#[derive(Debug)]
+pub struct LogWriter {
+    file: Arc<dyn LogFile>,
+    salt: u32,
+    /// Lock order: `tail` before `sync`; nobody holds either while waiting for the disk.
+    tail: Mutex<Tail>,
+    sync: Mutex<SyncState>,
+    synced: Condvar,
+    /// Everything before it is on the disk.
+    durable: AtomicU64,
+}
+
+/// The end of the file, as the next append finds it.
+#[derive(Debug)]
+struct Tail {
+    end: u64,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct SyncState {
+    is_syncing: bool,
+    /// Why writing has ended.
+    failure: Option<String>,
+}
+
+/// Where a record stands in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// Its first byte.
+    pub start: u64,
+    /// The byte after its last one: what [`LogWriter::wait`] takes.
+    pub end: u64,
+}
+
+/// Memory that stays reserved for encoding between records.
+const BUFFER_BYTES_KEPT: usize = 1 << 20;
+
+impl LogWriter {
+    /// Creates a log file; when it returns, the header is on the disk, and so is the file's name.
+    pub fn create(file_system: &dyn FileSystem, path: &Path, header: &LogHeader) -> Result<Self> {
+        let salt = RandomState::new().hash_one(header.first_commit) as u32;
+        let bytes = header.to_bytes(salt);
+        let file = file_system.create_log(path)?;
+        file.write_at(0, &bytes)?;
+        file.sync()?;
+        if let Some(directory) = path.parent() {
+            file_system.sync_dir(directory)?;
+        }
+        Ok(Self::new(file, salt, bytes.len() as u64))
+    }
+
+    /// Goes on with a log file at the end that a [`super::LogReader`] found; a torn tail is cut off.
+    ///
+    /// What was read may be in the operating system's memory only, even after a failed fdatasync, so it is written
+    /// once more: when this returns, every record that was read is on the disk.
+    pub fn resume(file_system: &dyn FileSystem, path: &Path, end: &LogEnd) -> Result<Self> {
+        let file = file_system.open_log(path)?;
+        let mut tail = Vec::new();
+        file_system
+            .open_at(path, end.durable)?
+            .read_to_end(&mut tail)
+            .map_err(|error| Error::from_io(path, "read", error))?;
+        tail.truncate((end.position - end.durable) as usize);
+        if tail.len() as u64 != end.position - end.durable {
+            let what = "the file became shorter while it was read";
+            return Err(Error::corrupt(path, end.durable, what));
+        }
+        file.set_length(end.position)?;
+        file.write_at(end.durable, &tail)?;
+        file.sync()?;
+        let writer = Self::new(file, end.salt, end.position);
+        writer.mark();
+        Ok(writer)
+    }
+
+    fn new(file: Arc<dyn LogFile>, salt: u32, end: u64) -> Self {
+        Self {
+            file,
+            salt,
+            tail: Mutex::new(Tail {
+                end,
+                buffer: Vec::new(),
+            }),
+            sync: Mutex::new(SyncState {
+                is_syncing: false,
+                failure: None,
+            }),
+            synced: Condvar::new(),
+            durable: AtomicU64::new(end),
+        }
+    }
+
+    /// Appends a record; it is on the disk only after [`wait`](Self::wait). Records stand in the order of the calls.
+    ///
+    /// Fails with [`Error::NoSpace`] when the disk is full: nothing was appended then, and a later call may succeed.
+    /// Any other failure to write ends writing for good.
+    pub fn append(&self, record: &LogRecord) -> Result<Appended> {
+        let mut tail = self.tail.lock();
+        self.check()?;
+        let mut buffer = std::mem::take(&mut tail.buffer);
+        let appended = self.append_encoded(&mut tail, &mut buffer, record);
+        if buffer.capacity() <= BUFFER_BYTES_KEPT {
+            tail.buffer = buffer;
+        }
+        appended
+    }
+
+    fn append_encoded(
+        &self,
+        tail: &mut Tail,
+        buffer: &mut Vec<u8>,
+        record: &LogRecord,
+    ) -> Result<Appended> {
+        self.frame(KIND_COMMIT, buffer, |out| record.encode(out));
+        let bytes = buffer.len() - FRAME_BYTES;
+        if bytes > RECORD_BYTES_MAX {
+            return Err(Error::TransactionTooLarge {
+                path: self.path().to_path_buf(),
+                bytes: bytes as u64,
+                limit: RECORD_BYTES_MAX as u64,
+            });
+        }
+        let start = tail.end;
+        if let Err(error) = self.file.write_at(start, buffer) {
+            return Err(self.take_back(start, error));
+        }
+        tail.end += buffer.len() as u64;
+        Ok(Appended {
+            start,
+            end: tail.end,
+        })
+    }
+
+    /// Cuts off what a failed append left.
+    fn take_back(&self, end: u64, error: Error) -> Error {
+        let is_cut = self.file.set_length(end);
+        match (&error, is_cut) {
+            (Error::NoSpace { .. }, Ok(())) => error,
+            (_, Ok(())) => self.stop(&error),
+            (_, Err(second)) => self.stop(&second),
+        }
+    }
+
+    /// Waits until everything before a position (the `end` that [`append`](Self::append) gave) is on the disk.
+    pub fn wait(&self, position: u64) -> Result<()> {
+        let mut sync = self.sync.lock();
+        loop {
+            if self.durable() >= position {
+                return Ok(());
+            }
+            if let Some(failure) = &sync.failure {
+                return Err(self.stopped(failure));
+            }
+            if sync.is_syncing {
+                self.synced.wait(&mut sync);
+                continue;
+            }
+            sync.is_syncing = true;
+            drop(sync);
+            self.sync_for_all();
+            sync = self.sync.lock();
+        }
+    }
+
+    /// One fdatasync; its outcome is everybody's.
+    fn sync_for_all(&self) {
+        let end = self.end();
+        let outcome = self.file.sync();
+        let mut sync = self.sync.lock();
+        sync.is_syncing = false;
+        match &outcome {
+            Ok(()) => self.durable.store(end, Ordering::Release),
+            Err(error) => sync.failure = Some(error.to_string()),
+        }
+        self.synced.notify_all();
+        drop(sync);
+        if outcome.is_ok() {
+            self.mark();
+        }
+    }
+
+    /// Where nothing waits to be synced, says so at the end of the file. Only a help for who looks for damage later, so
+    /// that it fails does no harm.
+    fn mark(&self) {
+        let tail = self.tail.lock();
+        if tail.end == self.durable() && self.check().is_ok() {
+            let mut mark = Vec::with_capacity(FRAME_BYTES + PREFIX_BYTES);
+            self.frame(KIND_MARK, &mut mark, |_| {});
+            if let Err(error) = self.file.write_at(tail.end, &mark) {
+                tracing::debug!("no mark at the end of the log: {error}");
+            }
+        }
+    }
+
+    /// Puts everything on the disk, with a mark behind it: call it before the file is left for another or for good.
+    pub fn close(&self) -> Result<()> {
+        self.wait(self.end())?;
+        self.mark();
+        self.file.sync().map_err(|error| self.stop(&error))
+    }
+
+    /// The byte after the last record.
+    pub fn end(&self) -> u64 {
+        self.tail.lock().end
+    }
+
+    /// Everything before this byte is on the disk.
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// Fails with [`Error::WritingStopped`] when writing has ended.
+    pub fn check(&self) -> Result<()> {
+        match &self.sync.lock().failure {
+            None => Ok(()),
+            Some(failure) => Err(self.stopped(failure)),
+        }
+    }
+
+    /// The file's path.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Ends writing for good.
+    fn stop(&self, error: &Error) -> Error {
+        let mut sync = self.sync.lock();
+        let failure = sync
+            .failure
+            .get_or_insert_with(|| error.to_string())
+            .clone();
+        self.synced.notify_all();
+        self.stopped(&failure)
+    }
+
+    fn stopped(&self, failure: &str) -> Error {
+        Error::WritingStopped {
+            path: self.path().to_path_buf(),
+            what: failure.to_owned(),
+        }
+    }
+
+    fn frame(&self, kind: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+        out.clear();
+        out.extend_from_slice(&[0; FRAME_BYTES]);
+        out.extend_from_slice(&self.durable().to_le_bytes());
+        out.push(kind);
+        content(out);
+        let length = (out.len() - FRAME_BYTES) as u32;
+        let crc = crc32c::crc32c_append(self.salt, &out[FRAME_BYTES..]);
+        out[..4].copy_from_slice(&length.to_le_bytes());
+        out[4..FRAME_BYTES].copy_from_slice(&crc.to_le_bytes());
+    }
+}
