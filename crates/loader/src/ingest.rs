@@ -437,7 +437,7 @@ impl DocumentEvents for Events<'_> {
 }
 
 /// A parser's error with its place in the file.
-fn locate(name: &str, block: &Block, error: &LineError) -> SyntaxError {
+pub(crate) fn locate(name: &str, block: &Block, error: &LineError) -> SyntaxError {
     let before = &block.text()[..error.span.start];
     let line_start = memrchr2(b'\n', b'\r', before).map_or(0, |at| at + 1);
     let column = String::from_utf8_lossy(&before[line_start..])

@@ -34,6 +34,7 @@ mod arena;
 mod batch;
 mod blocks;
 mod decompress;
+mod document;
 mod documents;
 mod error;
 mod ingest;
@@ -52,6 +53,7 @@ mod source;
 mod stage_dir;
 mod xml_literal;
 
+pub use document::{Document, DocumentError, DocumentTerm, read_document};
 pub use error::{LoadError, SyntaxError};
 pub use load::load;
 pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};

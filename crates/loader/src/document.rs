@@ -1,0 +1,234 @@
+//! One document, read whole into memory: what a request brings that is too small for a load.
+//!
+//! The same parsers and the same interning as in a load; then the distinct terms and the quads are
+//! handed out as they are, for a transaction to give them ids. A document that outgrows its bound
+//! is given up, for a load can take it ([`DocumentError::TooLarge`]).
+
+use crate::blocks::BlockReader;
+use crate::decompress::decompressed;
+use crate::documents::{DocumentEvents, parse_document};
+use crate::error::SyntaxError;
+use crate::ingest::locate;
+use crate::interner::{
+    BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, InternedTerms, Interner, LocalQuad,
+};
+use crate::ntriples::{AfterError, parse_block};
+use crate::source::Format;
+use orrery_term::TermId;
+use std::io::{self, Read};
+
+/// Bytes of a block of lines.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// A document in memory.
+pub struct Document {
+    terms: InternedTerms,
+}
+
+/// A distinct term of a [`Document`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocumentTerm<'d> {
+    /// The default graph, always the first.
+    DefaultGraph,
+    /// A blank node of this document and no other, by its label.
+    BlankNode(&'d str),
+    /// A term that lives inside its id.
+    Inline(TermId),
+    /// Any other term, by its term key.
+    Key(&'d [u8]),
+}
+
+/// Why a document could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// It needs more memory than it may have.
+    #[error("the document needs more than {limit_bytes} bytes of memory")]
+    TooLarge {
+        /// What it may have.
+        limit_bytes: usize,
+    },
+    /// It is wrong, or could not be read to its end.
+    #[error("{0}")]
+    Syntax(SyntaxError),
+    /// The input ended with an error.
+    #[error("{0}")]
+    Input(io::Error),
+}
+
+/// Reads a document, plain or compressed, called `name` in messages. `memory_bytes` bounds what its
+/// terms and quads may take.
+pub fn read_document(
+    input: impl Read + Send + 'static,
+    name: &str,
+    format: Format,
+    base_iri: Option<&str>,
+    memory_bytes: usize,
+) -> Result<Document, DocumentError> {
+    let input = decompressed(input, None).map_err(DocumentError::Input)?;
+    let mut interner = Interner::new(None);
+    if format.is_line_based() {
+        read_lines(input, name, format, memory_bytes, &mut interner)?;
+    } else {
+        let mut events = Events { memory_bytes };
+        parse_document(input, name, format, base_iri, &mut interner, &mut events)?;
+    }
+    check_memory(&interner, memory_bytes)?;
+    Ok(Document {
+        terms: interner.take(),
+    })
+}
+
+fn read_lines(
+    input: Box<dyn Read + Send>,
+    name: &str,
+    format: Format,
+    memory_bytes: usize,
+    interner: &mut Interner,
+) -> Result<(), DocumentError> {
+    let mut blocks = BlockReader::new(input, BLOCK_BYTES);
+    let mut buffer = Vec::new();
+    while let Some(block) = blocks.next_block(buffer).map_err(DocumentError::Input)? {
+        let mut wrong = None;
+        let with_graph = format == Format::NQuads;
+        parse_block(block.text(), with_graph, interner, &mut |error| {
+            wrong = Some(locate(name, &block, &error));
+            AfterError::Stop
+        });
+        if let Some(error) = wrong {
+            return Err(DocumentError::Syntax(error));
+        }
+        check_memory(interner, memory_bytes)?;
+        buffer = block.into_buffer();
+    }
+    Ok(())
+}
+
+fn check_memory(interner: &Interner, limit_bytes: usize) -> Result<(), DocumentError> {
+    // A chunk of quads and one of text are always there.
+    let held = interner.memory_bytes();
+    if held > limit_bytes.max(4 << 20) || interner.has_too_many_terms() {
+        return Err(DocumentError::TooLarge { limit_bytes });
+    }
+    Ok(())
+}
+
+struct Events {
+    memory_bytes: usize,
+}
+
+impl DocumentEvents for Events {
+    type Error = DocumentError;
+
+    fn quad_taken(&mut self, interner: &mut Interner) -> Result<(), DocumentError> {
+        check_memory(interner, self.memory_bytes)
+    }
+
+    fn syntax_error(&mut self, error: SyntaxError) -> Result<(), DocumentError> {
+        Err(DocumentError::Syntax(error))
+    }
+
+    fn input_error(&mut self, error: io::Error) -> DocumentError {
+        DocumentError::Input(error)
+    }
+}
+
+impl Document {
+    /// The distinct terms, by their numbers in the quads.
+    pub fn terms(&self) -> impl Iterator<Item = DocumentTerm<'_>> {
+        let keys = self.terms.keys.iter();
+        keys.map(|&key| term(self.terms.arena.get(key)))
+    }
+
+    /// Subject, predicate, object and graph of each quad, as numbers of terms.
+    pub fn quads(&self) -> impl Iterator<Item = LocalQuad> {
+        self.terms.quads.iter().flatten().copied()
+    }
+}
+
+/// Reads a sort key of the interner.
+fn term(key: &[u8]) -> DocumentTerm<'_> {
+    match key {
+        [DEFAULT_GRAPH_KEY] => DocumentTerm::DefaultGraph,
+        // The label stands behind the number of the file.
+        [BLANK_NODE_KEY, _, _, _, _, label @ ..] => {
+            DocumentTerm::BlankNode(std::str::from_utf8(label).unwrap_or_default())
+        }
+        [INLINE_KEY, bits @ ..] => {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(bits);
+            DocumentTerm::Inline(TermId::from_bits(u64::from_be_bytes(bytes)))
+        }
+        key => DocumentTerm::Key(key),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use orrery_term::{Term, parse_key};
+
+    fn read(text: &'static str, format: Format) -> Result<Document, DocumentError> {
+        read_document(
+            text.as_bytes(),
+            "test",
+            format,
+            Some("http://e/base"),
+            64 << 20,
+        )
+    }
+
+    #[test]
+    fn terms_and_quads_of_all_kinds_come_out() {
+        for format in [Format::Turtle, Format::NTriples, Format::NQuads] {
+            let text = "<http://e/a> <http://e/p> _:x .\n_:x <http://e/p> 1 .\n";
+            let text = match format {
+                Format::Turtle => text,
+                _ => {
+                    "<http://e/a> <http://e/p> _:x .\n\
+                      _:x <http://e/p> \"1\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n"
+                }
+            };
+            let document = read(text, format).unwrap();
+            let terms: Vec<DocumentTerm<'_>> = document.terms().collect();
+            let quads: Vec<_> = document.quads().collect();
+            assert_eq!(terms[0], DocumentTerm::DefaultGraph);
+            assert_eq!(quads.len(), 2);
+            let DocumentTerm::Key(key) = terms[quads[0][0] as usize] else {
+                panic!("{terms:?}");
+            };
+            assert_eq!(parse_key(key).unwrap(), Term::iri("http://e/a"));
+            assert!(matches!(
+                terms[quads[0][2] as usize],
+                DocumentTerm::BlankNode(_)
+            ));
+            assert_eq!(quads[0][2], quads[1][0]);
+            assert!(matches!(
+                terms[quads[1][2] as usize],
+                DocumentTerm::Inline(_)
+            ));
+            assert_eq!(quads[0][3], 0);
+        }
+    }
+
+    #[test]
+    fn errors_have_their_line() {
+        for format in [Format::Turtle, Format::NTriples] {
+            match read("<http://e/a> <http://e/p> <http://e/b> .\n<a", format) {
+                Err(DocumentError::Syntax(error)) => assert_eq!(error.line, Some(2), "{error}"),
+                Err(other) => panic!("{other}"),
+                Ok(_) => panic!("accepted"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_document_beyond_its_bound_is_given_up() {
+        let mut text = String::new();
+        for n in 0..100_000 {
+            text += &format!("<http://e/{n}> <http://e/p> <http://e/o{n}> .\n");
+        }
+        let input = io::Cursor::new(text.into_bytes());
+        let read = read_document(input, "test", Format::NTriples, None, 4 << 20);
+        assert!(matches!(read, Err(DocumentError::TooLarge { .. })));
+    }
+}
