@@ -78,7 +78,7 @@ impl Database {
             });
         }
         if !has_manifest(directory)? {
-            file_system.create_dir_all(directory)?;
+            create_directory(&*file_system, directory)?;
             refuse_foreign_files(&*file_system, directory)?;
             // Two processes may come here at once: the second finds the manifest of the first.
             let lock = WriterLock::acquire_with(&file_system, directory)?;
@@ -148,6 +148,25 @@ fn missing_file(error: Error) -> Error {
         }
         other => other,
     }
+}
+
+/// Creates the database's directory and puts its name on the disk, with those of the parents that were missing too.
+fn create_directory(file_system: &dyn FileSystem, directory: &Path) -> Result<()> {
+    let mut parents = Vec::new();
+    for path in directory.ancestors() {
+        let Some(parent) = path.parent() else { break };
+        parents.push(match parent.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => parent,
+        });
+        if file_system.metadata(parents[parents.len() - 1])?.is_some() {
+            break;
+        }
+    }
+    file_system.create_dir_all(directory)?;
+    parents
+        .into_iter()
+        .try_for_each(|parent| file_system.sync_dir(parent))
 }
 
 /// A directory with somebody else's files does not become a database.

@@ -17,7 +17,7 @@ pub struct FileBytes(Arc<Bytes>);
 #[derive(Debug)]
 enum Bytes {
     Mapped(Mmap),
-    Owned(Vec<u8>),
+    Owned(Arc<Vec<u8>>),
 }
 
 impl FileBytes {
@@ -44,7 +44,19 @@ impl FileBytes {
 
 impl From<Vec<u8>> for FileBytes {
     fn from(bytes: Vec<u8>) -> Self {
+        Self::from(Arc::new(bytes))
+    }
+}
+
+impl From<Arc<Vec<u8>>> for FileBytes {
+    fn from(bytes: Arc<Vec<u8>>) -> Self {
         Self(Arc::new(Bytes::Owned(bytes)))
+    }
+}
+
+impl AsRef<[u8]> for FileBytes {
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }
 

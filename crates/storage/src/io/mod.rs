@@ -25,6 +25,7 @@ use crate::Result;
 
 mod file_bytes;
 mod local;
+pub mod testing;
 
 pub use file_bytes::FileBytes;
 pub use local::LocalFileSystem;

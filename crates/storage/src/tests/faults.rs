@@ -1,165 +1,120 @@
-//! A disk that fails: whatever step of a write fails, the database is as before or as after.
-
-use std::io::Read;
-use std::sync::atomic::{AtomicI64, Ordering};
+//! A disk that fails, and power that goes: whatever happens to a write, the database is as before or as after.
 
 use super::*;
-use crate::io::{
-    FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LocalFileSystem, LogFile,
-};
+use crate::io::FileSystem;
+use crate::io::testing::{FailingFileSystem, Fault, RecordingFileSystem, Unsynced};
 
-/// Lets so many changing operations pass; all later ones fail, as on a disk that is full or gone.
-#[derive(Debug, Clone)]
-struct FailingFileSystem {
-    left: Arc<AtomicI64>,
+const DIRECTORY: &str = "/db";
+
+/// The content before a write, and after it.
+fn old_and_new() -> [Vec<SmallQuad>; 2] {
+    [
+        some_quads(false).into_iter().take(30).collect(),
+        some_quads(true).into_iter().take(40).collect(),
+    ]
 }
 
-impl FailingFileSystem {
-    fn after(operations: i64) -> Self {
-        let left = Arc::new(AtomicI64::new(operations));
-        Self { left }
-    }
-
-    fn step(&self, path: &Path) -> Result<()> {
-        match self.left.fetch_sub(1, Ordering::Relaxed) > 0 {
-            true => Ok(()),
-            false => Err(Error::NoSpace {
-                path: path.to_path_buf(),
-                operation: "write",
-            }),
-        }
-    }
+fn set(quads: &[SmallQuad]) -> BTreeSet<SmallQuad> {
+    quads.iter().cloned().collect()
 }
 
-impl FileSystem for FailingFileSystem {
-    fn create(&self, path: &Path) -> Result<Box<dyn FileWriter>> {
-        self.step(path)?;
-        Ok(Box::new(FailingWriter {
-            inner: LocalFileSystem.create(path)?,
-            file_system: self.clone(),
-        }))
-    }
-
-    fn map(&self, path: &Path) -> Result<FileBytes> {
-        LocalFileSystem.map(path)
-    }
-
-    fn read(&self, path: &Path) -> Result<Vec<u8>> {
-        LocalFileSystem.read(path)
-    }
-
-    fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>> {
-        LocalFileSystem.open(path)
-    }
-
-    fn open_at(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
-        LocalFileSystem.open_at(path, offset)
-    }
-
-    fn create_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
-        self.step(path)?;
-        LocalFileSystem.create_log(path)
-    }
-
-    fn open_log(&self, path: &Path) -> Result<Arc<dyn LogFile>> {
-        LocalFileSystem.open_log(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        self.step(to)?;
-        LocalFileSystem.rename(from, to)
-    }
-
-    fn remove_file(&self, path: &Path) -> Result<()> {
-        self.step(path)?;
-        LocalFileSystem.remove_file(path)
-    }
-
-    fn remove_dir_all(&self, path: &Path) -> Result<()> {
-        self.step(path)?;
-        LocalFileSystem.remove_dir_all(path)
-    }
-
-    fn create_dir_all(&self, path: &Path) -> Result<()> {
-        self.step(path)?;
-        LocalFileSystem.create_dir_all(path)
-    }
-
-    fn sync_dir(&self, path: &Path) -> Result<()> {
-        self.step(path)?;
-        LocalFileSystem.sync_dir(path)
-    }
-
-    fn list(&self, path: &Path) -> Result<Vec<PathBuf>> {
-        LocalFileSystem.list(path)
-    }
-
-    fn metadata(&self, path: &Path) -> Result<Option<FileMetadata>> {
-        LocalFileSystem.metadata(path)
-    }
-
-    fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        LocalFileSystem.lock(path)
-    }
+fn shared(disk: &RecordingFileSystem) -> Arc<dyn FileSystem> {
+    Arc::new(disk.clone())
 }
 
-#[derive(Debug)]
-struct FailingWriter {
-    inner: Box<dyn FileWriter>,
-    file_system: FailingFileSystem,
+/// What the database holds, after every byte of it was checked.
+fn content(disk: &RecordingFileSystem) -> BTreeSet<SmallQuad> {
+    let damage = verify_with(&*shared(disk), Path::new(DIRECTORY), |_| {}).unwrap();
+    assert!(damage.is_empty(), "{damage:?}");
+    let database = Database::open_with(shared(disk), DIRECTORY).unwrap();
+    dump(&database.snapshot()).unwrap()
 }
 
-impl FileWriter for FailingWriter {
-    fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file_system.step(self.inner.path())?;
-        self.inner.append(bytes)
-    }
+fn written(quads: &[SmallQuad]) -> RecordingFileSystem {
+    let disk = RecordingFileSystem::new();
+    build_small_with(shared(&disk), DIRECTORY, quads).unwrap();
+    disk
+}
 
-    fn flush(&mut self) -> Result<()> {
-        self.file_system.step(self.inner.path())?;
-        self.inner.flush()
+/// Replaces the old content by the new with faults; checks what is left; whether it is the new content.
+fn replace_with_faults(
+    start: &RecordingFileSystem,
+    plan: impl FnOnce(&FailingFileSystem),
+) -> (bool, u64) {
+    let [old, new] = old_and_new();
+    let disk = start.copy();
+    let failing = FailingFileSystem::over(&disk);
+    plan(&failing);
+    let built = build_small_with(Arc::new(failing.clone()), DIRECTORY, &new);
+    let found = content(&disk);
+    assert!(found == set(&old) || found == set(&new));
+    assert!(built.is_err() || found == set(&new));
+    if let Err(error) = &built {
+        assert!(
+            matches!(error, Error::NoSpace { .. } | Error::Io { .. }),
+            "{error}"
+        );
     }
-
-    fn sync(&mut self) -> Result<()> {
-        self.file_system.step(self.inner.path())?;
-        self.inner.sync()
-    }
-
-    fn bytes_written(&self) -> u64 {
-        self.inner.bytes_written()
-    }
-
-    fn path(&self) -> &Path {
-        self.inner.path()
-    }
+    // The next writer is not hindered by what is left.
+    build_small_with(shared(&disk), DIRECTORY, &new).unwrap();
+    assert_eq!(content(&disk), set(&new));
+    (found == set(&new), failing.calls())
 }
 
 #[test]
-fn a_disk_that_fails_at_any_step_leaves_the_old_database_or_the_new() {
-    let old: Vec<SmallQuad> = some_quads(false).into_iter().take(30).collect();
-    let new: Vec<SmallQuad> = some_quads(true).into_iter().take(40).collect();
-    let [old_set, new_set] = [&old, &new].map(|quads| quads.iter().cloned().collect());
+fn a_disk_that_is_full_from_any_step_on_leaves_the_old_database_or_the_new() {
+    let start = written(&old_and_new()[0]);
     let mut outcomes = [0, 0];
-    for operations in 0.. {
-        let directory = tempfile::tempdir().unwrap();
-        build_small(directory.path(), &old).unwrap();
-        let file_system = Arc::new(FailingFileSystem::after(operations));
-        let built = build_small_with(file_system, directory.path(), &new);
-        if let Err(error) = &built {
-            assert!(matches!(error, Error::NoSpace { .. }), "{error}");
-        }
-        let database = Database::open(directory.path()).unwrap();
-        let quads: BTreeSet<SmallQuad> = dump(&database.snapshot()).unwrap();
-        assert!(is_whole(directory.path()));
-        assert!(quads == old_set || quads == new_set, "step {operations}");
-        assert!(built.is_err() || quads == new_set);
-        outcomes[usize::from(quads == new_set)] += 1;
-        // The next writer is not hindered by what is left.
-        build_small(directory.path(), &new).unwrap();
-        assert!(is_whole(directory.path()));
-        if built.is_ok() {
+    for number in 0.. {
+        let plan = |failing: &FailingFileSystem| failing.fail_from(number, Fault::NoSpace);
+        let (is_new, calls) = replace_with_faults(&start, plan);
+        outcomes[usize::from(is_new)] += 1;
+        if calls < number {
             break;
         }
     }
     assert!(outcomes[0] > 20 && outcomes[1] > 0, "{outcomes:?}");
+}
+
+#[test]
+fn an_error_of_any_single_call_leaves_the_old_database_or_the_new() {
+    let start = written(&old_and_new()[0]);
+    for fault in Fault::ALL {
+        for number in 0.. {
+            let plan = |failing: &FailingFileSystem| failing.fail_call(number, fault);
+            if replace_with_faults(&start, plan).1 < number {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_moment_leaves_the_old_database_or_the_new() {
+    let [old, new] = old_and_new();
+    let disk = written(&old);
+    let old_is_safe = disk.operations();
+    build_small_with(shared(&disk), DIRECTORY, &new).unwrap();
+    let new_is_safe = disk.operations();
+    let [old, new] = [set(&old), set(&new)];
+    let mut cuts = disk.power_cuts();
+    while cuts.advance() {
+        let seed = cuts.position() as u64;
+        let random = (0..8).map(|number| Unsynced::Random(seed * 8 + number));
+        let fixed = [Unsynced::Dropped, Unsynced::Kept, Unsynced::Torn(seed)];
+        for unsynced in random.chain(fixed) {
+            let state = cuts.state(unsynced);
+            if cuts.position() < old_is_safe {
+                // Perhaps there is no database yet; one can be made then.
+                if Database::create_or_open_with(shared(&state), DIRECTORY).is_ok() {
+                    let found = content(&state);
+                    assert!(found.is_empty() || found == old);
+                }
+                continue;
+            }
+            let found = content(&state);
+            assert!(found == old || found == new, "{unsynced:?} at {seed}");
+            assert!(cuts.position() < new_is_safe || found == new);
+        }
+    }
 }

@@ -8,7 +8,10 @@ use orrery_term::TermId;
 
 use super::*;
 use crate::Error;
-use crate::io::LocalFileSystem;
+use crate::io::testing::RecordingFileSystem;
+use crate::io::{FileSystem, LocalFileSystem};
+
+mod faults;
 
 const FS: &LocalFileSystem = &LocalFileSystem;
 
@@ -47,7 +50,11 @@ fn written(commits: std::ops::Range<u64>) -> (TempDir, PathBuf, Vec<Appended>) {
 }
 
 fn read_all(path: &Path) -> crate::Result<(Vec<LogRecord>, LogEnd)> {
-    let mut reader = LogReader::open(FS, path)?;
+    read_with(FS, path)
+}
+
+fn read_with(file_system: &dyn FileSystem, path: &Path) -> crate::Result<(Vec<LogRecord>, LogEnd)> {
+    let mut reader = LogReader::open(file_system, path)?;
     let mut records = Vec::new();
     while let Some(logged) = reader.next_record()? {
         records.push(logged.record);
@@ -91,20 +98,26 @@ fn a_file_cut_off_anywhere_gives_the_whole_records_before() {
 
 #[test]
 fn a_flipped_bit_is_reported_and_never_skipped() {
-    let (_directory, path, places) = written(41..46);
-    let whole = std::fs::read(&path).unwrap();
-    let end = places.last().unwrap().end as usize;
-    for bit in 0..whole.len() * 8 {
-        let mut damaged = whole.clone();
-        damaged[bit / 8] ^= 1 << (bit % 8);
-        std::fs::write(&path, &damaged).unwrap();
-        match read_all(&path) {
+    let disk = RecordingFileSystem::new();
+    let path = Path::new("/log");
+    let writer = LogWriter::create(&disk, path, &header()).unwrap();
+    for commit in 41..46 {
+        writer.append(&record(commit)).unwrap();
+    }
+    writer.close().unwrap();
+    for bit in 0..disk.metadata(path).unwrap().unwrap().bytes as usize * 8 {
+        disk.flip_bit(path, bit).unwrap();
+        match read_with(&disk, path) {
             // The mark behind the last record holds no commit.
-            Ok((found, _)) => assert!(bit / 8 >= end && found == records(41..46), "bit {bit}"),
+            Ok((found, end)) => {
+                assert!(bit as u64 / 8 >= end.position && found == records(41..46));
+            }
             Err(Error::Corrupt { path: named, .. }) => assert_eq!(named, path),
             Err(other) => panic!("bit {bit}: {other}"),
         }
+        disk.flip_bit(path, bit).unwrap();
     }
+    assert_eq!(read_with(&disk, path).unwrap().0, records(41..46));
 }
 
 #[test]

@@ -1,0 +1,28 @@
+//! File systems for tests: one that lives in memory and knows what a power cut would leave, one that fails on demand.
+//!
+//! ```text
+//! workload -> FailingFileSystem -> RecordingFileSystem      every change recorded, in order
+//!                                        |
+//!                                    PowerCuts              after each change: what of the unsynced is lost?
+//!                                        |
+//!                               RecordingFileSystem         the disk as the next start finds it
+//! ```
+//!
+//! What the model promises is what [`super::FileSystem`] promises and no more: bytes are safe after a sync of their
+//! file, names after a sync of their directory, and everything else may be kept, lost or torn, each change for itself and
+//! in any combination. Real file systems are kinder. What it does not model: sectors that can no longer
+//! be read, and damage to bytes that were synced; flip bits for that.
+//!
+//! This is public because the fault tests of several crates use it; nothing but tests does.
+
+mod failing;
+mod power_cuts;
+mod recording;
+mod tree;
+
+pub use failing::{FailingFileSystem, Fault};
+pub use power_cuts::{PowerCuts, Unsynced};
+pub use recording::RecordingFileSystem;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! What is on the disk if the power goes at a certain moment.
+
+use std::sync::Arc;
+
+use super::recording::{Operation, RecordingFileSystem};
+use super::tree::{Change, Inode, Tree};
+
+/// What becomes of the changes that were not synced when the power went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsynced {
+    /// All are lost.
+    Dropped,
+    /// All are there.
+    Kept,
+    /// All are there but the last write, of which only the first part is; the seed says how much.
+    Torn(u64),
+    /// Each is lost, kept or torn for itself, as the seed has it.
+    Random(u64),
+}
+
+/// Goes through a recording, one operation after the other, and gives the disk after a power cut at each point.
+#[derive(Debug)]
+pub struct PowerCuts {
+    operations: Vec<Operation>,
+    done: usize,
+    /// What is surely on the disk.
+    durable: Tree,
+    /// Changes that may be on the disk or not, oldest first, with whether a later sync can still save them.
+    pending: Vec<(Change, bool)>,
+}
+
+impl PowerCuts {
+    pub(super) fn new(start: Tree, operations: Vec<Operation>) -> Self {
+        Self {
+            operations,
+            done: 0,
+            durable: start,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Number of operations that were done before the power goes; at first none.
+    pub fn position(&self) -> usize {
+        self.done
+    }
+
+    /// Number of all operations.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Number of changes that a power cut may lose at this point.
+    pub fn unsynced(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Lets one more operation happen before the power goes; `false` if there is none left.
+    pub fn advance(&mut self) -> bool {
+        let Some(operation) = self.operations.get(self.done).cloned() else {
+            return false;
+        };
+        self.done += 1;
+        match operation {
+            Operation::Change(change) => {
+                if let Change::Create {
+                    inode,
+                    is_directory,
+                    ..
+                } = &change
+                {
+                    self.durable.add(*inode, *is_directory);
+                }
+                self.pending.push((change, true));
+            }
+            Operation::Sync(inode) => self.sync(inode),
+            Operation::FailedSync(inode) => {
+                for (change, can_be_saved) in &mut self.pending {
+                    *can_be_saved &= !change.is_covered_by(inode);
+                }
+            }
+        }
+        true
+    }
+
+    fn sync(&mut self, inode: Inode) {
+        let durable = &mut self.durable;
+        self.pending.retain(|(change, can_be_saved)| {
+            let is_saved = *can_be_saved && change.is_covered_by(inode);
+            if is_saved {
+                durable.apply(change);
+            }
+            !is_saved
+        });
+    }
+
+    /// The disk as it is found after a power cut at this point.
+    pub fn state(&self, unsynced: Unsynced) -> RecordingFileSystem {
+        let mut tree = self.durable.clone();
+        match unsynced {
+            Unsynced::Dropped => {}
+            Unsynced::Kept => self
+                .pending
+                .iter()
+                .for_each(|(change, _)| tree.apply(change)),
+            Unsynced::Torn(seed) => self.apply_torn(&mut tree, seed),
+            Unsynced::Random(seed) => {
+                let mut random = Random(seed);
+                for (change, _) in &self.pending {
+                    apply_perhaps(&mut tree, change, &mut random);
+                }
+            }
+        }
+        RecordingFileSystem::starting_with(tree)
+    }
+
+    fn apply_torn(&self, tree: &mut Tree, seed: u64) {
+        let is_write = |(change, _): &(Change, bool)| matches!(change, Change::Write { .. });
+        let last = self.pending.iter().rposition(is_write);
+        for (number, (change, _)) in self.pending.iter().enumerate() {
+            match change {
+                Change::Write {
+                    inode,
+                    offset,
+                    bytes,
+                } if Some(number) == last => {
+                    let kept = Random(seed).below(bytes.len() + 1);
+                    tree.write(*inode, *offset, &bytes[..kept]);
+                }
+                _ => tree.apply(change),
+            }
+        }
+    }
+}
+
+/// Applies a change, or a part of it, or nothing.
+fn apply_perhaps(tree: &mut Tree, change: &Change, random: &mut Random) {
+    match (change, random.below(8)) {
+        (_, 0..3) => {}
+        (_, 3..6) => tree.apply(change),
+        (
+            Change::Write {
+                inode,
+                offset,
+                bytes,
+            },
+            form,
+        ) => {
+            let kept = random.below(bytes.len() + 1);
+            match form {
+                6 => tree.write(*inode, *offset, &bytes[..kept]),
+                // The length reached the disk, the end of the bytes did not.
+                _ => {
+                    let mut torn: Arc<[u8]> = Arc::clone(bytes);
+                    Arc::make_mut(&mut torn)[kept..].fill(0);
+                    tree.write(*inode, *offset, &torn);
+                }
+            }
+        }
+        (_, 6) => tree.apply(change),
+        _ => {}
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, and the same for ever.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % limit.max(1) as u64) as usize
+    }
+}
