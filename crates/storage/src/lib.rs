@@ -7,6 +7,7 @@
 //! All files go through the seam in [`io`] and are made of checksummed blocks ([`block_file`]).
 
 pub mod block_file;
+pub mod delta;
 pub mod dictionary;
 pub mod index;
 pub mod io;
@@ -25,6 +26,7 @@ mod varint;
 mod verify;
 
 pub use database::Database;
+pub use delta::{DeltaEntry, DeltaIndex};
 pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter};
 pub use dump::{QuadBatch, QuadRef, Quads};
 pub use error::{Error, Result};

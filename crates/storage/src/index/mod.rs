@@ -18,7 +18,8 @@
 //! searches forward from its last position, so ascending keys cost little more than walking along.
 //!
 //! Invariants: rows ascend strictly; all vectors but the last are full. The writer refuses rows that
-//! break the order; [`QuadIndex::verify`] checks it again. Not done here: which permutation serves a pattern, and what the ids mean.
+//! break the order; [`QuadIndex::verify`] checks it again. A [`QuadIndex`] is such a file or a *view* of one through the
+//! [deltas](crate::delta) that were committed since; all that reads works on both. Not done here: which permutation serves a pattern, and what the ids mean.
 
 use std::fmt;
 
@@ -27,15 +28,20 @@ use orrery_term::TermId;
 
 use crate::block_file::{FileKind, FileSummary};
 
+mod base;
 mod cursor;
-mod reader;
+mod file;
+mod file_cursor;
+mod file_scan;
+mod level;
 mod scan;
 mod slot;
+mod view;
 mod writer;
 
 pub use cursor::Cursor;
-pub use reader::QuadIndex;
 pub use scan::{Scan, ScanVector};
+pub use view::QuadIndex;
 pub use writer::QuadIndexWriter;
 
 const KIND: FileKind = FileKind(*b"QIDX");
@@ -223,6 +229,18 @@ impl Prefix {
 
     /// # Panics
     ///
+    /// If there are more than four values.
+    fn from_values(values: &[u64]) -> Self {
+        let mut all = [0; COLUMNS];
+        all[..values.len()].copy_from_slice(values);
+        Self {
+            values: all,
+            columns: values.len(),
+        }
+    }
+
+    /// # Panics
+    ///
     /// If there are four values already.
     fn with(mut self, value: u64) -> Self {
         self.values[self.columns] = value;
@@ -264,3 +282,5 @@ fn vectors_of(rows: u64) -> u64 {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod view_tests;

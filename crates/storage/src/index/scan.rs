@@ -1,22 +1,30 @@
-//! Walking over a range of rows, vector by vector.
+//! Walking over a range of rows, some hundred at a time.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use orrery_column::{VECTOR_ROWS, VectorBuffer};
+use orrery_column::VECTOR_ROWS;
 
-use super::{COLUMNS, QuadIndex, RowRange};
+use super::file_scan::FileScan;
+use super::{COLUMNS, Cursor, QuadIndex, RowRange};
 use crate::Result;
 
 /// Reads the wanted columns of a range, at most 1,024 rows at a time.
 ///
 /// Not an `Iterator`, because each vector is lent from the scan's buffers.
 #[derive(Debug)]
-pub struct Scan {
-    index: Arc<QuadIndex>,
-    /// What is left to read.
-    range: RowRange,
-    buffers: [Option<Box<VectorBuffer>>; COLUMNS],
+pub struct Scan(Source);
+
+#[derive(Debug)]
+enum Source {
+    /// Vectors as they are in the file.
+    File(FileScan),
+    Cursor {
+        cursor: Box<Cursor>,
+        /// What is left to read.
+        range: RowRange,
+        wanted: [bool; COLUMNS],
+        buffers: [Vec<u64>; COLUMNS],
+    },
 }
 
 /// Consecutive rows of a scan.
@@ -26,7 +34,11 @@ pub struct ScanVector<'a> {
     columns: [&'a [u64]; COLUMNS],
 }
 
-impl ScanVector<'_> {
+impl<'a> ScanVector<'a> {
+    pub(super) fn new(rows: RowRange, columns: [&'a [u64]; COLUMNS]) -> Self {
+        Self { rows, columns }
+    }
+
     /// Which rows these are.
     pub fn rows(&self) -> RowRange {
         self.rows
@@ -39,49 +51,56 @@ impl ScanVector<'_> {
 }
 
 impl Scan {
-    pub(super) fn new(index: Arc<QuadIndex>, range: RowRange, columns: [bool; COLUMNS]) -> Self {
+    pub(super) fn new(index: &Arc<QuadIndex>, range: RowRange, columns: [bool; COLUMNS]) -> Self {
         let range = RowRange::new(range.start, range.end.min(index.rows()));
-        Self {
-            index,
-            range,
-            buffers: columns.map(|is_wanted| is_wanted.then(|| Box::new([0; VECTOR_ROWS]))),
+        if let Some(file) = index.as_file() {
+            return Self(Source::File(FileScan::new(
+                Arc::clone(file),
+                range,
+                columns,
+            )));
         }
+        Self(Source::Cursor {
+            cursor: Box::new(index.cursor()),
+            range,
+            wanted: columns,
+            buffers: Default::default(),
+        })
     }
 
     /// The rows that are still to come.
     pub fn remaining(&self) -> RowRange {
-        self.range
+        match &self.0 {
+            Source::File(scan) => scan.remaining(),
+            Source::Cursor { range, .. } => *range,
+        }
     }
 
     /// The next rows, or `None` at the end of the range.
     pub fn next_vector(&mut self) -> Result<Option<ScanVector<'_>>> {
-        if self.range.is_empty() {
-            return Ok(None);
-        }
-        let vector = (self.range.start / VECTOR_ROWS as u64) as usize;
-        let first_row = (vector * VECTOR_ROWS) as u64;
-        let end = self.range.end.min(first_row + VECTOR_ROWS as u64);
-        let rows = RowRange::new(self.range.start, end);
-        for (column, buffer) in self.buffers.iter_mut().enumerate() {
-            if let Some(buffer) = buffer {
-                self.index
-                    .column(vector, column)?
-                    .decode(buffer)
-                    .map_err(|error| self.index.undecodable(vector, error))?;
+        match &mut self.0 {
+            Source::File(scan) => scan.next_vector(),
+            Source::Cursor {
+                cursor,
+                range,
+                wanted,
+                buffers,
+            } => {
+                if range.is_empty() {
+                    return Ok(None);
+                }
+                let rows =
+                    RowRange::new(range.start, range.end.min(range.start + VECTOR_ROWS as u64));
+                for (column, buffer) in buffers.iter_mut().enumerate() {
+                    buffer.clear();
+                    if wanted[column] {
+                        cursor.read(rows, column, buffer)?;
+                    }
+                }
+                range.start = rows.end;
+                let columns = std::array::from_fn(|column| &buffers[column][..]);
+                Ok(Some(ScanVector::new(rows, columns)))
             }
         }
-        self.range.start = end;
-        let within = (rows.start - first_row) as usize..(end - first_row) as usize;
-        Ok(Some(ScanVector {
-            rows,
-            columns: std::array::from_fn(|column| clip(&self.buffers[column], &within)),
-        }))
-    }
-}
-
-fn clip<'a>(buffer: &'a Option<Box<VectorBuffer>>, rows: &Range<usize>) -> &'a [u64] {
-    match buffer {
-        Some(buffer) => &buffer[rows.clone()],
-        None => &[],
     }
 }

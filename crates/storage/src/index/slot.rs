@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use orrery_column::{EncodedVector, VECTOR_ROWS, VectorBuffer};
 
-use super::{COLUMNS, Prefix, QuadIndex, QuadRow, Side};
+use super::file::FileIndex;
+use super::{COLUMNS, Prefix, QuadRow, Side};
 use crate::Result;
 
 /// Rows that are searched or read one by one, rather than by decoding the whole column, where the codec allows it.
@@ -76,7 +77,7 @@ impl VectorSlot {
     }
 
     /// Takes up another vector; nothing is decoded yet.
-    pub(super) fn load(&mut self, index: &QuadIndex, vector: usize) -> Result<()> {
+    pub(super) fn load(&mut self, index: &FileIndex, vector: usize) -> Result<()> {
         self.vector = None; // should reading the fences fail
         self.first = index.fence(vector)?;
         self.next = match vector + 1 < index.vectors() {
@@ -131,8 +132,8 @@ impl VectorSlot {
             return None;
         };
         let values = &buffer[..self.rows];
-        let start = gallop(values, self.hint, |value| value < key);
-        let end = gallop(values, start, |value| value <= key);
+        let start = gallop(values, self.hint, |&value| value < key);
+        let end = gallop(values, start, |&value| value <= key);
         if start == 0 || end == self.rows {
             return None;
         }
@@ -144,7 +145,7 @@ impl VectorSlot {
     /// would stand.
     pub(super) fn equal_range(
         &mut self,
-        index: &QuadIndex,
+        index: &FileIndex,
         prefix: &Prefix,
     ) -> Result<Range<usize>> {
         let mut range = 0..self.rows;
@@ -161,7 +162,7 @@ impl VectorSlot {
     /// The rows within `range`, where the column ascends, that have the key; an empty range where it would stand.
     fn narrow(
         &mut self,
-        index: &QuadIndex,
+        index: &FileIndex,
         column: usize,
         range: Range<usize>,
         key: u64,
@@ -184,8 +185,8 @@ impl VectorSlot {
             ColumnValues::Decoded(values) => {
                 let within = &values[range.clone()];
                 let hint = hint.saturating_sub(range.start);
-                let start = gallop(within, hint, |value| value < key);
-                let end = gallop(within, start, |value| value <= key);
+                let start = gallop(within, hint, |&value| value < key);
+                let end = gallop(within, start, |&value| value <= key);
                 range.start + start..range.start + end
             }
         })
@@ -194,7 +195,7 @@ impl VectorSlot {
     /// The column as encoded, unless its values are at hand.
     fn undecoded<'a>(
         &self,
-        index: &'a QuadIndex,
+        index: &'a FileIndex,
         column: usize,
     ) -> Result<Option<EncodedVector<'a>>> {
         match (self.columns[column].state, self.vector) {
@@ -204,7 +205,7 @@ impl VectorSlot {
     }
 
     /// All values of a column, decoded now if they were not.
-    pub(super) fn values(&mut self, index: &QuadIndex, column: usize) -> Result<ColumnValues<'_>> {
+    pub(super) fn values(&mut self, index: &FileIndex, column: usize) -> Result<ColumnValues<'_>> {
         if let Some(encoded) = self.undecoded(index, column)? {
             let slot = &mut self.columns[column];
             slot.state = match encoded.constant() {
@@ -232,7 +233,7 @@ impl VectorSlot {
     /// Appends some rows of a column.
     pub(super) fn read(
         &mut self,
-        index: &QuadIndex,
+        index: &FileIndex,
         column: usize,
         rows: Range<usize>,
         out: &mut Vec<u64>,
@@ -255,22 +256,21 @@ impl VectorSlot {
 }
 
 /// The number of values at the start that are behind, searched for from `hint` on in growing steps.
-fn gallop(values: &[u64], hint: usize, is_behind: impl Fn(u64) -> bool) -> usize {
-    let is_behind = |value: &u64| is_behind(*value);
+pub(super) fn gallop<T>(values: &[T], hint: usize, is_behind: impl Fn(&T) -> bool) -> usize {
     let hint = hint.min(values.len());
     let ahead = &values[hint..];
-    if !ahead.first().is_some_and(is_behind) {
+    if !ahead.first().is_some_and(&is_behind) {
         // At the hint or before it.
         return match hint.checked_sub(1) {
             Some(before) if !is_behind(&values[before]) => {
-                values[..before].partition_point(is_behind)
+                values[..before].partition_point(&is_behind)
             }
             _ => hint,
         };
     }
     let mut low = 0;
     let mut step = 1;
-    while ahead.get(low + step).is_some_and(is_behind) {
+    while ahead.get(low + step).is_some_and(&is_behind) {
         low += step;
         step *= 2;
     }
@@ -288,9 +288,9 @@ mod tests {
         for key in 0..550 {
             let expected = values.partition_point(|&value| value < key);
             for hint in 0..45 {
-                assert_eq!(gallop(&values, hint, |value| value < key), expected);
+                assert_eq!(gallop(&values, hint, |&value| value < key), expected);
             }
         }
-        assert_eq!(gallop(&[], 3, |value| value < 5), 0);
+        assert_eq!(gallop(&[], 3, |&value: &u64| value < 5), 0);
     }
 }

@@ -13,14 +13,14 @@ use crate::io::{
 use crate::{Error, Result};
 
 /// The oracle: all rows in a sorted list.
-struct Model(Vec<QuadRow>);
+pub(super) struct Model(pub(super) Vec<QuadRow>);
 
 impl Model {
     fn boundary(&self, is_behind: impl Fn(&[u64]) -> bool) -> u64 {
         self.0.partition_point(|row| is_behind(row)) as u64
     }
 
-    fn range(&self, prefix: &[u64]) -> RowRange {
+    pub(super) fn range(&self, prefix: &[u64]) -> RowRange {
         let columns = prefix.len();
         RowRange::new(
             self.boundary(|row| &row[..columns] < prefix),
@@ -28,7 +28,12 @@ impl Model {
         )
     }
 
-    fn range_between(&self, prefix: &[u64], low: Bound<u64>, high: Bound<u64>) -> RowRange {
+    pub(super) fn range_between(
+        &self,
+        prefix: &[u64],
+        low: Bound<u64>,
+        high: Bound<u64>,
+    ) -> RowRange {
         let columns = prefix.len();
         let is_below = |value: u64| match low {
             Bound::Included(low) => value < low,
@@ -51,7 +56,7 @@ impl Model {
         )
     }
 
-    fn distinct_next(&self, prefix: &[u64], after: Option<u64>) -> Option<u64> {
+    pub(super) fn distinct_next(&self, prefix: &[u64], after: Option<u64>) -> Option<u64> {
         self.0
             .iter()
             .filter(|row| row[..prefix.len()] == *prefix)
@@ -167,11 +172,11 @@ impl FileWriter for SmallDiskWriter {
     }
 }
 
-fn ids(values: &[u64]) -> Vec<TermId> {
+pub(super) fn ids(values: &[u64]) -> Vec<TermId> {
     values.iter().copied().map(TermId::from_bits).collect()
 }
 
-fn write(path: &Path, rows: &[QuadRow]) -> Arc<QuadIndex> {
+pub(super) fn write(path: &Path, rows: &[QuadRow]) -> Arc<QuadIndex> {
     let mut writer = QuadIndexWriter::create(&LocalFileSystem, path, Permutation::Psog).unwrap();
     // In pieces that do not match the vectors.
     for piece in rows.chunks(700) {
@@ -187,7 +192,7 @@ fn write(path: &Path, rows: &[QuadRow]) -> Arc<QuadIndex> {
 }
 
 /// Rows like those of a graph: few predicates, many subjects, objects of several kinds.
-fn graph_rows(count: u64) -> Vec<QuadRow> {
+pub(super) fn graph_rows(count: u64) -> Vec<QuadRow> {
     let mut rows: Vec<QuadRow> = (0..count)
         .map(|n| {
             let mixed = n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
@@ -200,14 +205,14 @@ fn graph_rows(count: u64) -> Vec<QuadRow> {
     rows
 }
 
-fn sorted(mut rows: Vec<QuadRow>) -> Vec<QuadRow> {
+pub(super) fn sorted(mut rows: Vec<QuadRow>) -> Vec<QuadRow> {
     rows.sort_unstable();
     rows.dedup();
     rows
 }
 
 /// Rows of so few values that all prefixes repeat and run over the ends of vectors.
-fn rows() -> impl Strategy<Value = Vec<QuadRow>> {
+pub(super) fn rows() -> impl Strategy<Value = Vec<QuadRow>> {
     let row = |bits: u32| prop::array::uniform4(0u64..(1 << bits));
     prop_oneof![
         prop::collection::vec(row(2), 0..300),
@@ -222,7 +227,7 @@ fn rows() -> impl Strategy<Value = Vec<QuadRow>> {
 }
 
 /// A prefix to look for: of some row, maybe changed a little.
-fn prefix_of(
+pub(super) fn prefix_of(
     rows: &[QuadRow],
     position: &prop::sample::Index,
     change: (usize, i64),
@@ -236,12 +241,12 @@ fn prefix_of(
     row[..columns].to_vec()
 }
 
-fn look_ups() -> impl Strategy<Value = Vec<(prop::sample::Index, (usize, i64), usize)>> {
+pub(super) fn look_ups() -> impl Strategy<Value = Vec<(prop::sample::Index, (usize, i64), usize)>> {
     let change = (0usize..4, prop_oneof![3 => Just(0i64), 1 => -1i64..2]);
     prop::collection::vec((any::<prop::sample::Index>(), change, 0usize..=4), 1..40)
 }
 
-fn bound() -> impl Strategy<Value = Bound<u64>> {
+pub(super) fn bound() -> impl Strategy<Value = Bound<u64>> {
     prop_oneof![
         (0u64..80).prop_map(Bound::Included),
         (0u64..80).prop_map(Bound::Excluded),

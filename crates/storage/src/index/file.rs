@@ -1,24 +1,23 @@
-//! An open permutation: where its parts lie in the block file.
+//! A permutation's file: where its parts lie.
 
 use std::cmp::Ordering;
-use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
 use orrery_column::{DecodeError, EncodedVector, VECTOR_ROWS};
-use orrery_term::TermId;
 
+use super::file_scan::FileScan;
 use super::{
-    COLUMN_END_BYTES, COLUMNS, Cursor, FENCE_BYTES, FENCES_PER_BLOCK, KIND, Permutation, Prefix,
-    QuadRow, RowRange, Scan, Side, VECTORS_PER_BLOCK, vectors_of,
+    COLUMN_END_BYTES, COLUMNS, FENCE_BYTES, FENCES_PER_BLOCK, KIND, Permutation, Prefix, QuadRow,
+    RowRange, Side, VECTORS_PER_BLOCK, vectors_of,
 };
 use crate::block_file::{BlockFile, BlockNumber, FileSummary};
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
-/// A finished permutation, open for reading; shared between threads as `Arc<QuadIndex>`.
+/// The file of a finished permutation, open for reading.
 #[derive(Debug)]
-pub struct QuadIndex {
+pub(super) struct FileIndex {
     file: BlockFile,
     permutation: Permutation,
     rows: u64,
@@ -26,9 +25,9 @@ pub struct QuadIndex {
     data_blocks: usize,
 }
 
-impl QuadIndex {
+impl FileIndex {
     /// Opens the file; costs the same for any number of rows.
-    pub fn open(file_system: &dyn FileSystem, path: &Path) -> Result<Arc<Self>> {
+    pub(super) fn open(file_system: &dyn FileSystem, path: &Path) -> Result<Arc<Self>> {
         let file = BlockFile::open(file_system, path, KIND)?;
         let corrupt = |what: &str| {
             Err(Error::corrupt(
@@ -59,70 +58,32 @@ impl QuadIndex {
     }
 
     /// The order of the columns.
-    pub fn permutation(&self) -> Permutation {
+    pub(super) fn permutation(&self) -> Permutation {
         self.permutation
     }
 
     /// Number of quads.
-    pub fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// All rows.
-    pub fn all(&self) -> RowRange {
-        RowRange::new(0, self.rows)
-    }
-
     /// Length and checksum of the file, to be compared with what the writer returned.
-    pub fn summary(&self) -> FileSummary {
+    pub(super) fn summary(&self) -> FileSummary {
         self.file.summary()
     }
 
     /// The file's path, for messages.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         self.file.path()
     }
 
     /// Asks the operating system to read the file into its cache.
-    pub fn prefetch(&self) {
+    pub(super) fn prefetch(&self) {
         self.file.prefetch();
     }
 
-    /// The rows that begin with `prefix`, exactly. Decodes at most two vectors.
-    ///
-    /// # Panics
-    ///
-    /// If `prefix` has more than four ids.
-    pub fn range(self: &Arc<Self>, prefix: &[TermId]) -> Result<RowRange> {
-        self.cursor().seek(prefix)
-    }
-
-    /// The rows that begin with `prefix` and have the next column within the bounds, exactly.
-    ///
-    /// # Panics
-    ///
-    /// If `prefix` has more than three ids.
-    pub fn range_between(
-        self: &Arc<Self>,
-        prefix: &[TermId],
-        low: Bound<TermId>,
-        high: Bound<TermId>,
-    ) -> Result<RowRange> {
-        self.cursor().seek_between(prefix, low, high)
-    }
-
-    /// A cursor, which makes a series of look-ups cheap.
-    pub fn cursor(self: &Arc<Self>) -> Cursor {
-        Cursor::new(Arc::clone(self))
-    }
-
-    /// Walks over a range, and decodes the columns that are asked for.
-    pub fn scan(self: &Arc<Self>, range: RowRange, columns: [bool; COLUMNS]) -> Scan {
-        Scan::new(Arc::clone(self), range, columns)
-    }
-
     /// Checks the whole file: checksums, that everything decodes, the order of the rows, and the fences.
-    pub fn verify(self: &Arc<Self>) -> Vec<Error> {
+    pub(super) fn verify(self: &Arc<Self>) -> Vec<Error> {
         let damage = self.file.verify_all();
         if !damage.is_empty() {
             return damage; // What does not match its checksum need not be understood.
@@ -131,7 +92,8 @@ impl QuadIndex {
     }
 
     fn verify_rows(self: &Arc<Self>) -> Result<()> {
-        let mut scan = self.scan(self.all(), [true; COLUMNS]);
+        let all = RowRange::new(0, self.rows);
+        let mut scan = FileScan::new(Arc::clone(self), all, [true; COLUMNS]);
         let mut last: Option<QuadRow> = None;
         while let Some(vector) = scan.next_vector()? {
             let number = (vector.rows().start / VECTOR_ROWS as u64) as usize;

@@ -1,0 +1,77 @@
+//! The lowest level of a cursor: the file, in its own order or as GSPO of the default graph.
+
+use std::sync::Arc;
+
+use orrery_term::TermId;
+
+use super::file_cursor::FileCursor;
+use super::{Permutation, Prefix, QuadIndex, RowRange, Side};
+use crate::Result;
+
+/// The column of the graph in SPOG.
+const GRAPH_COLUMN: usize = 3;
+
+/// A cursor in the file of a permutation.
+#[derive(Debug)]
+pub(super) struct BaseCursor {
+    file: FileCursor,
+    rows: u64,
+    /// The file holds SPOG of the default graph and is read as GSPO.
+    is_turned: bool,
+}
+
+impl BaseCursor {
+    pub(super) fn new(index: &QuadIndex) -> Self {
+        let file = index.file();
+        Self {
+            is_turned: index.permutation() == Permutation::Gspo
+                && file.permutation() != Permutation::Gspo,
+            rows: file.rows(),
+            file: FileCursor::new(Arc::clone(file)),
+        }
+    }
+
+    /// The rows that begin with the prefix; an empty range where there are none.
+    #[inline]
+    pub(super) fn seek(&mut self, prefix: &Prefix) -> Result<RowRange> {
+        if self.is_turned {
+            let start = self.boundary(prefix, Side::Before)?;
+            return Ok(RowRange::new(start, self.boundary(prefix, Side::After)?));
+        }
+        self.file.seek(prefix)
+    }
+
+    /// The number of rows before the boundary.
+    pub(super) fn boundary(&mut self, prefix: &Prefix, side: Side) -> Result<u64> {
+        let mut prefix = *prefix;
+        if self.is_turned
+            && let Some((&graph, rest)) = prefix.as_slice().split_first()
+        {
+            if graph != TermId::DEFAULT_GRAPH.bits() {
+                let is_behind = graph > TermId::DEFAULT_GRAPH.bits();
+                return Ok(if is_behind { self.rows } else { 0 });
+            }
+            prefix = Prefix::from_values(rest);
+        }
+        if prefix.columns == 0 {
+            return Ok(if side == Side::After { self.rows } else { 0 });
+        }
+        self.file.boundary(&prefix, side)
+    }
+
+    /// Appends one column of a range that lies within the rows.
+    #[inline]
+    pub(super) fn read(
+        &mut self,
+        range: RowRange,
+        column: usize,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let column = match (self.is_turned, column) {
+            (false, column) => column,
+            (true, 0) => GRAPH_COLUMN,
+            (true, column) => column - 1,
+        };
+        self.file.read(range, column, out)
+    }
+}

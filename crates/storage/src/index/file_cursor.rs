@@ -1,0 +1,178 @@
+//! Look-ups in a file that remember where they were.
+
+use std::sync::Arc;
+
+use orrery_column::{VECTOR_ROWS, VectorBuffer};
+
+use super::file::FileIndex;
+use super::slot::VectorSlot;
+use super::{Prefix, RowRange, Side};
+use crate::Result;
+
+/// A position in a permutation's file, with the vectors it decoded last.
+///
+/// Any order of look-ups is answered correctly; ascending prefixes cost least, for each search begins where the last
+/// one ended. Two vectors are kept: the one where the last range began and the one where it ended.
+#[derive(Debug)]
+pub(super) struct FileCursor {
+    index: Arc<FileIndex>,
+    slots: [VectorSlot; 2],
+    /// Which slot was used last.
+    recent: usize,
+}
+
+impl FileCursor {
+    pub(super) fn new(index: Arc<FileIndex>) -> Self {
+        Self {
+            index,
+            slots: Default::default(),
+            recent: 0,
+        }
+    }
+
+    /// The rows that begin with the prefix; an empty range where there are none.
+    #[inline]
+    pub(super) fn seek(&mut self, prefix: &Prefix) -> Result<RowRange> {
+        if prefix.columns == 0 {
+            return Ok(RowRange::new(0, self.index.rows()));
+        }
+        // A third of the time of dense ascending look-ups: 18 ns instead of 25 where each key follows the last.
+        let slot = &mut self.slots[self.recent];
+        if let (Some(vector), Some(rows)) = (slot.vector(), slot.glance(prefix)) {
+            let first_row = (vector * VECTOR_ROWS) as u64;
+            return Ok(RowRange::new(
+                first_row + rows.start as u64,
+                first_row + rows.end as u64,
+            ));
+        }
+        let Some(vector) = self.boundary_vector(prefix, Side::Before)? else {
+            let end = self.boundary(prefix, Side::After)?;
+            return Ok(RowRange::new(0, end));
+        };
+        let slot = load(&self.index, &mut self.slots, &mut self.recent, vector)?;
+        let rows = slot.equal_range(&self.index, prefix)?;
+        let goes_on =
+            rows.end == slot.rows() && slot.next().is_some_and(|next| prefix.matches(next));
+        let first_row = (vector * VECTOR_ROWS) as u64;
+        let end = match goes_on {
+            true => self.boundary(prefix, Side::After)?,
+            false => first_row + rows.end as u64,
+        };
+        Ok(RowRange::new(first_row + rows.start as u64, end))
+    }
+
+    /// Appends one column (0 to 3 in the permutation's order) of a range that lies within the rows.
+    pub(super) fn read(
+        &mut self,
+        range: RowRange,
+        column: usize,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let mut start = range.start;
+        let range_end = range.end.min(self.index.rows());
+        out.reserve(range_end.saturating_sub(start) as usize);
+        while start < range_end {
+            let vector = (start / VECTOR_ROWS as u64) as usize;
+            let first_row = (vector * VECTOR_ROWS) as u64;
+            let rows = self.index.rows_of(vector);
+            let end = range_end.min(first_row + rows as u64);
+            if end - start == rows as u64 && !self.slots.iter().any(|s| s.vector() == Some(vector))
+            {
+                self.append_vector(vector, column, out)?;
+            } else {
+                let rows = (start - first_row) as usize..(end - first_row) as usize;
+                load(&self.index, &mut self.slots, &mut self.recent, vector)?.read(
+                    &self.index,
+                    column,
+                    rows,
+                    out,
+                )?;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// The number of rows before the boundary.
+    pub(super) fn boundary(&mut self, prefix: &Prefix, side: Side) -> Result<u64> {
+        let Some(vector) = self.boundary_vector(prefix, side)? else {
+            return Ok(0);
+        };
+        let slot = load(&self.index, &mut self.slots, &mut self.recent, vector)?;
+        let rows = slot.equal_range(&self.index, prefix)?;
+        let row = match side {
+            Side::Before => rows.start,
+            Side::After => rows.end,
+        };
+        Ok((vector * VECTOR_ROWS + row) as u64)
+    }
+
+    /// The last vector whose first row stands before the boundary; `None` when the boundary is at row 0.
+    fn boundary_vector(&self, prefix: &Prefix, side: Side) -> Result<Option<usize>> {
+        let mut known_behind = 0; // all vectors below this one begin behind the boundary
+        let mut known_ahead = self.index.vectors(); // none from this one on do
+        for slot in &self.slots {
+            let Some(vector) = slot.vector() else {
+                continue;
+            };
+            if slot.holds_boundary(prefix, side) {
+                return Ok(Some(vector));
+            }
+            if slot.begins_behind(prefix, side) {
+                known_behind = known_behind.max(vector + 1);
+            } else {
+                known_ahead = known_ahead.min(vector);
+            }
+        }
+        if known_behind > 0 {
+            let mut step = 1;
+            while known_behind + step < known_ahead {
+                let probe = known_behind + step;
+                if !prefix.is_behind(&self.index.fence(probe)?, side) {
+                    known_ahead = probe;
+                    break;
+                }
+                known_behind = probe + 1;
+                step *= 2;
+            }
+        }
+        let behind = self
+            .index
+            .partition_fences(known_behind, known_ahead, prefix, side)?;
+        Ok(behind.checked_sub(1))
+    }
+
+    /// Decodes a whole vector to the end of `out`, past the slots.
+    fn append_vector(&self, vector: usize, column: usize, out: &mut Vec<u64>) -> Result<()> {
+        let encoded = self.index.column(vector, column)?;
+        let start = out.len();
+        if let Some(value) = encoded.constant() {
+            out.resize(start + encoded.rows(), value);
+            return Ok(());
+        }
+        out.resize(start + VECTOR_ROWS, 0);
+        let decoded = match <&mut VectorBuffer>::try_from(&mut out[start..]) {
+            Ok(buffer) => encoded.decode(buffer),
+            Err(_) => Ok(()), // not reached: the vector was given this length
+        };
+        out.truncate(start + encoded.rows());
+        decoded.map_err(|error| self.index.undecodable(vector, error))
+    }
+}
+
+/// The slot that holds the vector; the one used longer ago takes it up if none does.
+fn load<'a>(
+    index: &FileIndex,
+    slots: &'a mut [VectorSlot; 2],
+    recent: &mut usize,
+    vector: usize,
+) -> Result<&'a mut VectorSlot> {
+    let held = slots.iter().position(|slot| slot.vector() == Some(vector));
+    let number = held.unwrap_or(1 - *recent);
+    *recent = number;
+    let slot = &mut slots[number];
+    if held.is_none() {
+        slot.load(index, vector)?;
+    }
+    Ok(slot)
+}

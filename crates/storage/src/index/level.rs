@@ -1,0 +1,283 @@
+//! A delta in the hands of a cursor, and reading through several of them.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::base::BaseCursor;
+use super::slot::gallop;
+use super::{Prefix, QuadRow, RowRange, Side};
+use crate::Result;
+use crate::delta::{Chunk, DeltaIndex, UNKNOWN};
+
+/// A delta and where the last look-ups in it ended.
+#[derive(Debug)]
+pub(super) struct Level {
+    delta: DeltaIndex,
+    /// Where the last search by prefix ended.
+    seeking: Place,
+    /// Where the last read ended.
+    reading: Place,
+    /// Rows `after.0 < row <= after.1` of the whole stand between the entry before `reading` and the one at it.
+    gap: Option<(Option<u64>, u64)>,
+}
+
+/// Between two entries: before the entry with this number of the chunk, or behind the chunk's last.
+#[derive(Debug, Default)]
+struct Place {
+    chunk: Option<HeldChunk>,
+    entry: usize,
+}
+
+#[derive(Debug)]
+struct HeldChunk {
+    number: usize,
+    chunk: Arc<Chunk>,
+    /// The first row of the chunk behind it.
+    next: Option<QuadRow>,
+    /// Net count of the chunks before it.
+    net: i64,
+}
+
+impl Level {
+    pub(super) fn new(delta: DeltaIndex) -> Self {
+        Self {
+            delta,
+            seeking: Place::default(),
+            reading: Place::default(),
+            gap: None,
+        }
+    }
+
+    /// Net counts of the entries before both boundaries of a prefix.
+    #[inline]
+    pub(super) fn nets_around(&mut self, prefix: &Prefix) -> Result<Range<i64>> {
+        let start = self.net_before(prefix, Side::Before)?;
+        if let Some(held) = &self.seeking.chunk {
+            // Mostly there are no entries with the prefix.
+            let next = held
+                .chunk
+                .rows()
+                .get(self.seeking.entry)
+                .or(held.next.as_ref());
+            if !next.is_some_and(|next| prefix.is_behind(next, Side::After)) {
+                return Ok(start..start);
+            }
+        }
+        Ok(start..self.net_before(prefix, Side::After)?)
+    }
+
+    /// Net count of the entries before a boundary.
+    fn net_before(&mut self, prefix: &Prefix, side: Side) -> Result<i64> {
+        let is_behind = |row: &QuadRow| prefix.is_behind(row, side);
+        let place = &mut self.seeking;
+        let is_here = place.chunk.as_ref().is_some_and(|held| {
+            is_behind(&held.chunk.rows()[0]) && !held.next.as_ref().is_some_and(is_behind)
+        });
+        if !is_here {
+            let firsts = self.delta.firsts();
+            let hint = place.chunk.as_ref().map_or(0, |held| held.number);
+            let behind = gallop(firsts, hint, is_behind);
+            if firsts.is_empty() {
+                return Ok(0);
+            }
+            place.hold(&self.delta, behind.saturating_sub(1))?;
+        }
+        let Some(held) = &place.chunk else {
+            return Ok(0); // not reached: a chunk was taken in hand
+        };
+        place.entry = gallop(held.chunk.rows(), place.entry, is_behind);
+        Ok(held.net + i64::from(held.chunk.nets()[place.entry]))
+    }
+}
+
+impl Place {
+    /// Takes a chunk in hand; the place is before its first entry.
+    fn hold(&mut self, delta: &DeltaIndex, number: usize) -> Result<()> {
+        let held = self.chunk.as_ref().map(|held| held.number);
+        if held != Some(number) {
+            self.chunk = Some(HeldChunk {
+                number,
+                chunk: delta.chunk(number)?,
+                next: delta.firsts().get(number + 1).copied(),
+                net: delta.nets()[number],
+            });
+        }
+        self.entry = 0;
+        Ok(())
+    }
+}
+
+/// The file and the deltas over it, from the lowest up.
+pub(super) struct Stack<'a> {
+    base: &'a mut BaseCursor,
+    levels: &'a mut [Level],
+}
+
+impl<'a> Stack<'a> {
+    pub(super) fn new(base: &'a mut BaseCursor, levels: &'a mut [Level]) -> Self {
+        Self { base, levels }
+    }
+
+    /// The number of rows before the boundary.
+    pub(super) fn boundary(&mut self, prefix: &Prefix, side: Side) -> Result<u64> {
+        let mut row = self.base.boundary(prefix, side)?;
+        for level in &mut *self.levels {
+            row = row.saturating_add_signed(level.net_before(prefix, side)?);
+        }
+        Ok(row)
+    }
+
+    /// Appends one column of a range.
+    pub(super) fn read(
+        &mut self,
+        range: RowRange,
+        column: usize,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        match self.levels.split_last_mut() {
+            None => self.base.read(range, column, out),
+            Some((top, below)) => top.read(Stack::new(self.base, below), range, column, out),
+        }
+    }
+}
+
+impl Level {
+    /// Appends one column of a range of the rows that this delta makes of those below.
+    fn read(
+        &mut self,
+        mut below: Stack<'_>,
+        range: RowRange,
+        column: usize,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        if self.delta.is_empty() {
+            return below.read(range, column, out);
+        }
+        if range.is_empty() {
+            return Ok(());
+        }
+        self.go_to(&mut below, range.start)?;
+        let mut row = range.start;
+        while row < range.end {
+            let next = self.gap.map_or(u64::MAX, |(_, next)| next);
+            let Some(held) = &self.reading.chunk else {
+                break; // not reached: going to a row takes a chunk in hand
+            };
+            let net = held.net + i64::from(held.chunk.nets()[self.reading.entry]);
+            let end = next.min(range.end);
+            if row < end {
+                let run = RowRange::new(
+                    row.saturating_add_signed(-net),
+                    end.saturating_add_signed(-net),
+                );
+                below.read(run, column, out)?;
+                row = end;
+            }
+            if row == range.end {
+                break;
+            }
+            if held.chunk.is_insertion(self.reading.entry) {
+                out.push(held.chunk.rows()[self.reading.entry][column]);
+                row += 1;
+            }
+            self.step(&mut below, next)?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the first entry that stands at `row` of the whole or behind it.
+    fn go_to(&mut self, below: &mut Stack<'_>, row: u64) -> Result<()> {
+        if let Some((after, next)) = self.gap
+            && after.is_none_or(|after| after < row)
+            && row <= next
+        {
+            return Ok(());
+        }
+        self.gap = None;
+        let mut chunk = 0; // the first entries of the chunks up to this one stand before the row
+        let mut end = self.delta.chunk_count();
+        while chunk + 1 < end {
+            let middle = chunk.midpoint(end);
+            let position = self.delta.first_position(middle)?;
+            let mut position = position.load(Ordering::Relaxed);
+            if position == UNKNOWN {
+                position = self.resolve(below, middle, 0)?;
+            }
+            if position.saturating_add_signed(self.delta.nets()[middle]) < row {
+                chunk = middle;
+            } else {
+                end = middle;
+            }
+        }
+        self.reading.hold(&self.delta, chunk)?;
+        let (mut low, mut high) = (0, self.chunk_len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.row_of(below, middle)? < row {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        self.reading.entry = low;
+        let after = match low.checked_sub(1) {
+            Some(before) => Some(self.row_of(below, before)?),
+            None => None,
+        };
+        self.set_gap(below, after)
+    }
+
+    /// Goes on behind the entry, which stands at this row of the whole.
+    fn step(&mut self, below: &mut Stack<'_>, row: u64) -> Result<()> {
+        self.reading.entry += 1;
+        self.set_gap(below, Some(row))
+    }
+
+    /// Looks where the entry ahead stands; behind the last entry of a chunk goes on to the next chunk.
+    fn set_gap(&mut self, below: &mut Stack<'_>, after: Option<u64>) -> Result<()> {
+        self.gap = None; // should reading fail
+        if self.reading.entry == self.chunk_len()
+            && let Some(held) = &self.reading.chunk
+            && held.number + 1 < self.delta.chunk_count()
+        {
+            let next = held.number + 1;
+            self.reading.hold(&self.delta, next)?;
+        }
+        let next = match self.reading.entry < self.chunk_len() {
+            true => self.row_of(below, self.reading.entry)?,
+            false => u64::MAX,
+        };
+        self.gap = Some((after, next));
+        Ok(())
+    }
+
+    fn chunk_len(&self) -> usize {
+        self.reading
+            .chunk
+            .as_ref()
+            .map_or(0, |held| held.chunk.len())
+    }
+
+    /// Where an entry of the chunk in hand stands in the whole.
+    fn row_of(&self, below: &mut Stack<'_>, entry: usize) -> Result<u64> {
+        let Some(held) = &self.reading.chunk else {
+            return Ok(u64::MAX); // not reached: a chunk is in hand
+        };
+        let mut position = held.chunk.positions()[entry].load(Ordering::Relaxed);
+        if position == UNKNOWN {
+            position = self.resolve(below, held.number, entry)?;
+        }
+        Ok(position.saturating_add_signed(held.net + i64::from(held.chunk.nets()[entry])))
+    }
+
+    /// Looks up the position of an entry in what is below.
+    #[cold]
+    fn resolve(&self, below: &mut Stack<'_>, number: usize, entry: usize) -> Result<u64> {
+        let chunk = self.delta.chunk(number)?;
+        let prefix = Prefix::from_values(&chunk.rows()[entry]);
+        let position = below.boundary(&prefix, Side::Before)?;
+        chunk.positions()[entry].store(position, Ordering::Relaxed);
+        Ok(position)
+    }
+}

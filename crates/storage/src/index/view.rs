@@ -1,0 +1,198 @@
+//! A permutation as readers see it: a file, and what changed since it was written.
+//!
+//! ```text
+//! delta in memory      insertions and tombstones relative to all below
+//! delta in a file      the same, relative to the permutation's file
+//! file                 vectors of 1,024 rows
+//! ```
+//!
+//! Row numbers are those of the whole. A boundary stands at the file's row number plus the net counts of the deltas before it,
+//! so look-ups and counts cost little more than in the file. Reading a range goes down level by level:
+//! runs of rows between two entries of a delta are read below, insertions are put between, rows with a tombstone are left out.
+
+use std::ops::Bound;
+use std::path::Path;
+use std::sync::Arc;
+
+use orrery_term::TermId;
+
+use super::file::FileIndex;
+use super::{COLUMNS, Cursor, Permutation, RowRange, Scan};
+use crate::block_file::FileSummary;
+use crate::delta::DeltaIndex;
+use crate::io::FileSystem;
+use crate::{Error, Result};
+
+/// A permutation of all quads, open for reading; shared between threads as `Arc<QuadIndex>`.
+#[derive(Debug)]
+pub struct QuadIndex {
+    file: Arc<FileIndex>,
+    permutation: Permutation,
+    /// From the file up.
+    deltas: Vec<DeltaIndex>,
+    rows: u64,
+}
+
+impl QuadIndex {
+    /// Opens the file; costs the same for any number of rows.
+    pub fn open(file_system: &dyn FileSystem, path: &Path) -> Result<Arc<Self>> {
+        let file = FileIndex::open(file_system, path)?;
+        Ok(Arc::new(Self {
+            permutation: file.permutation(),
+            rows: file.rows(),
+            file,
+            deltas: Vec::new(),
+        }))
+    }
+
+    /// GSPO of quads that are all in the default graph, from their SPOG: so a database without named graphs can get
+    /// its first one by a delta. Costs nothing.
+    pub fn by_default_graph(spog: &Arc<Self>) -> Result<Arc<Self>> {
+        if spog.permutation != Permutation::Spog || !spog.deltas.is_empty() {
+            return Err(spog.misuse("only SPOG without changes can be read as GSPO"));
+        }
+        Ok(Arc::new(Self {
+            permutation: Permutation::Gspo,
+            rows: spog.rows,
+            file: Arc::clone(&spog.file),
+            deltas: Vec::new(),
+        }))
+    }
+
+    /// The permutation after the changes of a delta that was made over it. Costs nothing.
+    pub fn view(below: &Arc<Self>, delta: DeltaIndex) -> Result<Arc<Self>> {
+        if delta.permutation() != below.permutation {
+            return Err(below.misuse("the delta is of another permutation"));
+        }
+        let Some(rows) = below.rows.checked_add_signed(delta.net()) else {
+            return Err(below.misuse("the delta has more tombstones than there are rows"));
+        };
+        let mut deltas = below.deltas.clone();
+        deltas.push(delta);
+        Ok(Arc::new(Self {
+            file: Arc::clone(&below.file),
+            permutation: below.permutation,
+            deltas,
+            rows,
+        }))
+    }
+
+    /// The order of the columns.
+    pub fn permutation(&self) -> Permutation {
+        self.permutation
+    }
+
+    /// Number of quads.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// All rows.
+    pub fn all(&self) -> RowRange {
+        RowRange::new(0, self.rows)
+    }
+
+    /// Length and checksum of the file, to be compared with what the writer returned.
+    pub fn summary(&self) -> FileSummary {
+        self.file.summary()
+    }
+
+    /// The file's path, for messages.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Asks the operating system to read the file into its cache.
+    pub fn prefetch(&self) {
+        self.file.prefetch();
+    }
+
+    /// The rows that begin with `prefix`, exactly. Decodes at most two vectors.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than four ids.
+    pub fn range(self: &Arc<Self>, prefix: &[TermId]) -> Result<RowRange> {
+        self.cursor().seek(prefix)
+    }
+
+    /// The rows that begin with `prefix` and have the next column within the bounds, exactly.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than three ids.
+    pub fn range_between(
+        self: &Arc<Self>,
+        prefix: &[TermId],
+        low: Bound<TermId>,
+        high: Bound<TermId>,
+    ) -> Result<RowRange> {
+        self.cursor().seek_between(prefix, low, high)
+    }
+
+    /// A cursor, which makes a series of look-ups cheap.
+    pub fn cursor(self: &Arc<Self>) -> Cursor {
+        Cursor::new(Arc::clone(self))
+    }
+
+    /// Walks over a range, and decodes the columns that are asked for.
+    pub fn scan(self: &Arc<Self>, range: RowRange, columns: [bool; COLUMNS]) -> Scan {
+        Scan::new(self, range, columns)
+    }
+
+    /// The changes, from the file up; empty where there is only the file.
+    pub fn deltas(&self) -> &[DeltaIndex] {
+        &self.deltas
+    }
+
+    /// Checks the whole file: checksums, that everything decodes, the order of the rows, and the fences. Then that
+    /// each delta fits what it stands on.
+    pub fn verify(self: &Arc<Self>) -> Vec<Error> {
+        let damage = self.file.verify();
+        if !damage.is_empty() {
+            return damage;
+        }
+        self.verify_deltas().err().into_iter().collect()
+    }
+
+    fn verify_deltas(self: &Arc<Self>) -> Result<()> {
+        for level in 0..self.deltas.len() {
+            let mut below = Arc::new(self.up_to(level)).cursor();
+            let mut last = None;
+            for entry in self.deltas[level].entries() {
+                let entry = entry?;
+                let is_below = !below.seek(&entry.row.map(TermId::from_bits))?.is_empty();
+                if last >= Some(entry.row) || is_below == entry.is_insertion {
+                    return Err(self.misuse("a delta does not fit what is below it"));
+                }
+                last = Some(entry.row);
+            }
+        }
+        Ok(())
+    }
+
+    /// The permutation before the deltas from `level` on.
+    fn up_to(&self, level: usize) -> Self {
+        let net: i64 = self.deltas[level..].iter().map(DeltaIndex::net).sum();
+        Self {
+            file: Arc::clone(&self.file),
+            permutation: self.permutation,
+            deltas: self.deltas[..level].to_vec(),
+            rows: self.rows.saturating_add_signed(-net),
+        }
+    }
+
+    pub(super) fn file(&self) -> &Arc<FileIndex> {
+        &self.file
+    }
+
+    /// The file, if its rows are the rows of the whole.
+    pub(super) fn as_file(&self) -> Option<&Arc<FileIndex>> {
+        let is_file = self.deltas.is_empty() && self.permutation == self.file.permutation();
+        is_file.then_some(&self.file)
+    }
+
+    fn misuse(&self, what: &str) -> Error {
+        Error::invalid_input(self.path(), what)
+    }
+}
