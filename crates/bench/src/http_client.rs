@@ -67,6 +67,17 @@ pub struct HttpClient {
     path: String,
     connection: Option<BufReader<TcpStream>>,
     line: String,
+    encoding: QueryEncoding,
+}
+
+/// How a query travels in a POST request; the SPARQL protocol has both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueryEncoding {
+    /// As the body, `application/sparql-query`.
+    #[default]
+    Direct,
+    /// As the field of a form, `application/x-www-form-urlencoded`: every store reads it.
+    Form,
 }
 
 /// How the body of an answer ends.
@@ -101,7 +112,15 @@ impl HttpClient {
             path: url[url::Position::BeforePath..url::Position::AfterQuery].to_owned(),
             connection: None,
             line: String::new(),
+            encoding: QueryEncoding::Direct,
         })
+    }
+
+    /// The same client, sending queries in this encoding.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: QueryEncoding) -> Self {
+        self.encoding = encoding;
+        self
     }
 
     /// Sends a query by POST and reads the whole answer into `body`.
@@ -114,12 +133,22 @@ impl HttpClient {
         accept: &str,
         body: &mut Vec<u8>,
     ) -> Result<(), HttpError> {
+        let form;
+        let (media_type, content) = match self.encoding {
+            QueryEncoding::Direct => ("application/sparql-query", query),
+            QueryEncoding::Form => {
+                form = url::form_urlencoded::Serializer::new(String::new())
+                    .append_pair("query", query)
+                    .finish();
+                ("application/x-www-form-urlencoded", form.as_str())
+            }
+        };
         let request = format!(
             "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: {accept}\r\n\
-             Content-Type: application/sparql-query\r\nContent-Length: {}\r\n\r\n{query}",
+             Content-Type: {media_type}\r\nContent-Length: {}\r\n\r\n{content}",
             self.path,
             self.authority,
-            query.len()
+            content.len()
         );
         self.exchange(request.as_bytes(), body)
     }

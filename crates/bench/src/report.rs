@@ -61,6 +61,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
+    is_markdown: bool,
 }
 
 impl Table {
@@ -68,6 +69,15 @@ impl Table {
     pub fn new<const N: usize>(names: [&str; N]) -> Self {
         Self {
             rows: vec![names.map(str::to_owned).to_vec()],
+            is_markdown: false,
+        }
+    }
+
+    /// A table with these column names, shown in Markdown.
+    pub fn markdown<const N: usize>(names: [&str; N]) -> Self {
+        Self {
+            is_markdown: true,
+            ..Self::new(names)
         }
     }
 
@@ -85,7 +95,15 @@ impl fmt::Display for Table {
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in &self.rows {
+        for (number, row) in self.rows.iter().enumerate() {
+            if self.is_markdown {
+                writeln!(formatter, "| {} |", row.join(" | "))?;
+                if number == 0 {
+                    let others = " ---: |".repeat(columns.saturating_sub(1));
+                    writeln!(formatter, "| --- |{others}")?;
+                }
+                continue;
+            }
             let mut line = String::new();
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 match column {

@@ -208,6 +208,23 @@ pub(crate) enum BenchSuite {
     Bsbm(BsbmCommand),
     /// Load, size, open, point query, explore queries and count, against their bars
     Store(StoreBenchArguments),
+    /// Ours and another store, side by side on the same data, answers compared
+    Compare(CompareArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct CompareArguments {
+    /// The other store: a script of this name in the folder of peers sets it up
+    #[arg(long, value_name = "NAME", default_value = "virtuoso")]
+    pub(crate) peer: String,
+    /// Folder with the peers' scripts
+    #[arg(long, value_name = "DIR", default_value = "bench/peers")]
+    pub(crate) peers: PathBuf,
+    /// Query mixes of the explore queries
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) mixes: u32,
+    #[command(flatten)]
+    pub(crate) store: StoreBenchArguments,
 }
 
 #[derive(Subcommand)]

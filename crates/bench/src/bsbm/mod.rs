@@ -10,6 +10,7 @@
 //! Vocabulary, IRIs, distributions and the order of the triples are the official
 //! tool's; words and names are our own. `tests/official_data.rs` compares.
 
+mod business;
 mod catalog;
 mod distribution;
 mod offer;
@@ -32,6 +33,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+pub use business::BusinessParameters;
 pub use catalog::Catalog;
 pub use distribution::Random;
 pub use product_type::TypeTree;

@@ -1,4 +1,4 @@
-//! The explore queries as templates with parameters: `%ProductXYZ%` and the like
+//! The queries as templates with parameters: `%ProductXYZ%` and the like
 //! stand where a query takes a term.
 //!
 //! The texts, in `queries/explore`, are our own after the specification, version
@@ -43,6 +43,48 @@ pub const EXPLORE: [QueryTemplate; 11] = templates! {
     10 false "q10.rq";
     11 false "q11.rq";
     12 true "q12.rq";
+};
+
+/// A query that goes by a name, not by a number of the explore use case.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedTemplate {
+    /// What reports call it.
+    pub name: &'static str,
+    /// The text, with parameters.
+    pub text: &'static str,
+}
+
+macro_rules! named_templates {
+    ($($name:literal $file:literal;)*) => {
+        [$(NamedTemplate {
+            name: $name,
+            text: include_str!(concat!("../../queries/", $file)),
+        }),*]
+    };
+}
+
+/// The queries of the business intelligence use case.
+pub const BUSINESS: [NamedTemplate; 8] = named_templates! {
+    "BI Q1" "bi/q01.rq";
+    "BI Q2" "bi/q02.rq";
+    "BI Q3" "bi/q03.rq";
+    "BI Q4" "bi/q04.rq";
+    "BI Q5" "bi/q05.rq";
+    "BI Q6" "bi/q06.rq";
+    "BI Q7" "bi/q07.rq";
+    "BI Q8" "bi/q08.rq";
+};
+
+/// Eight queries over the whole data set, as analysts ask them.
+pub const ANALYTICAL: [NamedTemplate; 8] = named_templates! {
+    "count all" "analytical/count_all.rq";
+    "count by predicate" "analytical/count_by_predicate.rq";
+    "price by producer" "analytical/price_by_producer.rq";
+    "distinct objects" "analytical/distinct_objects.rq";
+    "product star" "analytical/product_star.rq";
+    "label regex" "analytical/label_regex.rq";
+    "reviews by country" "analytical/reviews_by_country.rq";
+    "shared features" "analytical/shared_features.rq";
 };
 
 /// The order in which a customer runs the explore queries: one query mix.

@@ -15,7 +15,7 @@ use super::{BenchError, N_TRIPLES, RESULTS_JSON, parameter_pool};
 use crate::bsbm::Random;
 use crate::bsbm::parameters::ParameterPool;
 use crate::bsbm::templates::{EXPLORE, EXPLORE_MIX, QueryTemplate, explore_template, instantiate};
-use crate::http_client::HttpClient;
+use crate::http_client::{HttpClient, QueryEncoding};
 use crate::report::{Table, Times};
 
 /// How to measure.
@@ -31,6 +31,8 @@ pub struct ExploreOptions {
     pub seed: u64,
     /// Where parameters come from; without it, from the endpoint.
     pub pool: Option<ParameterPool>,
+    /// How queries are sent.
+    pub encoding: QueryEncoding,
 }
 
 impl ExploreOptions {
@@ -42,6 +44,7 @@ impl ExploreOptions {
             mixes: 50,
             seed: 1,
             pool: None,
+            encoding: QueryEncoding::Direct,
         }
     }
 }
@@ -93,7 +96,7 @@ struct Runs {
 /// # Errors
 /// When a query fails: a benchmark of wrong answers is none.
 pub fn explore(options: &ExploreOptions) -> Result<ExploreReport, BenchError> {
-    let mut client = HttpClient::new(&options.endpoint)?;
+    let mut client = HttpClient::new(&options.endpoint)?.with_encoding(options.encoding);
     let fetched;
     let pool = match &options.pool {
         Some(pool) => pool,

@@ -97,7 +97,7 @@ fn printed_report(output: &str) -> Option<PrintedReport> {
 }
 
 /// The database must be new; a leftover of an earlier run goes.
-fn remove(database: &Path) -> Result<(), BenchError> {
+pub(super) fn remove(database: &Path) -> Result<(), BenchError> {
     match fs::remove_dir_all(database) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(BenchError::File {
             path: database.to_owned(),

@@ -4,11 +4,14 @@
 //! `orrery bench` calls them; they print nothing and return reports that show
 //! themselves as a table and serialize to JSON.
 
+mod answers;
 mod binary;
+mod compare;
 mod count;
 mod explore;
 mod load;
 mod open;
+mod peer;
 mod pool;
 mod store;
 
@@ -22,10 +25,12 @@ use crate::bsbm::templates::MissingParameter;
 use crate::http_client::HttpError;
 
 pub use binary::{Binary, ServerProcess};
+pub use compare::{CompareOptions, CompareReport, compare};
 pub use count::{CountReport, count};
 pub use explore::{ExploreOptions, ExploreReport, QueryReport, explore};
 pub use load::{LoadOptions, LoadReport, load};
 pub use open::{OpenOptions, OpenReport, open};
+pub use peer::Peer;
 pub use pool::parameter_pool;
 pub use store::{Bar, StoreOptions, StoreReport, store};
 

@@ -193,7 +193,7 @@ fn bars(load: &LoadReport, open: &Times, explore: &ExploreReport, count: &Times)
 }
 
 /// Writes the data unless they are there. A file under its final name is whole.
-fn write_data(options: &GenerateOptions, path: &Path) -> Result<(), BenchError> {
+pub(super) fn write_data(options: &GenerateOptions, path: &Path) -> Result<(), BenchError> {
     let at = |path: &Path| {
         let path = path.to_owned();
         move |source| BenchError::File { path, source }

@@ -4,11 +4,14 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use orrery_bench::bsbm::{self, GenerateOptions};
-use orrery_bench::drivers::{Binary, ExploreOptions, StoreOptions, explore, store};
+use orrery_bench::drivers::{
+    Binary, CompareOptions, ExploreOptions, Peer, StoreOptions, compare, explore, store,
+};
 
 use super::output::Output;
 use crate::arguments::{
-    BenchSuite, BsbmCommand, ExploreArguments, GenerateArguments, ReportFormat, StoreBenchArguments,
+    BenchSuite, BsbmCommand, CompareArguments, ExploreArguments, GenerateArguments, ReportFormat,
+    StoreBenchArguments,
 };
 use crate::failure::Failure;
 use crate::units::{ShowBytes, ShowCount};
@@ -18,6 +21,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Bsbm(BsbmCommand::Generate(arguments)) => generate(&arguments),
         BenchSuite::Bsbm(BsbmCommand::Explore(arguments)) => run_explore(arguments),
         BenchSuite::Store(arguments) => run_store(arguments),
+        BenchSuite::Compare(arguments) => run_compare(arguments),
     }
 }
 
@@ -60,6 +64,31 @@ fn run_store(arguments: StoreBenchArguments) -> Result<(), Failure> {
         eprintln!("{next} ...");
     })?;
     show(&report, arguments.report)
+}
+
+fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {
+    let cache = arguments.store.cache.unwrap_or_else(default_cache);
+    std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
+    let options = CompareOptions {
+        data: GenerateOptions {
+            products: arguments.store.products,
+            ..GenerateOptions::default()
+        },
+        cache,
+        mixes: arguments.mixes,
+        peer: Peer::new(&arguments.peers, &arguments.peer),
+    };
+    let report = compare(&Binary::current()?, &options, &mut |next| {
+        eprintln!("{next} ...");
+    })?;
+    show(&report, arguments.store.report)?;
+    match report.differences.len() {
+        0 => Ok(()),
+        count => Err(Failure::Other(format!(
+            "{count} of {} answers differ from the peer's",
+            report.answers_compared
+        ))),
+    }
 }
 
 /// Data sets are large and worth keeping: the user's cache, not the system's temporary directory.

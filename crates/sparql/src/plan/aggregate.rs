@@ -29,7 +29,8 @@ impl Planner<'_> {
             .cloned()
             .collect();
         if self.tuning.rewrites
-            && let Some(relation) = self.count(inner, keys, &aggregates)? {
+            && let Some(relation) = self.count(inner, keys, &aggregates)?
+        {
             return Ok(relation);
         }
         if keys.is_empty() && aggregates.is_empty() {

@@ -64,8 +64,7 @@ impl Planner<'_> {
         keys: &VarSet,
         rows: f64,
     ) -> Result<Option<(Relation, Relation)>> {
-        let is_worth =
-            self.tuning.rewrites && rows > WORTH_ROWS && rows > left.rows * WORTH_RATIO;
+        let is_worth = self.tuning.rewrites && rows > WORTH_ROWS && rows > left.rows * WORTH_RATIO;
         if keys.is_empty() || !keys.is_subset(&left.certain) || !is_worth || left.is_empty {
             return Ok(None);
         }
