@@ -26,7 +26,7 @@ mod varint;
 mod verify;
 
 pub use database::Database;
-pub use delta::{DeltaEntry, DeltaIndex};
+pub use delta::{DeltaEntry, DeltaIndex, write_delta};
 pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter};
 pub use dump::{QuadBatch, QuadRef, Quads};
 pub use error::{Error, Result};

@@ -40,17 +40,21 @@ impl DeltaIndex {
             };
             let (batch, after) = rest.split_at(end);
             rest = after;
-            let chunk = old.chunks.get(number);
             if batch.is_empty() && !builder.wants_neighbour() {
                 builder.finish_pending(true);
-                if let Some(chunk) = chunk {
-                    builder.root.push(Arc::clone(chunk));
-                }
+                builder
+                    .root
+                    .push_shared(old.firsts[number], &old.chunks[number]);
                 continue;
             }
-            builder.merge(chunk.map(|chunk| &**chunk), batch)?;
+            let chunk = match number < chunks {
+                true => Some(old.chunk(number)?),
+                false => None,
+            };
+            builder.merge(chunk.as_deref(), batch)?;
         }
         builder.finish_pending(true);
+        builder.root.file.clone_from(&old.file);
         Ok(Self {
             permutation: self.permutation,
             root: Arc::new(builder.root),
@@ -67,8 +71,9 @@ impl DeltaIndex {
         let mut old_entries: Vec<DeltaEntry> = Vec::new();
         loop {
             let (a, b) = (new.chunks.get(new_chunk), old.chunks.get(old_chunk));
+            let firsts = (new.firsts.get(new_chunk), old.firsts.get(old_chunk));
             if let (Some(a), Some(b)) = (a, b)
-                && Arc::ptr_eq(a, b)
+                && a.is_shared_with(b)
             {
                 difference(&new_entries, &old_entries, &mut changes);
                 new_entries.clear();
@@ -78,18 +83,17 @@ impl DeltaIndex {
                 continue;
             }
             // Of two different chunks the one that begins first; so shared chunks come up together.
-            let takes_new = match (a, b) {
+            let takes_new = match firsts {
                 (None, None) => break,
-                (Some(a), Some(b)) => a.rows()[0] <= b.rows()[0],
+                (Some(a), Some(b)) => a <= b,
                 (a, _) => a.is_some(),
             };
-            let (chunk, entries, number) = match takes_new {
-                true => (a, &mut new_entries, &mut new_chunk),
-                false => (b, &mut old_entries, &mut old_chunk),
+            let (root, entries, number) = match takes_new {
+                true => (new, &mut new_entries, &mut new_chunk),
+                false => (old, &mut old_entries, &mut old_chunk),
             };
-            if let Some(chunk) = chunk {
-                entries.extend((0..chunk.len()).map(|entry| chunk.entry(entry)));
-            }
+            let chunk = root.chunk(*number)?;
+            entries.extend((0..chunk.len()).map(|entry| chunk.entry(entry)));
             *number += 1;
         }
         difference(&new_entries, &old_entries, &mut changes);
@@ -172,7 +176,7 @@ impl Builder {
         let chunks = self.pending.chunks(size).count();
         let finished = if is_all { chunks } else { chunks - 1 };
         for entries in self.pending.chunks(size).take(finished) {
-            self.root.push(Arc::new(Chunk::new(entries)));
+            self.root.push(Chunk::new(entries));
         }
         let done = (finished * size).min(self.pending.len());
         self.pending.drain(..done);

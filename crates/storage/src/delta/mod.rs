@@ -17,17 +17,21 @@
 //! So the number of visible rows is that of the rows below plus the net count, exactly, in every range.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
+use self::file::DeltaFile;
 use crate::Result;
 use crate::index::{Permutation, QuadRow};
 
 mod apply;
+mod changes;
 mod chunk;
 mod entries;
+mod file;
 
+pub use changes::Changes;
 pub(crate) use chunk::{Chunk, UNKNOWN};
 pub use entries::Entries;
+pub use file::write_delta;
 
 /// The most entries of a chunk.
 pub(crate) const CHUNK_ENTRIES_MAX: usize = 512;
@@ -56,7 +60,33 @@ struct Root {
     starts: Vec<u64>,
     /// Insertions minus tombstones before each chunk; one longer than the chunks.
     nets: Vec<i64>,
-    chunks: Vec<Arc<Chunk>>,
+    chunks: Vec<Slot>,
+    /// Where the chunks are that are not in memory.
+    file: Option<Arc<DeltaFile>>,
+}
+
+/// Where a chunk is.
+#[derive(Debug, Clone)]
+enum Slot {
+    Memory(Arc<Chunk>),
+    /// In the file, under this number.
+    File {
+        number: u32,
+        entries: u32,
+        net: i32,
+        first_position: u64,
+    },
+}
+
+impl Slot {
+    /// Whether both are one chunk of the same delta or of two that share it.
+    fn is_shared_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Memory(one), Self::Memory(other)) => Arc::ptr_eq(one, other),
+            (Self::File { number: one, .. }, Self::File { number: other, .. }) => one == other,
+            (Self::Memory(_), Self::File { .. }) | (Self::File { .. }, Self::Memory(_)) => false,
+        }
+    }
 }
 
 impl DeltaIndex {
@@ -100,16 +130,15 @@ impl DeltaIndex {
         self.len() - self.insertions()
     }
 
-    /// Bytes of memory, of chunks shared with other deltas too.
+    /// Bytes of memory, of chunks shared with other deltas too; without those of a file.
     pub fn memory_bytes(&self) -> u64 {
-        let root = self.root.chunks.len() * (size_of::<QuadRow>() + 3 * size_of::<u64>());
-        let chunks: usize = self
-            .root
-            .chunks
-            .iter()
-            .map(|chunk| chunk.memory_bytes())
-            .sum();
-        (root + chunks) as u64
+        let root = self.root.chunks.len()
+            * (size_of::<QuadRow>() + 2 * size_of::<u64>() + size_of::<Slot>());
+        let chunks = self.root.chunks.iter().map(|slot| match slot {
+            Slot::Memory(chunk) => chunk.memory_bytes(),
+            Slot::File { .. } => 0,
+        });
+        (root + chunks.sum::<usize>()) as u64
     }
 
     /// All entries, ascending by row.
@@ -144,18 +173,22 @@ impl DeltaIndex {
 
     /// A chunk, read now if it is not in memory.
     pub(crate) fn chunk(&self, number: usize) -> Result<Arc<Chunk>> {
-        Ok(Arc::clone(&self.root.chunks[number]))
+        self.root.chunk(number)
     }
 
-    /// Where the position of a chunk's first entry is kept.
-    pub(crate) fn first_position(&self, number: usize) -> Result<&AtomicU64> {
-        Ok(&self.root.chunks[number].positions()[0])
+    /// The position of a chunk's first entry, or [`UNKNOWN`].
+    pub(crate) fn first_position(&self, number: usize) -> u64 {
+        match &self.root.chunks[number] {
+            Slot::Memory(chunk) => chunk.placed(0).position,
+            Slot::File { first_position, .. } => *first_position,
+        }
     }
 }
 
 impl Root {
     fn with_capacity(chunks: usize) -> Self {
         let mut root = Self {
+            file: None,
             firsts: Vec::with_capacity(chunks),
             starts: Vec::with_capacity(chunks + 1),
             nets: Vec::with_capacity(chunks + 1),
@@ -166,17 +199,45 @@ impl Root {
         root
     }
 
-    fn push(&mut self, chunk: Arc<Chunk>) {
-        debug_assert!(
-            self.chunks
-                .last()
-                .is_none_or(|last| { last.rows().last() < chunk.rows().first() })
-        );
-        self.firsts.push(chunk.rows()[0]);
-        self.starts
-            .push(self.starts[self.chunks.len()] + chunk.len() as u64);
-        self.nets.push(self.nets[self.chunks.len()] + chunk.net());
-        self.chunks.push(chunk);
+    fn chunk(&self, number: usize) -> Result<Arc<Chunk>> {
+        match (&self.chunks[number], &self.file) {
+            (Slot::Memory(chunk), _) => Ok(Arc::clone(chunk)),
+            (Slot::File { number, .. }, Some(file)) => file.chunk(*number),
+            (Slot::File { .. }, None) => unreachable!("a root with chunks in a file has the file"),
+        }
+    }
+
+    fn push(&mut self, chunk: Chunk) {
+        let (first, entries, net) = (chunk.rows()[0], chunk.len() as u64, chunk.net());
+        self.push_slot(first, entries, net, Slot::Memory(Arc::new(chunk)));
+    }
+
+    /// Appends the next chunk of the file.
+    fn push_stored(&mut self, first: QuadRow, first_position: u64, entries: u32, net: i32) {
+        let slot = Slot::File {
+            number: self.chunks.len() as u32,
+            entries,
+            net,
+            first_position,
+        };
+        self.push_slot(first, u64::from(entries), i64::from(net), slot);
+    }
+
+    /// Appends a chunk of an older delta.
+    fn push_shared(&mut self, first: QuadRow, slot: &Slot) {
+        let (entries, net) = match slot {
+            Slot::Memory(chunk) => (chunk.len() as u64, chunk.net()),
+            Slot::File { entries, net, .. } => (u64::from(*entries), i64::from(*net)),
+        };
+        self.push_slot(first, entries, net, slot.clone());
+    }
+
+    fn push_slot(&mut self, first: QuadRow, entries: u64, net: i64, slot: Slot) {
+        let number = self.chunks.len();
+        self.firsts.push(first);
+        self.starts.push(self.starts[number] + entries);
+        self.nets.push(self.nets[number] + net);
+        self.chunks.push(slot);
     }
 }
 

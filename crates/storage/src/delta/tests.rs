@@ -98,8 +98,13 @@ fn a_small_batch_shares_all_chunks_but_one() {
         is_insertion: false,
     };
     let next = delta.apply(&[change]).unwrap();
-    let is_shared =
-        |chunk: &Arc<Chunk>| delta.root.chunks.iter().any(|old| Arc::ptr_eq(old, chunk));
+    let is_shared = |chunk: &Slot| {
+        delta
+            .root
+            .chunks
+            .iter()
+            .any(|old| old.is_shared_with(chunk))
+    };
     let copied = next
         .root
         .chunks

@@ -199,8 +199,7 @@ impl Level {
         let mut end = self.delta.chunk_count();
         while chunk + 1 < end {
             let middle = chunk.midpoint(end);
-            let position = self.delta.first_position(middle)?;
-            let mut position = position.load(Ordering::Relaxed);
+            let mut position = self.delta.first_position(middle);
             if position == UNKNOWN {
                 position = self.resolve(below, middle, 0)?;
             }

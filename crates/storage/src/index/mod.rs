@@ -149,7 +149,7 @@ impl Permutation {
         }
     }
 
-    fn from_tag(tag: u8) -> Option<Self> {
+    pub(crate) fn from_tag(tag: u8) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|&permutation| permutation as u8 == tag)

@@ -19,7 +19,7 @@ use orrery_term::TermId;
 use super::file::FileIndex;
 use super::{COLUMNS, Cursor, Permutation, RowRange, Scan};
 use crate::block_file::FileSummary;
-use crate::delta::DeltaIndex;
+use crate::delta::{Changes, DeltaIndex};
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
@@ -63,6 +63,9 @@ impl QuadIndex {
     pub fn view(below: &Arc<Self>, delta: DeltaIndex) -> Result<Arc<Self>> {
         if delta.permutation() != below.permutation {
             return Err(below.misuse("the delta is of another permutation"));
+        }
+        if delta.base_rows().is_some_and(|rows| rows != below.rows) {
+            return Err(below.misuse("the delta was written for another file"));
         }
         let Some(rows) = below.rows.checked_add_signed(delta.net()) else {
             return Err(below.misuse("the delta has more tombstones than there are rows"));
@@ -140,7 +143,17 @@ impl QuadIndex {
         Scan::new(self, range, columns)
     }
 
-    /// The changes, from the file up; empty where there is only the file.
+    /// The rows of the file, before all changes.
+    pub fn base(&self) -> Arc<Self> {
+        Arc::new(self.up_to(0))
+    }
+
+    /// What changed since the file was written, all deltas taken as one.
+    pub fn changes(&self) -> Result<Changes> {
+        Changes::new(&self.deltas)
+    }
+
+    /// The deltas, from the file up; empty where there is only the file.
     pub fn deltas(&self) -> &[DeltaIndex] {
         &self.deltas
     }
@@ -157,6 +170,9 @@ impl QuadIndex {
 
     fn verify_deltas(self: &Arc<Self>) -> Result<()> {
         for level in 0..self.deltas.len() {
+            if let Some(damage) = self.deltas[level].verify().pop() {
+                return Err(damage);
+            }
             let mut below = Arc::new(self.up_to(level)).cursor();
             let mut last = None;
             for entry in self.deltas[level].entries() {

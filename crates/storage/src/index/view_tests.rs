@@ -11,7 +11,8 @@ use proptest::sample::Index;
 
 use super::tests::{Model, bound, graph_rows, ids, look_ups, prefix_of, rows, sorted, write};
 use super::*;
-use crate::delta::{DeltaEntry, DeltaIndex};
+use crate::delta::{DeltaEntry, DeltaIndex, write_delta};
+use crate::io::LocalFileSystem;
 
 /// Changes as they come: rows to insert, and places of rows to delete; and whether a further level begins with them.
 type Batch = (Vec<QuadRow>, Vec<Index>, bool);
@@ -223,15 +224,70 @@ proptest! {
     }
 
     #[test]
+    fn a_delta_written_to_a_file_answers_as_the_one_in_memory(
+        rows in rows(), batches in batches(), more in batches(), questions in questions(),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("delta");
+        let base = write(&directory.path().join("index"), &rows);
+        let (in_memory, model) = view(Arc::clone(&base), rows, batches);
+        let summary = write_delta(&LocalFileSystem, &path, &in_memory).unwrap();
+        let delta = DeltaIndex::open(&LocalFileSystem, &path).unwrap();
+        prop_assert_eq!(delta.file_summary(), Some(summary));
+        prop_assert!(delta.entries().map(Result::unwrap).eq(in_memory.changes().unwrap().map(Result::unwrap)));
+        let flushed = QuadIndex::view(&base, delta.clone()).unwrap();
+        prop_assert!(flushed.verify().is_empty());
+        let mut cursor = flushed.cursor();
+        for question in &questions {
+            ask(&mut cursor, &model, question);
+        }
+        // Further changes, in a level of their own.
+        let Model(rows) = model;
+        let (both, model) = view(flushed, rows, more);
+        let mut cursor = both.cursor();
+        for question in &questions {
+            ask(&mut cursor, &model, question);
+        }
+    }
+
+    #[test]
+    fn damage_of_a_delta_file_is_reported_and_never_panics(place in any::<Index>(), change in 1u8..) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("delta");
+        let rows = graph_rows(3_000);
+        let base = write(&directory.path().join("index"), &rows);
+        let changes: Vec<DeltaEntry> =
+            rows.iter().step_by(3).map(|&row| DeltaEntry { row, is_insertion: false }).collect();
+        let delta = DeltaIndex::new(Permutation::Psog).apply(&changes).unwrap();
+        write_delta(&LocalFileSystem, &path, &QuadIndex::view(&base, delta).unwrap()).unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let place = place.index(bytes.len());
+        bytes[place] ^= change;
+        std::fs::write(&path, &bytes).unwrap();
+        if let Ok(delta) = DeltaIndex::open(&LocalFileSystem, &path) {
+            prop_assert!(!delta.verify().is_empty());
+            if let Ok(view) = QuadIndex::view(&base, delta) {
+                prop_assert!(!view.verify().is_empty());
+                let mut cursor = view.cursor();
+                for row in rows.iter().step_by(30) {
+                    if let Ok(range) = cursor.seek(&ids(row)) {
+                        prop_assert!(range.is_empty());
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_default_graph_in_order_of_graphs_answers_too(batches in batches(), questions in questions()) {
         let default_graph = TermId::DEFAULT_GRAPH.bits();
         let spog: Vec<QuadRow> = graph_rows(3_000).into_iter().map(|[a, b, c, _]| [a, b, c, default_graph]).collect();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("index");
-        let mut writer = QuadIndexWriter::create(&crate::io::LocalFileSystem, &path, Permutation::Spog).unwrap();
+        let mut writer = QuadIndexWriter::create(&LocalFileSystem, &path, Permutation::Spog).unwrap();
         writer.push_rows(&spog).unwrap();
         writer.finish().unwrap();
-        let spog_index = QuadIndex::open(&crate::io::LocalFileSystem, &path).unwrap();
+        let spog_index = QuadIndex::open(&LocalFileSystem, &path).unwrap();
         let gspo = QuadIndex::by_default_graph(&spog_index).unwrap();
         let rows = sorted(spog.into_iter().map(|row| Permutation::Gspo.arrange(row)).collect());
         let (view, model) = view(gspo, rows, batches);

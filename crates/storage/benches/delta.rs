@@ -1,0 +1,133 @@
+//! Reading two million rows with 1% of them in a delta, against none: `cargo bench -p orrery-storage --bench delta`.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use orrery_storage::index::{Permutation, QuadIndex, QuadIndexWriter, QuadRow, RowRange};
+use orrery_storage::io::LocalFileSystem;
+use orrery_storage::{DeltaEntry, DeltaIndex, Result};
+use orrery_term::TermId;
+
+const ROWS: u64 = 2_000_000;
+const PREDICATES: u64 = 20;
+const SUBJECTS: u64 = ROWS / PREDICATES;
+
+fn scrambled(n: u64) -> u64 {
+    (n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 8
+}
+
+fn predicate(n: u64) -> TermId {
+    TermId::iri(100 + n % PREDICATES)
+}
+
+fn subject(n: u64) -> TermId {
+    TermId::iri(1000 + 3 * (n % SUBJECTS))
+}
+
+/// Each subject once under each predicate, with a random object.
+fn rows() -> Vec<QuadRow> {
+    let mut rows: Vec<QuadRow> = (0..ROWS)
+        .map(|n| {
+            let object = TermId::literal(scrambled(n) % 3_000_000);
+            let graph = TermId::DEFAULT_GRAPH;
+            [predicate(n / SUBJECTS), subject(n), object, graph].map(TermId::bits)
+        })
+        .collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// Every hundredth row: by turns deleted, and followed by a new one.
+fn changes(rows: &[QuadRow]) -> Vec<DeltaEntry> {
+    let changed = rows.iter().skip(37).step_by(100).enumerate();
+    changed
+        .map(|(number, &[p, s, o, g])| match number % 2 == 0 {
+            true => DeltaEntry {
+                row: [p, s, o, g],
+                is_insertion: false,
+            },
+            false => DeltaEntry {
+                row: [p, s + 1, TermId::delta(number as u64).bits(), g],
+                is_insertion: true,
+            },
+        })
+        .collect()
+}
+
+fn open(path: &std::path::Path) -> Result<(Arc<QuadIndex>, Arc<QuadIndex>)> {
+    let rows = rows();
+    let mut writer = QuadIndexWriter::create(&LocalFileSystem, path, Permutation::Psog)?;
+    writer.push_rows(&rows)?;
+    writer.finish()?;
+    let file = QuadIndex::open(&LocalFileSystem, path)?;
+    let delta = DeltaIndex::new(Permutation::Psog).apply(&changes(&rows))?;
+    let view = QuadIndex::view(&file, delta)?;
+    Ok((file, view))
+}
+
+fn delta_benches(criterion: &mut Criterion) {
+    let path = std::env::temp_dir().join(format!("orrery-bench-delta-{}.col", std::process::id()));
+    let (file, view) = match open(&path) {
+        Ok(indexes) => indexes,
+        Err(error) => panic!("the index was not written: {error}"),
+    };
+    let mut group = criterion.benchmark_group("delta");
+    for (name, index) in [("none", &file), ("1% in delta", &view)] {
+        scans(&mut group, name, index);
+        look_ups(&mut group, name, index);
+    }
+    group.finish();
+    let _removed = std::fs::remove_file(&path);
+}
+
+fn scans(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, index: &Arc<QuadIndex>) {
+    group.throughput(Throughput::Elements(index.rows()));
+    let mut values = Vec::new();
+    for column in [1, 2] {
+        group.bench_function(format!("scan column {column}, {name}"), |bencher| {
+            let mut cursor = index.cursor();
+            bencher.iter(|| {
+                let mut start = 0;
+                while start < index.rows() {
+                    values.clear();
+                    let end = index.rows().min(start + (1 << 16));
+                    cursor.read(RowRange::new(start, end), column, &mut values)?;
+                    start = end;
+                }
+                Result::Ok(())
+            });
+        });
+    }
+}
+
+fn look_ups(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, index: &Arc<QuadIndex>) {
+    group.throughput(Throughput::Elements(1));
+    let mut values = Vec::new();
+    for step in [1, 10, 1000] {
+        let title = format!("ascending, every {step}th subject with object, {name}");
+        group.bench_function(title, |bencher| {
+            let (mut seeker, mut reader, mut n) = (index.cursor(), index.cursor(), 0);
+            bencher.iter(|| {
+                n += step;
+                values.clear();
+                let range = seeker.seek(&[predicate(7), subject(n)])?;
+                reader.read(range, 2, &mut values)
+            });
+        });
+    }
+    group.bench_function(format!("random with object, {name}"), |bencher| {
+        let (mut seeker, mut reader, mut n) = (index.cursor(), index.cursor(), 0);
+        bencher.iter(|| {
+            n += 1;
+            values.clear();
+            let at = scrambled(n);
+            let range = seeker.seek(&[predicate(at), subject(at / PREDICATES)])?;
+            reader.read(range, 2, &mut values).map(black_box)
+        });
+    });
+}
+
+criterion_group!(benches, delta_benches);
+criterion_main!(benches);
