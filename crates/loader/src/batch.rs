@@ -12,10 +12,12 @@
 //! All integers are little-endian.
 
 use crate::arena::{Arena, KeyRef};
-use crate::interner::{DEFAULT_GRAPH, InternedTerms, LocalQuad};
+use crate::interner::{BLANK_NODE_KEY, DEFAULT_GRAPH, InternedTerms, LocalQuad};
 use crate::key_sort::sorted_order;
 use crate::stage_dir::StageDir;
+use crate::triple_keys::{is_triple, pending_blank_nodes};
 use orrery_storage::Result;
+use orrery_term::key::FIRST_TRIPLE_KEY;
 
 /// The distinct terms of a batch, sorted.
 #[derive(Debug)]
@@ -90,7 +92,7 @@ impl SpilledBatch {
 pub(crate) fn seal(batch: InternedTerms) -> MemoryBatch {
     let mut order = sorted_order(&batch.arena, &batch.keys);
     if batch.has_orphans {
-        drop_orphans(&mut order, batch.keys.len(), &batch.quads);
+        drop_orphans(&mut order, &batch);
     }
     MemoryBatch {
         terms: SortedTerms {
@@ -103,11 +105,30 @@ pub(crate) fn seal(batch: InternedTerms) -> MemoryBatch {
 }
 
 /// Leaves out the terms that came with wrong statements only.
-fn drop_orphans(order: &mut Vec<u32>, terms: usize, quads: &[Vec<LocalQuad>]) {
-    let mut is_used = vec![false; terms];
+fn drop_orphans(order: &mut Vec<u32>, batch: &InternedTerms) {
+    let key_of = |local: u32| batch.arena.get(batch.keys[local as usize]);
+    let mut is_used = vec![false; batch.keys.len()];
     is_used[DEFAULT_GRAPH as usize] = true;
-    for &local in quads.iter().flatten().flatten() {
+    for &local in batch.quads.iter().flatten().flatten() {
         is_used[local as usize] = true;
+    }
+    // Blank nodes within triple terms need their numbers, and the merge their marks.
+    let triples = order.partition_point(|&local| key_of(local) < FIRST_TRIPLE_KEY);
+    let mut key = Vec::new();
+    for &triple in &order[triples..] {
+        if !is_used[triple as usize] || !is_triple(key_of(triple)) {
+            continue;
+        }
+        for name in pending_blank_nodes(key_of(triple)) {
+            key.clear();
+            key.push(BLANK_NODE_KEY);
+            key.extend_from_slice(name);
+            // The mark is the next one after the blank node.
+            let node = order.partition_point(|&local| key_of(local) < key.as_slice());
+            for &local in order.iter().skip(node).take(2) {
+                is_used[local as usize] = true;
+            }
+        }
     }
     order.retain(|&local| is_used[local as usize]);
 }

@@ -12,8 +12,9 @@ use crate::ntriples::TermSink;
 use crate::source::Format;
 use crate::xml_literal::with_used_namespaces;
 use memchr::memchr;
+use orrery_term::{Direction, TRIPLE_DEPTH_MAX};
 use oxrdf::vocab::{rdf, xsd};
-use oxrdf::{GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term};
+use oxrdf::{BaseDirection, GraphName, Literal, NamedOrBlankNode, Quad, Term};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, RdfSyntaxError};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -70,8 +71,13 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                 if format == Format::RdfXml {
                     trim_namespaces(&mut quad);
                 }
-                take(&quad, interner);
-                events.quad_taken(interner)?;
+                match take(&quad, interner) {
+                    Ok(()) => events.quad_taken(interner)?,
+                    Err(message) => {
+                        interner.note_wrong_statement();
+                        events.syntax_error(window.borrow().describe_quad(name, &quad, message))?;
+                    }
+                }
             }
             Err(RdfParseError::Io(error)) => return Err(events.input_error(error)),
             Err(RdfParseError::Syntax(error)) => {
@@ -114,35 +120,60 @@ fn trim_namespaces(quad: &mut Quad) {
     }
 }
 
-fn take(quad: &Quad, interner: &mut Interner) {
-    let node = |interner: &mut Interner, node: &NamedNode| interner.checked_iri(node.as_str());
-    let subject = match &quad.subject {
-        NamedOrBlankNode::NamedNode(named) => node(interner, named),
-        NamedOrBlankNode::BlankNode(blank) => interner.blank_node(blank.as_str()),
-    };
-    let predicate = node(interner, &quad.predicate);
-    let object = match &quad.object {
-        Term::NamedNode(named) => node(interner, named),
-        Term::BlankNode(blank) => interner.blank_node(blank.as_str()),
-        Term::Literal(literal) => take_literal(literal, interner),
-        // rdf-12: not supported yet.
-        Term::Triple(_) => interner.checked_iri("urn:x-orrery:triple-term"),
-    };
+/// Takes a quad in; the error says why it cannot be.
+fn take(quad: &Quad, interner: &mut Interner) -> Result<(), Cow<'static, str>> {
+    let subject = take_node(&quad.subject, interner);
+    let predicate = interner.checked_iri(quad.predicate.as_str());
+    let object = take_object(&quad.object, interner, 0)?;
     let graph = match &quad.graph_name {
         GraphName::DefaultGraph => None,
-        GraphName::NamedNode(named) => Some(node(interner, named)),
+        GraphName::NamedNode(named) => Some(interner.checked_iri(named.as_str())),
         GraphName::BlankNode(blank) => Some(interner.blank_node(blank.as_str())),
     };
     interner.quad(subject, predicate, object, graph);
+    Ok(())
+}
+
+fn take_node(node: &NamedOrBlankNode, interner: &mut Interner) -> LocalId {
+    match node {
+        NamedOrBlankNode::NamedNode(named) => interner.checked_iri(named.as_str()),
+        NamedOrBlankNode::BlankNode(blank) => interner.blank_node(blank.as_str()),
+    }
+}
+
+/// Takes an object within so many triple terms in.
+fn take_object(
+    object: &Term,
+    interner: &mut Interner,
+    depth: usize,
+) -> Result<LocalId, Cow<'static, str>> {
+    Ok(match object {
+        Term::NamedNode(named) => interner.checked_iri(named.as_str()),
+        Term::BlankNode(blank) => interner.blank_node(blank.as_str()),
+        Term::Literal(literal) => take_literal(literal, interner),
+        // Beyond the limit the interner refuses whatever stands there instead.
+        Term::Triple(_) if depth > TRIPLE_DEPTH_MAX => interner.string(""),
+        Term::Triple(triple) => {
+            let subject = take_node(&triple.subject, interner);
+            let predicate = interner.checked_iri(triple.predicate.as_str());
+            let object = take_object(&triple.object, interner, depth + 1)?;
+            interner.triple(subject, predicate, object)?
+        }
+    })
 }
 
 fn take_literal(literal: &oxrdf::Literal, interner: &mut Interner) -> LocalId {
     if let Some(tag) = literal.language() {
-        return if tag.bytes().any(|c| c.is_ascii_uppercase()) {
-            interner.language(literal.value(), &tag.to_ascii_lowercase())
-        } else {
-            interner.language(literal.value(), tag)
+        let tag = match tag.bytes().any(|c| c.is_ascii_uppercase()) {
+            true => Cow::Owned(tag.to_ascii_lowercase()),
+            false => Cow::Borrowed(tag),
         };
+        let direction = match literal.direction() {
+            None => return interner.language(literal.value(), &tag),
+            Some(BaseDirection::Ltr) => Direction::LeftToRight,
+            Some(BaseDirection::Rtl) => Direction::RightToLeft,
+        };
+        return interner.directional(literal.value(), &tag, direction);
     }
     if literal.datatype() == xsd::STRING {
         return interner.string(literal.value());
@@ -209,6 +240,17 @@ impl Window {
             column: Some(location.start.column + 1),
             text: self.quote(location.start.offset, location.end.offset),
             message,
+        }
+    }
+
+    /// The error of a quad that the parser accepted; the parser has read on a little meanwhile.
+    fn describe_quad(&self, name: &str, quad: &Quad, message: Cow<'static, str>) -> SyntaxError {
+        SyntaxError {
+            source_name: name.to_owned(),
+            line: None,
+            column: None,
+            text: clipped(quad.subject.to_string().as_bytes()),
+            message: message.into_owned(),
         }
     }
 

@@ -73,6 +73,9 @@ pub enum LoadError {
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] orrery_storage::Error),
+    /// A file of the stage directory does not hold what was written to it.
+    #[error("a file in load-stage/ was changed while the load ran; load again, and check the disk")]
+    DamagedStage,
     /// Another part of the load failed; that failure is reported instead of this one.
     #[error("the load was interrupted by a failure in another of its threads")]
     Interrupted,

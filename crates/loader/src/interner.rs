@@ -6,6 +6,7 @@
 //! 'A'                                     the default graph (always local number 0)
 //! 'B' file number (u32, big-endian) label a blank node; its scope is its file
 //! 'I' 'L' 'S' 'T' ...                     a term of the dictionary: its term key
+//! 'X' ...                                 a triple term, see `triple_keys`
 //! '~' id bits (u64, big-endian)           a term that lives inside its id
 //! ```
 //!
@@ -14,10 +15,12 @@
 
 use crate::arena::{Arena, KeyRef};
 use crate::ntriples::{TermSink, check_iri};
+use crate::triple_keys::{write_mark, write_triple_key};
 use foldhash::fast::FixedState;
 use hashbrown::{HashSet, HashTable};
 use orrery_term::{
-    TermId, inline_string, inline_typed, iri_key, language_key, string_key, typed_key,
+    Direction, TRIPLE_DEPTH_MAX, TermId, directional_key, inline_string, inline_typed, iri_key,
+    language_key, string_key, typed_key,
 };
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -213,6 +216,16 @@ impl Interner {
         self.intern_key_buffer()
     }
 
+    /// Says for the merge that a blank node occurs in a triple term.
+    fn mark_blank_node(&mut self, id: LocalId) {
+        let key = self.arena.get(self.keys[id as usize]);
+        if key.first() == Some(&BLANK_NODE_KEY) {
+            self.key_buffer.clear();
+            write_mark(key, &mut self.key_buffer);
+            self.intern_key_buffer();
+        }
+    }
+
     fn inline(&mut self, id: TermId) -> LocalId {
         self.key_buffer.clear();
         self.key_buffer.push(INLINE_KEY);
@@ -284,6 +297,30 @@ impl TermSink for Interner {
         self.key_buffer.clear();
         language_key(lexical, tag, &mut self.key_buffer);
         self.intern_key_buffer()
+    }
+
+    fn directional(&mut self, lexical: &str, tag: &str, direction: Direction) -> LocalId {
+        self.key_buffer.clear();
+        directional_key(lexical, tag, direction, &mut self.key_buffer);
+        self.intern_key_buffer()
+    }
+
+    fn triple(
+        &mut self,
+        subject: LocalId,
+        predicate: LocalId,
+        object: LocalId,
+    ) -> Result<LocalId, Cow<'static, str>> {
+        self.mark_blank_node(subject);
+        self.mark_blank_node(object);
+        self.key_buffer.clear();
+        let parts = [subject, predicate, object];
+        let parts = parts.map(|part| self.arena.get(self.keys[part as usize]));
+        if !write_triple_key(parts, &mut self.key_buffer) {
+            let what = format!("triple terms nest {TRIPLE_DEPTH_MAX} levels deep at most");
+            return Err(what.into());
+        }
+        Ok(self.intern_key_buffer())
     }
 
     fn typed(&mut self, lexical: &str, datatype: &str) -> Result<LocalId, Cow<'static, str>> {

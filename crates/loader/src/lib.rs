@@ -51,6 +51,7 @@ mod row_sort;
 mod segment;
 mod source;
 mod stage_dir;
+mod triple_keys;
 mod xml_literal;
 
 pub use document::{Document, DocumentError, DocumentTerm, read_document};

@@ -9,7 +9,7 @@
 
 use crate::batch::{SortedTerms, SpilledBatch};
 use crate::error::LoadError;
-use crate::ordinals::{Numbering, Ordinal, OrdinalSpace};
+use crate::ordinals::{DictionaryKey, Numbering, Ordinal, OrdinalSpace};
 use crate::stage_dir::{StageDir, StageReader};
 use orrery_storage::Result as StorageResult;
 use orrery_storage::io::FileWriter;
@@ -178,15 +178,17 @@ pub(crate) fn merge_terms(
         let key = runs[top].key();
         if key != current {
             debug_assert!(current.as_slice() < key);
-            let (number, is_dictionary) = numbering.number(key)?;
-            ordinal = number;
             current.clear();
             current.extend_from_slice(key);
-            if is_dictionary {
-                block.push(top, &runs[top]);
-                if block.is_full() {
-                    emit(block.take())?;
-                }
+            let (number, key) = numbering.number(&current)?;
+            ordinal = number;
+            let ended = match key {
+                DictionaryKey::None => None,
+                DictionaryKey::Same => block.push(top, &runs[top]),
+                DictionaryKey::Other(key) => block.push_bytes(key),
+            };
+            if let Some(ended) = ended {
+                emit(ended)?;
             }
         }
         runs[top].assign(ordinal)?;
@@ -227,7 +229,7 @@ fn sift_down(heap: &mut [usize], runs: &[Run<'_>]) {
     }
 }
 
-/// Gathers keys into blocks.
+/// Gathers keys into blocks. A block is of one form; it ends when it is full or the form changes.
 struct BlockBuilder {
     by_reference: bool,
     bytes: Vec<u8>,
@@ -245,26 +247,32 @@ impl BlockBuilder {
         }
     }
 
-    fn push(&mut self, run_number: usize, run: &Run<'_>) {
+    /// Appends the current key of a run; gives the block that ends before it.
+    fn push(&mut self, run_number: usize, run: &Run<'_>) -> Option<KeyBlock> {
         match run {
             Run::Memory { terms, next, .. } if self.by_reference => {
+                let is_full = self.references.len() * 64 >= BLOCK_BYTES;
+                let ended = (is_full || !self.ends.is_empty()).then(|| self.take());
                 self.references
                     .push((run_number as u32, terms.local_at(*next - 1)));
+                ended
             }
-            _ => {
-                self.bytes.extend_from_slice(run.key());
-                // A block ends soon after BLOCK_BYTES, and a key is shorter than 2^30 bytes.
-                self.ends.push(self.bytes.len() as u32);
-            }
+            _ => self.push_bytes(run.key()),
         }
     }
 
-    fn is_full(&self) -> bool {
-        self.bytes.len() >= BLOCK_BYTES || self.references.len() * 64 >= BLOCK_BYTES
+    /// Appends a key; gives the block that ends before it.
+    fn push_bytes(&mut self, key: &[u8]) -> Option<KeyBlock> {
+        let is_full = self.bytes.len() >= BLOCK_BYTES;
+        let ended = (is_full || !self.references.is_empty()).then(|| self.take());
+        self.bytes.extend_from_slice(key);
+        // A block ends soon after BLOCK_BYTES, and a key is shorter than 2^30 bytes.
+        self.ends.push(self.bytes.len() as u32);
+        ended
     }
 
     fn take(&mut self) -> KeyBlock {
-        if self.by_reference {
+        if self.ends.is_empty() {
             KeyBlock::References(std::mem::take(&mut self.references))
         } else {
             KeyBlock::Bytes {

@@ -6,12 +6,13 @@
 //! ```text
 //! 0                  the default graph
 //! 1 ...              the blank nodes of the load, numbered on from those of the database
-//! ... IRIs, literals all terms of the dictionary, old and new, by rank
+//! ... IRIs, literals, triple terms: all terms of the dictionary, old and new, by rank
 //! ... values         the terms that live inside their ids
 //! ```
 
 use crate::error::LoadError;
 use crate::interner::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY};
+use crate::triple_keys::{MarkedNodes, is_triple, marked, pending_blank_nodes};
 use orrery_term::{TermId, key::FIRST_LITERAL_KEY};
 
 /// Number of a distinct term within one load.
@@ -23,6 +24,7 @@ pub(crate) struct OrdinalSpace {
     first_blank_node: u64,
     blank_nodes: u64,
     iris: u64,
+    triple_terms: u64,
     dictionary_terms: u64,
     inline: Vec<TermId>,
 }
@@ -39,8 +41,10 @@ impl OrdinalSpace {
         };
         if rank < self.iris {
             TermId::iri(rank)
-        } else if rank < self.dictionary_terms {
+        } else if rank < self.dictionary_terms - self.triple_terms {
             TermId::literal(rank)
+        } else if rank < self.dictionary_terms {
+            TermId::triple_term(rank)
         } else {
             self.inline[(rank - self.dictionary_terms) as usize]
         }
@@ -62,6 +66,20 @@ impl OrdinalSpace {
 pub(crate) struct Numbering {
     space: OrdinalSpace,
     next: u64,
+    marked_nodes: MarkedNodes,
+    /// Space for [`DictionaryKey::Other`].
+    key_buffer: Vec<u8>,
+}
+
+/// What stands in the dictionary for a sort key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum DictionaryKey<'a> {
+    /// Nothing.
+    None,
+    /// The same bytes.
+    Same,
+    /// Others: a triple term whose blank nodes have got their numbers.
+    Other(&'a [u8]),
 }
 
 impl Numbering {
@@ -72,18 +90,29 @@ impl Numbering {
                 first_blank_node,
                 blank_nodes: 0,
                 iris: 0,
+                triple_terms: 0,
                 dictionary_terms: 0,
                 inline: Vec::new(),
             },
             next: 1,
+            marked_nodes: MarkedNodes::default(),
+            key_buffer: Vec::new(),
         }
     }
 
-    /// The ordinal of the next larger key, and whether its term belongs into the dictionary.
-    pub(crate) fn number(&mut self, key: &[u8]) -> Result<(Ordinal, bool), LoadError> {
+    /// The ordinal of the next larger sort key, and its key in the dictionary.
+    pub(crate) fn number(&mut self, key: &[u8]) -> Result<(Ordinal, DictionaryKey<'_>), LoadError> {
         let is_dictionary = match key.first() {
-            Some(&DEFAULT_GRAPH_KEY) => return Ok((0, false)),
+            Some(&DEFAULT_GRAPH_KEY) => return Ok((0, DictionaryKey::None)),
             Some(&BLANK_NODE_KEY) => {
+                if let Some(node) = marked(key) {
+                    // The mark follows the blank node's own key and is no term.
+                    let before = self.space.blank_nodes.checked_sub(1);
+                    let before = before.ok_or(LoadError::DamagedStage)?;
+                    self.marked_nodes
+                        .push(node, self.space.first_blank_node + before);
+                    return Ok(((self.next - 1) as Ordinal, DictionaryKey::None));
+                }
                 self.space.blank_nodes += 1;
                 false
             }
@@ -98,18 +127,25 @@ impl Numbering {
             _ => {
                 self.space.dictionary_terms += 1;
                 self.space.iris += u64::from(key < FIRST_LITERAL_KEY);
+                self.space.triple_terms += u64::from(is_triple(key));
                 true
             }
         };
         let ordinal = self.next;
         self.next += 1;
-        match Ordinal::try_from(ordinal) {
-            Ok(ordinal) => Ok((ordinal, is_dictionary)),
-            Err(_) => Err(LoadError::TooManyTerms {
-                terms: ordinal,
-                limit: u64::from(Ordinal::MAX),
-            }),
+        let ordinal = Ordinal::try_from(ordinal).map_err(|_| LoadError::TooManyTerms {
+            terms: ordinal,
+            limit: u64::from(Ordinal::MAX),
+        })?;
+        if !is_dictionary {
+            return Ok((ordinal, DictionaryKey::None));
         }
+        if !is_triple(key) || pending_blank_nodes(key).next().is_none() {
+            return Ok((ordinal, DictionaryKey::Same));
+        }
+        let written = self.marked_nodes.write_key(key, &mut self.key_buffer);
+        written.ok_or(LoadError::DamagedStage)?;
+        Ok((ordinal, DictionaryKey::Other(&self.key_buffer)))
     }
 
     /// The way back, once all keys are numbered.
@@ -139,10 +175,9 @@ mod tests {
         let mut numbering = Numbering::new(7);
         let mut numbered = 0;
         for rank in 0..terms.len() {
-            let (ordinal, is_dictionary) =
-                numbering.number(terms.key(terms.local_at(rank))).unwrap();
+            let (ordinal, key) = numbering.number(terms.key(terms.local_at(rank))).unwrap();
             assert_eq!(ordinal as usize, rank);
-            numbered += u64::from(is_dictionary);
+            numbered += u64::from(key != DictionaryKey::None);
         }
         let space = numbering.finish();
         assert_eq!(space.dictionary_terms(), numbered);

@@ -214,7 +214,9 @@ impl QueryContext {
                     .map_err(|_| Error::NoSuchTerm { id })?
                     .into_owned())
             }
-            TermKind::Iri | TermKind::Literal | TermKind::Delta => Ok(self.snapshot.term(id)?),
+            TermKind::Iri | TermKind::Literal | TermKind::TripleTerm | TermKind::Delta => {
+                Ok(self.snapshot.term(id)?)
+            }
             _ => Err(Error::NoSuchTerm { id }),
         }
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use orrery_operators::context::{ContextOptions, QueryContext};
 use orrery_storage::{Permutation, Snapshot};
-use orrery_term::{Term, TermId};
+use orrery_term::TermId;
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::term::Variable;
 
 use crate::algebra::{Group, Normaliser, Var, VarSet};
 use crate::dataset::dataset;
@@ -17,7 +17,7 @@ use crate::error::QueryError;
 use crate::options::QueryOptions;
 use crate::parse;
 use crate::plan::{Planner, Relation};
-use crate::results::{Template, TemplateSlot, literal_from_oxrdf};
+use crate::results::{Template, for_each_template_variable};
 use crate::statistics::Estimator;
 
 /// Parses and plans a query that the scan of its text let through.
@@ -59,9 +59,10 @@ pub(crate) fn prepare(
     );
     let relation = plan(&mut planner, kind, &group, &needed)?;
     let template = match &query {
-        Query::Construct { template, .. } => {
-            construct_template(&context, template, &template_vars, &relation)?
-        }
+        Query::Construct { template, .. } => Template::compile(&context, template, |variable| {
+            let var = template_vars.get(variable.as_str())?;
+            relation.column(*var)
+        })?,
         _ => Template::default(),
     };
     Ok(PreparedQuery {
@@ -135,76 +136,12 @@ fn projected(pattern: &GraphPattern) -> &[Variable] {
 
 fn template_variables(query: &Query, normaliser: &mut Normaliser<'_>) -> HashMap<String, Var> {
     let mut variables = HashMap::new();
-    let Query::Construct { template, .. } = query else {
-        return variables;
-    };
-    for triple in template {
-        if let NamedNodePattern::Variable(variable) = &triple.predicate {
+    if let Query::Construct { template, .. } = query {
+        for_each_template_variable(template, &mut |variable| {
             variables.insert(variable.as_str().to_owned(), normaliser.variable(variable));
-        }
-        for term in [&triple.subject, &triple.object] {
-            if let TermPattern::Variable(variable) = term {
-                variables.insert(variable.as_str().to_owned(), normaliser.variable(variable));
-            }
-        }
+        });
     }
     variables
-}
-
-fn construct_template(
-    context: &QueryContext,
-    template: &[TriplePattern],
-    variables: &HashMap<String, Var>,
-    relation: &Relation,
-) -> Result<Template, QueryError> {
-    let mut blank_nodes: Vec<&str> = Vec::new();
-    let column = |variable: &Variable| {
-        let var = variables.get(variable.as_str());
-        TemplateSlot::Column(var.and_then(|var| relation.column(*var)))
-    };
-    let mut triples = Vec::with_capacity(template.len());
-    for triple in template {
-        let slot = |term: &TermPattern| -> Result<TemplateSlot, QueryError> {
-            Ok(match term {
-                TermPattern::Variable(variable) => column(variable),
-                TermPattern::NamedNode(node) => {
-                    TemplateSlot::Constant(context.intern(&Term::iri(node.as_str()))?)
-                }
-                TermPattern::Literal(literal) => {
-                    TemplateSlot::Constant(context.intern(&literal_from_oxrdf(literal))?)
-                }
-                TermPattern::BlankNode(_) => TemplateSlot::BlankNode(0),
-                // rdf-12: not supported yet.
-                TermPattern::Triple(_) => return Err(QueryError::unsupported("triple terms")),
-            })
-        };
-        let mut subject = slot(&triple.subject)?;
-        let mut object = slot(&triple.object)?;
-        for (term, slot) in [
-            (&triple.subject, &mut subject),
-            (&triple.object, &mut object),
-        ] {
-            if let TermPattern::BlankNode(node) = term {
-                let known = blank_nodes.iter().position(|label| *label == node.as_str());
-                let number = known.unwrap_or_else(|| {
-                    blank_nodes.push(node.as_str());
-                    blank_nodes.len() - 1
-                });
-                *slot = TemplateSlot::BlankNode(number);
-            }
-        }
-        let predicate = match &triple.predicate {
-            NamedNodePattern::NamedNode(node) => {
-                TemplateSlot::Constant(context.intern(&Term::iri(node.as_str()))?)
-            }
-            NamedNodePattern::Variable(variable) => column(variable),
-        };
-        triples.push([subject, predicate, object]);
-    }
-    Ok(Template {
-        triples,
-        blank_nodes: blank_nodes.len(),
-    })
 }
 
 /// The names of the graphs that have quads.

@@ -89,6 +89,7 @@ impl Ids {
         // All terms of the quads were entered.
         match self.ranks.get(&key) {
             Some(&rank) if rank < self.iris => TermId::iri(rank),
+            Some(&rank) if matches!(term, Term::Triple(_)) => TermId::triple_term(rank),
             Some(&rank) => TermId::literal(rank),
             None => TermId::DEFAULT_GRAPH,
         }
@@ -122,12 +123,19 @@ fn terms_of(quad: &SmallQuad) -> impl Iterator<Item = &Term<'static>> {
 }
 
 fn next_blank_node(quads: &[SmallQuad]) -> u64 {
-    let numbers = quads
-        .iter()
-        .flat_map(terms_of)
-        .filter_map(|term| match term {
-            Term::BlankNode(number) => Some(number + 1),
-            Term::Iri(_) | Term::Literal(_) => None,
-        });
+    let numbers = quads.iter().flat_map(terms_of).filter_map(blank_node_limit);
     numbers.max().unwrap_or(0)
+}
+
+/// The first number above those of the blank nodes in a term.
+fn blank_node_limit(term: &Term<'_>) -> Option<u64> {
+    match term {
+        Term::BlankNode(number) => Some(number + 1),
+        Term::Iri(_) | Term::Literal(_) => None,
+        Term::Triple(triple) => triple
+            .parts()
+            .into_iter()
+            .filter_map(blank_node_limit)
+            .max(),
+    }
 }

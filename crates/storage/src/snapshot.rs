@@ -215,9 +215,12 @@ impl Snapshot {
 
     /// The id of a dictionary rank.
     pub fn id_of_rank(&self, rank: u64) -> TermId {
-        match rank < self.dictionary.iri_count() {
-            true => TermId::iri(rank),
-            false => TermId::literal(rank),
+        if rank < self.dictionary.iri_count() {
+            TermId::iri(rank)
+        } else if rank < self.dictionary.first_triple_term() {
+            TermId::literal(rank)
+        } else {
+            TermId::triple_term(rank)
         }
     }
 
@@ -226,7 +229,7 @@ impl Snapshot {
     pub fn term(&self, id: TermId) -> Result<Term<'static>> {
         match id.checked_kind() {
             Some(TermKind::BlankNode) => Ok(Term::BlankNode(id.payload())),
-            Some(TermKind::Iri | TermKind::Literal) => {
+            Some(TermKind::Iri | TermKind::Literal | TermKind::TripleTerm) => {
                 let mut key = Vec::new();
                 self.dictionary.key(id.payload(), &mut key)?;
                 self.parse(&key)
@@ -241,7 +244,7 @@ impl Snapshot {
         for (place, &id) in ids.iter().enumerate() {
             match id.checked_kind() {
                 Some(TermKind::BlankNode) => found(place, Term::BlankNode(id.payload())),
-                Some(TermKind::Iri | TermKind::Literal) => {
+                Some(TermKind::Iri | TermKind::Literal | TermKind::TripleTerm) => {
                     let key = cursor.at(id.payload())?;
                     found(place, self.parse_borrowed(key)?);
                 }

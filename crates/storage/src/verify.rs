@@ -12,7 +12,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orrery_term::{TermId, TermKind, parse_key};
+use orrery_term::key::FIRST_TRIPLE_KEY;
+use orrery_term::{Term, TermId, TermKind, parse_key};
 
 use crate::block_file::BlockFile;
 use crate::dictionary::{Dictionary, LARGE_FILE, LARGE_KIND, TERMS_FILE, TERMS_KIND};
@@ -263,7 +264,9 @@ impl Check<'_> {
                 Some("is not greater than the one before")
             } else if is_iri != (rank < dictionary.iri_count()) {
                 Some("is on the wrong side of the border between IRIs and literals")
-            } else if parse_key(key).is_err() {
+            } else if (key >= FIRST_TRIPLE_KEY) != (rank >= dictionary.first_triple_term()) {
+                Some("is on the wrong side of the border between literals and triple terms")
+            } else if !self.is_term(key) {
                 Some("is not the key of a term")
             } else if rank % LOOKED_UP_EVERY == 0 && dictionary.find(key)? != Some(rank) {
                 Some("is not found by its text")
@@ -279,6 +282,22 @@ impl Check<'_> {
             last.extend_from_slice(key);
         }
         Ok(())
+    }
+
+    /// Whether a key is that of a term, with blank nodes that exist.
+    fn is_term(&self, key: &[u8]) -> bool {
+        fn has_known_nodes(term: &Term<'_>, limit: u64) -> bool {
+            match term {
+                Term::BlankNode(number) => *number < limit,
+                Term::Iri(_) | Term::Literal(_) => true,
+                Term::Triple(triple) => {
+                    let mut parts = triple.parts().into_iter();
+                    parts.all(|part| has_known_nodes(part, limit))
+                }
+            }
+        }
+        let limit = self.manifest.next_blank_node;
+        parse_key(key).is_ok_and(|term| has_known_nodes(&term, limit))
     }
 
     fn permutation(
@@ -318,6 +337,7 @@ impl Check<'_> {
         let permutation = index.permutation();
         let limits = dictionary.map(|dictionary| Limits {
             iris: dictionary.iri_count(),
+            first_triple_term: dictionary.first_triple_term(),
             terms: dictionary.len(),
             blank_nodes: self.manifest.next_blank_node,
         });
@@ -353,6 +373,7 @@ impl Check<'_> {
 /// Which ids exist.
 struct Limits {
     iris: u64,
+    first_triple_term: u64,
     terms: u64,
     blank_nodes: u64,
 }
@@ -362,7 +383,10 @@ impl Limits {
         let id = TermId::from_bits(bits);
         match id.checked_kind() {
             Some(TermKind::Iri) => id.payload() < self.iris,
-            Some(TermKind::Literal) => (self.iris..self.terms).contains(&id.payload()),
+            Some(TermKind::Literal) => (self.iris..self.first_triple_term).contains(&id.payload()),
+            Some(TermKind::TripleTerm) => {
+                (self.first_triple_term..self.terms).contains(&id.payload())
+            }
             Some(TermKind::BlankNode) => id.payload() < self.blank_nodes,
             Some(TermKind::Special) => id == TermId::DEFAULT_GRAPH,
             Some(_) => id.is_inline(),

@@ -165,6 +165,13 @@ impl TermId {
         Self::new(TermKind::Literal, rank)
     }
 
+    /// The triple term of this rank in the dictionary (below [`Self::PAYLOAD_LIMIT`]).
+    #[inline]
+    pub const fn triple_term(rank: u64) -> Self {
+        assert!(rank < Self::PAYLOAD_LIMIT);
+        Self::new(TermKind::TripleTerm, rank)
+    }
+
     /// The term at this index of the delta dictionary (below [`Self::PAYLOAD_LIMIT`]).
     #[inline]
     pub const fn delta(index: u64) -> Self {
@@ -219,6 +226,7 @@ mod tests {
             TermId::iri(0),
             TermId::iri(9),
             TermId::literal(10),
+            TermId::triple_term(11),
             TermId::delta(3),
             TermId::query_local(0),
         ];

@@ -25,5 +25,7 @@ pub mod vocabulary;
 
 pub use id::{TermId, TermKind};
 pub use inline::{InlineValue, inline, inline_string, inline_typed};
-pub use key::{KeyError, iri_key, language_key, parse_key, string_key, typed_key, write_key};
-pub use term::{Literal, LiteralKind, Term};
+pub use key::{
+    KeyError, directional_key, iri_key, language_key, parse_key, string_key, typed_key, write_key,
+};
+pub use term::{Direction, Literal, LiteralKind, TRIPLE_DEPTH_MAX, Term, Triple, TripleError};

@@ -14,6 +14,34 @@ pub enum Term<'a> {
     Iri(Cow<'a, str>),
     /// A literal.
     Literal(Literal<'a>),
+    /// A triple term (RDF 1.2).
+    Triple(Box<Triple<'a>>),
+}
+
+/// Triple terms may stand within each other this many levels deep, the outermost counted: reading, writing
+/// and comparing them recurses.
+pub const TRIPLE_DEPTH_MAX: usize = 64;
+
+/// A triple that is a term: subject an IRI or a blank node, predicate an IRI, object any term.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Triple<'a> {
+    subject: Term<'a>,
+    predicate: Term<'a>,
+    object: Term<'a>,
+}
+
+/// Why three terms are not a triple.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TripleError {
+    /// The subject is a literal or a triple term.
+    #[error("the subject of a triple term is neither an IRI nor a blank node")]
+    Subject,
+    /// The predicate is no IRI.
+    #[error("the predicate of a triple term is not an IRI")]
+    Predicate,
+    /// The object is a triple term of [`TRIPLE_DEPTH_MAX`] levels.
+    #[error("triple terms are nested more than {TRIPLE_DEPTH_MAX} levels deep")]
+    Depth,
 }
 
 /// A literal: lexical form and what it is.
@@ -32,8 +60,38 @@ pub enum LiteralKind<'a> {
     String,
     /// With a language tag, in lower case (RDF 1.1 Concepts, 3.3 allows that).
     Language(Cow<'a, str>),
-    /// Any other datatype, by its IRI. Never `xsd:string` or `rdf:langString`.
+    /// With a language tag, in lower case, and a base direction (RDF 1.2).
+    Directional(Cow<'a, str>, Direction),
+    /// Any other datatype, by its IRI. Never `xsd:string`, `rdf:langString` or `rdf:dirLangString`.
     Typed(Cow<'a, str>),
+}
+
+/// The base direction of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// `ltr`.
+    LeftToRight,
+    /// `rtl`.
+    RightToLeft,
+}
+
+impl Direction {
+    /// `ltr` or `rtl`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::LeftToRight => "ltr",
+            Self::RightToLeft => "rtl",
+        }
+    }
+
+    /// Reads `ltr` or `rtl`, in lower case.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "ltr" => Some(Self::LeftToRight),
+            "rtl" => Some(Self::RightToLeft),
+            _ => None,
+        }
+    }
 }
 
 impl<'a> Term<'a> {
@@ -52,13 +110,21 @@ impl<'a> Term<'a> {
 
     /// A literal with a language tag; the tag is put into lower case.
     pub fn language(lexical: impl Into<Cow<'a, str>>, tag: impl Into<Cow<'a, str>>) -> Self {
-        let mut tag = tag.into();
-        if tag.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            tag = Cow::Owned(tag.to_ascii_lowercase());
-        }
         Self::Literal(Literal {
             lexical: lexical.into(),
-            kind: LiteralKind::Language(tag),
+            kind: LiteralKind::Language(lower_case(tag.into())),
+        })
+    }
+
+    /// A literal with a language tag, which is put into lower case, and a base direction.
+    pub fn directional(
+        lexical: impl Into<Cow<'a, str>>,
+        tag: impl Into<Cow<'a, str>>,
+        direction: Direction,
+    ) -> Self {
+        Self::Literal(Literal {
+            lexical: lexical.into(),
+            kind: LiteralKind::Directional(lower_case(tag.into()), direction),
         })
     }
 
@@ -86,9 +152,13 @@ impl<'a> Term<'a> {
                 kind: match &literal.kind {
                     LiteralKind::String => LiteralKind::String,
                     LiteralKind::Language(tag) => LiteralKind::Language(Cow::Borrowed(tag)),
+                    LiteralKind::Directional(tag, direction) => {
+                        LiteralKind::Directional(Cow::Borrowed(tag), *direction)
+                    }
                     LiteralKind::Typed(datatype) => LiteralKind::Typed(Cow::Borrowed(datatype)),
                 },
             }),
+            Self::Triple(triple) => Term::Triple(Box::new(triple.borrowed())),
         }
     }
 
@@ -98,16 +168,109 @@ impl<'a> Term<'a> {
             Self::BlankNode(number) => Term::BlankNode(number),
             Self::Iri(iri) => Term::Iri(Cow::Owned(iri.into_owned())),
             Self::Literal(literal) => Term::Literal(literal.into_owned()),
+            Self::Triple(triple) => Term::Triple(Box::new(triple.into_owned())),
         }
+    }
+
+    /// Levels of triple terms: 0 for any other term.
+    fn triple_depth(&self) -> usize {
+        let mut depth = 0;
+        let mut term = self;
+        while let Self::Triple(triple) = term {
+            depth += 1;
+            term = &triple.object;
+        }
+        depth
+    }
+}
+
+fn lower_case(tag: Cow<'_, str>) -> Cow<'_, str> {
+    match tag.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(tag.to_ascii_lowercase()),
+        false => tag,
+    }
+}
+
+impl<'a> From<Triple<'a>> for Term<'a> {
+    fn from(triple: Triple<'a>) -> Self {
+        Self::Triple(Box::new(triple))
+    }
+}
+
+impl<'a> Triple<'a> {
+    /// The triple of these terms, if they may stand where they do.
+    pub fn new(
+        subject: Term<'a>,
+        predicate: Term<'a>,
+        object: Term<'a>,
+    ) -> Result<Self, TripleError> {
+        if !matches!(subject, Term::Iri(_) | Term::BlankNode(_)) {
+            return Err(TripleError::Subject);
+        }
+        if !matches!(predicate, Term::Iri(_)) {
+            return Err(TripleError::Predicate);
+        }
+        if object.triple_depth() >= TRIPLE_DEPTH_MAX {
+            return Err(TripleError::Depth);
+        }
+        Ok(Self {
+            subject,
+            predicate,
+            object,
+        })
+    }
+
+    /// The subject: an IRI or a blank node.
+    pub fn subject(&self) -> &Term<'a> {
+        &self.subject
+    }
+
+    /// The predicate: an IRI.
+    pub fn predicate(&self) -> &Term<'a> {
+        &self.predicate
+    }
+
+    /// The object.
+    pub fn object(&self) -> &Term<'a> {
+        &self.object
+    }
+
+    /// The same triple, borrowing from this one.
+    pub fn borrowed(&self) -> Triple<'_> {
+        Triple {
+            subject: self.subject.as_ref(),
+            predicate: self.predicate.as_ref(),
+            object: self.object.as_ref(),
+        }
+    }
+
+    /// The same triple with text of its own.
+    pub fn into_owned(self) -> Triple<'static> {
+        Triple {
+            subject: self.subject.into_owned(),
+            predicate: self.predicate.into_owned(),
+            object: self.object.into_owned(),
+        }
+    }
+
+    /// Subject, predicate, object.
+    pub fn parts(&self) -> [&Term<'a>; 3] {
+        [&self.subject, &self.predicate, &self.object]
+    }
+
+    /// Subject, predicate, object, taken apart.
+    pub fn into_parts(self) -> [Term<'a>; 3] {
+        [self.subject, self.predicate, self.object]
     }
 }
 
 impl<'a> Literal<'a> {
-    /// The datatype IRI; `rdf:langString` for a literal with a language tag.
+    /// The datatype IRI; `rdf:langString` or `rdf:dirLangString` for a literal with a language tag.
     pub fn datatype(&self) -> &str {
         match &self.kind {
             LiteralKind::String => xsd::STRING,
             LiteralKind::Language(_) => rdf::LANG_STRING,
+            LiteralKind::Directional(..) => rdf::DIR_LANG_STRING,
             LiteralKind::Typed(datatype) => datatype,
         }
     }
@@ -115,8 +278,16 @@ impl<'a> Literal<'a> {
     /// The language tag, if there is one.
     pub fn language_tag(&self) -> Option<&str> {
         match &self.kind {
-            LiteralKind::Language(tag) => Some(tag),
+            LiteralKind::Language(tag) | LiteralKind::Directional(tag, _) => Some(tag),
             LiteralKind::String | LiteralKind::Typed(_) => None,
+        }
+    }
+
+    /// The base direction, if there is one.
+    pub fn direction(&self) -> Option<Direction> {
+        match &self.kind {
+            LiteralKind::Directional(_, direction) => Some(*direction),
+            LiteralKind::String | LiteralKind::Language(_) | LiteralKind::Typed(_) => None,
         }
     }
 
@@ -127,6 +298,9 @@ impl<'a> Literal<'a> {
             kind: match self.kind {
                 LiteralKind::String => LiteralKind::String,
                 LiteralKind::Language(tag) => LiteralKind::Language(Cow::Owned(tag.into_owned())),
+                LiteralKind::Directional(tag, direction) => {
+                    LiteralKind::Directional(Cow::Owned(tag.into_owned()), direction)
+                }
                 LiteralKind::Typed(datatype) => {
                     LiteralKind::Typed(Cow::Owned(datatype.into_owned()))
                 }
@@ -136,12 +310,16 @@ impl<'a> Literal<'a> {
 }
 
 impl fmt::Display for Term<'_> {
-    /// Canonical N-Triples (RDF 1.1 N-Triples, section 4).
+    /// Canonical N-Triples (RDF 1.2 N-Triples, section 4).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BlankNode(number) => write!(f, "_:b{number}"),
             Self::Iri(iri) => write!(f, "<{iri}>"),
             Self::Literal(literal) => literal.fmt(f),
+            Self::Triple(triple) => {
+                let [subject, predicate, object] = triple.parts();
+                write!(f, "<<( {subject} {predicate} {object} )>>")
+            }
         }
     }
 }
@@ -154,6 +332,9 @@ impl fmt::Display for Literal<'_> {
         match &self.kind {
             LiteralKind::String => Ok(()),
             LiteralKind::Language(tag) => write!(f, "@{tag}"),
+            LiteralKind::Directional(tag, direction) => {
+                write!(f, "@{tag}--{}", direction.as_str())
+            }
             LiteralKind::Typed(datatype) => write!(f, "^^<{datatype}>"),
         }
     }
@@ -189,6 +370,23 @@ fn write_escaped(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 mod tests {
     use super::*;
 
+    fn triple(object: Term<'static>) -> Term<'static> {
+        let predicate = Term::iri("http://e/p");
+        Term::from(Triple::new(Term::BlankNode(3), predicate, object).unwrap())
+    }
+
+    #[test]
+    fn a_triple_takes_only_terms_in_their_places() {
+        let iri = || Term::iri("http://e/a");
+        let new = |subject, predicate| Triple::new(subject, predicate, iri()).map(drop);
+        assert_eq!(new(Term::string("x"), iri()), Err(TripleError::Subject));
+        assert_eq!(new(triple(iri()), iri()), Err(TripleError::Subject));
+        assert_eq!(new(iri(), Term::BlankNode(1)), Err(TripleError::Predicate));
+        let deepest = (0..TRIPLE_DEPTH_MAX).fold(iri(), |object, _| triple(object));
+        let deeper = Triple::new(iri(), iri(), deepest);
+        assert_eq!(deeper.map(drop), Err(TripleError::Depth));
+    }
+
     #[test]
     fn display_is_canonical_n_triples() {
         let cases = [
@@ -199,6 +397,14 @@ mod tests {
                 "\"a\\\"b\\\\c\\nd\\u007Fé\"",
             ),
             (Term::language("Hi", "en-GB"), "\"Hi\"@en-gb"),
+            (
+                Term::directional("Hi", "en-GB", Direction::RightToLeft),
+                "\"Hi\"@en-gb--rtl",
+            ),
+            (
+                triple(triple(Term::string("x"))),
+                "<<( _:b3 <http://e/p> <<( _:b3 <http://e/p> \"x\" )>> )>>",
+            ),
             (Term::typed("1", xsd::STRING), "\"1\""),
             (
                 Term::typed("1", xsd::BYTE),

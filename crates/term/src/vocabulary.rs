@@ -6,6 +6,8 @@ pub mod rdf {
     pub const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
     /// `rdf:langString`, the datatype of literals with a language tag.
     pub const LANG_STRING: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString";
+    /// `rdf:dirLangString`, the datatype of literals with a language tag and a base direction.
+    pub const DIR_LANG_STRING: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString";
 }
 
 /// XML Schema datatypes.

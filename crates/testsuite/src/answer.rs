@@ -29,7 +29,16 @@ pub fn term_text(term: &Term<'_>) -> String {
     match term {
         Term::BlankNode(_) => "_:".to_owned(),
         Term::Iri(_) | Term::Literal(_) => term.to_string(),
+        Term::Triple(triple) => {
+            let [subject, predicate, object] = triple.parts().map(term_text);
+            triple_text(&subject, &predicate, &object)
+        }
     }
+}
+
+/// The text of a triple term, given that of its parts.
+pub(crate) fn triple_text(subject: &str, predicate: &str, object: &str) -> String {
+    format!("<<( {subject} {predicate} {object} )>>")
 }
 
 impl Answer {

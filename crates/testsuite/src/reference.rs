@@ -2,14 +2,14 @@
 
 use std::io::Read;
 
-use orrery_term::Term;
-use oxrdf::{Dataset, GraphName};
+use orrery_term::{Direction, Term};
+use oxrdf::{BaseDirection, Dataset, GraphName};
 use oxttl::{NQuadsParser, TurtleParser};
 use spareval::{QueryEvaluator, QueryResults};
 use spargebra::SparqlParser;
 
 use crate::Error;
-use crate::answer::{Answer, Row, term_text};
+use crate::answer::{Answer, Row, term_text, triple_text};
 
 /// Reads N-Triples or N-Quads.
 pub fn read_nquads(reader: impl Read) -> Result<Dataset, Error> {
@@ -75,11 +75,22 @@ fn text(term: &oxrdf::Term) -> String {
     match term {
         oxrdf::Term::NamedNode(node) => term_text(&Term::iri(node.as_str())),
         oxrdf::Term::BlankNode(_) => term_text(&Term::BlankNode(0)),
-        oxrdf::Term::Literal(literal) => term_text(&match literal.language() {
-            Some(tag) => Term::language(literal.value(), tag),
-            None => Term::typed(literal.value(), literal.datatype().as_str()),
-        }),
-        // rdf-12: not supported yet.
-        oxrdf::Term::Triple(triple) => triple.to_string(),
+        oxrdf::Term::Literal(literal) => {
+            term_text(&match (literal.language(), literal.direction()) {
+                (Some(tag), None) => Term::language(literal.value(), tag),
+                (Some(tag), Some(BaseDirection::Ltr)) => {
+                    Term::directional(literal.value(), tag, Direction::LeftToRight)
+                }
+                (Some(tag), Some(BaseDirection::Rtl)) => {
+                    Term::directional(literal.value(), tag, Direction::RightToLeft)
+                }
+                (None, _) => Term::typed(literal.value(), literal.datatype().as_str()),
+            })
+        }
+        oxrdf::Term::Triple(triple) => triple_text(
+            &text(&triple.subject.clone().into()),
+            &text(&triple.predicate.clone().into()),
+            &text(&triple.object),
+        ),
     }
 }

@@ -1,11 +1,12 @@
-//! The fast path for N-Triples and N-Quads.
+//! The fast path for N-Triples and N-Quads, of RDF 1.2: with triple terms, base directions and versions.
 //!
 //! A block of whole lines goes in, terms and quads come out through a
 //! [`TermSink`]. The parser copies nothing unless a term has escapes: it cuts terms with `memchr`
 //! and hands out slices of the block.
 //!
 //! It is as strict as `oxttl` 0.2.5, which is its oracle in the tests: for any
-//! bytes both yield the same quads or both refuse. What is *not* checked here but by the sink is
+//! bytes both yield the same quads or both refuse, but for lines like `VERSION "1.2"`, which it does not know, and
+//! triple terms nested beyond our limit. What is *not* checked here but by the sink is
 //! whether an IRI is valid ([`check_iri`]): a sink that interns its terms has to look at each
 //! distinct IRI only once, and that is most of the time of a general parser.
 //!
@@ -18,6 +19,7 @@ mod parser;
 pub(crate) use iri::check_iri;
 pub(crate) use parser::parse_block;
 
+use orrery_term::Direction;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -37,6 +39,15 @@ pub(crate) trait TermSink {
     fn string(&mut self, lexical: &str) -> Self::Id;
     /// Takes a language-tagged string; the tag is valid and in lower case.
     fn language(&mut self, lexical: &str, tag: &str) -> Self::Id;
+    /// Takes a language-tagged string with a base direction; the tag as in [`Self::language`].
+    fn directional(&mut self, lexical: &str, tag: &str, direction: Direction) -> Self::Id;
+    /// Takes a triple term of terms taken before: an IRI or a blank node, an IRI, any term.
+    fn triple(
+        &mut self,
+        subject: Self::Id,
+        predicate: Self::Id,
+        object: Self::Id,
+    ) -> Result<Self::Id, Cow<'static, str>>;
     /// Takes a literal of any other datatype, whose IRI the sink must check as in [`Self::iri`].
     fn typed(&mut self, lexical: &str, datatype: &str) -> Result<Self::Id, Cow<'static, str>>;
     /// Takes a statement; no graph is the default graph.

@@ -3,12 +3,16 @@
 use super::{AfterError, LineError, TermSink, escape};
 use hashbrown::HashMap;
 use memchr::{memchr, memchr2, memchr3};
+use orrery_term::{Direction, TRIPLE_DEPTH_MAX};
 use oxrdf::Literal;
 use oxrdf::vocab::{rdf, xsd};
 use std::borrow::Cow;
 
 /// More distinct language tags than this and the list of known ones starts anew.
 const KNOWN_TAGS_MAX: usize = 1024;
+
+/// Begins a line that announces the version of RDF (RDF 1.2 N-Triples, 2.5).
+const VERSION: &[u8] = b"VERSION";
 
 /// Reads all statements of `block`, which is cut at line ends (or is the end of the input).
 ///
@@ -114,6 +118,15 @@ impl<'a> LineParser<'a> {
                 None => return true,
                 Some(b'\n' | b'\r') => self.at += 1,
                 Some(b'#') => self.skip_line(start),
+                Some(b'V') if self.bytes[start..].starts_with(VERSION) => {
+                    if let Err(mut error) = self.version() {
+                        error.span = error.span.start + offset..error.span.end + offset;
+                        if on_error(error) == AfterError::Stop {
+                            return false;
+                        }
+                        self.skip_line(start);
+                    }
+                }
                 Some(_) => {
                     if let Err(mut error) = self.statement(sink, &mut subject_id) {
                         subject_id = None;
@@ -128,6 +141,18 @@ impl<'a> LineParser<'a> {
         }
     }
 
+    /// `VERSION "1.2"` and nothing else on the line. Whatever version it says, statements are read
+    /// as those of RDF 1.2, which has all others within.
+    fn version(&mut self) -> Result<(), LineError> {
+        self.at += VERSION.len();
+        self.skip_blanks();
+        if self.peek() != b'"' {
+            return Err(self.unexpected("expected a version in quotes after VERSION"));
+        }
+        self.string_piece()?;
+        self.end_of_line("expected the end of the line after the version")
+    }
+
     fn statement<S: TermSink>(
         &mut self,
         sink: &mut S,
@@ -135,21 +160,9 @@ impl<'a> LineParser<'a> {
     ) -> Result<(), LineError> {
         let subject = self.subject(sink, previous_subject_id)?;
         self.skip_blanks();
-        let predicate = match self.peek() {
-            b'<' => self.iri(sink)?,
-            _ => return Err(self.unexpected("expected a predicate, an IRI in angle brackets")),
-        };
+        let predicate = self.predicate(sink)?;
         self.skip_blanks();
-        let object = match self.peek() {
-            b'<' => self.iri(sink)?,
-            b'"' => self.literal(sink)?,
-            b'_' => self.blank_node(sink)?,
-            _ => {
-                return Err(
-                    self.unexpected("expected an object: an IRI, a blank node or a literal")
-                );
-            }
-        };
+        let object = self.object(sink, 0)?;
         self.skip_blanks();
         let graph = match self.peek() {
             b'<' if self.with_graph => Some(self.iri(sink)?),
@@ -159,6 +172,57 @@ impl<'a> LineParser<'a> {
         self.end_of_statement(graph.is_some())?;
         sink.quad(subject, predicate, object, graph);
         Ok(())
+    }
+
+    fn predicate<S: TermSink>(&mut self, sink: &mut S) -> Result<S::Id, LineError> {
+        match self.peek() {
+            b'<' => self.iri(sink),
+            _ => Err(self.unexpected("expected a predicate, an IRI in angle brackets")),
+        }
+    }
+
+    /// An object within so many triple terms.
+    fn object<S: TermSink>(&mut self, sink: &mut S, depth: usize) -> Result<S::Id, LineError> {
+        match self.peek() {
+            b'<' if self.bytes.get(self.at + 1) == Some(&b'<') => self.triple_term(sink, depth + 1),
+            b'<' => self.iri(sink),
+            b'"' => self.literal(sink),
+            b'_' => self.blank_node(sink),
+            _ => Err(self.unexpected(
+                "expected an object: an IRI, a blank node, a literal or a triple term",
+            )),
+        }
+    }
+
+    /// `<<( subject predicate object )>>`, the `depth`th within each other.
+    fn triple_term<S: TermSink>(&mut self, sink: &mut S, depth: usize) -> Result<S::Id, LineError> {
+        const OPENING: &[u8] = b"<<(";
+        const CLOSING: &[u8] = b")>>";
+        let start = self.at;
+        if !self.bytes[start..].starts_with(OPENING) {
+            return Err(self.unexpected("expected a triple term, which starts with <<("));
+        }
+        if depth > TRIPLE_DEPTH_MAX {
+            return Err(self.unexpected("expected fewer triple terms within each other"));
+        }
+        self.at += OPENING.len();
+        self.skip_blanks();
+        let subject = match self.peek() {
+            b'<' => self.iri(sink)?,
+            b'_' => self.blank_node(sink)?,
+            _ => return Err(self.unexpected("expected a subject: an IRI or a blank node")),
+        };
+        self.skip_blanks();
+        let predicate = self.predicate(sink)?;
+        self.skip_blanks();
+        let object = self.object(sink, depth)?;
+        self.skip_blanks();
+        if !self.bytes[self.at..].starts_with(CLOSING) {
+            return Err(self.unexpected("expected )>> at the end of a triple term"));
+        }
+        self.at += CLOSING.len();
+        sink.triple(subject, predicate, object)
+            .map_err(|message| LineError::new(start..self.at, message))
     }
 
     fn subject<S: TermSink>(
@@ -200,14 +264,17 @@ impl<'a> LineParser<'a> {
             }));
         }
         self.at += 1;
+        self.end_of_line("expected the end of the line after the dot")
+    }
+
+    /// Blanks and perhaps a comment, then the end of the line or of the text.
+    fn end_of_line(&mut self, expected: &'static str) -> Result<(), LineError> {
         self.skip_blanks();
         match self.bytes.get(self.at) {
             None => {}
             Some(b'\n' | b'\r') => self.at += 1,
             Some(b'#') => self.skip_line(self.at),
-            Some(_) => {
-                return Err(self.unexpected("expected the end of the line after the dot"));
-            }
+            Some(_) => return Err(self.unexpected(expected)),
         }
         Ok(())
     }
@@ -241,9 +308,13 @@ impl<'a> LineParser<'a> {
         self.skip_blanks();
         match self.peek() {
             b'@' => {
-                let tag = self.language_tag()?;
+                let (tag, direction) = self.language_tag()?;
                 let tag = self.known_tags.get(tag).map_or(tag, |tag| &**tag);
-                Ok(sink.language(self.string_text(lexical), tag))
+                let lexical = self.string_text(lexical);
+                Ok(match direction {
+                    None => sink.language(lexical, tag),
+                    Some(direction) => sink.directional(lexical, tag, direction),
+                })
             }
             b'^' => {
                 let start = self.at;
@@ -276,6 +347,11 @@ impl<'a> LineParser<'a> {
         }
         if datatype == rdf::LANG_STRING.as_str() {
             return Err("expected a language tag: rdf:langString has no literals without".into());
+        }
+        if datatype == rdf::DIR_LANG_STRING.as_str() {
+            return Err(
+                "expected a base direction: rdf:dirLangString has no literals without".into(),
+            );
         }
         sink.typed(lexical, datatype)
     }
@@ -373,8 +449,8 @@ impl<'a> LineParser<'a> {
         }
     }
 
-    /// Reads `@en-GB`; afterwards the tag stands in `known_tags` in lower case.
-    fn language_tag(&mut self) -> Result<&'a str, LineError> {
+    /// Reads `@en-GB` or `@en-GB--ltr`; afterwards the tag stands in `known_tags` in lower case.
+    fn language_tag(&mut self) -> Result<(&'a str, Option<Direction>), LineError> {
         let start = self.at + 1;
         let length = self.bytes[start..]
             .iter()
@@ -382,6 +458,19 @@ impl<'a> LineParser<'a> {
             .unwrap_or(self.bytes.len() - start);
         let end = start + length;
         let tag = &self.text[start..end];
+        let (tag, direction) = match tag.split_once("--") {
+            None => (tag, None),
+            Some((tag, direction)) => match Direction::parse(direction) {
+                Some(direction) => (tag, Some(direction)),
+                None => {
+                    let span = end - direction.len()..end;
+                    return Err(LineError::new(
+                        span,
+                        "expected a base direction: ltr or rtl",
+                    ));
+                }
+            },
+        };
         if !self.known_tags.contains_key(tag) {
             let span = start - 1..end;
             // oxttl reads letters first, then blocks after single hyphens; the rest of the rules
@@ -399,7 +488,7 @@ impl<'a> LineParser<'a> {
             self.known_tags.insert(tag.into(), lower.into());
         }
         self.at = end;
-        Ok(tag)
+        Ok((tag, direction))
     }
 
     /// Whether the whole text is blanks, perhaps a statement, and a comment without an end.
@@ -413,6 +502,10 @@ impl<'a> LineParser<'a> {
             fn blank_node(&mut self, _: &str) {}
             fn string(&mut self, _: &str) {}
             fn language(&mut self, _: &str, _: &str) {}
+            fn directional(&mut self, _: &str, _: &str, _: Direction) {}
+            fn triple(&mut self, (): (), (): (), (): ()) -> Result<(), Cow<'static, str>> {
+                Ok(())
+            }
             fn typed(&mut self, _: &str, _: &str) -> Result<(), Cow<'static, str>> {
                 Ok(())
             }

@@ -7,9 +7,13 @@
 //!
 //! `=` on a literal of a datatype that is not known is true for the same term and an error for any
 //! other literal, for nobody can tell whether two lexical forms mean the same value.
+//!
+//! Triple terms are equal if their parts are, and ordered by their objects if subject and predicate are the
+//! same term.
 
 use std::cmp::Ordering;
 
+use orrery_term::Triple;
 use oxsdatatypes::{Decimal, Double, Float};
 
 use super::value::Value;
@@ -72,12 +76,15 @@ pub(crate) fn equals(a: &Value, b: &Value) -> Option<bool> {
             Value::LanguageString {
                 lexical: lexical_a,
                 language: language_a,
+                direction: direction_a,
             },
             Value::LanguageString {
                 lexical: lexical_b,
                 language: language_b,
+                direction: direction_b,
             },
-        ) => lexical_a == lexical_b && language_a == language_b,
+        ) => lexical_a == lexical_b && language_a == language_b && direction_a == direction_b,
+        (Value::Triple(a), Value::Triple(b)) => return equal_triples(a, b),
         (Value::Boolean(a), Value::Boolean(b)) => a == b,
         (Value::DateTime(a), Value::DateTime(b)) => a.partial_cmp(b)?.is_eq(),
         (Value::Date(a), Value::Date(b)) => a.partial_cmp(b)?.is_eq(),
@@ -100,6 +107,14 @@ pub(crate) fn equals(a: &Value, b: &Value) -> Option<bool> {
     })
 }
 
+/// `=` of triple terms: of their parts, as `&&` would have it.
+fn equal_triples(a: &Triple<'_>, b: &Triple<'_>) -> Option<bool> {
+    if a.subject() != b.subject() || a.predicate() != b.predicate() {
+        return Some(false);
+    }
+    equals(&Value::from_term(a.object()), &Value::from_term(b.object()))
+}
+
 /// `=` where at least one side is [`Value::Other`].
 fn equals_other(a: &Value, b: &Value) -> Option<bool> {
     match (a, b) {
@@ -114,7 +129,10 @@ fn equals_other(a: &Value, b: &Value) -> Option<bool> {
             },
         ) => (lexical_a == lexical_b && datatype_a == datatype_b).then_some(true),
         (known, Value::Other { .. }) | (Value::Other { .. }, known) => match known {
-            Value::Iri(_) | Value::BlankNode(_) | Value::LanguageString { .. } => Some(false),
+            Value::Iri(_)
+            | Value::BlankNode(_)
+            | Value::LanguageString { .. }
+            | Value::Triple(_) => Some(false),
             _ => None,
         },
         _ => None,
@@ -139,6 +157,7 @@ enum Class {
     GMonth,
     GDay,
     Duration,
+    Triple,
 }
 
 impl Class {
@@ -163,6 +182,7 @@ impl Class {
             Value::Duration(_) | Value::YearMonthDuration(_) | Value::DayTimeDuration(_) => {
                 Self::Duration
             }
+            Value::Triple(_) => Self::Triple,
             Value::Other { .. } => return None,
         })
     }
@@ -176,12 +196,21 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
             Value::LanguageString {
                 lexical: lexical_a,
                 language: language_a,
+                direction: direction_a,
             },
             Value::LanguageString {
                 lexical: lexical_b,
                 language: language_b,
+                direction: direction_b,
             },
-        ) => (language_a == language_b).then(|| lexical_a.cmp(lexical_b)),
+        ) => (language_a == language_b && direction_a == direction_b)
+            .then(|| lexical_a.cmp(lexical_b)),
+        (Value::Triple(a), Value::Triple(b)) => {
+            if a.subject() != b.subject() || a.predicate() != b.predicate() {
+                return None;
+            }
+            compare(&Value::from_term(a.object()), &Value::from_term(b.object()))
+        }
         (Value::Boolean(a), Value::Boolean(b)) => Some(a.cmp(b)),
         (Value::DateTime(a), Value::DateTime(b)) => a.partial_cmp(b),
         (Value::Date(a), Value::Date(b)) => a.partial_cmp(b),

@@ -230,7 +230,11 @@ impl<'a> Against<'a> {
                 (Question::Equal, Value::Iri(_)) => Verdict::of(Some(id == self.constant.id)),
                 _ => Verdict::ReadTerms,
             },
-            TermKind::Special | TermKind::TripleTerm => Verdict::of(None),
+            TermKind::TripleTerm => match self.constant.value {
+                Value::Triple(_) => Verdict::ReadTerms,
+                _ => Verdict::of(question.of_strangers()),
+            },
+            TermKind::Special => Verdict::of(None),
         }
     }
 

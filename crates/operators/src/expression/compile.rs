@@ -14,6 +14,7 @@ use super::arithmetic::Arithmetic;
 use super::column::Constant;
 use super::compare::Comparison;
 use super::node::{Input, Node, NodeKind, RowNumbers};
+use super::triple::TriplePart;
 use super::value::{Value, term_of_literal};
 use crate::context::QueryContext;
 use crate::error::{Error, Result};
@@ -263,6 +264,9 @@ impl Compiler<'_> {
     }
 
     fn call(&mut self, function: &Function, arguments: &[Expression]) -> Result<Part> {
+        if let Some(part) = self.triple_function(function, arguments)? {
+            return Ok(part);
+        }
         let scalar = functions::resolve(function, arguments.len())?;
         if let (Some(kind), [Expression::Variable(variable)]) = (kind_asked(function), arguments)
             && let Some(place) = self.place(variable.as_str())
@@ -289,6 +293,33 @@ impl Compiler<'_> {
         let mut part = self.combine(&arguments, is_volatile, |nodes| Node::Call(scalar, nodes))?;
         part.is_costly = true;
         Ok(part)
+    }
+
+    /// A function that makes a triple term or takes one apart.
+    fn triple_function(
+        &mut self,
+        function: &Function,
+        arguments: &[Expression],
+    ) -> Result<Option<Part>> {
+        let part_of = |part: TriplePart| move |triple| Node::PartOfTriple(part, triple);
+        let mut part = match (function, arguments) {
+            (Function::Triple, [subject, predicate, object]) => {
+                self.combine(&[subject, predicate, object], false, |nodes| {
+                    match <[Node; 3]>::try_from(nodes) {
+                        Ok(parts) => Node::Triple(Box::new(parts)),
+                        Err(_) => Node::Error,
+                    }
+                })?
+            }
+            (Function::Subject, [triple]) => self.unary(triple, part_of(TriplePart::Subject))?,
+            (Function::Predicate, [triple]) => {
+                self.unary(triple, part_of(TriplePart::Predicate))?
+            }
+            (Function::Object, [triple]) => self.unary(triple, part_of(TriplePart::Object))?,
+            _ => return Ok(None),
+        };
+        part.is_costly = true;
+        Ok(Some(part))
     }
 
     /// Compiles parts and makes one node of them. Parts that read the same variable are left bare, to
@@ -364,6 +395,7 @@ fn kind_asked(function: &Function) -> Option<NodeKind> {
         Function::IsIri => Some(NodeKind::Iri),
         Function::IsBlank => Some(NodeKind::BlankNode),
         Function::IsLiteral => Some(NodeKind::Literal),
+        Function::IsTriple => Some(NodeKind::TripleTerm),
         _ => None,
     }
 }

@@ -99,7 +99,7 @@ impl Writer<'_> {
     #[inline]
     fn must_be_read(&self, id: TermId) -> bool {
         match id.kind() {
-            TermKind::QueryLocal | TermKind::Delta => true,
+            TermKind::QueryLocal | TermKind::Delta | TermKind::TripleTerm => true,
             TermKind::Literal => {
                 self.strings == StringKeys::Texts
                     || self.ranks.class(id.payload()) != LiteralClass::String

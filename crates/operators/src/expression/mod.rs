@@ -26,6 +26,7 @@ mod inline_arithmetic;
 mod node;
 mod physical;
 pub(crate) mod sort_key;
+mod triple;
 pub(crate) mod value;
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use super::column::{Column, Constant, DistinctIds, Reading, take_ids};
 use super::compare::Comparison;
 use super::compare_columns::{Question, compare_columns, same_term};
 use super::inline_arithmetic::apply_inline;
+use super::triple::{TriplePart, parts_of_triples, triples};
 use super::value::Value;
 use crate::context::QueryContext;
 use crate::error::Result;
@@ -49,8 +50,12 @@ pub(crate) enum Node {
     If(Box<Node>, Box<Node>, Box<Node>),
     Coalesce(Vec<Node>),
     Call(ScalarFunction, Vec<Node>),
-    /// `isIRI`, `isBLANK` or `isLITERAL` of a variable.
+    /// `isIRI`, `isBLANK`, `isLITERAL` or `isTRIPLE` of a variable.
     IsKind(NodeKind, usize),
+    /// `TRIPLE`: the triple term of subject, predicate and object.
+    Triple(Box<[Node; 3]>),
+    /// `SUBJECT`, `PREDICATE` or `OBJECT` of a triple term.
+    PartOfTriple(TriplePart, Box<Node>),
     /// `REGEX` with a constant pattern.
     Matches(Arc<Regex>, Box<Node>),
     /// The part below, once per distinct id of this variable.
@@ -63,6 +68,7 @@ pub(crate) enum NodeKind {
     Iri,
     BlankNode,
     Literal,
+    TripleTerm,
 }
 
 impl NodeKind {
@@ -75,7 +81,9 @@ impl NodeKind {
                 Term::Iri(_) => Self::Iri,
                 Term::BlankNode(_) => Self::BlankNode,
                 Term::Literal(_) => Self::Literal,
+                Term::Triple(_) => Self::TripleTerm,
             },
+            TermKind::TripleTerm => Self::TripleTerm,
             _ => Self::Literal,
         };
         Ok(self == found)
@@ -201,6 +209,16 @@ impl Node {
                     })
                     .collect::<Result<_>>()?,
             ),
+            Self::Triple(parts) => {
+                let [subject, predicate, object] = parts.as_ref();
+                let ids = |part: &Node| part.evaluate(input, context)?.into_ids(rows, context);
+                let parts = [ids(subject)?, ids(predicate)?, ids(object)?];
+                Column::Ids(triples(&parts, context)?)
+            }
+            Self::PartOfTriple(part, triple) => {
+                let ids = triple.evaluate(input, context)?.into_ids(rows, context)?;
+                Column::Ids(parts_of_triples(*part, &ids, context)?)
+            }
             Self::Matches(regex, text) => {
                 map_values(text, |text| matches(regex, text), input, context)?
             }

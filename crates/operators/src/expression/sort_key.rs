@@ -1,6 +1,6 @@
 //! Byte strings whose order is the order of `ORDER BY`, `MIN` and `MAX`.
 //!
-//! SPARQL 1.1, 15.1: unbound, blank nodes, IRIs, literals; literals that `<` compares stand as it says.
+//! SPARQL 1.2, 15.1: unbound, blank nodes, IRIs, literals, triple terms; literals that `<` compares stand as it says.
 //! What SPARQL leaves open is decided here so that the order is total over values and the same
 //! at every run. A key is compared with `memcmp`:
 //!
@@ -14,7 +14,8 @@
 //! dateTime ...   30 to 37 seconds in UTC (16 bytes, ascending)
 //! duration       40 average seconds (16 bytes, ascending)
 //! string         50 text
-//! other literal  51 text 00 00 datatype 00 language     (zeros in the text are written 00 FF)
+//! other literal  51 text 00 00 datatype 00 language 00 direction   (zeros in the text are written 00 FF)
+//! triple term    60 the keys of subject, predicate and object, each ended by 00 00   (zeros written 00 FF)
 //! ```
 //!
 //! Numbers of all types are in one order by value, equal ones have equal keys (1, 1.0 and 1e0), NaN
@@ -23,6 +24,7 @@
 //!
 //! Equal keys do not mean equal terms, as equal values do not: a further sort key decides then.
 
+use orrery_term::Direction;
 use oxsdatatypes::{Decimal, Duration};
 
 use super::value::Value;
@@ -45,6 +47,7 @@ const DURATION: u8 = 0x40;
 /// Class of plain strings.
 pub(super) const STRING: u8 = 0x50;
 const TEXT: u8 = 0x51;
+const TRIPLE: u8 = 0x60;
 
 const BELOW_DOUBLE: u8 = 1;
 const AT_DOUBLE: u8 = 2;
@@ -95,6 +98,15 @@ pub(crate) fn write_sort_key(value: Option<&Value>, out: &mut Vec<u8>) {
             out.extend_from_slice(text.as_bytes());
         }
         Value::LanguageString { .. } | Value::Other { .. } => write_text(value, out),
+        Value::Triple(triple) => {
+            out.push(TRIPLE);
+            let mut key = Vec::new();
+            for part in triple.parts() {
+                key.clear();
+                write_sort_key(Some(&Value::from_term(part)), &mut key);
+                write_terminated(&key, out);
+            }
+        }
     }
 }
 
@@ -198,7 +210,24 @@ fn write_duration(value: Duration, out: &mut Vec<u8>) {
 fn write_text(value: &Value, out: &mut Vec<u8>) {
     out.push(TEXT);
     let text = value.lexical().unwrap_or_default();
-    let mut rest = text.as_bytes();
+    write_terminated(text.as_bytes(), out);
+    out.extend_from_slice(value.datatype().unwrap_or_default().as_bytes());
+    out.push(0);
+    if let Value::LanguageString {
+        language,
+        direction,
+        ..
+    } = value
+    {
+        out.extend_from_slice(language.as_bytes());
+        out.push(0);
+        out.extend_from_slice(direction.map_or("", Direction::as_str).as_bytes());
+    }
+}
+
+/// Appends bytes so that what follows cannot be taken for a part of them.
+fn write_terminated(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut rest = bytes;
     while let Some(at) = rest.iter().position(|&byte| byte == 0) {
         out.extend_from_slice(&rest[..=at]);
         out.push(0xFF);
@@ -206,20 +235,16 @@ fn write_text(value: &Value, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(rest);
     out.extend_from_slice(&[0, 0]);
-    out.extend_from_slice(value.datatype().unwrap_or_default().as_bytes());
-    out.push(0);
-    if let Value::LanguageString { language, .. } = value {
-        out.extend_from_slice(language.as_bytes());
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use orrery_term::Term;
     use orrery_term::vocabulary::xsd;
+    use orrery_term::{Term, Triple};
     use proptest::prelude::*;
 
     use super::super::compare::compare;
+    use super::super::value::Language;
     use super::*;
 
     fn key(value: &Value) -> Vec<u8> {
@@ -230,6 +255,16 @@ mod tests {
 
     fn typed(lexical: &str, datatype: &str) -> Value {
         Value::from_term(&Term::typed(lexical, datatype))
+    }
+
+    fn text(lexical: &str, direction: Option<Direction>) -> Value {
+        let tag = "en";
+        Value::text(lexical, Some(Language { tag, direction }))
+    }
+
+    fn triple(subject: Term<'_>, object: Term<'_>) -> Value {
+        let triple = Triple::new(subject, Term::iri("urn:p"), object).unwrap();
+        Value::from_term(&triple.into())
     }
 
     #[test]
@@ -261,6 +296,21 @@ mod tests {
             Value::string("a\0"),
             Value::string("ab"),
             Value::string("é"),
+            text("a", Some(Direction::LeftToRight)),
+            text("a", Some(Direction::RightToLeft)),
+            text("a", None),
+            triple(Term::BlankNode(1), Term::iri("urn:z")),
+            triple(Term::iri("urn:a"), Term::BlankNode(7)),
+            triple(Term::iri("urn:a"), Term::iri("urn:z")),
+            triple(Term::iri("urn:a"), Term::typed("-5", xsd::INTEGER)),
+            triple(Term::iri("urn:a"), Term::typed("03.50", xsd::DECIMAL)),
+            triple(Term::iri("urn:a"), Term::string("")),
+            triple(
+                Term::iri("urn:a"),
+                triple(Term::iri("urn:a"), Term::string("")).to_term(),
+            ),
+            triple(Term::iri("urn:a\0"), Term::iri("urn:a")),
+            triple(Term::iri("urn:ab"), Term::iri("urn:a")),
         ];
         assert!(ascending.windows(2).all(|pair| {
             let ordered = key(&pair[0]) < key(&pair[1]);

@@ -6,11 +6,12 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use orrery_storage::build_small;
-use orrery_term::{Term, TermId};
+use orrery_term::{Direction, Term, TermId, Triple};
 use oxiri::Iri;
+use oxrdf::BaseDirection;
 use spareval::{QueryEvaluator, QueryResults};
 use spargebra::algebra::{Expression, GraphPattern};
-use spargebra::term::{GroundTerm, Literal, NamedNode, Variable};
+use spargebra::term::{GroundTerm, GroundTriple, Literal, NamedNode, Variable};
 use spargebra::{Query, SparqlParser};
 
 use crate::context::{ContextOptions, QueryContext};
@@ -120,18 +121,56 @@ pub(crate) fn parse(text: &str) -> Expression {
 /// A term of this crate as one of the oracle's. Blank nodes cannot stand in VALUES.
 fn ground(term: &Term<'_>) -> GroundTerm {
     match term {
-        Term::Iri(iri) => NamedNode::new_unchecked(iri.as_ref()).into(),
-        Term::Literal(literal) => match literal.language_tag() {
-            Some(tag) => {
-                Literal::new_language_tagged_literal_unchecked(literal.lexical.as_ref(), tag).into()
-            }
-            None => Literal::new_typed_literal(
-                literal.lexical.as_ref(),
-                NamedNode::new_unchecked(literal.datatype()),
-            )
-            .into(),
-        },
+        Term::Iri(_) => named(term).into(),
+        Term::Literal(literal) => oxrdf_literal(literal).into(),
         Term::BlankNode(_) => panic!("a blank node in VALUES"),
+        Term::Triple(triple) => GroundTriple {
+            subject: named(triple.subject()),
+            predicate: named(triple.predicate()),
+            object: ground(triple.object()),
+        }
+        .into(),
+    }
+}
+
+fn named(term: &Term<'_>) -> NamedNode {
+    match term {
+        Term::Iri(iri) => NamedNode::new_unchecked(iri.as_ref()),
+        other => panic!("{other} where only an IRI may stand"),
+    }
+}
+
+/// A literal of this crate as one of the oracle's.
+pub(crate) fn oxrdf_literal(literal: &orrery_term::Literal<'_>) -> Literal {
+    let lexical = literal.lexical.as_ref();
+    match (literal.language_tag(), literal.direction()) {
+        (Some(tag), None) => Literal::new_language_tagged_literal_unchecked(lexical, tag),
+        (Some(tag), Some(direction)) => {
+            let direction = match direction {
+                Direction::LeftToRight => BaseDirection::Ltr,
+                Direction::RightToLeft => BaseDirection::Rtl,
+            };
+            Literal::new_directional_language_tagged_literal_unchecked(lexical, tag, direction)
+        }
+        (None, _) => {
+            Literal::new_typed_literal(lexical, NamedNode::new_unchecked(literal.datatype()))
+        }
+    }
+}
+
+/// A term of the oracle as one of this crate.
+fn from_oracle(term: &spargebra::term::Term) -> Term<'static> {
+    match term {
+        spargebra::term::Term::NamedNode(iri) => Term::iri(iri.as_str().to_owned()),
+        spargebra::term::Term::BlankNode(_) => Term::BlankNode(0),
+        spargebra::term::Term::Literal(literal) => term_of_literal(literal),
+        spargebra::term::Term::Triple(triple) => Triple::new(
+            from_oracle(&triple.subject.clone().into()),
+            Term::iri(triple.predicate.as_str().to_owned()),
+            from_oracle(&triple.object),
+        )
+        .unwrap()
+        .into(),
     }
 }
 
@@ -163,15 +202,6 @@ pub(crate) fn oracle(pattern: GraphPattern, variable: &str) -> Vec<Option<Term<'
         panic!("no solutions")
     };
     solutions
-        .map(|solution| {
-            solution.unwrap().get(variable).map(|term| match term {
-                spargebra::term::Term::NamedNode(iri) => Term::iri(iri.as_str().to_owned()),
-                spargebra::term::Term::BlankNode(_) => Term::BlankNode(0),
-                spargebra::term::Term::Literal(literal) => term_of_literal(literal),
-                spargebra::term::Term::Triple(triple) => {
-                    panic!("no test has a triple term: {triple}")
-                }
-            })
-        })
+        .map(|solution| solution.unwrap().get(variable).map(from_oracle))
         .collect()
 }

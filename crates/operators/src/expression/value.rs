@@ -15,7 +15,8 @@ use std::borrow::Cow;
 
 use orrery_term::inline::{InlineDate, InlineDateTime, InlineValue, TimeZone};
 use orrery_term::vocabulary::{rdf, xsd};
-use orrery_term::{Literal, LiteralKind, Term, TermId, TermKind};
+use orrery_term::{Direction, Literal, LiteralKind, Term, TermId, TermKind, Triple};
+use oxrdf::BaseDirection;
 use oxsdatatypes::{
     Boolean, Date, DateTime, DayTimeDuration, Decimal, Double, Duration, Float, GDay, GMonth,
     GMonthDay, GYear, GYearMonth, Integer, Time, TimezoneOffset, YearMonthDuration,
@@ -35,10 +36,11 @@ pub enum Value {
     /// A blank node, by its number.
     BlankNode(u64),
     String(Box<str>),
-    /// A string with a language tag, which is in lower case.
+    /// A string with a language tag, which is in lower case, and perhaps a base direction.
     LanguageString {
         lexical: Box<str>,
         language: Box<str>,
+        direction: Option<Direction>,
     },
     Boolean(bool),
     /// `xsd:integer` and the types derived from it.
@@ -62,6 +64,17 @@ pub enum Value {
         lexical: Box<str>,
         datatype: Box<str>,
     },
+    /// A triple term, its parts as written.
+    Triple(Box<Triple<'static>>),
+}
+
+/// What a string says of its language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Language<'a> {
+    /// The tag, in lower case.
+    pub(crate) tag: &'a str,
+    /// The base direction, if there is one.
+    pub(crate) direction: Option<Direction>,
 }
 
 impl Value {
@@ -76,12 +89,13 @@ impl Value {
     }
 
     /// A string, with a language tag if there is one.
-    pub(crate) fn text(lexical: impl Into<Box<str>>, language: Option<&str>) -> Self {
+    pub(crate) fn text(lexical: impl Into<Box<str>>, language: Option<Language<'_>>) -> Self {
         match language {
             None => Self::String(lexical.into()),
-            Some(language) => Self::LanguageString {
+            Some(Language { tag, direction }) => Self::LanguageString {
                 lexical: lexical.into(),
-                language: language.into(),
+                language: tag.into(),
+                direction,
             },
         }
     }
@@ -94,8 +108,11 @@ impl Value {
             Term::Literal(literal) => match &literal.kind {
                 LiteralKind::Typed(datatype) => parse_typed(&literal.lexical, datatype)
                     .unwrap_or_else(|| Self::unread(&literal.lexical, datatype)),
-                LiteralKind::String | LiteralKind::Language(_) => Self::text_of(literal),
+                LiteralKind::String | LiteralKind::Language(_) | LiteralKind::Directional(..) => {
+                    Self::text_of(literal)
+                }
             },
+            Term::Triple(_) => Self::written(term),
         }
     }
 
@@ -105,9 +122,12 @@ impl Value {
         match term {
             Term::Literal(literal) => match &literal.kind {
                 LiteralKind::Typed(datatype) => Self::unread(&literal.lexical, datatype),
-                LiteralKind::String | LiteralKind::Language(_) => Self::text_of(literal),
+                LiteralKind::String | LiteralKind::Language(_) | LiteralKind::Directional(..) => {
+                    Self::text_of(literal)
+                }
             },
             Term::BlankNode(_) | Term::Iri(_) => Self::from_term(term),
+            Term::Triple(triple) => Self::Triple(Box::new(triple.as_ref().clone().into_owned())),
         }
     }
 
@@ -119,7 +139,11 @@ impl Value {
     }
 
     fn text_of(literal: &Literal<'_>) -> Self {
-        Self::text(literal.lexical.as_ref(), literal.language_tag())
+        let language = literal.language_tag().map(|tag| Language {
+            tag,
+            direction: literal.direction(),
+        });
+        Self::text(literal.lexical.as_ref(), language)
     }
 
     /// The value inside an id, without a look into the dictionary.
@@ -167,9 +191,17 @@ impl Value {
             Self::Iri(iri) => Term::iri(iri.as_ref()),
             Self::BlankNode(number) => Term::BlankNode(*number),
             Self::String(text) => Term::string(text.as_ref()),
-            Self::LanguageString { lexical, language } => {
-                Term::language(lexical.as_ref(), language.as_ref())
-            }
+            Self::LanguageString {
+                lexical,
+                language,
+                direction: None,
+            } => Term::language(lexical.as_ref(), language.as_ref()),
+            Self::LanguageString {
+                lexical,
+                language,
+                direction: Some(direction),
+            } => Term::directional(lexical.as_ref(), language.as_ref(), *direction),
+            Self::Triple(triple) => Term::Triple(Box::new(triple.borrowed())),
             Self::Other { lexical, datatype } => Term::typed(lexical.as_ref(), datatype.as_ref()),
             _ => Term::typed(
                 self.lexical().unwrap_or_default(),
@@ -178,10 +210,10 @@ impl Value {
         }
     }
 
-    /// What `STR()` returns: an IRI's text, a literal's lexical form; none of a blank node.
+    /// What `STR()` returns: an IRI's text, a literal's lexical form; none of a blank node or triple term.
     pub(crate) fn lexical(&self) -> Option<Cow<'_, str>> {
         Some(match self {
-            Self::BlankNode(_) => return None,
+            Self::BlankNode(_) | Self::Triple(_) => return None,
             Self::Iri(text) | Self::String(text) => Cow::Borrowed(text),
             Self::LanguageString { lexical, .. } | Self::Other { lexical, .. } => {
                 Cow::Borrowed(lexical)
@@ -205,12 +237,15 @@ impl Value {
         })
     }
 
-    /// What `DATATYPE()` returns; none of an IRI or blank node.
+    /// What `DATATYPE()` returns; none of an IRI, blank node or triple term.
     pub(crate) fn datatype(&self) -> Option<&str> {
         Some(match self {
-            Self::Iri(_) | Self::BlankNode(_) => return None,
+            Self::Iri(_) | Self::BlankNode(_) | Self::Triple(_) => return None,
             Self::String(_) => xsd::STRING,
-            Self::LanguageString { .. } => rdf::LANG_STRING,
+            Self::LanguageString {
+                direction: None, ..
+            } => rdf::LANG_STRING,
+            Self::LanguageString { .. } => rdf::DIR_LANG_STRING,
             Self::Boolean(_) => xsd::BOOLEAN,
             Self::Integer(_) => xsd::INTEGER,
             Self::Decimal(_) => xsd::DECIMAL,
@@ -231,12 +266,25 @@ impl Value {
         })
     }
 
-    /// The text and language tag of a string, tagged or not; none of other values.
+    /// Whether the value is a literal.
+    pub(crate) fn is_literal(&self) -> bool {
+        !matches!(self, Self::Iri(_) | Self::BlankNode(_) | Self::Triple(_))
+    }
+
+    /// The text and language of a string, tagged or not; none of other values.
     #[inline]
-    pub(crate) fn as_text(&self) -> Option<(&str, Option<&str>)> {
+    pub(crate) fn as_text(&self) -> Option<(&str, Option<Language<'_>>)> {
         match self {
             Self::String(text) => Some((text, None)),
-            Self::LanguageString { lexical, language } => Some((lexical, Some(language))),
+            Self::LanguageString {
+                lexical,
+                language,
+                direction,
+            } => {
+                let direction = *direction;
+                let tag = language;
+                Some((lexical, Some(Language { tag, direction })))
+            }
             _ => None,
         }
     }
@@ -349,7 +397,16 @@ fn parse_typed(lexical: &str, datatype: &str) -> Option<Value> {
 /// The term of a constant in a query.
 pub(crate) fn term_of_literal(literal: &spargebra::term::Literal) -> Term<'static> {
     if let Some(language) = literal.language() {
-        return Term::language(literal.value().to_owned(), language.to_owned());
+        let (lexical, language) = (literal.value().to_owned(), language.to_owned());
+        return match literal.direction() {
+            None => Term::language(lexical, language),
+            Some(BaseDirection::Ltr) => {
+                Term::directional(lexical, language, Direction::LeftToRight)
+            }
+            Some(BaseDirection::Rtl) => {
+                Term::directional(lexical, language, Direction::RightToLeft)
+            }
+        };
     }
     Term::typed(
         literal.value().to_owned(),

@@ -107,18 +107,21 @@ pub(crate) fn resolve(function: &Function, arguments: usize) -> Result<ScalarFun
             Function::IsLiteral => ("1", Pure(term::is_literal), Written),
             Function::IsNumeric => ("1", Pure(numeric::is_numeric), Read),
             Function::Regex => ("2 to 3", OfQuery(regex::regex), Read),
-            // rdf-12: not supported yet.
-            Function::Triple
-            | Function::Subject
-            | Function::Predicate
-            | Function::Object
-            | Function::IsTriple
-            | Function::LangDir
-            | Function::HasLang
-            | Function::HasLangDir
-            | Function::StrLangDir => {
-                return Err(Error::UnknownFunction {
-                    iri: function.to_string(),
+            Function::IsTriple => ("1", Pure(term::is_triple), Written),
+            Function::LangDir => ("1", Pure(term::lang_dir), Written),
+            Function::HasLang => ("1", Pure(term::has_lang), Written),
+            Function::HasLangDir => ("1", Pure(term::has_lang_dir), Written),
+            Function::StrLangDir => ("3", Pure(term::strlangdir), Read),
+            // With the right number of arguments they are nodes of the expression.
+            Function::Triple | Function::Subject | Function::Predicate | Function::Object => {
+                return Err(Error::ArgumentCount {
+                    function: function.to_string(),
+                    expected: if *function == Function::Triple {
+                        "3"
+                    } else {
+                        "1"
+                    },
+                    actual: arguments,
                 });
             }
             Function::Custom(iri) => {

@@ -1,12 +1,12 @@
-//! Functions on strings (SPARQL 1.1, 17.4.3).
+//! Functions on strings (SPARQL 1.2, 17.4.3).
 //!
-//! A result keeps the language tag of the string it was cut from; two arguments must be compatible:
-//! the second a plain string or of the same language as the first (17.4.3.1.2).
+//! A result keeps the language tag and base direction of the string it was cut from; two arguments must be
+//! compatible: the second a plain string or of the same language and direction as the first (17.4.3.1.2).
 
-use crate::expression::value::Value;
+use crate::expression::value::{Language, Value};
 
 /// The texts of two compatible arguments, and the language of the first.
-fn compatible<'a>(arguments: &[&'a Value]) -> Option<(&'a str, &'a str, Option<&'a str>)> {
+fn compatible<'a>(arguments: &[&'a Value]) -> Option<(&'a str, &'a str, Option<Language<'a>>)> {
     let &[first, second] = arguments else {
         return None;
     };
@@ -16,7 +16,7 @@ fn compatible<'a>(arguments: &[&'a Value]) -> Option<(&'a str, &'a str, Option<&
 }
 
 /// The text and language of the first argument.
-fn first<'a>(arguments: &[&'a Value]) -> Option<(&'a str, Option<&'a str>)> {
+fn first<'a>(arguments: &[&'a Value]) -> Option<(&'a str, Option<Language<'a>>)> {
     arguments.first()?.as_text()
 }
 
@@ -101,10 +101,10 @@ pub(super) fn strafter(arguments: &[&Value]) -> Option<Value> {
     })
 }
 
-/// The texts one after another; with a language tag if all have the same.
+/// The texts one after another; with a language tag and direction if all have the same.
 pub(super) fn concat(arguments: &[&Value]) -> Option<Value> {
     let mut all = String::new();
-    let mut common: Option<Option<&str>> = None;
+    let mut common: Option<Option<Language<'_>>> = None;
     for argument in arguments {
         let (text, language) = argument.as_text()?;
         all.push_str(text);

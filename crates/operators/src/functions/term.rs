@@ -1,6 +1,7 @@
-//! Functions that make terms and take them apart (SPARQL 1.1, 17.4.2), and the random ones.
+//! Functions that make terms and take them apart (SPARQL 1.2, 17.4.2), and the random ones. Those on triple
+//! terms work on ids and stand with the expressions.
 
-use orrery_term::Term;
+use orrery_term::{Direction, Term};
 use oxiri::Iri;
 
 use crate::context::QueryContext;
@@ -13,10 +14,37 @@ pub(super) fn str(arguments: &[&Value]) -> Option<Value> {
 
 pub(super) fn lang(arguments: &[&Value]) -> Option<Value> {
     Some(match arguments.first()? {
-        Value::Iri(_) | Value::BlankNode(_) => return None,
+        Value::Iri(_) | Value::BlankNode(_) | Value::Triple(_) => return None,
         Value::LanguageString { language, .. } => Value::String(language.clone()),
         _ => Value::string(""),
     })
+}
+
+pub(super) fn lang_dir(arguments: &[&Value]) -> Option<Value> {
+    Some(match arguments.first()? {
+        Value::Iri(_) | Value::BlankNode(_) | Value::Triple(_) => return None,
+        Value::LanguageString { direction, .. } => {
+            Value::string(direction.map_or("", Direction::as_str))
+        }
+        _ => Value::string(""),
+    })
+}
+
+pub(super) fn has_lang(arguments: &[&Value]) -> Option<Value> {
+    Some(Value::Boolean(matches!(
+        arguments.first()?,
+        Value::LanguageString { .. }
+    )))
+}
+
+pub(super) fn has_lang_dir(arguments: &[&Value]) -> Option<Value> {
+    Some(Value::Boolean(matches!(
+        arguments.first()?,
+        Value::LanguageString {
+            direction: Some(_),
+            ..
+        }
+    )))
 }
 
 pub(super) fn datatype(arguments: &[&Value]) -> Option<Value> {
@@ -35,9 +63,13 @@ pub(super) fn is_blank(arguments: &[&Value]) -> Option<Value> {
 }
 
 pub(super) fn is_literal(arguments: &[&Value]) -> Option<Value> {
-    Some(Value::Boolean(!matches!(
+    Some(Value::Boolean(arguments.first()?.is_literal()))
+}
+
+pub(super) fn is_triple(arguments: &[&Value]) -> Option<Value> {
+    Some(Value::Boolean(matches!(
         arguments.first()?,
-        Value::Iri(_) | Value::BlankNode(_)
+        Value::Triple(_)
     )))
 }
 
@@ -87,6 +119,24 @@ pub(super) fn strlang(arguments: &[&Value]) -> Option<Value> {
     is_language_tag(tag).then(|| Value::LanguageString {
         lexical: lexical.clone(),
         language: tag.to_ascii_lowercase().into(),
+        direction: None,
+    })
+}
+
+pub(super) fn strlangdir(arguments: &[&Value]) -> Option<Value> {
+    let [
+        Value::String(lexical),
+        Value::String(tag),
+        Value::String(direction),
+    ] = arguments
+    else {
+        return None;
+    };
+    let direction = Direction::parse(direction)?;
+    is_language_tag(tag).then(|| Value::LanguageString {
+        lexical: lexical.clone(),
+        language: tag.to_ascii_lowercase().into(),
+        direction: Some(direction),
     })
 }
 

@@ -5,9 +5,10 @@
 //! each other by subject and predicate, so input in subject order comes out compact.
 
 use super::{FormatError, GraphFormat, rdf_xml::RdfXml, text::write_ntriples_term};
-use orrery_term::{Literal, LiteralKind, Term};
+use orrery_term::{Direction, Literal, LiteralKind, Term, Triple};
 use oxrdf::{
-    BlankNodeRef, GraphNameRef, LiteralRef, NamedNodeRef, NamedOrBlankNodeRef, QuadRef, TermRef,
+    BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedNodeRef, NamedOrBlankNodeRef,
+    QuadRef, TermRef,
 };
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer, WriterQuadSerializer};
 use std::io::{self, Write};
@@ -156,6 +157,7 @@ fn write_quad(
     graph: Option<&Term<'_>>,
 ) -> io::Result<()> {
     let [subject_label, object_label, graph_label] = labels;
+    let triple_term;
     let quad = QuadRef {
         subject: node(subject, subject_label)?,
         predicate: match predicate {
@@ -164,6 +166,10 @@ fn write_quad(
         },
         object: match object {
             Term::Literal(literal) => TermRef::Literal(literal_ref(literal)),
+            Term::Triple(triple) => {
+                triple_term = oxrdf_triple(triple)?;
+                TermRef::Triple(&triple_term)
+            }
             node_term => node(node_term, object_label)?.into(),
         },
         graph_name: match graph {
@@ -184,8 +190,28 @@ fn node<'a>(term: &'a Term<'_>, label: &'a mut String) -> io::Result<NamedOrBlan
             let _ = write!(label, "b{number}");
             Ok(BlankNodeRef::new_unchecked(label).into())
         }
-        literal @ Term::Literal(_) => Err(misplaced(literal, "subject or graph name")),
+        other @ (Term::Literal(_) | Term::Triple(_)) => {
+            Err(misplaced(other, "subject or graph name"))
+        }
     }
+}
+
+/// A triple term for the writer, which wants its own.
+fn oxrdf_triple(triple: &Triple<'_>) -> io::Result<oxrdf::Triple> {
+    let label = &mut String::new();
+    let predicate = match triple.predicate() {
+        Term::Iri(iri) => NamedNodeRef::new_unchecked(iri),
+        other => return Err(misplaced(other, "predicate")),
+    };
+    Ok(oxrdf::Triple {
+        subject: node(triple.subject(), label)?.into_owned(),
+        predicate: predicate.into_owned(),
+        object: match triple.object() {
+            Term::Literal(literal) => literal_ref(literal).into_owned().into(),
+            Term::Triple(triple) => oxrdf_triple(triple)?.into(),
+            object => node(object, label)?.into_owned().into(),
+        },
+    })
 }
 
 fn literal_ref<'a>(literal: &'a Literal<'_>) -> LiteralRef<'a> {
@@ -193,6 +219,17 @@ fn literal_ref<'a>(literal: &'a Literal<'_>) -> LiteralRef<'a> {
         LiteralKind::String => LiteralRef::new_simple_literal(&literal.lexical),
         LiteralKind::Language(tag) => {
             LiteralRef::new_language_tagged_literal_unchecked(&literal.lexical, tag)
+        }
+        LiteralKind::Directional(tag, direction) => {
+            let direction = match direction {
+                Direction::LeftToRight => BaseDirection::Ltr,
+                Direction::RightToLeft => BaseDirection::Rtl,
+            };
+            LiteralRef::new_directional_language_tagged_literal_unchecked(
+                &literal.lexical,
+                tag,
+                direction,
+            )
         }
         LiteralKind::Typed(datatype) => {
             LiteralRef::new_typed_literal(&literal.lexical, NamedNodeRef::new_unchecked(datatype))

@@ -84,11 +84,26 @@ fn write_term(out: &mut Vec<u8>, term: &Term<'_>) {
                     out.extend_from_slice(br#","xml:lang":"#);
                     write_string(out, tag);
                 }
+                LiteralKind::Directional(tag, direction) => {
+                    out.extend_from_slice(br#","xml:lang":"#);
+                    write_string(out, tag);
+                    out.extend_from_slice(br#","its:dir":"#);
+                    write_string(out, direction.as_str());
+                }
                 LiteralKind::Typed(datatype) => {
                     out.extend_from_slice(br#","datatype":"#);
                     write_string(out, datatype);
                 }
             }
+        }
+        Term::Triple(triple) => {
+            out.extend_from_slice(br#"{"type":"triple","value":"#);
+            let names: [&[u8]; 3] = [br#"{"subject":"#, br#","predicate":"#, br#","object":"#];
+            for (name, part) in names.into_iter().zip(triple.parts()) {
+                out.extend_from_slice(name);
+                write_term(out, part);
+            }
+            out.push(b'}');
         }
     }
     out.push(b'}');

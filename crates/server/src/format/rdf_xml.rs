@@ -75,6 +75,10 @@ impl RdfXml {
         match &literal.kind {
             LiteralKind::String => {}
             LiteralKind::Language(tag) => write_attribute(out, "xml:lang", tag),
+            LiteralKind::Directional(tag, direction) => {
+                write_attribute(out, "xml:lang", tag);
+                write_attribute(out, "its:dir", direction.as_str());
+            }
             LiteralKind::Typed(datatype) => write_attribute(out, "rdf:datatype", datatype),
         }
         out.push(b'>');
@@ -125,7 +129,7 @@ fn write_node(out: &mut Vec<u8>, role: &str, node: &Term<'_>) -> Result<(), Stri
             write_blank_node_label(out, *number);
             out.push(b'"');
         }
-        Term::Literal(_) => return Err(format!("{node} cannot be a subject")),
+        Term::Literal(_) | Term::Triple(_) => return Err(format!("{node} cannot be a subject")),
     }
     Ok(())
 }
@@ -135,6 +139,7 @@ fn check(term: &Term<'_>) -> Result<(), String> {
         Term::Literal(literal) => &literal.lexical,
         Term::Iri(iri) => iri,
         Term::BlankNode(_) => return Ok(()),
+        Term::Triple(triple) => return triple.parts().into_iter().try_for_each(check),
     };
     match text.chars().find(|&character| is_xml_forbidden(character)) {
         None => Ok(()),

@@ -147,7 +147,16 @@ fn write_csv_term(out: &mut Vec<u8>, term: &Term<'_>) {
         }
         Term::Iri(iri) => iri.as_bytes(),
         Term::Literal(literal) => literal.lexical.as_bytes(),
+        Term::Triple(_) => {
+            let mut text = Vec::new();
+            super::text::write_ntriples_term(&mut text, term);
+            return write_csv_field(out, &text);
+        }
     };
+    write_csv_field(out, text);
+}
+
+fn write_csv_field(out: &mut Vec<u8>, text: &[u8]) {
     if !text
         .iter()
         .any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'))
@@ -164,6 +173,9 @@ fn write_csv_term(out: &mut Vec<u8>, term: &Term<'_>) {
     );
     out.push(b'"');
 }
+
+/// The namespace of the attribute that tells a text's base direction.
+const ITS: &str = "http://www.w3.org/2005/11/its";
 
 const XML_OPENING: &[u8] =
     br#"<?xml version="1.0"?><sparql xmlns="http://www.w3.org/2005/sparql-results#">"#;
@@ -222,6 +234,15 @@ fn write_xml_term(out: &mut Vec<u8>, term: &Term<'_>) {
                     write_xml_text(out, tag);
                     out.extend_from_slice(b"\">");
                 }
+                LiteralKind::Directional(tag, direction) => {
+                    out.extend_from_slice(b"<literal xml:lang=\"");
+                    write_xml_text(out, tag);
+                    out.extend_from_slice(b"\" its:dir=\"");
+                    out.extend_from_slice(direction.as_str().as_bytes());
+                    out.extend_from_slice(b"\" its:version=\"2.0\" xmlns:its=\"");
+                    out.extend_from_slice(ITS.as_bytes());
+                    out.extend_from_slice(b"\">");
+                }
                 LiteralKind::Typed(datatype) => {
                     out.extend_from_slice(b"<literal datatype=\"");
                     write_xml_text(out, datatype);
@@ -230,6 +251,18 @@ fn write_xml_term(out: &mut Vec<u8>, term: &Term<'_>) {
             }
             write_xml_text(out, &literal.lexical);
             out.extend_from_slice(b"</literal>");
+        }
+        Term::Triple(triple) => {
+            out.extend_from_slice(b"<triple>");
+            for (name, part) in ["subject", "predicate", "object"]
+                .into_iter()
+                .zip(triple.parts())
+            {
+                out.extend_from_slice(format!("<{name}>").as_bytes());
+                write_xml_term(out, part);
+                out.extend_from_slice(format!("</{name}>").as_bytes());
+            }
+            out.extend_from_slice(b"</triple>");
         }
     }
 }

@@ -105,9 +105,15 @@ fn show(term: &Term<'_>) -> String {
         Term::Literal(literal) => match &literal.kind {
             LiteralKind::String => cell_of(&literal.lexical),
             LiteralKind::Language(tag) => cell_of(&format!("{}@{tag}", literal.lexical)),
+            LiteralKind::Directional(tag, direction) => cell_of(&format!(
+                "{}@{tag}--{}",
+                literal.lexical,
+                direction.as_str()
+            )),
             LiteralKind::Typed(datatype) if is_plain(datatype) => cell_of(&literal.lexical),
             LiteralKind::Typed(datatype) => cell_of(&format!("{}^^<{datatype}>", literal.lexical)),
         },
+        Term::Triple(_) => cell_of(&term.to_string()),
     }
 }
 

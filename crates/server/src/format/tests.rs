@@ -325,7 +325,7 @@ fn oxrdf_quad(quad: &[Option<Term<'static>>; 4]) -> oxrdf::Quad {
         match term {
             Term::Iri(iri) => NamedNode::new(iri.as_ref()).unwrap().into(),
             Term::BlankNode(number) => BlankNode::new(format!("b{number}")).unwrap().into(),
-            Term::Literal(_) => panic!("a literal"),
+            Term::Literal(_) | Term::Triple(_) => panic!("{term} as a node"),
         }
     };
     let [subject, predicate, object, graph] = quad;

@@ -63,6 +63,14 @@ pub(super) fn write_ntriples_term(out: &mut Vec<u8>, term: &Term<'_>) {
             write_blank_node_label(out, *number);
         }
         Term::Literal(literal) => write_literal(out, literal),
+        Term::Triple(triple) => {
+            out.extend_from_slice(b"<<( ");
+            for part in triple.parts() {
+                write_ntriples_term(out, part);
+                out.push(b' ');
+            }
+            out.extend_from_slice(b")>>");
+        }
     }
 }
 
@@ -87,6 +95,12 @@ fn write_literal(out: &mut Vec<u8>, literal: &Literal<'_>) {
         LiteralKind::Language(tag) => {
             out.push(b'@');
             out.extend_from_slice(tag.as_bytes());
+        }
+        LiteralKind::Directional(tag, direction) => {
+            out.push(b'@');
+            out.extend_from_slice(tag.as_bytes());
+            out.extend_from_slice(b"--");
+            out.extend_from_slice(direction.as_str().as_bytes());
         }
         LiteralKind::Typed(datatype) => {
             out.extend_from_slice(b"^^");

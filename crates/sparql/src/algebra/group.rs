@@ -236,6 +236,27 @@ impl Group {
 
     /// `Extend(self, variable, expression)`.
     pub(crate) fn bind(&mut self, variable: Var, expression: Expression, table: &VariableTable) {
+        self.bind_as(variable, expression, false, table);
+    }
+
+    /// `Extend(self, variable, expression)` where the expression has a value for every solution.
+    pub(crate) fn bind_surely(
+        &mut self,
+        variable: Var,
+        expression: Expression,
+        table: &VariableTable,
+    ) {
+        self.bind_as(variable, expression, true, table);
+        self.certain.insert(variable);
+    }
+
+    fn bind_as(
+        &mut self,
+        variable: Var,
+        expression: Expression,
+        is_certain: bool,
+        table: &VariableTable,
+    ) {
         let seen = variables(&expression, table);
         self.outer.extend(&seen.difference(&self.visible));
         let mut touches = seen.difference(&self.certain);
@@ -245,6 +266,7 @@ impl Group {
             kind: StepKind::Bind {
                 variable,
                 expression,
+                is_certain,
             },
             introduces: VarSet::of([variable]),
             touches,

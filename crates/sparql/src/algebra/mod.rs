@@ -198,6 +198,8 @@ pub(crate) enum StepKind {
     Bind {
         variable: Var,
         expression: Expression,
+        /// Whether the expression has a value in every row.
+        is_certain: bool,
     },
     Filter(Expression),
     /// Keeps the solutions for which the pattern has (`is_negated`: has no) solution.

@@ -7,6 +7,7 @@
 
 mod optional;
 mod plain;
+mod triple_terms;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
+use self::triple_terms::{TakenApart, ground, ground_term};
 use super::expression::{balanced, conjuncts, has_exists, map_children};
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Slot, Values, Var,
@@ -128,9 +130,11 @@ impl<'q> Normaliser<'q> {
                 path,
                 object,
             } => {
-                let subject = self.path_end(subject)?;
-                let object = self.path_end(object)?;
-                self.path(subject, path, object, place)
+                let mut taken_apart = Vec::new();
+                let subject = self.path_end(subject, &mut taken_apart)?;
+                let object = self.path_end(object, &mut taken_apart)?;
+                let group = self.path(subject, path, object, place)?;
+                Ok(self.take_apart(group, taken_apart))
             }
             GraphPattern::Join { left, right } => {
                 let left = self.pattern(left, place)?;
@@ -221,23 +225,25 @@ impl<'q> Normaliser<'q> {
 
     fn basic(&mut self, patterns: &[TriplePattern], place: &Place) -> Result<Group> {
         let mut group = Group::default();
+        let mut taken_apart = Vec::new();
         for pattern in patterns {
             let predicate = match &pattern.predicate {
                 NamedNodePattern::NamedNode(node) => self.constant(&Term::iri(node.as_str()))?,
                 NamedNodePattern::Variable(variable) => Slot::Variable(self.variable(variable)),
             };
             let quad = Quad {
-                subject: self.slot(&pattern.subject)?,
+                subject: self.slot(&pattern.subject, &mut taken_apart)?,
                 predicate,
-                object: self.slot(&pattern.object)?,
+                object: self.slot(&pattern.object, &mut taken_apart)?,
                 scope: place.scope.clone(),
             };
             group.push(Item::Quad(quad));
         }
-        Ok(group)
+        Ok(self.take_apart(group, taken_apart))
     }
 
-    fn slot(&mut self, term: &TermPattern) -> Result<Slot> {
+    /// The slot of a term; triple terms with variables are added to those that are taken apart.
+    fn slot(&mut self, term: &TermPattern, taken_apart: &mut Vec<TakenApart>) -> Result<Slot> {
         match term {
             TermPattern::NamedNode(node) => self.constant(&Term::iri(node.as_str())),
             TermPattern::BlankNode(node) => {
@@ -246,8 +252,7 @@ impl<'q> Normaliser<'q> {
             }
             TermPattern::Literal(literal) => self.constant(&literal_from_oxrdf(literal)),
             TermPattern::Variable(variable) => Ok(Slot::Variable(self.variable(variable))),
-            // rdf-12: not supported yet.
-            TermPattern::Triple(_) => Err(QueryError::unsupported("triple terms")),
+            TermPattern::Triple(triple) => self.triple_slot(triple, taken_apart),
         }
     }
 
@@ -256,19 +261,11 @@ impl<'q> Normaliser<'q> {
         Ok(id.map_or(Slot::Absent, Slot::Constant))
     }
 
-    fn path_end(&mut self, term: &TermPattern) -> Result<Slot> {
-        let slot = self.slot(term)?;
-        if slot != Slot::Absent {
-            return Ok(slot);
+    fn path_end(&mut self, term: &TermPattern, taken_apart: &mut Vec<TakenApart>) -> Result<Slot> {
+        match ground(term)? {
+            Some(constant) => Ok(Slot::Constant(self.intern(&constant)?)),
+            None => self.slot(term, taken_apart),
         }
-        let id = match term {
-            TermPattern::NamedNode(node) => self.intern(&Term::iri(node.as_str()))?,
-            TermPattern::Literal(literal) => self.intern(&literal_from_oxrdf(literal))?,
-            TermPattern::BlankNode(_) | TermPattern::Variable(_) | TermPattern::Triple(_) => {
-                return Ok(slot);
-            }
-        };
-        Ok(Slot::Constant(id))
     }
 
     fn intern(&self, term: &Term<'_>) -> Result<TermId> {
@@ -440,12 +437,7 @@ impl<'q> Normaliser<'q> {
     }
 
     fn ground(&self, term: &GroundTerm) -> Result<TermId> {
-        match term {
-            GroundTerm::NamedNode(node) => self.intern(&Term::iri(node.as_str())),
-            GroundTerm::Literal(literal) => self.intern(&literal_from_oxrdf(literal)),
-            // rdf-12: not supported yet.
-            GroundTerm::Triple(_) => Err(QueryError::unsupported("triple terms")),
-        }
+        self.intern(&ground_term(term)?)
     }
 
     fn graph(

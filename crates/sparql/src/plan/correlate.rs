@@ -89,9 +89,11 @@ fn correlated_step(step: &Step, seed: &Seed) -> Step {
         StepKind::Bind {
             variable,
             expression,
+            is_certain,
         } => StepKind::Bind {
             variable: *variable,
             expression: expression.clone(),
+            is_certain: *is_certain,
         },
         StepKind::Filter(expression) => StepKind::Filter(expression.clone()),
     };

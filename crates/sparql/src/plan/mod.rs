@@ -181,7 +181,14 @@ impl<'s> Planner<'s> {
             StepKind::Bind {
                 variable,
                 expression,
-            } => self.bind(left, *variable, expression, needed),
+                is_certain,
+            } => {
+                let mut relation = self.bind(left, *variable, expression, needed)?;
+                if *is_certain && relation.column(*variable).is_some() {
+                    relation.certain.insert(*variable);
+                }
+                Ok(relation)
+            }
             StepKind::Filter(expression) => self.filter(left, std::slice::from_ref(expression)),
             StepKind::Exists {
                 group,

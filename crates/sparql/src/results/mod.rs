@@ -5,6 +5,7 @@
 //! refer to the batch's terms by number. Dropping a stream stops its query.
 
 mod decode;
+mod template;
 mod triples;
 
 use std::pin::Pin;
@@ -12,12 +13,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::stream::{BoxStream, Stream, StreamExt};
-use orrery_term::{Literal, LiteralKind, Term};
+use orrery_term::{Direction, Literal, LiteralKind, Term};
+use oxrdf::BaseDirection;
 
 use crate::error::QueryError;
 
 pub(crate) use decode::{Decoder, IdStream, solutions};
-pub(crate) use triples::{Template, TemplateSlot, construct, describe};
+pub(crate) use template::{Template, for_each_template_variable};
+pub(crate) use triples::{construct, describe};
 
 /// The answer of a query, by its form.
 pub enum QueryResults {
@@ -186,6 +189,23 @@ pub fn term_to_oxrdf(term: &Term<'_>) -> oxrdf::Term {
         Term::BlankNode(number) => oxrdf::BlankNode::new_unchecked(format!("b{number}")).into(),
         Term::Iri(iri) => oxrdf::NamedNode::new_unchecked(iri.as_ref()).into(),
         Term::Literal(literal) => literal_to_oxrdf(literal).into(),
+        Term::Triple(triple) => {
+            let [subject, predicate, object] = triple.parts().map(term_to_oxrdf);
+            // What a `Triple` guarantees its parts to be.
+            let subject: oxrdf::NamedOrBlankNode = match subject {
+                oxrdf::Term::BlankNode(node) => node.into(),
+                node => named_or_empty(node).into(),
+            };
+            let predicate = named_or_empty(predicate);
+            oxrdf::Triple::new(subject, predicate, object).into()
+        }
+    }
+}
+
+fn named_or_empty(term: oxrdf::Term) -> oxrdf::NamedNode {
+    match term {
+        oxrdf::Term::NamedNode(node) => node,
+        _ => oxrdf::NamedNode::new_unchecked(""),
     }
 }
 
@@ -195,6 +215,17 @@ fn literal_to_oxrdf(literal: &Literal<'_>) -> oxrdf::Literal {
         LiteralKind::String => oxrdf::Literal::new_simple_literal(lexical),
         LiteralKind::Language(tag) => {
             oxrdf::Literal::new_language_tagged_literal_unchecked(lexical, tag.as_ref())
+        }
+        LiteralKind::Directional(tag, direction) => {
+            let direction = match direction {
+                Direction::LeftToRight => BaseDirection::Ltr,
+                Direction::RightToLeft => BaseDirection::Rtl,
+            };
+            oxrdf::Literal::new_directional_language_tagged_literal_unchecked(
+                lexical,
+                tag.as_ref(),
+                direction,
+            )
         }
         LiteralKind::Typed(datatype) => oxrdf::Literal::new_typed_literal(
             lexical,
@@ -206,7 +237,15 @@ fn literal_to_oxrdf(literal: &Literal<'_>) -> oxrdf::Literal {
 /// The reverse of [`term_to_oxrdf`] for terms that a query text can hold.
 pub(crate) fn literal_from_oxrdf(literal: &oxrdf::Literal) -> Term<'_> {
     if let Some(tag) = literal.language() {
-        return Term::language(literal.value(), tag);
+        return match literal.direction() {
+            None => Term::language(literal.value(), tag),
+            Some(BaseDirection::Ltr) => {
+                Term::directional(literal.value(), tag, Direction::LeftToRight)
+            }
+            Some(BaseDirection::Rtl) => {
+                Term::directional(literal.value(), tag, Direction::RightToLeft)
+            }
+        };
     }
     Term::typed(
         literal.value(),

@@ -6,39 +6,23 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use orrery_storage::Permutation;
-use orrery_term::{Term, TermId, TermKind};
+use orrery_term::{TermId, TermKind};
 
 use super::TripleBatch;
 use super::decode::{Decoder, IdStream, number_of};
+use super::template::Template;
 use crate::error::QueryError;
 
 /// What a triple costs in the set of those that were given.
 const TRIPLE_BYTES: usize = 48;
 /// Resources that one step of a `DESCRIBE` looks up.
 const RESOURCES_PER_BATCH: usize = 256;
-
-/// A position of a template.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum TemplateSlot {
-    Constant(TermId),
-    /// The variable's column; none if nothing binds it.
-    Column(Option<usize>),
-    /// A blank node, new for each solution, by its number in the template.
-    BlankNode(usize),
-}
-
-/// The template of a `CONSTRUCT`.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Template {
-    pub(crate) triples: Vec<[TemplateSlot; 3]>,
-    pub(crate) blank_nodes: usize,
-}
 
 /// Triples given so far.
 struct Given {
@@ -87,7 +71,7 @@ pub(crate) fn construct(
 ) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
     let mut given = Given::new(pool, limit_bytes);
     ids.map(move |batch| {
-        let mut triples = instances(&batch?, &decoder, &template)?;
+        let mut triples = template.instances(&batch?, decoder.context())?;
         given.retain_new(&mut triples)?;
         decoded(&decoder, &triples)
     })
@@ -96,57 +80,6 @@ pub(crate) fn construct(
         futures::future::ready(!is_empty)
     })
     .boxed()
-}
-
-fn instances(
-    batch: &RecordBatch,
-    decoder: &Decoder,
-    template: &Template,
-) -> Result<Vec<[TermId; 3]>, QueryError> {
-    let columns: Vec<_> = batch
-        .columns()
-        .iter()
-        .map(|column| column.as_primitive::<UInt64Type>())
-        .collect();
-    let mut triples = Vec::with_capacity(batch.num_rows() * template.triples.len());
-    let mut blank_nodes = vec![TermId::MIN; template.blank_nodes];
-    for row in 0..batch.num_rows() {
-        for node in &mut blank_nodes {
-            *node = TermId::blank_node(decoder.context().fresh_blank_node());
-        }
-        let term = |slot: TemplateSlot| match slot {
-            TemplateSlot::Constant(id) => Some(id),
-            TemplateSlot::BlankNode(number) => Some(blank_nodes[number]),
-            TemplateSlot::Column(at) => {
-                let column = columns[at?];
-                (!column.is_null(row)).then(|| TermId::from_bits(column.value(row)))
-            }
-        };
-        for &[subject, predicate, object] in &template.triples {
-            let (Some(subject), Some(predicate), Some(object)) =
-                (term(subject), term(predicate), term(object))
-            else {
-                continue;
-            };
-            let is_triple = is_kind(decoder, subject, true)? && is_kind(decoder, predicate, false)?;
-            if is_triple {
-                triples.push([subject, predicate, object]);
-            }
-        }
-    }
-    Ok(triples)
-}
-
-/// Whether an id is an IRI, or also a blank node.
-fn is_kind(decoder: &Decoder, id: TermId, or_blank: bool) -> Result<bool, QueryError> {
-    Ok(match id.kind() {
-        TermKind::Iri => true,
-        TermKind::BlankNode => or_blank,
-        TermKind::QueryLocal | TermKind::Delta => {
-            matches!(decoder.context().term(id)?, Term::Iri(_))
-        }
-        _ => false,
-    })
 }
 
 /// The concise bounded descriptions of all terms in the solutions: every triple with the term as

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use orrery_sparql::{Engine, EngineOptions, QueryError, QueryOptions, QueryResults, term_to_oxrdf};
 use orrery_storage::build_small;
-use orrery_term::Term;
+use orrery_term::{Direction, Term, Triple};
 use oxrdf::{Dataset, GraphName, Quad};
 use oxttl::TriGParser;
 
@@ -182,15 +182,28 @@ fn term_of(term: oxrdf::Term, number: &mut impl FnMut(&str) -> u64) -> Term<'sta
     match term {
         oxrdf::Term::NamedNode(node) => Term::iri(node.into_string()),
         oxrdf::Term::BlankNode(node) => Term::BlankNode(number(node.as_str())),
-        oxrdf::Term::Literal(literal) => match literal.language() {
-            Some(tag) => Term::language(literal.value().to_owned(), tag.to_owned()),
-            None => Term::typed(
+        oxrdf::Term::Literal(literal) => match (literal.language(), literal.direction()) {
+            (Some(tag), None) => Term::language(literal.value().to_owned(), tag.to_owned()),
+            (Some(tag), Some(direction)) => {
+                let direction = match direction {
+                    oxrdf::BaseDirection::Ltr => Direction::LeftToRight,
+                    oxrdf::BaseDirection::Rtl => Direction::RightToLeft,
+                };
+                Term::directional(literal.value().to_owned(), tag.to_owned(), direction)
+            }
+            (None, _) => Term::typed(
                 literal.value().to_owned(),
                 literal.datatype().as_str().to_owned(),
             ),
         },
-        // rdf-12: not supported yet.
-        oxrdf::Term::Triple(triple) => panic!("no test has a triple term: {triple}"),
+        oxrdf::Term::Triple(triple) => {
+            let subject = term_of(triple.subject.into(), number);
+            let predicate = term_of(triple.predicate.into(), number);
+            let object = term_of(triple.object, number);
+            Triple::new(subject, predicate, object)
+                .expect("a triple term")
+                .into()
+        }
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! terms.dict:  vocabulary | (symbol table | page | page ...) per chapter | directory blocks
-//! metadata:    u8 1 | u64 terms | u64 IRIs | u32 root of the directory, or FFFFFFFF
+//! metadata:    u8 2 | u64 terms | u64 IRIs | u64 triple terms | u32 root of the directory, or FFFFFFFF
+//!              (version 1 knew no triple terms and has no number of them)
 //! ```
 //!
 //! Cost, on BSBM: a literal of 170 bytes is found by rank in half a microsecond, by its text in two; batches in rank
@@ -15,7 +16,8 @@
 //! the operating system. Damage is found by the checksums of the block files; what decodes to nonsense in spite
 //! of them is an error, never a panic.
 //!
-//! It knows nothing of RDF but that keys of IRIs begin with `I` and come before all others.
+//! It knows nothing of RDF but that keys of IRIs begin with `I` and come before all others, and those of triple
+//! terms with `X` and come after all others.
 
 mod chapter;
 mod codec;
@@ -44,6 +46,8 @@ use page::{GROUP_KEYS, Page};
 use symbols::SymbolTable;
 use vocabulary::StoredWords;
 
+use orrery_term::key::FIRST_TRIPLE_KEY;
+
 use crate::block_file::{BlockFile, BlockNumber, FileKind};
 use crate::io::FileSystem;
 use crate::{Error, Result};
@@ -59,12 +63,15 @@ pub(crate) const LARGE_KIND: FileKind = FileKind(*b"LARG");
 
 /// First byte of an IRI's key.
 const IRI_TAG: u8 = b'I';
-const METADATA_VERSION: u8 = 1;
+/// First byte of a triple term's key.
+const TRIPLE_TAG: u8 = FIRST_TRIPLE_KEY[0];
+const METADATA_VERSION: u8 = 2;
 
 /// What the footer of `terms.dict` says.
 struct Metadata {
     terms: u64,
     iris: u64,
+    triple_terms: u64,
     root: Option<u32>,
 }
 
@@ -73,6 +80,7 @@ impl Metadata {
         let mut bytes = vec![METADATA_VERSION];
         bytes.extend_from_slice(&self.terms.to_le_bytes());
         bytes.extend_from_slice(&self.iris.to_le_bytes());
+        bytes.extend_from_slice(&self.triple_terms.to_le_bytes());
         bytes.extend_from_slice(&self.root.unwrap_or(u32::MAX).to_le_bytes());
         bytes
     }
@@ -81,15 +89,21 @@ impl Metadata {
         let (&[version], rest) = bytes.split_first_chunk()?;
         let (terms, rest) = rest.split_first_chunk()?;
         let (iris, rest) = rest.split_first_chunk()?;
+        let (triple_terms, rest) = match version {
+            1 => (&[0; 8], rest),
+            _ => rest.split_first_chunk()?,
+        };
         let root: &[u8; 4] = rest.try_into().ok()?;
         let root = u32::from_le_bytes(*root);
         let metadata = Self {
             terms: u64::from_le_bytes(*terms),
             iris: u64::from_le_bytes(*iris),
+            triple_terms: u64::from_le_bytes(*triple_terms),
             root: (root != u32::MAX).then_some(root),
         };
-        let is_sound = version == METADATA_VERSION
-            && metadata.iris <= metadata.terms
+        let others = metadata.terms.checked_sub(metadata.iris);
+        let is_sound = (1..=METADATA_VERSION).contains(&version)
+            && others.is_some_and(|others| metadata.triple_terms <= others)
             && metadata.root.is_some() == (metadata.terms > 0);
         is_sound.then_some(metadata)
     }
@@ -102,6 +116,7 @@ pub struct Dictionary {
     large: BlockFile,
     length: u64,
     iri_count: u64,
+    triple_count: u64,
     root: Option<BlockNumber>,
 }
 
@@ -132,6 +147,7 @@ impl Dictionary {
         Ok(Self {
             length: metadata.terms,
             iri_count: metadata.iris,
+            triple_count: metadata.triple_terms,
             root: metadata.root.map(BlockNumber),
             terms,
             large,
@@ -151,6 +167,11 @@ impl Dictionary {
     /// Number of keys that are IRIs: the ranks below it.
     pub fn iri_count(&self) -> u64 {
         self.iri_count
+    }
+
+    /// Where the triple terms begin: literals have the ranks between the IRIs and this one.
+    pub fn first_triple_term(&self) -> u64 {
+        self.length - self.triple_count
     }
 
     /// The file with the pages.

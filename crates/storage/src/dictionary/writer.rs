@@ -20,7 +20,7 @@ use super::chapter::{Chapter, EncodedChapter, StoredVocabulary};
 use super::directory::DirectoryBuilder;
 use super::large::KEY_BYTES_MAX;
 use super::vocabulary::VocabularyTrainer;
-use super::{IRI_TAG, LARGE_FILE, LARGE_KIND, Metadata, TERMS_FILE, TERMS_KIND, page};
+use super::{IRI_TAG, LARGE_FILE, LARGE_KIND, Metadata, TERMS_FILE, TERMS_KIND, TRIPLE_TAG, page};
 use crate::block_file::BlockFileWriter;
 use crate::io::FileSystem;
 use crate::{Error, Result};
@@ -45,6 +45,8 @@ pub struct DictionarySummary {
     pub terms: u64,
     /// Number of keys that are IRIs; they come first.
     pub iris: u64,
+    /// Number of keys that are triple terms; they come last.
+    pub triple_terms: u64,
     /// Length of all keys.
     pub plain_bytes: u64,
     /// Length of the two files.
@@ -90,6 +92,7 @@ pub struct DictionaryWriter {
     last_key: Option<Vec<u8>>,
     keys: u64,
     iris: u64,
+    triple_terms: u64,
     plain_bytes: u64,
     learning: Learning,
     vocabularies: u32,
@@ -144,6 +147,7 @@ impl DictionaryWriter {
             last_key: None,
             keys: 0,
             iris: 0,
+            triple_terms: 0,
             plain_bytes: 0,
             learning: Learning::start(),
             vocabularies: 0,
@@ -193,6 +197,7 @@ impl DictionaryWriter {
         self.chapter.push(key);
         self.plain_bytes += key.len() as u64;
         self.iris += u64::from(is_iri);
+        self.triple_terms += u64::from(key.first() == Some(&TRIPLE_TAG));
         self.keys += 1;
         Ok(self.keys - 1)
     }
@@ -221,6 +226,7 @@ impl DictionaryWriter {
         let metadata = Metadata {
             terms: self.keys,
             iris: self.iris,
+            triple_terms: self.triple_terms,
             root: root.map(|block| block.0),
         };
         let terms = self.terms.finish(&metadata.to_bytes())?;
@@ -228,6 +234,7 @@ impl DictionaryWriter {
         Ok(DictionarySummary {
             terms: self.keys,
             iris: self.iris,
+            triple_terms: self.triple_terms,
             plain_bytes: self.plain_bytes,
             file_bytes: terms.bytes + large.bytes,
             vocabularies: self.vocabularies,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orrery_term::Term;
+use orrery_term::{Direction, Term, Triple};
 use proptest::prelude::*;
 
 use super::*;
@@ -27,6 +27,11 @@ fn some_quads(has_graphs: bool) -> Vec<SmallQuad> {
         let objects = [
             Term::string(format!("a string of some length, number {number}")),
             Term::language("bonjour le monde", "fr"),
+            Term::directional("bonjour le monde", "fr", Direction::LeftToRight),
+            triple(
+                Term::BlankNode(number),
+                triple(iri("s"), Term::string("x\0")),
+            ),
             Term::typed("01", "http://www.w3.org/2001/XMLSchema#integer"),
             Term::typed(
                 number.to_string(),
@@ -41,6 +46,10 @@ fn some_quads(has_graphs: bool) -> Vec<SmallQuad> {
         }
     }
     quads
+}
+
+fn triple(subject: Term<'static>, object: Term<'static>) -> Term<'static> {
+    Triple::new(subject, iri("p"), object).unwrap().into()
 }
 
 fn dump(snapshot: &Arc<Snapshot>) -> Result<BTreeSet<SmallQuad>> {
@@ -75,7 +84,7 @@ fn quads_come_back_and_terms_are_found() {
         assert_eq!(dump(&snapshot).unwrap(), expected);
         assert_eq!(snapshot.quad_count(), expected.len() as u64);
         assert_eq!(snapshot.has_named_graphs(), has_graphs);
-        assert_eq!(snapshot.next_blank_node(), 58);
+        assert_eq!(snapshot.next_blank_node(), 60);
         for (subject, predicate, object, _) in &quads {
             for term in [subject, predicate, object] {
                 let id = snapshot.term_id(term).unwrap().unwrap();
@@ -258,14 +267,24 @@ fn odd_term() -> impl Strategy<Value = Term<'static>> {
             Just("unknown"),
         ],
     );
-    prop_oneof![
+    let leaf = prop_oneof![
         (0u64..5).prop_map(Term::BlankNode),
         "[a-z:/#\\x00é]{0,12}".prop_map(Term::iri),
         any::<String>().prop_map(Term::string),
         (0usize..9000).prop_map(|length| Term::string("ab ".repeat(length))),
         ("[a-z ]{0,9}", "[a-zA-Z]{1,3}").prop_map(|(text, tag)| Term::language(text, tag)),
         typed.prop_map(move |(lexical, name)| Term::typed(lexical, xsd(name))),
-    ]
+    ];
+    leaf.prop_recursive(3, 6, 1, |object| {
+        let subject = prop_oneof![
+            (0u64..9).prop_map(Term::BlankNode),
+            "[a-z:/#é]{0,12}".prop_map(Term::iri)
+        ];
+        (subject, object).prop_filter_map("an IRI with a zero byte", |(subject, object)| {
+            let has_zero = matches!(&object, Term::Iri(iri) if iri.contains('\0'));
+            (!has_zero).then(|| triple(subject, object))
+        })
+    })
 }
 
 proptest! {

@@ -58,10 +58,10 @@ pub fn inline(term: &Term<'_>) -> Option<TermId> {
         Term::BlankNode(number) => {
             (*number < TermId::PAYLOAD_LIMIT).then(|| TermId::blank_node(*number))
         }
-        Term::Iri(_) => None,
+        Term::Iri(_) | Term::Triple(_) => None,
         Term::Literal(Literal { lexical, kind }) => match kind {
             LiteralKind::String => inline_string(lexical),
-            LiteralKind::Language(_) => None,
+            LiteralKind::Language(_) | LiteralKind::Directional(..) => None,
             LiteralKind::Typed(datatype) => inline_typed(lexical, datatype),
         },
     }

@@ -6,22 +6,22 @@
 
 use std::sync::{Arc, OnceLock};
 
-use orrery_term::Term;
 use orrery_term::vocabulary::xsd;
+use orrery_term::{Direction, Term, Triple};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use spargebra::algebra::{Expression, Function, GraphPattern};
-use spargebra::term::{Literal, NamedNode, Variable};
+use spargebra::term::{NamedNode, Variable};
 
 use crate::context::QueryContext;
-use crate::expression::testing::{batch, context, evaluate, oracle, values};
+use crate::expression::testing::{batch, context, evaluate, oracle, oxrdf_literal, values};
 
 const VARIABLES: [&str; 3] = ["a", "b", "c"];
 
 /// Terms whose lexical form is canonical, booleans aside.
 fn term() -> impl Strategy<Value = Term<'static>> {
-    prop_oneof![
+    let leaf = prop_oneof![
         3 => (-3i64..4).prop_map(|value| Term::typed(value.to_string(), xsd::INTEGER)),
         1 => Just(Term::typed("9223372036854775807", xsd::INTEGER)),
         1 => prop_oneof![Just("0.5"), Just("-1.25"), Just("1.0000001"), Just("3")]
@@ -43,23 +43,32 @@ fn term() -> impl Strategy<Value = Term<'static>> {
         1 => prop_oneof![Just("x"), Just("y")]
             .prop_map(|lexical| Term::typed(lexical, "http://example.com/datatype")),
         1 => Just(Term::typed("abc", xsd::INTEGER)),
-    ]
+        1 => (
+            prop_oneof![Just("a"), Just("b")],
+            prop_oneof![Just(Direction::LeftToRight), Just(Direction::RightToLeft)],
+        )
+            .prop_map(|(lexical, direction)| Term::directional(lexical, "en", direction)),
+    ];
+    leaf.prop_recursive(2, 3, 1, |object| {
+        let iri = || {
+            prop_oneof![Just("http://example.com/a"), Just("http://example.com/b")]
+                .prop_map(Term::iri)
+        };
+        let triple = (iri(), iri(), object.clone())
+            .prop_map(|(s, p, o)| Triple::new(s, p, o).unwrap().into());
+        prop_oneof![4 => object, 1 => triple]
+    })
 }
 
 fn constant(term: &Term<'static>) -> Expression {
     match term {
         Term::Iri(iri) => NamedNode::new_unchecked(iri.as_ref()).into(),
-        Term::Literal(literal) => match literal.language_tag() {
-            Some(tag) => {
-                Literal::new_language_tagged_literal_unchecked(literal.lexical.as_ref(), tag).into()
-            }
-            None => Literal::new_typed_literal(
-                literal.lexical.as_ref(),
-                NamedNode::new_unchecked(literal.datatype()),
-            )
-            .into(),
-        },
+        Term::Literal(literal) => oxrdf_literal(literal).into(),
         Term::BlankNode(_) => Variable::new_unchecked("unbound").into(),
+        Term::Triple(triple) => {
+            let parts = triple.parts().map(constant).into();
+            Expression::FunctionCall(Function::Triple, parts)
+        }
     }
 }
 
@@ -112,6 +121,12 @@ fn value() -> impl Strategy<Value = Expression> {
             vec(inner.clone(), 2).prop_map(call(Function::StrAfter)),
             vec(inner.clone(), 2).prop_map(call(Function::StrLang)),
             vec(inner.clone(), 1).prop_map(call(Function::Iri)),
+            vec(inner.clone(), 3).prop_map(call(Function::Triple)),
+            vec(inner.clone(), 1).prop_map(call(Function::Subject)),
+            vec(inner.clone(), 1).prop_map(call(Function::Predicate)),
+            vec(inner.clone(), 1).prop_map(call(Function::Object)),
+            vec(inner.clone(), 1).prop_map(call(Function::LangDir)),
+            vec(inner.clone(), 3).prop_map(call(Function::StrLangDir)),
         ]
     })
 }
@@ -138,6 +153,9 @@ fn truth() -> impl Strategy<Value = Expression> {
         value().prop_map(|a| Expression::Not(Box::new(a))),
         value().prop_map(|a| Expression::FunctionCall(Function::IsLiteral, vec![a])),
         value().prop_map(|a| Expression::FunctionCall(Function::IsNumeric, vec![a])),
+        value().prop_map(|a| Expression::FunctionCall(Function::IsTriple, vec![a])),
+        value().prop_map(|a| Expression::FunctionCall(Function::HasLang, vec![a])),
+        value().prop_map(|a| Expression::FunctionCall(Function::HasLangDir, vec![a])),
         (value(), value())
             .prop_map(|(a, b)| Expression::FunctionCall(Function::Contains, vec![a, b])),
         (value(), value()).prop_map(|(a, b)| Expression::FunctionCall(Function::Regex, vec![a, b])),
@@ -168,6 +186,14 @@ fn shared_context() -> Arc<QueryContext> {
             Term::typed("x", "http://example.com/datatype"),
             Term::typed("1999-12-31T23:00:00.5-05:00", xsd::DATE_TIME),
             Term::typed("0.5", xsd::FLOAT),
+            Term::directional("b", "en", Direction::LeftToRight),
+            Triple::new(
+                Term::iri("http://example.com/a"),
+                Term::iri("http://example.com/b"),
+                Term::typed("1", xsd::INTEGER),
+            )
+            .unwrap()
+            .into(),
         ])
     });
     Arc::clone(context)

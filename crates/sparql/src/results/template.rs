@@ -1,0 +1,226 @@
+//! Templates: the triples that each solution of a `CONSTRUCT` gives.
+//!
+//! A template is compiled against the columns of the solutions; instances are made of ids. Blank nodes of
+//! the template are new for each solution, the same ones in all its triples. A triple with an unbound
+//! part, or with a term where it may not stand, is left out (SPARQL 1.2, 16.2.1).
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, AsArray, RecordBatch, UInt64Array};
+use arrow::datatypes::UInt64Type;
+use orrery_operators::context::QueryContext;
+use orrery_term::{Term, TermId, TermKind, Triple};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
+
+use super::literal_from_oxrdf;
+use crate::error::QueryError;
+
+type Result<T> = std::result::Result<T, QueryError>;
+
+/// A position of a template.
+#[derive(Clone, Debug)]
+enum Slot {
+    Constant(TermId),
+    /// The variable's column; none if nothing binds it.
+    Column(Option<usize>),
+    /// A blank node, new for each solution, by its number in the template.
+    BlankNode(usize),
+    /// A triple term that is not the same for all solutions.
+    Triple(Box<[Slot; 3]>),
+}
+
+/// The template of a `CONSTRUCT`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Template {
+    triples: Vec<[Slot; 3]>,
+    blank_nodes: usize,
+}
+
+/// Calls `visit` for each variable of a template, with repetitions.
+pub(crate) fn for_each_template_variable<'t>(
+    template: &'t [TriplePattern],
+    visit: &mut dyn FnMut(&'t Variable),
+) {
+    for triple in template {
+        if let NamedNodePattern::Variable(variable) = &triple.predicate {
+            visit(variable);
+        }
+        for term in [&triple.subject, &triple.object] {
+            match term {
+                TermPattern::Variable(variable) => visit(variable),
+                TermPattern::Triple(inner) => {
+                    for_each_template_variable(std::slice::from_ref(inner), visit);
+                }
+                TermPattern::NamedNode(_) | TermPattern::Literal(_) | TermPattern::BlankNode(_) => {
+                }
+            }
+        }
+    }
+}
+
+/// Compiles a template.
+struct Compiler<'t, C> {
+    context: &'t QueryContext,
+    column: C,
+    blank_nodes: HashMap<&'t str, usize>,
+}
+
+impl<'t, C: Fn(&Variable) -> Option<usize>> Compiler<'t, C> {
+    fn triple(&mut self, triple: &'t TriplePattern) -> Result<[Slot; 3]> {
+        let predicate = match &triple.predicate {
+            NamedNodePattern::NamedNode(node) => self.constant(&Term::iri(node.as_str()))?,
+            NamedNodePattern::Variable(variable) => Slot::Column((self.column)(variable)),
+        };
+        Ok([
+            self.slot(&triple.subject)?,
+            predicate,
+            self.slot(&triple.object)?,
+        ])
+    }
+
+    fn slot(&mut self, term: &'t TermPattern) -> Result<Slot> {
+        Ok(match term {
+            TermPattern::Variable(variable) => Slot::Column((self.column)(variable)),
+            TermPattern::NamedNode(node) => self.constant(&Term::iri(node.as_str()))?,
+            TermPattern::Literal(literal) => self.constant(&literal_from_oxrdf(literal))?,
+            TermPattern::BlankNode(node) => {
+                let next = self.blank_nodes.len();
+                Slot::BlankNode(*self.blank_nodes.entry(node.as_str()).or_insert(next))
+            }
+            TermPattern::Triple(triple) => match self.triple(triple)? {
+                [Slot::Constant(s), Slot::Constant(p), Slot::Constant(o)] => {
+                    let id = triple_term(self.context, [s, p, o])?;
+                    // What never makes a triple term is like a variable that nothing binds.
+                    id.map_or(Slot::Column(None), Slot::Constant)
+                }
+                parts => Slot::Triple(Box::new(parts)),
+            },
+        })
+    }
+
+    fn constant(&self, term: &Term<'_>) -> Result<Slot> {
+        Ok(Slot::Constant(self.context.intern(term)?))
+    }
+}
+
+impl Template {
+    /// Compiles a template; `column` tells where the solutions have a variable.
+    pub(crate) fn compile(
+        context: &QueryContext,
+        template: &[TriplePattern],
+        column: impl Fn(&Variable) -> Option<usize>,
+    ) -> Result<Self> {
+        let mut compiler = Compiler {
+            context,
+            column,
+            blank_nodes: HashMap::new(),
+        };
+        let triples = template
+            .iter()
+            .map(|triple| compiler.triple(triple))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            triples,
+            blank_nodes: compiler.blank_nodes.len(),
+        })
+    }
+
+    /// The triples of all solutions of a batch, with repetitions.
+    pub(crate) fn instances(
+        &self,
+        batch: &RecordBatch,
+        context: &QueryContext,
+    ) -> Result<Vec<[TermId; 3]>> {
+        let columns = batch.columns().iter();
+        let mut row = Row {
+            context,
+            columns: columns.map(|c| c.as_primitive::<UInt64Type>()).collect(),
+            number: 0,
+            blank_nodes: vec![TermId::MIN; self.blank_nodes],
+            triple_terms: HashMap::new(),
+        };
+        let mut triples = Vec::with_capacity(batch.num_rows() * self.triples.len());
+        for number in 0..batch.num_rows() {
+            row.number = number;
+            for node in &mut row.blank_nodes {
+                *node = TermId::blank_node(context.fresh_blank_node());
+            }
+            for slots in &self.triples {
+                if let Some(triple) = row.triple(slots)?
+                    && is_kind(context, triple[0], true)?
+                    && is_kind(context, triple[1], false)?
+                {
+                    triples.push(triple);
+                }
+            }
+        }
+        Ok(triples)
+    }
+}
+
+/// A solution for which a template is filled in.
+struct Row<'a> {
+    context: &'a QueryContext,
+    columns: Vec<&'a UInt64Array>,
+    number: usize,
+    blank_nodes: Vec<TermId>,
+    /// Triple terms made for this batch, by their parts.
+    triple_terms: HashMap<[TermId; 3], Option<TermId>>,
+}
+
+impl Row<'_> {
+    fn triple(&mut self, [subject, predicate, object]: &[Slot; 3]) -> Result<Option<[TermId; 3]>> {
+        let parts = (
+            self.term(subject)?,
+            self.term(predicate)?,
+            self.term(object)?,
+        );
+        Ok(match parts {
+            (Some(subject), Some(predicate), Some(object)) => Some([subject, predicate, object]),
+            _ => None,
+        })
+    }
+
+    fn term(&mut self, slot: &Slot) -> Result<Option<TermId>> {
+        Ok(match slot {
+            Slot::Constant(id) => Some(*id),
+            Slot::BlankNode(number) => Some(self.blank_nodes[*number]),
+            Slot::Column(None) => None,
+            Slot::Column(Some(at)) => {
+                let column = self.columns[*at];
+                let is_bound = column.is_valid(self.number);
+                is_bound.then(|| TermId::from_bits(column.value(self.number)))
+            }
+            Slot::Triple(slots) => {
+                let Some(parts) = self.triple(slots)? else {
+                    return Ok(None);
+                };
+                if let Some(&id) = self.triple_terms.get(&parts) {
+                    return Ok(id);
+                }
+                let id = triple_term(self.context, parts)?;
+                self.triple_terms.insert(parts, id);
+                id
+            }
+        })
+    }
+}
+
+/// The triple term of these parts, if they may stand where they do.
+fn triple_term(context: &QueryContext, parts: [TermId; 3]) -> Result<Option<TermId>> {
+    let [subject, predicate, object] = parts.map(|part| context.term(part));
+    Ok(match Triple::new(subject?, predicate?, object?) {
+        Ok(triple) => Some(context.intern(&triple.into())?),
+        Err(_) => None,
+    })
+}
+
+/// Whether an id is an IRI, or also a blank node.
+fn is_kind(context: &QueryContext, id: TermId, or_blank: bool) -> Result<bool> {
+    Ok(match id.kind() {
+        TermKind::Iri => true,
+        TermKind::BlankNode => or_blank,
+        TermKind::QueryLocal | TermKind::Delta => matches!(context.term(id)?, Term::Iri(_)),
+        _ => false,
+    })
+}
