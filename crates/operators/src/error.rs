@@ -48,6 +48,16 @@ pub enum Error {
         /// What the parser says of it.
         reason: String,
     },
+    /// Another endpoint was asked and did not answer as it should.
+    #[error("SERVICE <{endpoint}>: {message}")]
+    Service {
+        /// The endpoint.
+        endpoint: String,
+        /// What went wrong.
+        message: String,
+        /// Whether it took too long.
+        is_timeout: bool,
+    },
     /// An id that stands for no term met a place where a term is needed. A sign of a damaged
     /// file, or of ids that crossed from one query to another.
     #[error("the id {id:?} stands for no term of this query")]

@@ -13,6 +13,7 @@
 //! | [`pattern`] | basic graph patterns: scans and look-up joins over the permutations |
 //! | [`path`] | property paths |
 //! | [`join`] | joins of solutions in which variables may be unbound |
+//! | [`service`] | SERVICE: solutions of other endpoints |
 //! | [`rows`], [`graph_names`], [`count`] | given solutions, names of graphs, exact counts |
 
 pub mod aggregate;
@@ -28,6 +29,7 @@ mod pace;
 pub mod path;
 pub mod pattern;
 pub mod rows;
+pub mod service;
 mod solutions;
 #[cfg(test)]
 mod test_support;

@@ -43,6 +43,16 @@ pub enum QueryError {
         /// Which operator asked for how much.
         message: String,
     },
+    /// `SERVICE`: another endpoint did not answer as it should.
+    #[error("SERVICE <{endpoint}>: {message}")]
+    Service {
+        /// The endpoint.
+        endpoint: String,
+        /// What went wrong.
+        message: String,
+        /// Whether it took too long.
+        is_timeout: bool,
+    },
     /// The store could not be read.
     #[error(transparent)]
     Storage(#[from] orrery_storage::Error),
@@ -103,10 +113,31 @@ impl QueryError {
                     limit_bytes,
                     message: first_line(message),
                 },
-                other => Self::internal(other.to_string()),
+                other => {
+                    Self::of_service(other).unwrap_or_else(|| Self::internal(other.to_string()))
+                }
             },
             DataFusionError::NotImplemented(what) => Self::Unsupported { what },
             other => Self::internal(other.to_string()),
+        }
+    }
+
+    /// A failure of another endpoint inside an error that several readers share.
+    fn of_service(error: &DataFusionError) -> Option<Self> {
+        let DataFusionError::External(inner) = error.find_root() else {
+            return None;
+        };
+        match inner.downcast_ref()? {
+            orrery_operators::Error::Service {
+                endpoint,
+                message,
+                is_timeout,
+            } => Some(Self::Service {
+                endpoint: endpoint.clone(),
+                message: message.clone(),
+                is_timeout: *is_timeout,
+            }),
+            _ => None,
         }
     }
 
@@ -115,6 +146,15 @@ impl QueryError {
         match error {
             orrery_operators::Error::Storage(error) => Self::Storage(error),
             orrery_operators::Error::Engine(error) => Self::from_datafusion(error, limit_bytes),
+            orrery_operators::Error::Service {
+                endpoint,
+                message,
+                is_timeout,
+            } => Self::Service {
+                endpoint,
+                message,
+                is_timeout,
+            },
             orrery_operators::Error::NoSuchTerm { .. } => Self::internal(error.to_string()),
             // A function that is not known, a wrong number of arguments, and the like.
             other => Self::Unsupported {

@@ -31,6 +31,8 @@ mod statistics;
 pub use engine::{Engine, PreparedQuery, QueryKind};
 pub use error::QueryError;
 pub use options::{EngineOptions, QueryOptions, Tuning};
+/// The seam through which `SERVICE` asks other endpoints.
+pub use orrery_operators::service;
 pub use results::{
     QueryResults, SolutionBatch, SolutionStream, TripleBatch, TripleStream, term_to_oxrdf,
 };

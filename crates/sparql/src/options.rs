@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use orrery_operators::service::ServiceOptions;
 use orrery_storage::Snapshot;
 
 /// Settings that hold for all queries of an engine.
@@ -20,6 +21,8 @@ pub struct EngineOptions {
     pub query_bytes_max: usize,
     /// Rows in one batch between operators. Default: 8,192.
     pub batch_rows: usize,
+    /// How `SERVICE` asks other endpoints. Default: not at all.
+    pub service: Option<ServiceOptions>,
 }
 
 impl Default for EngineOptions {
@@ -30,6 +33,7 @@ impl Default for EngineOptions {
             default_timeout: None,
             query_bytes_max: 1 << 20,
             batch_rows: 8192,
+            service: None,
         }
     }
 }

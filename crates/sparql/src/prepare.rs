@@ -56,7 +56,8 @@ pub(crate) fn prepare(
         estimator,
         normaliser.table,
         options.tuning,
-    );
+    )
+    .with_service(engine.options().service.clone());
     let relation = plan(&mut planner, kind, &group, &needed)?;
     let template = match &query {
         Query::Construct { template, .. } => Template::compile(&context, template, |variable| {

@@ -18,6 +18,7 @@ pub(crate) mod expression;
 mod group;
 mod normalise;
 mod scope;
+mod service;
 mod variables;
 
 use orrery_term::TermId;
@@ -25,6 +26,7 @@ use spargebra::algebra::{AggregateExpression, Expression, PropertyPathExpression
 
 pub(crate) use normalise::Normaliser;
 pub(crate) use scope::{Dataset, Scope};
+pub(crate) use service::{Service, ServiceEndpoint};
 pub(crate) use variables::{Var, VarSet, VariableTable};
 
 /// A position in a pattern.
@@ -130,6 +132,8 @@ pub(crate) enum Item {
     /// A group that could not be merged.
     Group(Box<Group>),
     Derived(Box<Derived>),
+    /// What another endpoint answers.
+    Service(Box<Service>),
     /// Rows that the planner holds already, by their number (see `plan::exists`).
     Seed(Seed),
 }
@@ -247,6 +251,7 @@ impl Item {
             Self::Graphs(scope) => VarSet::of(scope.variable()),
             Self::Group(group) => group.visible.clone(),
             Self::Derived(derived) => derived.visible.clone(),
+            Self::Service(service) => service.visible(),
             Self::Seed(seed) => seed.visible.clone(),
         }
     }
@@ -269,6 +274,7 @@ impl Item {
                 .unwrap_or_default(),
             Self::Group(group) => group.certain.clone(),
             Self::Derived(derived) => derived.certain.clone(),
+            Self::Service(service) => service.certain(),
             Self::Seed(seed) => seed.certain.clone(),
         }
     }

@@ -22,8 +22,8 @@ use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, 
 use self::triple_terms::{TakenApart, ground, ground_term};
 use super::expression::{balanced, conjuncts, has_exists, map_children};
 use super::{
-    Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Slot, Values, Var,
-    VarSet, VariableTable,
+    Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Service,
+    ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,
 };
 use crate::error::QueryError;
 use crate::options::Tuning;
@@ -211,16 +211,23 @@ impl<'q> Normaliser<'q> {
                 variables,
                 aggregates,
             } => self.aggregate(inner, variables, aggregates, place),
-            GraphPattern::Service { silent, name, .. } => {
-                if *silent {
-                    // A failed SERVICE SILENT is one solution without bindings.
-                    return Ok(Group::default());
-                }
-                Err(QueryError::unsupported(format!(
-                    "SERVICE {name}: this server asks no other servers"
-                )))
-            }
+            GraphPattern::Service {
+                name,
+                inner,
+                silent,
+            } => Ok(self.service(name, inner, *silent)),
         }
+    }
+
+    fn service(&mut self, name: &NamedNodePattern, inner: &GraphPattern, is_silent: bool) -> Group {
+        let endpoint = match name {
+            NamedNodePattern::NamedNode(iri) => ServiceEndpoint::Iri(iri.as_str().into()),
+            NamedNodePattern::Variable(variable) => {
+                ServiceEndpoint::Variable(self.variable(variable))
+            }
+        };
+        let service = Service::new(endpoint, inner, is_silent, |name| self.variable(name));
+        Group::of(Item::Service(Box::new(service)))
     }
 
     fn basic(&mut self, patterns: &[TriplePattern], place: &Place) -> Result<Group> {

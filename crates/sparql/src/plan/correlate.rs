@@ -33,6 +33,7 @@ pub(super) fn depends_on(group: &Group, outer: &VarSet, table: &VariableTable) -
             | Item::Values(_)
             | Item::Graphs(_)
             | Item::Seed(_)
+            | Item::Service(_)
             | Item::Derived(_) => false,
         })
 }

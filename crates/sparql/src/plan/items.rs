@@ -55,7 +55,8 @@ impl Planner<'_> {
             }
             estimates.push(estimate);
         }
-        let order = self.order_of(group, &estimates, seed.as_ref());
+        let mut order = self.order_of(group, &estimates, seed.as_ref());
+        services_last(group, &mut order);
         self.follow(group, &order, seed, needed, fetch)
     }
 
@@ -94,6 +95,7 @@ impl Planner<'_> {
             }
             Item::Group(inner) => uniform(self.group_rows(inner)?, &item.visible()),
             Item::Derived(derived) => uniform(self.derived_rows(derived)?, &item.visible()),
+            Item::Service(service) => uniform(service.rows, &item.visible()),
             Item::Seed(seed) => uniform(self.seeds[seed.number].rows, &item.visible()),
         })
     }
@@ -124,11 +126,13 @@ impl Planner<'_> {
                     .collect(),
                 access: match item {
                     Item::Quad(_) | Item::Path(_) => Access::Lookup,
+                    Item::Service(service) if service.is_repeatable => Access::Lookup,
                     Item::Values(_)
                     | Item::Union(_)
                     | Item::Graphs(_)
                     | Item::Group(_)
                     | Item::Seed(_)
+                    | Item::Service(_)
                     | Item::Derived(_) => Access::Whole,
                 },
             })
@@ -331,6 +335,7 @@ impl Planner<'_> {
                     None => self.unit(),
                 };
             }
+            Item::Service(service) => return self.service(current, service, later, rows),
             _ => {}
         }
         let Some(left) = current else {
@@ -354,6 +359,7 @@ impl Planner<'_> {
             Item::Graphs(scope) => self.graphs(scope),
             Item::Group(group) => self.group(group, None, needed, None),
             Item::Derived(derived) => self.derived(derived, needed, None),
+            Item::Service(service) => self.service(None, service, needed, service.rows),
             Item::Path(path) => self.path(None, path, needed, 1.0),
             Item::Seed(seed) => Ok(self.seeds[seed.number].clone()),
             Item::Quad(quad) => {
@@ -412,6 +418,16 @@ impl Planner<'_> {
         let count = rows.len() as f64;
         self.relation(plan, columns, certain, count)
     }
+}
+
+/// Puts those services to the end whose endpoint other members bind.
+fn services_last(group: &Group, order: &mut Order) {
+    let waits = |member: &usize| match &group.items[*member] {
+        Item::Service(service) => service.endpoint_variable().is_some(),
+        _ => false,
+    };
+    let (last, first): (Vec<usize>, Vec<usize>) = order.members.iter().partition(|m| waits(m));
+    order.members = [first, last].concat();
 }
 
 /// The filters whose variables are all there, and will not be bound any further.

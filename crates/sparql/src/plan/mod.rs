@@ -23,6 +23,7 @@ mod operators;
 mod optional;
 mod plain;
 mod reduce;
+mod service;
 mod shared;
 mod skip;
 
@@ -36,6 +37,7 @@ use datafusion_physical_plan::filter::FilterExec;
 use orrery_operators::context::QueryContext;
 use orrery_operators::expression::TermExpression;
 use orrery_operators::rows::RowsExec;
+use orrery_operators::service::ServiceOptions;
 use spargebra::algebra::Expression;
 
 use crate::algebra::expression::variables;
@@ -91,6 +93,8 @@ pub(crate) struct Planner<'s> {
     seeds: Vec<Relation>,
     nodes: usize,
     tuning: Tuning,
+    /// How other endpoints are asked, if they are.
+    service: Option<ServiceOptions>,
 }
 
 impl<'s> Planner<'s> {
@@ -108,7 +112,13 @@ impl<'s> Planner<'s> {
             seeds: Vec::new(),
             nodes: 0,
             tuning,
+            service: None,
         }
+    }
+
+    /// Lets `SERVICE` ask other endpoints.
+    pub(crate) fn with_service(self, service: Option<ServiceOptions>) -> Self {
+        Self { service, ..self }
     }
 
     /// Plans a group: its solutions with the `needed` variables, as far as it binds them.

@@ -116,7 +116,13 @@ impl Planner<'_> {
             };
             return self.anti_patterns(left, &quads, group.filters.clone(), needed);
         }
-        let (left, right) = self.right_side(left, group, &shared)?;
+        let (left, right) = match self.seed_for_group(&left, group, &shared)? {
+            Some((left, seed)) => (left, self.group(group, Some(seed), &shared, None)?),
+            None => {
+                let right = self.group(group, None, &shared, None)?;
+                (left, right)
+            }
+        };
         self.minus_join(left, right, needed)
     }
 
@@ -140,7 +146,8 @@ impl Planner<'_> {
         )
     }
 
-    /// Plans the right side of a step, reduced to the left's keys where that pays.
+    /// Plans the right side of a step, reduced to the left's keys where that pays. For steps that
+    /// look at compatible solutions only, so not for `MINUS`.
     pub(super) fn right_side(
         &mut self,
         left: Relation,
@@ -148,7 +155,7 @@ impl Planner<'_> {
         needed: &VarSet,
     ) -> Result<(Relation, Relation)> {
         let keys = left.variables().intersection(&group.visible);
-        match self.seed_for_group(&left, group, &keys)? {
+        match self.seed_for_compatible_group(&left, group, &keys)? {
             Some((left, seed)) => {
                 let right = self.group(group, Some(seed), &needed.union(&keys), None)?;
                 Ok((left, right))

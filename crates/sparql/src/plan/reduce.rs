@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use datafusion_physical_plan::ExecutionPlan;
 
+use super::correlate::depends_on;
 use super::shared::SharedExec;
 use super::{Planner, Relation, Result};
 use crate::algebra::{Group, Item, VarSet};
@@ -35,13 +36,53 @@ impl Planner<'_> {
             | Item::Values(_)
             | Item::Graphs(_)
             | Item::Seed(_)
+            | Item::Service(_)
             | Item::Derived(_) => false,
         };
         if !is_sound {
-            return Ok(None);
+            let groups = match item {
+                Item::Union(branches) => branches.as_slice(),
+                Item::Group(group) => std::slice::from_ref(group.as_ref()),
+                _ => &[],
+            };
+            return self.seed_for_services(left, groups, keys);
         }
         let rows = self.estimate(item)?.rows;
         self.seed(left, keys, rows)
+    }
+
+    /// The shared left side and the seed for groups that ask other endpoints.
+    ///
+    /// A row of the left side is compatible with exactly one row of the seed, its own, so that
+    /// it meets the same solutions as without, as long as nothing inside looks at a variable before
+    /// it is bound there.
+    fn seed_for_services(
+        &mut self,
+        left: &Relation,
+        groups: &[Group],
+        keys: &VarSet,
+    ) -> Result<Option<(Relation, Relation)>> {
+        let keys = keys.intersection(&left.certain);
+        let is_sound = groups.iter().all(|g| !depends_on(g, &keys, &self.table));
+        if keys.is_empty() || left.is_empty || !is_sound || !groups.iter().any(asks_by_key) {
+            return Ok(None);
+        }
+        self.seed_of(left, &keys).map(Some)
+    }
+
+    /// The shared left side and the seed for a group whose solutions are only looked at where they
+    /// are compatible with a row of the left side, as [`Planner::seed_for_group`] else.
+    pub(super) fn seed_for_compatible_group(
+        &mut self,
+        left: &Relation,
+        group: &Group,
+        keys: &VarSet,
+    ) -> Result<Option<(Relation, Relation)>> {
+        let seed = self.seed_for_services(left, std::slice::from_ref(group), keys)?;
+        match seed {
+            Some(seed) => Ok(Some(seed)),
+            None => self.seed_for_group(left, group, keys),
+        }
     }
 
     /// The shared left side and the seed for a group, if reducing it is right and pays.
@@ -68,10 +109,14 @@ impl Planner<'_> {
         if keys.is_empty() || !keys.is_subset(&left.certain) || !is_worth || left.is_empty {
             return Ok(None);
         }
+        self.seed_of(left, keys).map(Some)
+    }
+
+    fn seed_of(&mut self, left: &Relation, keys: &VarSet) -> Result<(Relation, Relation)> {
         let shared = self.shared(left)?;
         let keyed = self.with_columns(shared.clone(), keys.iter().collect())?;
         let seed = self.distinct(keyed)?;
-        Ok(Some((shared, seed)))
+        Ok((shared, seed))
     }
 
     /// The same relation, computed once however often it is read.
@@ -84,4 +129,19 @@ impl Planner<'_> {
             relation.rows,
         )
     }
+}
+
+/// Whether a group asks an endpoint for what belongs to keys.
+fn asks_by_key(group: &Group) -> bool {
+    group.items.iter().any(|item| match item {
+        Item::Service(service) => service.is_repeatable || service.endpoint_variable().is_some(),
+        Item::Union(branches) => branches.iter().any(asks_by_key),
+        Item::Group(inner) => asks_by_key(inner),
+        Item::Quad(_)
+        | Item::Path(_)
+        | Item::Values(_)
+        | Item::Graphs(_)
+        | Item::Seed(_)
+        | Item::Derived(_) => false,
+    })
 }

@@ -1,0 +1,296 @@
+//! A run: block by block, part by part, asks and joins.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, UInt64Array};
+use datafusion_common::Result;
+use datafusion_execution::SendableRecordBatchStream;
+use datafusion_execution::memory_pool::MemoryReservation;
+use datafusion_physical_plan::metrics::BaselineMetrics;
+use spargebra::term::Variable;
+
+use super::RemoteFailure;
+use super::answer::{ACCEPT, Answer, AnswerError, Chunk};
+use super::block::{Block, Blocks, Part, bits};
+use super::plan::ServicePlan;
+use super::query::request;
+use crate::error::Error;
+use crate::solutions::solution_batch;
+
+/// Rows of an output batch.
+const ROWS_PER_BATCH: usize = 8_192;
+/// Compared pairs after which other tasks get their turn.
+const PAIRS_PER_TURN: usize = 1 << 16;
+
+/// The state of a run.
+pub(super) struct ServiceRun {
+    plan: Arc<ServicePlan>,
+    blocks: Blocks,
+    block: Option<Block>,
+    current: Option<Asked>,
+    /// What the rows and keys of the block hold.
+    reservation: MemoryReservation,
+    baseline: BaselineMetrics,
+}
+
+/// A part whose answer is coming.
+struct Asked {
+    part: Part,
+    source: Source,
+    chunk: Chunk,
+    /// The next row of the chunk, and the next of its candidates.
+    next_row: usize,
+    next_candidate: usize,
+    /// The rows of the part, where a solution must be compared with all of them.
+    all_rows: Option<Vec<u32>>,
+}
+
+/// Where the solutions come from.
+enum Source {
+    /// From the endpoint.
+    Coming(Answer),
+    /// The silent answer is complete; what it holds is freed at its end.
+    Kept(
+        std::vec::IntoIter<Chunk>,
+        #[expect(dead_code, reason = "holds memory")] MemoryReservation,
+    ),
+    /// It failed silently: one solution without bindings.
+    Failed { is_given: bool },
+}
+
+/// Pairs of an input row and a solution.
+#[derive(Default)]
+struct Pairs {
+    rows: Vec<u32>,
+    /// The solution's place in the chunk.
+    solutions: Vec<usize>,
+}
+
+impl ServiceRun {
+    pub(super) fn new(
+        plan: Arc<ServicePlan>,
+        input: Option<SendableRecordBatchStream>,
+        reservation: MemoryReservation,
+        baseline: BaselineMetrics,
+    ) -> Self {
+        Self {
+            blocks: Blocks::new(input, plan.options.block_keys_max),
+            plan,
+            block: None,
+            current: None,
+            reservation,
+            baseline,
+        }
+    }
+
+    /// The next output batch; `None` after the last.
+    pub(super) async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(asked) = &mut self.current {
+                let block = self.block.as_ref().map(|block| block.columns.as_slice());
+                let batch = asked
+                    .next_batch(&self.plan, block.unwrap_or_default())
+                    .await?;
+                if let Some(batch) = batch {
+                    self.baseline.record_output(batch.num_rows());
+                    return Ok(Some(batch));
+                }
+                self.current = None;
+            } else if let Some(part) = self.block.as_mut().and_then(|b| b.parts.pop_front()) {
+                self.current = Some(Asked::ask(&self.plan, &self.reservation, part).await?);
+            } else {
+                self.block = self.blocks.next(&self.plan, &self.reservation).await?;
+                if self.block.is_none() {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}
+
+impl Source {
+    async fn of(
+        plan: &Arc<ServicePlan>,
+        reservation: &MemoryReservation,
+        part: &mut Part,
+    ) -> Result<Self, AnswerError> {
+        let specification = &plan.specification;
+        let Some(endpoint) = &part.endpoint else {
+            return Err(RemoteFailure::new("the endpoint is not an IRI").into());
+        };
+        let variables: Vec<Variable> = specification
+            .variables
+            .iter()
+            .map(|variable| variable.name.clone())
+            .collect();
+        let key_variables = part.sent.iter().map(|shared| shared.name.clone()).collect();
+        let keys = std::mem::take(&mut part.keys);
+        let query = request(&specification.pattern, &variables, key_variables, keys);
+        let answer = plan.options.endpoints.ask(endpoint, query, ACCEPT).await?;
+        let mut answer = Answer::start(plan, answer, reservation.new_empty())?;
+        if !specification.is_silent {
+            return Ok(Self::Coming(answer));
+        }
+        let kept_reservation = reservation.new_empty();
+        let mut kept = Vec::new();
+        while let Some(chunk) = answer.next().await? {
+            let bytes = chunk.ids.capacity() * size_of::<u64>() + size_of::<Chunk>();
+            kept_reservation.try_grow(bytes).map_err(Error::from)?;
+            kept.push(chunk);
+        }
+        Ok(Self::Kept(kept.into_iter(), kept_reservation))
+    }
+}
+
+/// The error that ends the query.
+fn in_query(error: AnswerError, part: &Part) -> Error {
+    match error {
+        AnswerError::Local(error) => error,
+        AnswerError::Remote(failure) => Error::Service {
+            endpoint: part.endpoint.as_deref().unwrap_or("unbound").to_owned(),
+            message: failure.message,
+            is_timeout: failure.is_timeout,
+        },
+    }
+}
+
+impl Asked {
+    /// Sends the request for a part.
+    async fn ask(
+        plan: &Arc<ServicePlan>,
+        reservation: &MemoryReservation,
+        mut part: Part,
+    ) -> Result<Self> {
+        let source = match Source::of(plan, reservation, &mut part).await {
+            Ok(source) => source,
+            Err(AnswerError::Remote(_)) if plan.specification.is_silent => {
+                Source::Failed { is_given: false }
+            }
+            Err(error) => return Err(in_query(error, &part).into()),
+        };
+        Ok(Self {
+            part,
+            source,
+            chunk: Chunk::default(),
+            next_row: 0,
+            next_candidate: 0,
+            all_rows: None,
+        })
+    }
+
+    /// The next batch of joined rows; `None` at the end of the answer.
+    async fn next_batch(
+        &mut self,
+        plan: &ServicePlan,
+        columns: &[UInt64Array],
+    ) -> Result<Option<RecordBatch>> {
+        let mut compared = 0;
+        loop {
+            if self.next_row == self.chunk.rows {
+                match self.next_chunk(plan).await? {
+                    Some(chunk) => self.chunk = chunk,
+                    None => return Ok(None),
+                }
+                self.next_row = 0;
+                self.next_candidate = 0;
+            }
+            let pairs = self.join(plan, columns, &mut compared);
+            if compared >= PAIRS_PER_TURN {
+                compared = 0;
+                tokio::task::yield_now().await;
+            }
+            if !pairs.rows.is_empty() {
+                return self.output(plan, columns, &pairs).map(Some);
+            }
+        }
+    }
+
+    async fn next_chunk(&mut self, plan: &ServicePlan) -> Result<Option<Chunk>> {
+        match &mut self.source {
+            Source::Coming(answer) => Ok(answer
+                .next()
+                .await
+                .map_err(|error| in_query(error, &self.part))?),
+            Source::Kept(chunks, _) => Ok(chunks.next()),
+            Source::Failed { is_given } => {
+                if std::mem::replace(is_given, true) {
+                    return Ok(None);
+                }
+                Ok(Some(Chunk {
+                    ids: vec![u64::MAX; plan.specification.variables.len()],
+                    rows: 1,
+                }))
+            }
+        }
+    }
+
+    /// Pairs of compatible rows, from where the last call stopped.
+    fn join(&mut self, plan: &ServicePlan, columns: &[UInt64Array], compared: &mut usize) -> Pairs {
+        let mut pairs = Pairs::default();
+        let width = plan.specification.variables.len();
+        let mut key = Vec::with_capacity(self.part.sent.len());
+        while self.next_row < self.chunk.rows {
+            let solution = &self.chunk.ids[self.next_row * width..][..width];
+            key.clear();
+            key.extend(self.part.sent.iter().map(|shared| solution[shared.answer]));
+            let candidates: &[u32] = if key.contains(&u64::MAX) {
+                // A solution that leaves a key unbound is compatible with every value of it.
+                let part = &self.part;
+                self.all_rows
+                    .get_or_insert_with(|| part.all_rows().collect())
+            } else {
+                self.part
+                    .rows
+                    .get(key.as_slice())
+                    .map_or(&[], Vec::as_slice)
+            };
+            while let Some(&row) = candidates.get(self.next_candidate) {
+                if pairs.rows.len() == ROWS_PER_BATCH || *compared >= PAIRS_PER_TURN {
+                    return pairs;
+                }
+                self.next_candidate += 1;
+                *compared += 1;
+                if is_compatible(plan, columns, row, solution) {
+                    pairs.rows.push(row);
+                    pairs.solutions.push(self.next_row);
+                }
+            }
+            self.next_row += 1;
+            self.next_candidate = 0;
+            *compared += 1;
+        }
+        pairs
+    }
+
+    fn output(
+        &self,
+        plan: &ServicePlan,
+        columns: &[UInt64Array],
+        pairs: &Pairs,
+    ) -> Result<RecordBatch> {
+        let width = plan.specification.variables.len();
+        let output = plan.output.iter().map(|column| {
+            let values = pairs.rows.iter().zip(&pairs.solutions).map(|(&row, &at)| {
+                let of_input = column
+                    .input
+                    .map_or(u64::MAX, |input| bits(&columns[input], row as usize));
+                let id = match column.answer {
+                    Some(answer) if of_input == u64::MAX => self.chunk.ids[at * width + answer],
+                    _ => of_input,
+                };
+                (id != u64::MAX).then_some(id)
+            });
+            values.collect::<UInt64Array>()
+        });
+        solution_batch(&plan.schema, output.collect(), pairs.rows.len())
+    }
+}
+
+/// Whether an input row and a solution agree on every variable that both bind.
+fn is_compatible(plan: &ServicePlan, columns: &[UInt64Array], row: u32, solution: &[u64]) -> bool {
+    plan.shared.iter().all(|shared| {
+        let of_input = bits(&columns[shared.input], row as usize);
+        let of_answer = solution[shared.answer];
+        of_input == of_answer || of_input == u64::MAX || of_answer == u64::MAX
+    })
+}
