@@ -102,6 +102,19 @@ pub(crate) struct QueryText {
     /// Memory for the query, such as 8G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
+    #[command(flatten)]
+    pub(crate) endpoints: EndpointArguments,
+}
+
+/// Whom a query may ask with `SERVICE`.
+#[derive(Args)]
+pub(crate) struct EndpointArguments {
+    /// Let SERVICE ask this host, host:port, address, network or URL prefix (* for every public host); may be repeated
+    #[arg(long = "service-allow", value_name = "HOST")]
+    pub(crate) allow: Vec<String>,
+    /// Time that one request of SERVICE may take
+    #[arg(long = "service-timeout", value_name = "TIME", default_value = "30s")]
+    pub(crate) timeout: Seconds,
 }
 
 #[derive(Args)]
@@ -157,6 +170,8 @@ pub(crate) struct ServerArguments {
     /// Let the default graph be the union of all graphs
     #[arg(long)]
     pub(crate) union_default_graph: bool,
+    #[command(flatten)]
+    pub(crate) endpoints: EndpointArguments,
 }
 
 #[derive(Args)]

@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Serve(#[from] orrery_server::ServeError),
     #[error(transparent)]
+    Remote(#[from] orrery_remote::Error),
+    #[error(transparent)]
     Format(#[from] orrery_server::format::FormatError),
     #[error(transparent)]
     Bench(#[from] orrery_bench::drivers::BenchError),

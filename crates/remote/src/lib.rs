@@ -24,3 +24,8 @@ pub use body::{Body, BodyReader};
 pub use client::{Client, ClientOptions, Request, Response};
 pub use error::Error;
 pub use url::Url;
+
+/// The pieces of a value in a form (`application/x-www-form-urlencoded`).
+pub fn form_encoded(value: &str) -> impl Iterator<Item = &str> {
+    url::form_urlencoded::byte_serialize(value.as_bytes())
+}

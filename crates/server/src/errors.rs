@@ -8,6 +8,7 @@
 //! | 406, 415 | no common format; the query came in a form we do not read |
 //! | 408, 413 | the body came too slowly, or is larger than the limit |
 //! | 501 | a feature that is not there yet |
+//! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow |
 //! | 503 | over its time (names the limit), or too many queries at once (`Retry-After`) |
 //! | 507 | over its memory (names the limit) |
 //! | 500 | the database is damaged, or a bug; the details are in the server's log |
@@ -59,6 +60,8 @@ pub(crate) enum ServerError {
     #[error("{running_max} queries are running already; try again in a moment")]
     Busy { running_max: usize },
     #[error("{message}")]
+    Endpoint { message: String, is_timeout: bool },
+    #[error("{message}")]
     OutOfMemory { message: String },
     #[error("the server is stopping")]
     Stopping,
@@ -101,6 +104,10 @@ impl ServerError {
             Self::Timeout { .. } | Self::Busy { .. } | Self::Stopping => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
+            Self::Endpoint {
+                is_timeout: true, ..
+            } => StatusCode::GATEWAY_TIMEOUT,
+            Self::Endpoint { .. } => StatusCode::BAD_GATEWAY,
             Self::OutOfMemory { .. } => StatusCode::INSUFFICIENT_STORAGE,
             Self::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -185,6 +192,10 @@ impl From<QueryError> for ServerError {
             QueryError::Timeout { limit } => Self::Timeout {
                 limit,
                 maximum: limit,
+            },
+            ref error @ QueryError::Service { is_timeout, .. } => Self::Endpoint {
+                message: error.to_string(),
+                is_timeout,
             },
             error @ QueryError::OutOfMemory { .. } => Self::OutOfMemory {
                 message: error.to_string(),

@@ -12,6 +12,7 @@ mod access_log;
 mod admission;
 mod console;
 mod description;
+mod endpoints;
 mod errors;
 pub mod format;
 mod health;
@@ -23,6 +24,7 @@ mod router;
 pub mod serve;
 mod stream_body;
 
+pub use endpoints::EndpointOptions;
 pub use options::{HttpOptions, PORT_DEFAULT, ServerOptions};
 pub use router::router;
 pub use serve::{ServeError, Server, serve, stop_signal};

@@ -1,5 +1,6 @@
 //! Settings of the server, with their defaults.
 
+use crate::endpoints::EndpointOptions;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ pub struct ServerOptions {
     pub grace: Duration,
     /// Connections open at the same time; more wait in the system's queue.
     pub connections_max: usize,
+    /// Whom `SERVICE` may ask.
+    pub endpoints: EndpointOptions,
 }
 
 impl ServerOptions {
@@ -38,6 +41,7 @@ impl ServerOptions {
             http: HttpOptions::default(),
             grace: Duration::from_secs(10),
             connections_max: 1024,
+            endpoints: EndpointOptions::default(),
         }
     }
 }

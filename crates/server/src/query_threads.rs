@@ -30,7 +30,8 @@ impl QueryThreads {
             .worker_threads(queries_running_max + 1)
             .thread_name("orrery-query")
             .thread_stack_size(STACK_BYTES)
-            .enable_time()
+            // SERVICE talks to other machines from here.
+            .enable_all()
             .build()?;
         Ok(Self {
             handle: runtime.handle().clone(),

@@ -53,6 +53,9 @@ pub enum ServeError {
     /// The engine could not be set up.
     #[error("cannot start the query engine: {0}")]
     Engine(#[from] orrery_sparql::QueryError),
+    /// The client for requests to other endpoints could not be set up.
+    #[error(transparent)]
+    Remote(#[from] orrery_remote::Error),
     /// Threads could not be had from the system.
     #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
@@ -75,6 +78,7 @@ impl Server {
         let engine_options = EngineOptions {
             memory_bytes: options.memory_bytes,
             temp_dir: options.temp_dir,
+            service: options.endpoints.service()?,
             ..EngineOptions::default()
         };
         let engine = Arc::new(Engine::new(Arc::clone(&database), engine_options)?);

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: DemoArguments) -> Result<(), Failure> {
     if !directory.join("MANIFEST").exists() {
         fill(&directory, arguments.products)?;
     }
-    let options = serve::options(&directory, &arguments.server);
+    let options = serve::options(&directory, &arguments.server)?;
     orrery_server::serve(options, announce, stop_signal())?;
     Ok(())
 }

@@ -4,11 +4,13 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use orrery_remote::AllowList;
+use orrery_server::EndpointOptions;
 use orrery_sparql::{Engine, EngineOptions, QueryOptions};
 use orrery_storage::Database;
 use tokio::runtime::Runtime;
 
-use crate::arguments::{DatabaseArgument, QueryText};
+use crate::arguments::{DatabaseArgument, EndpointArguments, QueryText};
 use crate::failure::Failure;
 
 impl QueryText {
@@ -45,10 +47,23 @@ impl QueryText {
     pub(crate) fn engine(&self, database: &DatabaseArgument) -> Result<Engine, Failure> {
         let options = EngineOptions {
             memory_bytes: self.memory.0,
+            service: self.endpoints.options()?.service()?,
             ..EngineOptions::default()
         };
         let database = Arc::new(Database::open(&database.directory)?);
         Ok(Engine::new(database, options)?)
+    }
+}
+
+impl EndpointArguments {
+    /// Whom `SERVICE` may ask.
+    pub(crate) fn options(&self) -> Result<EndpointOptions, Failure> {
+        let allow = AllowList::parse(&self.allow);
+        Ok(EndpointOptions {
+            allow: allow.map_err(|error| Failure::Other(format!("--service-allow: {error}")))?,
+            timeout: self.timeout.0,
+            ..EndpointOptions::default()
+        })
     }
 }
 

@@ -8,16 +8,20 @@ use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
 
 pub(crate) fn run(arguments: ServeArguments) -> Result<(), Failure> {
-    let options = options(&arguments.database.directory, &arguments.server);
+    let options = options(&arguments.database.directory, &arguments.server)?;
     orrery_server::serve(options, |_| {}, stop_signal())?;
     Ok(())
 }
 
 /// The server's settings from the command line.
-pub(crate) fn options(directory: &Path, arguments: &ServerArguments) -> ServerOptions {
-    ServerOptions {
+pub(crate) fn options(
+    directory: &Path,
+    arguments: &ServerArguments,
+) -> Result<ServerOptions, Failure> {
+    Ok(ServerOptions {
         listen: arguments.listen,
         memory_bytes: arguments.memory.0,
+        endpoints: arguments.endpoints.options()?,
         http: HttpOptions {
             timeout_default: arguments.timeout.0,
             timeout_max: arguments.timeout_max.0,
@@ -26,5 +30,5 @@ pub(crate) fn options(directory: &Path, arguments: &ServerArguments) -> ServerOp
             ..HttpOptions::default()
         },
         ..ServerOptions::new(directory)
-    }
+    })
 }

@@ -13,5 +13,6 @@ mod client;
 mod fixture;
 mod limits;
 mod protocol;
+mod service;
 mod stop;
 mod streaming;
