@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orrery_server::format::{GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer};
+use orrery_sparql::service::ServiceOptions;
 use orrery_sparql::{
     Engine, EngineOptions, QueryError, QueryOptions, QueryResults, SolutionStream, TripleStream,
 };
@@ -14,6 +15,7 @@ use spargebra::SparqlParser;
 use spargebra::algebra::QueryDataset;
 use tokio::runtime::Runtime;
 
+use super::endpoints::Endpoints;
 use super::expected::{Answer, compare, parse_answer};
 use super::syntax::load;
 use super::{Files, QueryEvaluation};
@@ -21,10 +23,11 @@ use super::{Files, QueryEvaluation};
 /// Longer than this, and something is wrong.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-fn engine(directory: &Path) -> Result<Engine, String> {
+pub(crate) fn engine(directory: &Path, service: Option<ServiceOptions>) -> Result<Engine, String> {
     let database = Database::create_or_open(directory).map_err(|error| error.to_string())?;
     let options = EngineOptions {
         default_timeout: Some(TIME_LIMIT),
+        service,
         ..EngineOptions::default()
     };
     Engine::new(Arc::new(database), options).map_err(|error| error.to_string())
@@ -41,7 +44,7 @@ fn options(query: &str) -> QueryOptions {
 /// is no matter of syntax.
 pub(crate) fn accepted(files: &Files, directory: &Path, query: &str) -> Result<(), String> {
     let text = files.read(query)?;
-    match engine(directory)?.prepare(&text, &options(query)) {
+    match engine(directory, None)?.prepare(&text, &options(query)) {
         Ok(_) | Err(QueryError::Unsupported { .. }) => Ok(()),
         Err(error) => Err(error.to_string()),
     }
@@ -50,7 +53,7 @@ pub(crate) fn accepted(files: &Files, directory: &Path, query: &str) -> Result<(
 /// The query is refused, for its syntax.
 pub(crate) fn refused(files: &Files, directory: &Path, query: &str) -> Result<(), String> {
     let text = files.read(query)?;
-    match engine(directory)?.prepare(&text, &options(query)) {
+    match engine(directory, None)?.prepare(&text, &options(query)) {
         Ok(_) => Err("accepted, but wrong".to_owned()),
         Err(QueryError::Syntax { .. }) => Ok(()),
         Err(error) => Err(format!("refused, but not for its syntax: {error}")),
@@ -66,7 +69,9 @@ pub(crate) fn evaluate(
 ) -> Result<(), String> {
     let text = files.read(&test.query)?;
     load_data(files, directory, test, &text)?;
-    let engine = engine(directory)?;
+    let services = directory.with_extension("services");
+    let endpoints = Endpoints::load(files, &services, &test.services)?;
+    let engine = engine(directory, Some(endpoints.options()))?;
     let (name, bytes) = runtime
         .block_on(answer(&engine, test, &text))
         .map_err(|error| error.to_string())?;
@@ -158,7 +163,7 @@ async fn answer(
     }
 }
 
-async fn write_solutions(
+pub(crate) async fn write_solutions(
     mut stream: SolutionStream,
     format: SolutionFormat,
     bytes: &mut Vec<u8>,

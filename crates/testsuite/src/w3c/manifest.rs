@@ -204,11 +204,6 @@ impl Manifest {
                 reason: "reasoning",
             });
         }
-        if has(action, qt("serviceData").as_ref()) {
-            return Ok(TestKind::Waiting {
-                reason: "federation",
-            });
-        }
         let cardinality = self
             .graph
             .object_for_subject_predicate(test, mf("resultCardinality").as_ref());
@@ -217,7 +212,23 @@ impl Manifest {
             data: self.files(action, &qt("data"))?,
             graph_data: self.files(action, &qt("graphData"))?,
             result: self.file(test, &mf("result"))?,
+            services: self.services(action)?,
             is_lax: cardinality == Some(mf("LaxCardinality").as_ref().into()),
         }))
+    }
+
+    /// The endpoints that a query may ask, and their data.
+    fn services(
+        &self,
+        action: NamedOrBlankNodeRef<'_>,
+    ) -> Result<Vec<(String, Vec<String>)>, String> {
+        self.graph
+            .objects_for_subject_predicate(action, &qt("serviceData"))
+            .map(|service| {
+                let service = as_node(service)?;
+                let endpoint = self.file(service, &qt("endpoint"))?;
+                Ok((endpoint, self.files(service, &qt("data"))?))
+            })
+            .collect()
     }
 }

@@ -13,6 +13,7 @@
 //! is not there yet. What fails must be listed in `w3c-known-failures.txt` with its reason.
 //! A kind of test that this module does not know is an error, not a test left out.
 
+mod endpoints;
 mod evaluation;
 mod expected;
 mod isomorphism;
@@ -164,6 +165,8 @@ pub struct QueryEvaluation {
     pub graph_data: Vec<String>,
     /// The file of the answer.
     pub result: String,
+    /// The other endpoints, by their IRIs, with the files of their default graphs.
+    pub services: Vec<(String, Vec<String>)>,
     /// Whether duplicate solutions may be left out.
     pub is_lax: bool,
 }
