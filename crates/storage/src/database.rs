@@ -24,7 +24,7 @@ use crate::statistics::StatisticsBuilder;
 use crate::{Error, Result};
 
 /// How often an open begins anew because a writer published meanwhile.
-const OPEN_ATTEMPTS_MAX: usize = 10;
+pub(crate) const OPEN_ATTEMPTS_MAX: usize = 10;
 
 /// An open database. Shared between threads behind an `Arc`.
 #[derive(Debug)]
@@ -141,7 +141,7 @@ fn open_snapshot(file_system: &Arc<dyn FileSystem>, directory: &Path) -> Result<
 }
 
 /// A file that the manifest names is not there: that is damage, not a wrong path.
-fn missing_file(error: Error) -> Error {
+pub(crate) fn missing_file(error: Error) -> Error {
     match error {
         Error::NotFound { path, .. } => {
             Error::corrupt(&path, 0, "the file is missing, but the manifest names it")
@@ -151,7 +151,7 @@ fn missing_file(error: Error) -> Error {
 }
 
 /// Creates the database's directory and puts its name on the disk, with those of the parents that were missing too.
-fn create_directory(file_system: &dyn FileSystem, directory: &Path) -> Result<()> {
+pub(crate) fn create_directory(file_system: &dyn FileSystem, directory: &Path) -> Result<()> {
     let mut parents = Vec::new();
     for path in directory.ancestors() {
         let Some(parent) = path.parent() else { break };
@@ -170,7 +170,7 @@ fn create_directory(file_system: &dyn FileSystem, directory: &Path) -> Result<()
 }
 
 /// A directory with somebody else's files does not become a database.
-fn refuse_foreign_files(file_system: &dyn FileSystem, directory: &Path) -> Result<()> {
+pub(crate) fn refuse_foreign_files(file_system: &dyn FileSystem, directory: &Path) -> Result<()> {
     let is_ours = |path: &Path| {
         path.file_name()
             .and_then(|name| name.to_str())

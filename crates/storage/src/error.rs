@@ -91,6 +91,12 @@ pub enum Error {
         /// What is missing or in the way.
         what: String,
     },
+    /// There is a database where a new one should be made.
+    #[error("{} holds a database already; name another directory, or remove it first", path.display())]
+    AlreadyADatabase {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Another process holds the lock.
     #[error("{} is locked: another process{} is writing; wait until it has ended", path.display(), process_text(*holder))]
     Locked {

@@ -6,6 +6,7 @@
 //!
 //! All files go through the seam in [`io`] and are made of checksummed blocks ([`block_file`]).
 
+pub mod backup;
 pub mod block_file;
 pub mod delta;
 pub mod dictionary;

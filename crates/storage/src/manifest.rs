@@ -123,7 +123,7 @@ impl Manifest {
         file_system.sync_dir(directory)
     }
 
-    fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
+    pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec_pretty(self)
             .map_err(|error| Error::invalid_input(path, error.to_string()))?;
         bytes.push(b'\n');

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::index::Permutation;
 
+mod backup;
 mod faults;
 
 fn iri(name: &str) -> Term<'static> {

@@ -1,0 +1,102 @@
+//! Taking a backup.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use orrery_storage::backup::{StateFile, StateFiles};
+use orrery_storage::io::FileSystem;
+
+use crate::catalog::{BackupList, FORMAT_VERSION, ListedFile};
+use crate::target::Target;
+use crate::{Error, Result};
+
+/// How often another backup may take the number before this one gives up.
+const NUMBER_ATTEMPTS_MAX: usize = 10;
+
+/// What a backup did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackupReport {
+    /// The backup's number.
+    pub number: u64,
+    /// The generation of the database that it holds.
+    pub generation: u64,
+    /// Number of files that the database consists of.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes that were copied; the rest was there from earlier backups.
+    pub bytes_copied: u64,
+}
+
+/// Copies the present state of a database into a target. The database may be open and written meanwhile: the backup is
+/// of the state at the beginning.
+pub async fn backup(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    target: &Target,
+) -> Result<BackupReport> {
+    let held = StateFiles::hold(file_system, directory)?;
+    let earlier = BackupList::read_all(target).await?;
+    let stored: HashMap<String, ListedFile> = earlier
+        .iter()
+        .flat_map(|list| &list.files)
+        .map(|file| (file.object.clone(), file.clone()))
+        .collect();
+    let mut files = Vec::with_capacity(held.files.len());
+    let mut bytes_copied = 0;
+    for file in &held.files {
+        let object = object_of(file);
+        let bytes = file.content.len() as u64;
+        if let Some(listed) = stored.get(&object)
+            && listed.bytes == bytes
+            && target.length(&object).await? == Some(bytes)
+        {
+            files.push(listed.clone());
+            continue;
+        }
+        let content = Bytes::from_owner(file.content.clone());
+        files.push(ListedFile {
+            name: file.name.clone(),
+            bytes,
+            crc32c: target.put(&object, content).await?,
+            object,
+        });
+        bytes_copied += bytes;
+    }
+    let mut list = BackupList {
+        format_version: FORMAT_VERSION,
+        number: earlier.last().map_or(1, |last| last.number + 1),
+        time_micros: now_micros(),
+        generation: held.generation,
+        files,
+    };
+    for _ in 0..NUMBER_ATTEMPTS_MAX {
+        if list.write(target).await? {
+            return Ok(BackupReport {
+                number: list.number,
+                generation: list.generation,
+                files: list.files.len(),
+                bytes: list.bytes(),
+                bytes_copied,
+            });
+        }
+        list.number += 1;
+    }
+    Err(Error::Target {
+        target: target.name().to_owned(),
+        what: "other backups go there at the same time".to_owned(),
+    })
+}
+
+/// The object of a file: its name, with what tells its content from others of the same name.
+fn object_of(file: &StateFile) -> String {
+    let (name, bytes) = (&file.name, file.content.len());
+    format!("objects/{name}-{bytes}-{:08x}", file.crc32c)
+}
+
+fn now_micros() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros() as i64)
+}

@@ -1,0 +1,31 @@
+//! Backup and restore of a database while it is written, to a directory or an S3-compatible store.
+//!
+//! ```text
+//! TARGET/backups/000007.json                         one a backup: its files, with lengths and checksums
+//! TARGET/objects/segment-000003/psog.col-4711-0a1b   the files, each stored once however many backups have it
+//! ```
+//!
+//! [`backup`] holds the files of the present state open ([`orrery_storage::backup`]), copies those that no earlier backup
+//! in the same target has, and writes the list last: what was interrupted is no backup, and its objects are written anew
+//! by the next. As files of a segment never change, a backup after a few commits copies little more than the
+//! log. [`restore`] writes the files of a list into a new directory, compares every length and checksum, and makes
+//! the directory a database only when all were right.
+//!
+//! Several databases must not share a target: their backups would be numbered in one row.
+//!
+//! Not here: removing old backups, encryption, schedules. A target is a plain directory or prefix; the store's own tools do that.
+
+mod catalog;
+mod copy;
+mod error;
+mod restore;
+mod target;
+
+pub use catalog::{BackupList, ListedFile};
+pub use copy::{BackupReport, backup};
+pub use error::Error;
+pub use restore::{RestoreReport, restore};
+pub use target::Target;
+
+/// The result of a backup or a restore.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,0 +1,185 @@
+//! The files of one state of a database: held open for a backup, written for a restore.
+//!
+//! ```text
+//! StateFiles::hold      manifest -> every file it names, mapped -> the log up to its last whole record
+//! RestoredState         files, synced -> directories, synced -> MANIFEST, renamed into place
+//! ```
+//!
+//! A backup needs no lock and hinders nobody. Files are never changed once written, and one that a writer removes while
+//! it is copied stays readable, for it is mapped; where a file went between reading the manifest and opening
+//! it, the new manifest is read. The log alone grows: its records up to the moment of the hold are copied.
+//!
+//! A restore writes the manifest last, so a directory is either a whole database or, after a failure,
+//! none; it can be restored into again then.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::database::{OPEN_ATTEMPTS_MAX, create_directory, missing_file, refuse_foreign_files};
+use crate::io::{FileBytes, FileSystem, FileWriter};
+use crate::lock::WriterLock;
+use crate::manifest::Manifest;
+use crate::{Error, Result};
+
+/// Name of the file that is restored last.
+pub const MANIFEST_NAME: &str = "MANIFEST";
+
+/// All files of one state, readable whatever writers do.
+#[derive(Debug)]
+pub struct StateFiles {
+    /// The state's files by name; the manifest last.
+    pub files: Vec<StateFile>,
+    /// The state's generation.
+    pub generation: u64,
+}
+
+/// A file of a state.
+#[derive(Debug, Clone)]
+pub struct StateFile {
+    /// Path within the database's directory, with `/` between its parts.
+    pub name: String,
+    /// Its content.
+    pub content: FileBytes,
+    /// Together with name and length it tells this content from every other, without reading it: the checksum
+    /// of a block file's footer, or of the whole content of a file of another kind.
+    pub crc32c: u32,
+}
+
+impl StateFiles {
+    /// Opens all files of the present state of the database in a directory.
+    pub fn hold(file_system: &dyn FileSystem, directory: &Path) -> Result<Self> {
+        let mut manifest = Manifest::read(file_system, directory)?;
+        for _ in 0..OPEN_ATTEMPTS_MAX {
+            match Self::hold_files(file_system, directory, &manifest) {
+                Err(error @ Error::NotFound { .. }) => {
+                    let newer = Manifest::read(file_system, directory)?;
+                    if newer.generation == manifest.generation {
+                        return Err(missing_file(error));
+                    }
+                    manifest = newer;
+                }
+                other => return other,
+            }
+        }
+        Self::hold_files(file_system, directory, &manifest)
+    }
+
+    fn hold_files(
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        manifest: &Manifest,
+    ) -> Result<Self> {
+        let mut files = Vec::new();
+        for entry in &manifest.segment.files {
+            let name = format!("{}/{}", manifest.segment.name, entry.name);
+            let path = directory.join(&name);
+            let content = file_system.map(&path)?;
+            if content.len() as u64 != entry.bytes {
+                let (found, expected) = (content.len(), entry.bytes);
+                let what = format!("it has {found} bytes, the manifest says {expected}");
+                return Err(Error::corrupt(&path, 0, what));
+            }
+            files.push(StateFile {
+                name,
+                content,
+                crc32c: entry.crc32c,
+            });
+        }
+        let manifest_bytes = manifest.to_bytes(&Manifest::path(directory))?;
+        files.push(StateFile {
+            name: MANIFEST_NAME.to_owned(),
+            crc32c: crc32c::crc32c(&manifest_bytes),
+            content: FileBytes::from(manifest_bytes),
+        });
+        Ok(Self {
+            files,
+            generation: manifest.generation,
+        })
+    }
+
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        let lengths = self.files.iter().map(|file| file.content.len() as u64);
+        lengths.sum()
+    }
+}
+
+/// A database being restored into a directory of its own; it is one only after [`finish`](Self::finish).
+#[derive(Debug)]
+pub struct RestoredState {
+    file_system: Arc<dyn FileSystem>,
+    directory: PathBuf,
+    /// Directories that files were written into.
+    directories: Vec<PathBuf>,
+    has_manifest: bool,
+    _lock: WriterLock,
+}
+
+impl RestoredState {
+    /// Begins in a directory that is missing, or empty, or holds what an interrupted restore left.
+    pub fn begin(file_system: &Arc<dyn FileSystem>, directory: &Path) -> Result<Self> {
+        if file_system.metadata(&Manifest::path(directory))?.is_some() {
+            return Err(Error::AlreadyADatabase {
+                path: directory.to_path_buf(),
+            });
+        }
+        create_directory(&**file_system, directory)?;
+        refuse_foreign_files(&**file_system, directory)?;
+        let lock = WriterLock::acquire_with(file_system, directory)?;
+        for path in file_system.list(directory)? {
+            let is_directory = file_system
+                .metadata(&path)?
+                .is_some_and(|found| found.is_directory);
+            if is_directory {
+                file_system.remove_dir_all(&path)?;
+            }
+        }
+        Ok(Self {
+            file_system: Arc::clone(file_system),
+            directory: directory.to_path_buf(),
+            directories: vec![directory.to_path_buf()],
+            has_manifest: false,
+            _lock: lock,
+        })
+    }
+
+    /// Begins a file of the state, of the name that [`StateFile::name`] gave; sync it when it is written.
+    pub fn create(&mut self, name: &str) -> Result<Box<dyn FileWriter>> {
+        let relative = Path::new(name);
+        let mut parts = relative.components();
+        if name.is_empty() || !parts.all(|part| matches!(part, Component::Normal(_))) {
+            let what = format!("{name:?} is no name of a file within a database");
+            return Err(Error::invalid_input(&self.directory, what));
+        }
+        if name == MANIFEST_NAME {
+            self.has_manifest = true;
+            return self.file_system.create(&self.new_manifest());
+        }
+        let path = self.directory.join(relative);
+        if let Some(parent) = path.parent()
+            && !self.directories.iter().any(|known| known == parent)
+        {
+            self.file_system.create_dir_all(parent)?;
+            self.directories.push(parent.to_path_buf());
+        }
+        self.file_system.create(&path)
+    }
+
+    /// Makes the files a database; when it returns, all of it is on the disk.
+    pub fn finish(self) -> Result<()> {
+        if !self.has_manifest {
+            let what = "the backup holds no MANIFEST";
+            return Err(Error::invalid_input(&self.directory, what));
+        }
+        for directory in self.directories.iter().rev() {
+            self.file_system.sync_dir(directory)?;
+        }
+        let manifest = Manifest::path(&self.directory);
+        self.file_system.rename(&self.new_manifest(), &manifest)?;
+        self.file_system.sync_dir(&self.directory)
+    }
+
+    fn new_manifest(&self) -> PathBuf {
+        self.directory.join("MANIFEST.new")
+    }
+}
