@@ -27,7 +27,7 @@ pub enum Error {
         /// The target.
         target: String,
         /// What the store said.
-        source: object_store::Error,
+        source: Box<object_store::Error>,
     },
     /// There is no such backup.
     #[error("there is no backup{} in {target}; `orrery restore --list` shows what there is", number_text(*number))]

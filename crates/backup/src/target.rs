@@ -100,7 +100,7 @@ impl Target {
             operation,
             object: object.to_owned(),
             target: self.name.clone(),
-            source,
+            source: Box::new(source),
         }
     }
 
@@ -198,8 +198,8 @@ impl Target {
         };
         let file = directory.join(object);
         let parents = file.ancestors().skip(1);
-        let inside = parents.take_while(|parent| parent.starts_with(directory));
-        let synced = sync(&file).and_then(|()| inside.map(sync).collect());
+        let mut inside = parents.take_while(|parent| parent.starts_with(directory));
+        let synced = sync(&file).and_then(|()| inside.try_for_each(sync));
         synced.map_err(|source| {
             let source = object_store::Error::Generic {
                 store: "directory",

@@ -35,6 +35,10 @@ pub(crate) enum Command {
     Stats(StatsArguments),
     /// Read every byte and check every checksum
     Verify(VerifyArguments),
+    /// Copy a database, also while it is served, to a directory or an S3-compatible store
+    Backup(BackupArguments),
+    /// Make a database from a backup
+    Restore(RestoreArguments),
     /// Generate data and measure
     #[command(subcommand)]
     Bench(BenchSuite),
@@ -297,4 +301,30 @@ pub(crate) struct StoreBenchArguments {
     /// How to report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct BackupArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// A directory, or s3://bucket/prefix (with AWS_ACCESS_KEY_ID, AWS_REGION, AWS_ENDPOINT and so on set).
+    /// Files that an earlier backup put there are not copied again
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) to: String,
+}
+
+#[derive(Args)]
+pub(crate) struct RestoreArguments {
+    /// What `orrery backup --to` was given
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) from: String,
+    /// The directory of the new database; it must be missing or empty
+    #[arg(long = "db", value_name = "DIR", required_unless_present = "list")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Number of the backup; the last one if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) number: Option<u64>,
+    /// Show which backups there are
+    #[arg(long, conflicts_with_all = ["directory", "number"])]
+    pub(crate) list: bool,
 }

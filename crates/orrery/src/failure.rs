@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Format(#[from] orrery_server::format::FormatError),
     #[error(transparent)]
     Bench(#[from] orrery_bench::drivers::BenchError),
+    #[error(transparent)]
+    Backup(#[from] orrery_backup::Error),
     #[error("{path}: {source}", path = path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("standard output: {0}")]

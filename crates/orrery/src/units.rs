@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use orrery_term::inline::{InlineDateTime, TimeZone};
+
 /// A number of bytes. `K`, `M`, `G`, `T` count in powers of 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bytes(pub(crate) u64);
@@ -105,9 +107,32 @@ impl fmt::Display for ShowCount {
     }
 }
 
+/// A moment in microseconds since 1970, as an `xsd:dateTime` in UTC.
+pub(crate) struct ShowTime(pub(crate) i64);
+
+impl fmt::Display for ShowTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DAYS_BEFORE_1970: i64 = 719_528;
+        const MILLISECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
+        let time = InlineDateTime {
+            fraction_digits: 3,
+            instant_ms: self.0.div_euclid(1000) + DAYS_BEFORE_1970 * MILLISECONDS_PER_DAY,
+            zone: TimeZone::Utc,
+        };
+        time.fmt(f)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_is_shown_in_utc() {
+        assert_eq!(ShowTime(0).to_string(), "1970-01-01T00:00:00.000Z");
+        let time = ShowTime(1_795_258_803_250_999).to_string();
+        assert_eq!(time, "2026-11-21T11:00:03.250Z");
+    }
 
     #[test]
     fn bytes_take_units() {

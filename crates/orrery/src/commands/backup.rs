@@ -1,0 +1,76 @@
+//! `orrery backup` and `orrery restore`: copies of a database elsewhere.
+
+use std::fmt::Write as _;
+use std::future::Future;
+use std::sync::Arc;
+
+use orrery_backup::{BackupList, Target};
+use orrery_storage::io::{FileSystem, LocalFileSystem};
+
+use super::output::Output;
+use crate::arguments::{BackupArguments, RestoreArguments};
+use crate::failure::Failure;
+use crate::units::{ShowBytes, ShowCount, ShowTime};
+
+pub(crate) fn backup(arguments: BackupArguments) -> Result<(), Failure> {
+    let target = Target::parse(&arguments.to, std::env::vars())?;
+    let directory = arguments.database.directory;
+    let report = run(orrery_backup::backup(&LocalFileSystem, &directory, &target))?;
+    print(format!(
+        "backup {} in {}: {} files, {}, of which {} were copied now\n",
+        report.number,
+        target.name(),
+        report.files,
+        ShowBytes(report.bytes),
+        ShowBytes(report.bytes_copied),
+    ))
+}
+
+pub(crate) fn restore(arguments: RestoreArguments) -> Result<(), Failure> {
+    let target = Target::parse(&arguments.from, std::env::vars())?;
+    let Some(directory) = arguments.directory else {
+        return print(listed(&run(BackupList::read_all(&target))?)?);
+    };
+    let file_system: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
+    let restored = orrery_backup::restore(&target, arguments.number, &file_system, &directory);
+    let report = run(restored)?;
+    print(format!(
+        "{}: {} quads from backup {}, {} files, {}, all checksums right\n",
+        directory.display(),
+        ShowCount(report.quads),
+        report.number,
+        report.files,
+        ShowBytes(report.bytes),
+    ))
+}
+
+/// One line a backup, oldest first.
+fn listed(lists: &[BackupList]) -> Result<String, Failure> {
+    let mut text = String::new();
+    for list in lists {
+        let (number, files) = (list.number, list.files.len());
+        let time = ShowTime(list.time_micros);
+        writeln!(
+            text,
+            "{number}  {time}  {files} files, {}",
+            ShowBytes(list.bytes())
+        )
+        .map_err(|error| Failure::Other(error.to_string()))?;
+    }
+    Ok(text)
+}
+
+/// Runs what talks to a store to its end.
+fn run<T>(work: impl Future<Output = Result<T, orrery_backup::Error>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Other(format!("cannot start: {error}")))?;
+    Ok(runtime.block_on(work)?)
+}
+
+fn print(text: String) -> Result<(), Failure> {
+    let mut output = Output::open(None)?;
+    output.drain(&mut text.into_bytes())?;
+    output.finish()
+}

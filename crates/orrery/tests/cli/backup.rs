@@ -1,0 +1,68 @@
+//! `orrery backup` and `orrery restore`: what was backed up comes back, and only that.
+
+use std::fs;
+
+use crate::common::{fail, succeed, text};
+
+fn statements(numbers: std::ops::Range<u32>) -> String {
+    let line = |number| format!("<http://x/s{number}> <http://x/p> \"the value {number}\" .\n");
+    numbers.map(line).collect()
+}
+
+#[test]
+fn each_backup_comes_back_as_it_was_taken() {
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    let [file, database, target] = ["data.nt", "db", "backups"].map(path);
+    let backup = || succeed(&["backup", "--db", text(&database), "--to", text(&target)]);
+    let dump = |directory: &str| {
+        let dumped = succeed(&["dump", "--db", directory]);
+        let mut lines: Vec<String> = dumped.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+
+    fs::write(&file, statements(0..1000)).unwrap();
+    succeed(&["load", "--db", text(&database), text(&file)]);
+    let first = dump(text(&database));
+    assert!(backup().contains("backup 1 in"));
+    assert!(backup().contains("of which 0 B were copied now"));
+    fs::write(&file, statements(900..1200)).unwrap();
+    succeed(&["load", "--db", text(&database), text(&file)]);
+    let second = dump(text(&database));
+    assert!(backup().contains("backup 3 in"));
+
+    let list = succeed(&["restore", "--from", text(&target), "--list"]);
+    assert_eq!(list.lines().count(), 3, "{list}");
+    for (number, expected) in [(None, &second), (Some("1"), &first), (Some("2"), &first)] {
+        let restored = path(&format!("restored-{}", number.unwrap_or("last")));
+        let mut arguments = vec!["restore", "--from", text(&target), "--db", text(&restored)];
+        if let Some(number) = number {
+            arguments.extend(["--number", number]);
+        }
+        assert!(succeed(&arguments).contains("all checksums right"));
+        assert_eq!(&dump(text(&restored)), expected);
+        succeed(&["verify", "--db", text(&restored)]);
+        fail(&arguments, &["restored-", "holds a database already"]);
+    }
+}
+
+#[test]
+fn what_is_no_backup_or_no_database_is_said_in_one_line() {
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    let [database, target] = ["db", "backups"].map(path);
+    fail(
+        &["backup", "--db", text(&database), "--to", text(&target)],
+        &["db", "no such file or directory"],
+    );
+    fail(
+        &["restore", "--from", text(&target), "--db", text(&database)],
+        &["there is no backup in", "backups"],
+    );
+    fail(
+        &["restore", "--from", "gopher://x/y", "--db", text(&database)],
+        &["gopher://x/y", "s3://bucket/prefix"],
+    );
+    assert!(!database.exists());
+}
