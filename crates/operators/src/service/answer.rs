@@ -11,7 +11,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use datafusion_execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
-use orrery_term::{Term, TermId};
+use orrery_term::{Direction, Term, TermId, Triple};
+use oxrdf::BaseDirection;
 use sparesults::{
     QueryResultsFormat, QueryResultsParseError, QueryResultsParser, QuerySolution,
     ReaderQueryResultsParserOutput,
@@ -214,44 +215,55 @@ impl Parsing {
     }
 
     fn id(&mut self, term: &oxrdf::Term) -> Result<TermId, AnswerError> {
-        let context = &self.plan.context;
-        let term = match term {
+        let term = self.term(term)?;
+        Ok(self.plan.context.intern(&term)?)
+    }
+
+    fn term<'t>(&mut self, term: &'t oxrdf::Term) -> Result<Term<'t>, AnswerError> {
+        Ok(match term {
             oxrdf::Term::NamedNode(node) => Term::iri(node.as_str()),
-            oxrdf::Term::BlankNode(node) => {
-                let label = node.as_str();
-                let number = match self.blank_nodes.get(label) {
-                    Some(&number) => number,
-                    None => {
-                        self.reservation
-                            .try_grow(label.len() + BLANK_NODE_BYTES)
-                            .map_err(Error::from)?;
-                        let number = context.fresh_blank_node();
-                        self.blank_nodes.insert(label.to_owned(), number);
-                        number
-                    }
+            oxrdf::Term::BlankNode(node) => self.blank_node(node)?,
+            oxrdf::Term::Literal(literal) => literal_of(literal),
+            oxrdf::Term::Triple(triple) => {
+                let subject = match &triple.subject {
+                    oxrdf::NamedOrBlankNode::NamedNode(node) => Term::iri(node.as_str()),
+                    oxrdf::NamedOrBlankNode::BlankNode(node) => self.blank_node(node)?,
                 };
-                Term::BlankNode(number)
+                let predicate = Term::iri(triple.predicate.as_str());
+                let object = self.term(&triple.object)?;
+                let triple = Triple::new(subject, predicate, object)
+                    .map_err(|error| RemoteFailure::new(format!("in a solution: {error}")))?;
+                Term::Triple(Box::new(triple))
             }
-            oxrdf::Term::Literal(literal) => literal_of(literal)?,
-            oxrdf::Term::Triple(_) => {
-                return Err(RemoteFailure::new("a solution has a triple term").into());
-            }
-        };
-        Ok(context.intern(&term)?)
+        })
+    }
+
+    fn blank_node(&mut self, node: &oxrdf::BlankNode) -> Result<Term<'static>, AnswerError> {
+        let label = node.as_str();
+        if let Some(&number) = self.blank_nodes.get(label) {
+            return Ok(Term::BlankNode(number));
+        }
+        self.reservation
+            .try_grow(label.len() + BLANK_NODE_BYTES)
+            .map_err(Error::from)?;
+        let number = self.plan.context.fresh_blank_node();
+        self.blank_nodes.insert(label.to_owned(), number);
+        Ok(Term::BlankNode(number))
     }
 }
 
-fn literal_of(literal: &oxrdf::Literal) -> Result<Term<'_>, RemoteFailure> {
-    if literal.direction().is_some() {
-        return Err(RemoteFailure::new("a solution has text with a direction"));
-    }
-    Ok(match literal.language() {
-        Some(tag) => Term::language(literal.value(), tag),
-        None => {
-            let datatype = literal.datatype().into_owned().into_string();
-            Term::typed(literal.value(), datatype)
+fn literal_of(literal: &oxrdf::Literal) -> Term<'_> {
+    let value = literal.value();
+    match (literal.language(), literal.direction()) {
+        (Some(tag), None) => Term::language(value, tag),
+        (Some(tag), Some(BaseDirection::Ltr)) => {
+            Term::directional(value, tag, Direction::LeftToRight)
         }
-    })
+        (Some(tag), Some(BaseDirection::Rtl)) => {
+            Term::directional(value, tag, Direction::RightToLeft)
+        }
+        (None, _) => Term::typed(value, literal.datatype().into_owned().into_string()),
+    }
 }
 
 fn failure(error: QueryResultsParseError) -> AnswerError {

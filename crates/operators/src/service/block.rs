@@ -14,7 +14,7 @@ use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
 use hashbrown::{HashMap, HashSet};
-use orrery_term::{Term, TermId};
+use orrery_term::{Term, TermId, TermKind};
 use spargebra::term::GroundTerm;
 
 use super::Endpoint;
@@ -201,7 +201,7 @@ impl Block {
                     if terms.get(&id).is_some_and(Option::is_some) {
                         sent.push(number);
                         key.push(id);
-                    } else if id != u64::MAX {
+                    } else if TermId::from_bits(id).kind() == TermKind::BlankNode {
                         is_hopeless |= plan.specification.variables[shared.answer].is_certain;
                     }
                 }

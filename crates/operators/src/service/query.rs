@@ -72,13 +72,15 @@ pub(super) fn sendable(term: &Term<'_>) -> Option<GroundTerm> {
                 LiteralKind::Language(tag) => {
                     Literal::new_language_tagged_literal(lexical, tag.as_ref()).ok()?
                 }
+                // Endpoints of SPARQL 1.1 would not read it.
+                LiteralKind::Directional(..) => return None,
                 LiteralKind::Typed(datatype) => {
                     Literal::new_typed_literal(lexical, named_node(datatype)?)
                 }
             };
             Some(literal.into())
         }
-        Term::BlankNode(_) => None,
+        Term::BlankNode(_) | Term::Triple(_) => None,
     }
 }
 
