@@ -1,23 +1,29 @@
 //! A database directory: opening it, and the snapshot that queries see.
 //!
 //! ```text
-//! DIR/MANIFEST          which segment is the database, see `manifest`
+//! DIR/MANIFEST          which files are the database, see `manifest`
 //! DIR/LOCK              locked by the one writer
-//! DIR/segment-000001/   the files, never changed once written
+//! DIR/segment-000001/   a base: all quads of a commit; never changed once written
+//! DIR/delta-000005/     what changed after it up to a later commit; never changed either
+//! DIR/log/000005.log    the commits after that
 //! DIR/load-stage/       temporary files of a bulk load
 //! ```
 //!
-//! Readers need no lock. A publish replaces the manifest and then removes the old segment's files; who has them
-//! mapped goes on reading them.
+//! Readers need no lock. Who publishes a manifest removes the files that no kept commit needs any more; who has them
+//! mapped goes on reading them. A process that only reads follows the one that writes by [`Database::refresh`]. It
+//! may see a commit a moment before that is on the disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
+use crate::base::{BASE_PERMUTATIONS, Base};
 use crate::io::{FileSystem, LocalFileSystem};
 use crate::lock::{LOCK_FILE, WriterLock};
+use crate::log::{LOG_DIRECTORY, LogEnd, LogReader};
 use crate::manifest::Manifest;
+use crate::replay::{Replay, Replayed, log_path, open_present};
 use crate::segment::{PublishedCounts, SegmentBuilder};
 use crate::snapshot::Snapshot;
 use crate::statistics::StatisticsBuilder;
@@ -32,10 +38,25 @@ pub struct Database {
     directory: PathBuf,
     file_system: Arc<dyn FileSystem>,
     current: RwLock<Arc<Snapshot>>,
+    followed: Mutex<Followed>,
+    /// Old states that were asked for lately, the last one first.
+    pub(crate) recent: Mutex<Vec<Arc<Snapshot>>>,
+}
+
+/// How far the log was read.
+#[derive(Debug, Clone)]
+pub(crate) enum Followed {
+    /// Up to there in the last log file; there may be none.
+    Read(Option<LogEnd>),
+    /// Not at all any more: a writer of this process changes the database.
+    Written,
+    /// It was written until lately: it has to be read anew.
+    Unknown,
 }
 
 impl Database {
-    /// Opens the database in a directory for reading. Nothing is decoded; takes about a millisecond.
+    /// Opens the database in a directory for reading. Of the base nothing is decoded, which takes about a millisecond; what
+    /// was committed since the last checkpoint is read from the log.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::open_with(Arc::new(LocalFileSystem), directory)
     }
@@ -46,11 +67,13 @@ impl Database {
         directory: impl AsRef<Path>,
     ) -> Result<Self> {
         let directory = directory.as_ref().to_path_buf();
-        let snapshot = open_snapshot(&file_system, &directory)?;
+        let opened = open_snapshot(&file_system, &directory, None)?;
         Ok(Self {
             directory,
             file_system,
-            current: RwLock::new(snapshot),
+            current: RwLock::new(Arc::new(opened.snapshot)),
+            followed: Mutex::new(Followed::Read(opened.log_end)),
+            recent: Mutex::new(Vec::new()),
         })
     }
 
@@ -94,15 +117,83 @@ impl Database {
         Arc::clone(&self.current.read())
     }
 
-    /// Looks whether another process has published meanwhile; whether there is a newer snapshot now.
+    /// Looks whether another process has committed or published meanwhile; whether there is a newer snapshot now. While
+    /// there is a writer in this process, there is nothing to look for.
     pub fn refresh(&self) -> Result<bool> {
+        let mut followed = self.followed.lock();
+        match &*followed {
+            Followed::Written => Ok(false),
+            Followed::Read(end) => {
+                let end = end.clone();
+                self.follow(&mut followed, end)
+            }
+            Followed::Unknown => self.reopen(&mut followed),
+        }
+    }
+
+    fn reopen(&self, followed: &mut Followed) -> Result<bool> {
+        let current = self.snapshot();
+        let opened = open_snapshot(&self.file_system, &self.directory, Some(current.base()))?;
+        let is_new = opened.snapshot.commit() != current.commit()
+            || opened.snapshot.manifest().generation != current.manifest().generation;
+        *followed = Followed::Read(opened.log_end);
+        self.replace_snapshot(Arc::new(opened.snapshot));
+        Ok(is_new)
+    }
+
+    fn follow(&self, followed: &mut Followed, end: Option<LogEnd>) -> Result<bool> {
+        let current = self.snapshot();
         let manifest = Manifest::read(&*self.file_system, &self.directory)?;
-        if manifest.generation == self.snapshot().manifest().generation {
+        if manifest.generation != current.manifest().generation {
+            return self.reopen(followed);
+        }
+        let (Some(mut end), Some(log)) = (end, manifest.present().logs.last()) else {
+            return Ok(false);
+        };
+        let path = log_path(&self.directory, &log.name);
+        let mut reader = LogReader::open_at(&*self.file_system, &path, end.position)?;
+        let mut replay =
+            Replay::after(current.with_manifest(Arc::clone(current.shared_manifest())));
+        while let Some(logged) = reader.next_record()? {
+            replay.add(logged.record, &path)?;
+        }
+        if replay.commit() == current.commit() {
             return Ok(false);
         }
-        let snapshot = open_snapshot(&self.file_system, &self.directory)?;
-        self.replace_snapshot(snapshot);
+        // What counts as durable stays as it was read first, so a writer that resumes writes the rest once more.
+        let now = reader.end()?;
+        (end.position, end.torn_bytes) = (now.position, now.torn_bytes);
+        *followed = Followed::Read(Some(end));
+        self.replace_snapshot(Arc::new(replay.finish()?));
         Ok(true)
+    }
+
+    /// Brings the database up to date for a writer, which from now on is the only one to change it. Returns where the
+    /// log ends.
+    pub(crate) fn begin_writing(&self) -> Result<Option<LogEnd>> {
+        let mut followed = self.followed.lock();
+        match &*followed {
+            Followed::Read(end) => {
+                let end = end.clone();
+                self.follow(&mut followed, end)?;
+            }
+            Followed::Unknown => {
+                self.reopen(&mut followed)?;
+            }
+            Followed::Written => {}
+        }
+        match std::mem::replace(&mut *followed, Followed::Written) {
+            Followed::Read(end) => Ok(end),
+            Followed::Written | Followed::Unknown => Err(Error::invalid_input(
+                &self.directory,
+                "there is a writer of this database already",
+            )),
+        }
+    }
+
+    /// The writer has gone; others may write from now on.
+    pub(crate) fn end_writing(&self) {
+        *self.followed.lock() = Followed::Unknown;
     }
 
     /// The database's directory.
@@ -121,23 +212,25 @@ impl Database {
 }
 
 /// Opens what the manifest names, again if a writer replaced it between the two steps.
-fn open_snapshot(file_system: &Arc<dyn FileSystem>, directory: &Path) -> Result<Arc<Snapshot>> {
+fn open_snapshot(
+    file_system: &Arc<dyn FileSystem>,
+    directory: &Path,
+    base: Option<&Arc<Base>>,
+) -> Result<Replayed> {
     let mut manifest = Manifest::read(&**file_system, directory)?;
     for _ in 0..OPEN_ATTEMPTS_MAX {
         let generation = manifest.generation;
-        match Snapshot::open(&**file_system, directory, manifest) {
-            Ok(snapshot) => return Ok(Arc::new(snapshot)),
+        match open_present(&**file_system, directory, manifest, base) {
             Err(error @ Error::NotFound { .. }) => {
                 manifest = Manifest::read(&**file_system, directory)?;
                 if manifest.generation == generation {
                     return Err(missing_file(error));
                 }
             }
-            Err(error) => return Err(error),
+            opened => return opened,
         }
     }
-    let snapshot = Snapshot::open(&**file_system, directory, manifest)?;
-    Ok(Arc::new(snapshot))
+    open_present(&**file_system, directory, manifest, base)
 }
 
 /// A file that the manifest names is not there: that is damage, not a wrong path.
@@ -176,9 +269,11 @@ pub(crate) fn refuse_foreign_files(file_system: &dyn FileSystem, directory: &Pat
             .and_then(|name| name.to_str())
             .is_some_and(|name| {
                 name == LOCK_FILE
+                    || name == LOG_DIRECTORY
                     || name == "load-stage"
-                    || name.starts_with("MANIFEST")
-                    || name.starts_with("segment-")
+                    || ["MANIFEST", "segment-", "delta-"]
+                        .iter()
+                        .any(|prefix| name.starts_with(prefix))
             })
     };
     match file_system
@@ -200,7 +295,7 @@ pub(crate) fn refuse_foreign_files(file_system: &dyn FileSystem, directory: &Pat
 fn create_empty(file_system: &Arc<dyn FileSystem>, lock: &WriterLock) -> Result<()> {
     let builder = SegmentBuilder::begin_empty(file_system, lock)?;
     builder.dictionary()?.finish()?;
-    for permutation in crate::snapshot::BASE_PERMUTATIONS {
+    for permutation in BASE_PERMUTATIONS {
         builder.index(permutation)?.finish()?;
     }
     let counts = PublishedCounts::default();

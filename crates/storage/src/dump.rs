@@ -58,6 +58,14 @@ impl QuadBatch {
         })
     }
 
+    /// Takes up other quads.
+    pub(crate) fn fill(&mut self, snapshot: &Snapshot, quads: &[[TermId; COLUMNS]]) -> Result<()> {
+        self.rows.clear();
+        self.rows
+            .extend(quads.iter().map(|quad| quad.map(TermId::bits)));
+        self.decode(snapshot)
+    }
+
     fn decode(&mut self, snapshot: &Snapshot) -> Result<()> {
         self.ids.clear();
         self.ids.extend(self.rows.iter().flatten());

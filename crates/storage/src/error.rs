@@ -113,6 +113,32 @@ pub enum Error {
         /// What failed.
         what: String,
     },
+    /// Another commit came first.
+    #[error(
+        "the database is at commit {found}, not at {expected} as the update wants it; read again, then try again"
+    )]
+    CommitConflict {
+        /// The commit that the caller expected to be the last one.
+        expected: u64,
+        /// The last commit.
+        found: u64,
+    },
+    /// A commit that is not there, or no longer.
+    #[error("{} has no commit {wanted}; {what}", path.display())]
+    NoSuchCommit {
+        /// The database.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: String,
+        /// Which commits there are.
+        what: String,
+    },
+    /// The delta dictionary has no room for another term.
+    #[error("{} has too many new terms; run `orrery compact`, then try again", path.display())]
+    TooManyTerms {
+        /// The base's directory.
+        path: PathBuf,
+    },
     /// A transaction is too large for one record of the log.
     #[error("cannot write {}: the transaction takes {bytes} bytes, the limit is {limit}; split it, or use `orrery load`", path.display())]
     TransactionTooLarge {

@@ -15,33 +15,46 @@ pub mod io;
 pub mod log;
 pub mod statistics;
 
+mod base;
+mod changes;
 mod database;
+mod delta_dictionary;
 mod dump;
 mod error;
+mod flushed;
+mod history;
 mod lock;
 mod manifest;
+mod replay;
 mod segment;
 mod small;
 mod snapshot;
+mod stored;
 mod varint;
 mod verify;
+mod writer;
 
 pub use database::Database;
 pub use delta::{DeltaEntry, DeltaIndex, write_delta};
+pub use delta_dictionary::DeltaDictionary;
 pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter};
 pub use dump::{QuadBatch, QuadRef, Quads};
 pub use error::{Error, Result};
+pub use history::{At, CommitChanges, CommitEntry};
 pub use index::{
     Cursor, IndexSummary, Permutation, QuadIndex, QuadIndexWriter, QuadPosition, QuadRow, RowRange,
     Scan, ScanVector,
 };
 pub use lock::WriterLock;
-pub use manifest::{FileEntry, Manifest, SegmentEntry};
+pub use manifest::{BaseEntry, FileEntry, FlushedEntry, Loaded, LogEntry, Manifest, SegmentEntry};
 pub use segment::{PublishedCounts, SegmentBuilder};
 pub use small::{SmallQuad, build_small, build_small_with};
 pub use snapshot::Snapshot;
 pub use statistics::{Statistics, StatisticsBuilder};
 pub use verify::{Damage, VerifyProgress, verify, verify_with};
+pub use writer::{
+    CommitOptions, Durability, PendingCommit, Retention, Transaction, Writer, WriterOptions,
+};
 
 #[cfg(test)]
 mod tests;

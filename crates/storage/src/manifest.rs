@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! {
-//!   "format_version": 1,
+//!   "format_version": 2,
 //!   "generation": 7,
 //!   ...
 //! }
@@ -24,31 +24,94 @@ use serde::{Deserialize, Serialize};
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
-/// The database format that this program reads and writes.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+/// The database format that this program writes.
+pub(crate) const FORMAT_VERSION: u32 = 2;
+/// The format before there were updates: one segment and nothing else. Read, never written.
+const FORMAT_VERSION_1: u32 = 1;
 
 const MANIFEST_FILE: &str = "MANIFEST";
 const MANIFEST_NEW_FILE: &str = "MANIFEST.new";
 const CHECKSUM_LINE_BYTES: usize = "crc32c 01234567\n".len();
 
 /// The content of a manifest.
+///
+/// A state of the database is a *base* (a segment with all quads of a commit), changed by at most one *delta* relative to it,
+/// and by the commits that the *log* files hold after that. The last base with its last delta and all its log files
+/// after it is the present state; what stands before is kept so that older commits can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the database format.
     pub format_version: u32,
     /// Counts the manifests of this database: each publish adds one.
     pub generation: u64,
-    /// Number of quads.
+    /// The oldest first; never empty.
+    pub bases: Vec<BaseEntry>,
+}
+
+/// A segment with all quads of one commit, and what was changed since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaseEntry {
+    /// The commit whose quads the segment holds.
+    pub commit: u64,
+    /// When that commit was made, in microseconds since 1970.
+    pub time_us: i64,
+    /// Number of quads of the segment.
     pub quad_count: u64,
-    /// Number of terms in the dictionary.
+    /// Number of terms in its dictionary.
     pub term_count: u64,
-    /// The number that the next new blank node gets.
+    /// The number that the next new blank node gets at that commit.
     pub next_blank_node: u64,
-    /// The segment that holds all data.
+    /// What the commit changed, if it was a bulk load.
+    #[serde(default)]
+    pub loaded: Option<Loaded>,
+    /// Generation of the manifest that brought the segment.
+    pub generation: u64,
+    /// The segment's files.
+    pub segment: SegmentEntry,
+    /// Flushed changes relative to the segment, each complete by itself; the oldest first.
+    pub deltas: Vec<FlushedEntry>,
+    /// The log files, the oldest first; each goes on where the one before ends.
+    pub logs: Vec<LogEntry>,
+}
+
+/// What a bulk load changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// Number of quads that it added.
+    pub added: u64,
+    /// Number of quads that it removed.
+    pub removed: u64,
+}
+
+/// All changes between a base and a later commit, as files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlushedEntry {
+    /// The commit that base and delta make up.
+    pub commit: u64,
+    /// When that commit was made, in microseconds since 1970.
+    pub time_us: i64,
+    /// Number of quads of base and delta.
+    pub quad_count: u64,
+    /// Number of terms in the delta's dictionary.
+    pub term_count: u64,
+    /// The number that the next new blank node gets at that commit.
+    pub next_blank_node: u64,
+    /// Whether there are, or were, quads outside the default graph.
+    pub has_named_graphs: bool,
+    /// The delta's files.
     pub segment: SegmentEntry,
 }
 
-/// A segment: a directory of files that are never changed.
+/// A log file in `DIR/log`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogEntry {
+    /// Name of the file.
+    pub name: String,
+    /// The number of the first commit that is, or will be, in it.
+    pub first_commit: u64,
+}
+
+/// A directory of files that are never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentEntry {
     /// Name of its directory within the database's.
@@ -74,7 +137,80 @@ struct VersionOnly {
     format_version: u32,
 }
 
+/// The manifest of format version 1.
+#[derive(Deserialize)]
+struct ManifestVersion1 {
+    generation: u64,
+    quad_count: u64,
+    term_count: u64,
+    next_blank_node: u64,
+    segment: SegmentEntry,
+}
+
+impl From<ManifestVersion1> for Manifest {
+    fn from(old: ManifestVersion1) -> Self {
+        Self {
+            format_version: FORMAT_VERSION,
+            generation: old.generation,
+            bases: vec![BaseEntry {
+                // The first manifest was that of the empty database; each load made another.
+                commit: old.generation.saturating_sub(1),
+                time_us: 0,
+                quad_count: old.quad_count,
+                term_count: old.term_count,
+                next_blank_node: old.next_blank_node,
+                loaded: None,
+                generation: old.generation,
+                segment: old.segment,
+                deltas: Vec::new(),
+                logs: Vec::new(),
+            }],
+        }
+    }
+}
+
+impl SegmentEntry {
+    /// Bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+}
+
 impl Manifest {
+    /// The base of the present state.
+    ///
+    /// # Panics
+    ///
+    /// If there is none, which [`Self::read`] refuses.
+    pub fn present(&self) -> &BaseEntry {
+        let Some(base) = self.bases.last() else {
+            unreachable!("a manifest without a base was accepted");
+        };
+        base
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn present_mut(&mut self) -> &mut BaseEntry {
+        let Some(base) = self.bases.last_mut() else {
+            unreachable!("a manifest without a base was accepted");
+        };
+        base
+    }
+
+    /// Names of all segments and deltas that are in use.
+    pub(crate) fn directories(&self) -> impl Iterator<Item = &str> {
+        self.bases.iter().flat_map(|base| {
+            let deltas = base.deltas.iter().map(|delta| delta.segment.name.as_str());
+            deltas.chain([base.segment.name.as_str()])
+        })
+    }
+
+    /// Names of all log files that are in use.
+    pub(crate) fn log_names(&self) -> impl Iterator<Item = &str> {
+        let logs = self.bases.iter().flat_map(|base| &base.logs);
+        logs.map(|log| log.name.as_str())
+    }
+
     /// Where the manifest of a database stands.
     pub(crate) fn path(directory: &Path) -> PathBuf {
         directory.join(MANIFEST_FILE)
@@ -144,14 +280,25 @@ impl Manifest {
         }
         let json_error = |error: serde_json::Error| Error::corrupt(path, 0, error.to_string());
         let VersionOnly { format_version } = serde_json::from_slice(json).map_err(json_error)?;
-        if format_version != FORMAT_VERSION {
-            return Err(Error::FormatVersion {
-                path: path.to_path_buf(),
-                found: format_version,
-                supported: FORMAT_VERSION,
-            });
+        match format_version {
+            FORMAT_VERSION => {}
+            FORMAT_VERSION_1 => {
+                let old: ManifestVersion1 = serde_json::from_slice(json).map_err(json_error)?;
+                return Ok(old.into());
+            }
+            found => {
+                return Err(Error::FormatVersion {
+                    path: path.to_path_buf(),
+                    found,
+                    supported: FORMAT_VERSION,
+                });
+            }
         }
-        serde_json::from_slice(json).map_err(json_error)
+        let manifest: Self = serde_json::from_slice(json).map_err(json_error)?;
+        if manifest.bases.is_empty() {
+            return Err(Error::corrupt(path, 0, "it names no segment"));
+        }
+        Ok(manifest)
     }
 }
 
@@ -168,18 +315,47 @@ mod tests {
         Manifest {
             format_version: FORMAT_VERSION,
             generation: 3,
-            quad_count: 17,
-            term_count: 9,
-            next_blank_node: 2,
-            segment: SegmentEntry {
-                name: "segment-000003".to_owned(),
-                files: vec![FileEntry {
-                    name: "psog.col".to_owned(),
-                    bytes: 400,
-                    crc32c: 5,
+            bases: vec![BaseEntry {
+                commit: 2,
+                time_us: 1_000,
+                quad_count: 17,
+                term_count: 9,
+                next_blank_node: 2,
+                loaded: Some(Loaded {
+                    added: 17,
+                    removed: 0,
+                }),
+                generation: 3,
+                segment: SegmentEntry {
+                    name: "segment-000003".to_owned(),
+                    files: vec![FileEntry {
+                        name: "psog.col".to_owned(),
+                        bytes: 400,
+                        crc32c: 5,
+                    }],
+                },
+                deltas: Vec::new(),
+                logs: vec![LogEntry {
+                    name: "000003.log".to_owned(),
+                    first_commit: 3,
                 }],
-            },
+            }],
         }
+    }
+
+    #[test]
+    fn the_manifest_of_version_1_is_read_as_a_base_without_changes() {
+        let mut bytes =
+            br#"{"format_version": 1, "generation": 3, "quad_count": 17, "term_count": 9,
+            "next_blank_node": 2, "segment": {"name": "segment-000003", "files": []}}"#
+                .to_vec();
+        let line = checksum_line(&bytes);
+        bytes.extend_from_slice(line.as_bytes());
+        let manifest = Manifest::parse(&bytes, Path::new("MANIFEST")).unwrap();
+        let base = manifest.present();
+        assert_eq!((manifest.generation, base.commit), (3, 2));
+        assert_eq!((base.quad_count, base.term_count), (17, 9));
+        assert!(base.deltas.is_empty() && base.logs.is_empty());
     }
 
     #[test]
@@ -211,12 +387,12 @@ mod tests {
 
     #[test]
     fn another_version_is_told_as_such() {
-        let mut json = b"{\"format_version\": 2, \"shape\": \"unknown\"}\n".to_vec();
+        let mut json = b"{\"format_version\": 3, \"shape\": \"unknown\"}\n".to_vec();
         let line = checksum_line(&json);
         json.extend_from_slice(line.as_bytes());
         assert!(matches!(
             Manifest::parse(&json, Path::new("MANIFEST")),
-            Err(Error::FormatVersion { found: 2, .. })
+            Err(Error::FormatVersion { found: 3, .. })
         ));
     }
 

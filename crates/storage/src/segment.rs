@@ -7,18 +7,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::base::{Base, index_file};
 use crate::dictionary::DictionaryWriter;
 use crate::index::{Permutation, QuadIndexWriter};
-use crate::io::FileSystem;
+use crate::io::{Clock, FileSystem, SystemClock};
 use crate::lock::WriterLock;
-use crate::manifest::{FORMAT_VERSION, FileEntry, Manifest, SegmentEntry};
-use crate::snapshot::{Snapshot, index_file};
+use crate::log::LOG_DIRECTORY;
+use crate::manifest::{BaseEntry, FORMAT_VERSION, FileEntry, Loaded, Manifest, SegmentEntry};
+use crate::replay::counts_of_base;
+use crate::snapshot::Snapshot;
 use crate::statistics::{self, Statistics};
+use crate::stored::{Deltas, Stored};
 use crate::{Database, Error, Result};
 
 /// Name of the file with the statistics.
 pub(crate) const STATISTICS_FILE: &str = "statistics.bin";
 const SEGMENT_PREFIX: &str = "segment-";
+/// Begins the names of directories with flushed changes.
+pub(crate) const DELTA_PREFIX: &str = "delta-";
+const LOG_SUFFIX: &str = ".log";
 
 /// What a writer knows about the segment that it publishes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,8 +46,12 @@ pub struct SegmentBuilder<'a> {
     database: Option<&'a Database>,
     lock: &'a WriterLock,
     generation: u64,
-    /// Name of the segment that will be replaced.
-    old_segment: Option<String>,
+    /// The manifest that will be replaced.
+    old_manifest: Option<Arc<Manifest>>,
+    /// The number of the commit that the segment will be.
+    commit: u64,
+    /// Number of quads before.
+    old_quads: u64,
     name: String,
 }
 
@@ -58,16 +69,8 @@ impl<'a> SegmentBuilder<'a> {
         }
         database.refresh()?;
         let snapshot = database.snapshot();
-        let present = snapshot.manifest();
-        let old_segment = Some(present.segment.name.clone());
         let file_system = Arc::clone(database.file_system());
-        Self::begin_after(
-            file_system,
-            Some(database),
-            lock,
-            present.generation,
-            old_segment,
-        )
+        Self::begin_after(file_system, Some(database), lock, Some(&snapshot))
     }
 
     /// Begins the segment of an empty database.
@@ -75,26 +78,29 @@ impl<'a> SegmentBuilder<'a> {
         file_system: &Arc<dyn FileSystem>,
         lock: &'a WriterLock,
     ) -> Result<Self> {
-        Self::begin_after(Arc::clone(file_system), None, lock, 0, None)
+        Self::begin_after(Arc::clone(file_system), None, lock, None)
     }
 
     fn begin_after(
         file_system: Arc<dyn FileSystem>,
         database: Option<&'a Database>,
         lock: &'a WriterLock,
-        generation: u64,
-        old_segment: Option<String>,
+        present: Option<&Snapshot>,
     ) -> Result<Self> {
-        let generation = generation + 1;
+        let old_manifest = present.map(|snapshot| Arc::clone(snapshot.shared_manifest()));
+        let generation = 1 + old_manifest.as_ref().map_or(0, |old| old.generation);
         let builder = Self {
             name: format!("{SEGMENT_PREFIX}{generation:06}"),
             file_system,
             database,
             lock,
             generation,
-            old_segment,
+            commit: present.map_or(0, |snapshot| snapshot.commit() + 1),
+            old_quads: present.map_or(0, Snapshot::quad_count),
+            old_manifest,
         };
-        builder.remove_segments_but(builder.old_segment.as_deref())?;
+        let kept = builder.old_manifest.as_deref();
+        remove_unnamed(&*builder.file_system, lock.directory(), kept)?;
         builder.file_system.create_dir_all(&builder.directory())?;
         Ok(builder)
     }
@@ -143,26 +149,43 @@ impl<'a> SegmentBuilder<'a> {
         file_system.sync_dir(&segment_directory)?;
         file_system.sync_dir(directory)?;
 
-        let mut manifest = Manifest {
-            format_version: FORMAT_VERSION,
-            generation: self.generation,
+        let mut entry = BaseEntry {
+            commit: self.commit,
+            time_us: SystemClock.now_us(),
             quad_count: counts.quads,
             term_count: counts.terms,
             next_blank_node: counts.next_blank_node,
+            loaded: Some(Loaded {
+                added: counts.quads.saturating_sub(self.old_quads),
+                removed: self.old_quads.saturating_sub(counts.quads),
+            }),
+            generation: self.generation,
             segment: SegmentEntry {
                 name: self.name.clone(),
                 files: self.files()?,
             },
+            deltas: Vec::new(),
+            logs: Vec::new(),
         };
-        let snapshot = Snapshot::open_unlisted(file_system, directory, &mut manifest)?;
+        let base = Base::open_unlisted(file_system, directory, &mut entry)?;
+        let counts = counts_of_base(&entry);
+        let manifest = Manifest {
+            format_version: FORMAT_VERSION,
+            generation: self.generation,
+            bases: vec![entry],
+        };
         manifest.publish(file_system, directory)?;
         // Readers may use it now; that leftovers stay does no harm, so it is no error.
-        if let Err(error) = self.remove_segments_but(Some(&self.name)) {
+        if let Err(error) = remove_unnamed(file_system, directory, Some(&manifest)) {
             tracing::warn!(
                 "the old segment could not be removed, the next load tries again: {error}"
             );
         }
-        Ok(Arc::new(snapshot))
+        let stored = Stored::new(Arc::new(base), Deltas::default(), false, counts)?;
+        Ok(Arc::new(Snapshot::of_stored(
+            Arc::new(manifest),
+            Arc::new(stored),
+        )))
     }
 
     /// The files that were written, without their checksums.
@@ -177,21 +200,43 @@ impl<'a> SegmentBuilder<'a> {
             })
             .collect())
     }
-
-    fn remove_segments_but(&self, kept: Option<&str>) -> Result<()> {
-        let directory = self.lock.directory();
-        for path in self.file_system.list(directory)? {
-            let name = path.file_name().and_then(|name| name.to_str());
-            if name.is_some_and(|name| name.starts_with(SEGMENT_PREFIX) && Some(name) != kept) {
-                remove_if_there(&*self.file_system, &path)?;
-            }
-        }
-        Ok(())
-    }
 }
 
-fn remove_if_there(file_system: &dyn FileSystem, path: &Path) -> Result<()> {
-    match file_system.remove_dir_all(path) {
+/// Removes segments, deltas and log files that a manifest does not name: what killed writers left, and what is needed no
+/// more. Only for who holds the lock, and knows that nothing new is being written.
+pub(crate) fn remove_unnamed(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    manifest: Option<&Manifest>,
+) -> Result<()> {
+    let is_named = |name: &str| {
+        manifest.is_some_and(|manifest| manifest.directories().any(|kept| kept == name))
+    };
+    for path in file_system.list(directory)? {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_ours =
+            |name: &str| name.starts_with(SEGMENT_PREFIX) || name.starts_with(DELTA_PREFIX);
+        if name.is_some_and(|name| is_ours(name) && !is_named(name)) {
+            ignore_missing(file_system.remove_dir_all(&path))?;
+        }
+    }
+    let logs = directory.join(LOG_DIRECTORY);
+    if file_system.metadata(&logs)?.is_some() {
+        for path in file_system.list(&logs)? {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let is_kept = |name: &str| {
+                manifest.is_some_and(|manifest| manifest.log_names().any(|kept| kept == name))
+            };
+            if name.is_some_and(|name| name.ends_with(LOG_SUFFIX) && !is_kept(name)) {
+                ignore_missing(file_system.remove_file(&path))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn ignore_missing(removed: Result<()>) -> Result<()> {
+    match removed {
         Err(Error::NotFound { .. }) => Ok(()),
         other => other,
     }

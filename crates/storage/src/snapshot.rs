@@ -1,150 +1,109 @@
-//! One unchanging state of a database: dictionary, permutations, statistics.
+//! One unchanging state of a database: what queries read.
 //!
-//! Opening maps the files and reads their footers; the statistics, a few kilobytes to a few
-//! megabytes, are the only thing that is decoded. A snapshot is shared by `Arc`; its files stay readable while it
-//! lives, whatever writers do.
+//! ```text
+//! base (files) <- flushed delta (files) <- delta in memory
+//! ```
+//!
+//! Each permutation is a view of the three, with exact counts; a term is looked up in the base's dictionary and then in the
+//! delta's. A commit makes a new snapshot that shares all but what changed. A snapshot is shared by `Arc`;
+//! whoever has one goes on reading it, whatever writers do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use orrery_term::{Term, TermId, TermKind, inline, parse_key, write_key};
 
-use crate::block_file::{BlockFile, FileSummary};
-use crate::dictionary::{Dictionary, LARGE_FILE, TERMS_FILE};
+use crate::base::Base;
+use crate::delta_dictionary::DeltaDictionary;
+use crate::dictionary::Dictionary;
 use crate::index::{Permutation, QuadIndex};
-use crate::io::FileSystem;
 use crate::manifest::Manifest;
-use crate::segment::STATISTICS_FILE;
-use crate::statistics::{self, STATISTICS_KIND, Statistics};
+use crate::statistics::Statistics;
+use crate::stored::{Deltas, Stored};
 use crate::{Error, Result};
-
-/// The permutations that every database has.
-pub(crate) const BASE_PERMUTATIONS: [Permutation; 4] = [
-    Permutation::Psog,
-    Permutation::Posg,
-    Permutation::Spog,
-    Permutation::Ospg,
-];
-
-/// Name of a permutation's file.
-pub(crate) fn index_file(permutation: Permutation) -> String {
-    format!("{}.col", permutation.name())
-}
 
 /// One state of a database.
 #[derive(Debug)]
 pub struct Snapshot {
-    directory: PathBuf,
-    manifest: Manifest,
-    dictionary: Dictionary,
+    manifest: Arc<Manifest>,
+    stored: Arc<Stored>,
+    /// What changed since `stored`.
+    deltas: Deltas,
     /// By the number of the permutation.
     indexes: [Option<Arc<QuadIndex>>; 5],
-    statistics: Statistics,
-    statistics_file: BlockFile,
+    counts: SnapshotCounts,
+}
+
+/// The figures of a snapshot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SnapshotCounts {
+    /// Number of the last commit in it.
+    pub(crate) commit: u64,
+    /// When that commit was made.
+    pub(crate) time_us: i64,
+    /// Visible quads.
+    pub(crate) quads: u64,
+    /// Entries of the delta dictionary that belong to it.
+    pub(crate) delta_terms: u64,
+    pub(crate) next_blank_node: u64,
 }
 
 impl Snapshot {
-    /// Opens the segment that a manifest names.
-    pub(crate) fn open(
-        file_system: &dyn FileSystem,
-        directory: &Path,
-        manifest: Manifest,
-    ) -> Result<Self> {
-        let segment = directory.join(&manifest.segment.name);
-        for file in &manifest.segment.files {
-            check_length(file_system, &segment.join(&file.name), file.bytes)?;
-        }
-        let snapshot = Self::open_files(file_system, segment, manifest)?;
-        for entry in &snapshot.manifest.segment.files {
-            let path = snapshot.directory.join(&entry.name);
-            let found = snapshot.summary_of(&entry.name).ok_or_else(|| {
-                Error::corrupt(
-                    &path,
-                    0,
-                    "the manifest names a file that this program does not know",
-                )
-            })?;
-            if found.crc != entry.crc32c || found.bytes != entry.bytes {
-                return Err(Error::corrupt(
-                    &path,
-                    found.bytes.saturating_sub(12),
-                    "it is not the file that the manifest means: the checksums differ",
-                ));
-            }
-        }
-        Ok(snapshot)
-    }
-
-    /// Opens files that were just written, and enters their lengths and checksums into the manifest.
-    pub(crate) fn open_unlisted(
-        file_system: &dyn FileSystem,
-        directory: &Path,
-        manifest: &mut Manifest,
-    ) -> Result<Self> {
-        let segment = directory.join(&manifest.segment.name);
-        let mut snapshot = Self::open_files(file_system, segment, manifest.clone())?;
-        for entry in &mut manifest.segment.files {
-            let summary = snapshot.summary_of(&entry.name).ok_or_else(|| {
-                let path = snapshot.directory.join(&entry.name);
-                Error::invalid_input(&path, "a file that does not belong into a segment")
-            })?;
-            entry.bytes = summary.bytes;
-            entry.crc32c = summary.crc;
-        }
-        snapshot.manifest = manifest.clone();
-        Ok(snapshot)
-    }
-
-    fn open_files(
-        file_system: &dyn FileSystem,
-        directory: PathBuf,
-        manifest: Manifest,
-    ) -> Result<Self> {
-        let mut indexes: [Option<Arc<QuadIndex>>; 5] = Default::default();
-        for permutation in Permutation::ALL {
-            let name = index_file(permutation);
-            let is_required = BASE_PERMUTATIONS.contains(&permutation);
-            let is_listed = manifest.segment.files.iter().any(|file| file.name == name);
-            if is_required || is_listed {
-                let index = QuadIndex::open(file_system, &directory.join(name))?;
-                check_index(&index, permutation, manifest.quad_count)?;
-                indexes[permutation as usize] = Some(index);
-            }
-        }
-        let dictionary = Dictionary::open(file_system, &directory)?;
-        if dictionary.len() != manifest.term_count {
-            let (path, found) = (directory.join(TERMS_FILE), dictionary.len());
-            let what = format!("it has {found} terms, expected {}", manifest.term_count);
-            return Err(Error::corrupt(&path, 0, what));
-        }
-        let statistics_path = directory.join(STATISTICS_FILE);
-        let statistics_file = BlockFile::open(file_system, &statistics_path, STATISTICS_KIND)?;
-        Ok(Self {
-            statistics: statistics::read(&statistics_file)?,
-            directory,
+    /// What the files hold, with nothing in memory.
+    pub(crate) fn of_stored(manifest: Arc<Manifest>, stored: Arc<Stored>) -> Self {
+        Self {
             manifest,
-            dictionary,
+            deltas: Deltas::default(),
+            indexes: stored.indexes.clone(),
+            counts: stored.counts,
+            stored,
+        }
+    }
+
+    /// What the files hold, with changes in memory; the quads are counted anew.
+    pub(crate) fn with_deltas(
+        manifest: Arc<Manifest>,
+        stored: Arc<Stored>,
+        deltas: Deltas,
+        mut counts: SnapshotCounts,
+    ) -> Result<Self> {
+        let indexes = stored.views(&deltas)?;
+        if let Some(spog) = &indexes[Permutation::Spog as usize] {
+            counts.quads = spog.rows();
+        }
+        Ok(Self {
+            manifest,
+            stored,
+            deltas,
             indexes,
-            statistics_file,
+            counts,
         })
     }
 
-    fn summary_of(&self, name: &str) -> Option<FileSummary> {
-        match name {
-            TERMS_FILE => Some(self.dictionary.terms_file().summary()),
-            LARGE_FILE => Some(self.dictionary.large_file().summary()),
-            STATISTICS_FILE => Some(self.statistics_file.summary()),
-            _ => {
-                let indexes = self.indexes.iter().flatten();
-                let mut found = indexes.filter(|index| index_file(index.permutation()) == name);
-                found.next().map(|index| index.summary())
-            }
+    /// The same state, told from another manifest.
+    pub(crate) fn with_manifest(&self, manifest: Arc<Manifest>) -> Self {
+        Self {
+            manifest,
+            stored: Arc::clone(&self.stored),
+            deltas: self.deltas.clone(),
+            indexes: self.indexes.clone(),
+            counts: self.counts,
         }
+    }
+
+    /// Number of the last commit that the snapshot holds.
+    pub fn commit(&self) -> u64 {
+        self.counts.commit
+    }
+
+    /// When that commit was made, in microseconds since 1970; 0 where it is not known.
+    pub fn commit_time_us(&self) -> i64 {
+        self.counts.time_us
     }
 
     /// Number of quads.
     pub fn quad_count(&self) -> u64 {
-        self.manifest.quad_count
+        self.counts.quads
     }
 
     /// A permutation. PSOG, POSG, SPOG and OSPG are always there, GSPO where there are named graphs.
@@ -157,47 +116,74 @@ impl Snapshot {
         self.indexes.iter().flatten()
     }
 
-    /// The dictionary.
+    /// The dictionary of the base: the terms whose ids tell a rank in it.
     pub fn dictionary(&self) -> &Dictionary {
-        &self.dictionary
+        self.stored.base.dictionary()
     }
 
-    /// The statistics.
+    /// The terms that came after the base, of this snapshot and of later ones; see [`delta_terms`](Self::delta_terms).
+    pub fn delta_dictionary(&self) -> &DeltaDictionary {
+        &self.stored.base.delta_dictionary
+    }
+
+    /// How many entries of the delta dictionary belong to this snapshot.
+    pub fn delta_terms(&self) -> u64 {
+        self.counts.delta_terms
+    }
+
+    /// The statistics of the base: what changed since is not in them.
     pub fn statistics(&self) -> &Statistics {
-        &self.statistics
+        self.stored.base.statistics()
     }
 
-    /// Whether there are quads outside the default graph.
+    /// Whether there are quads outside the default graph, or were lately.
     pub fn has_named_graphs(&self) -> bool {
         self.index(Permutation::Gspo).is_some()
     }
 
-    /// What the manifest says.
+    /// What the manifest said when the snapshot was made.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
+    pub(crate) fn shared_manifest(&self) -> &Arc<Manifest> {
+        &self.manifest
+    }
+
+    pub(crate) fn stored(&self) -> &Arc<Stored> {
+        &self.stored
+    }
+
+    pub(crate) fn base(&self) -> &Arc<Base> {
+        &self.stored.base
+    }
+
+    pub(crate) fn deltas(&self) -> &Deltas {
+        &self.deltas
+    }
+
+    pub(crate) fn counts(&self) -> SnapshotCounts {
+        self.counts
+    }
+
     /// The number that the next new blank node gets.
     pub fn next_blank_node(&self) -> u64 {
-        self.manifest.next_blank_node
+        self.counts.next_blank_node
     }
 
-    /// Bytes of all files of the segment.
+    /// Bytes of all files of the base and of the flushed delta.
     pub fn file_bytes(&self) -> u64 {
-        self.manifest
-            .segment
-            .files
-            .iter()
-            .map(|file| file.bytes)
-            .sum()
+        let base = self.manifest.present();
+        let delta = base.deltas.last().map_or(0, |delta| delta.segment.bytes());
+        base.segment.bytes() + delta
     }
 
-    /// Where the segment's files are.
+    /// Where the base's files are.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.stored.base.directory()
     }
 
-    /// The id of a term; `None` if it stands neither in an id nor in the dictionary.
+    /// The id of a term; `None` if it stands neither in an id nor in one of the dictionaries.
     ///
     /// A blank node always has an id, whether any quad has it or not.
     pub fn term_id(&self, term: &Term<'_>) -> Result<Option<TermId>> {
@@ -209,29 +195,41 @@ impl Snapshot {
         }
         let mut key = Vec::new();
         write_key(term, &mut key);
-        let rank = self.dictionary.find(&key)?;
-        Ok(rank.map(|rank| self.id_of_rank(rank)))
+        if let Some(rank) = self.dictionary().find(&key)? {
+            return Ok(Some(self.id_of_rank(rank)));
+        }
+        let terms = self.delta_terms();
+        if terms == 0 {
+            return Ok(None);
+        }
+        let index = self.delta_dictionary().find(&key, terms);
+        Ok(index.map(TermId::delta))
     }
 
-    /// The id of a dictionary rank.
+    /// The id of a rank in the base's dictionary.
     pub fn id_of_rank(&self, rank: u64) -> TermId {
-        if rank < self.dictionary.iri_count() {
+        if rank < self.dictionary().iri_count() {
             TermId::iri(rank)
-        } else if rank < self.dictionary.first_triple_term() {
+        } else if rank < self.dictionary().first_triple_term() {
             TermId::literal(rank)
         } else {
             TermId::triple_term(rank)
         }
     }
 
-    /// The term of an id of this database. Ids of the default graph, of query-local terms, and ranks that do not
+    /// The term of an id of this database. Ids of the default graph, of query-local terms, ranks and indexes that do not
     /// exist are errors. Many ids are decoded faster by [`terms`](Self::terms).
     pub fn term(&self, id: TermId) -> Result<Term<'static>> {
         match id.checked_kind() {
             Some(TermKind::BlankNode) => Ok(Term::BlankNode(id.payload())),
             Some(TermKind::Iri | TermKind::Literal | TermKind::TripleTerm) => {
                 let mut key = Vec::new();
-                self.dictionary.key(id.payload(), &mut key)?;
+                self.dictionary().key(id.payload(), &mut key)?;
+                self.parse(&key)
+            }
+            Some(TermKind::Delta) => {
+                let mut key = Vec::new();
+                self.delta_key(id, &mut key)?;
                 self.parse(&key)
             }
             _ => id.to_inline_term().ok_or_else(|| self.no_term(id)),
@@ -240,7 +238,8 @@ impl Snapshot {
 
     /// Calls `found` with the place in `ids` and the term, for each id; quick if the ids ascend.
     pub fn terms(&self, ids: &[TermId], mut found: impl FnMut(usize, Term<'_>)) -> Result<()> {
-        let mut cursor = self.dictionary.iter(0);
+        let mut cursor = self.dictionary().iter(0);
+        let mut delta_key = Vec::new();
         for (place, &id) in ids.iter().enumerate() {
             match id.checked_kind() {
                 Some(TermKind::BlankNode) => found(place, Term::BlankNode(id.payload())),
@@ -248,10 +247,22 @@ impl Snapshot {
                     let key = cursor.at(id.payload())?;
                     found(place, self.parse_borrowed(key)?);
                 }
+                Some(TermKind::Delta) => {
+                    self.delta_key(id, &mut delta_key)?;
+                    found(place, self.parse_borrowed(&delta_key)?);
+                }
                 _ => found(place, id.to_inline_term().ok_or_else(|| self.no_term(id))?),
             }
         }
         Ok(())
+    }
+
+    fn delta_key(&self, id: TermId, key: &mut Vec<u8>) -> Result<()> {
+        let index = id.payload();
+        match index < self.delta_terms() && self.delta_dictionary().key(index, key) {
+            true => Ok(()),
+            false => Err(self.no_term(id)),
+        }
     }
 
     fn parse(&self, key: &[u8]) -> Result<Term<'static>> {
@@ -260,38 +271,13 @@ impl Snapshot {
 
     fn parse_borrowed<'k>(&self, key: &'k [u8]) -> Result<Term<'k>> {
         parse_key(key).map_err(|error| {
-            let path = self.dictionary.terms_file().path();
+            let path = self.dictionary().terms_file().path();
             Error::corrupt(path, 0, format!("a key is not that of a term: {error}"))
         })
     }
 
     fn no_term(&self, id: TermId) -> Error {
         let what = format!("the id {:016x} stands for no term", id.bits());
-        Error::corrupt(&self.directory, 0, what)
+        Error::corrupt(self.directory(), 0, what)
     }
-}
-
-fn check_length(file_system: &dyn FileSystem, path: &Path, expected: u64) -> Result<()> {
-    let Some(found) = file_system.metadata(path)? else {
-        return Err(Error::NotFound {
-            path: path.to_path_buf(),
-            operation: "open",
-        });
-    };
-    if found.bytes != expected || found.is_directory {
-        let what = format!("it has {} bytes, the manifest says {expected}", found.bytes);
-        return Err(Error::corrupt(path, found.bytes.min(expected), what));
-    }
-    Ok(())
-}
-
-fn check_index(index: &QuadIndex, permutation: Permutation, rows: u64) -> Result<()> {
-    let what = if index.permutation() != permutation {
-        format!("it holds {}, expected {permutation}", index.permutation())
-    } else if index.rows() != rows {
-        format!("it has {} rows, expected {rows}", index.rows())
-    } else {
-        return Ok(());
-    };
-    Err(Error::corrupt(index.path(), 0, what))
 }

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use orrery_term::key::FIRST_TRIPLE_KEY;
 use orrery_term::{Term, TermId, TermKind, parse_key};
 
+use crate::base::{BASE_PERMUTATIONS, index_file};
 use crate::block_file::BlockFile;
 use crate::dictionary::{Dictionary, LARGE_FILE, LARGE_KIND, TERMS_FILE, TERMS_KIND};
 use crate::index::{COLUMNS, Permutation, QuadIndex};
 use crate::io::{FileSystem, LocalFileSystem};
-use crate::manifest::{FileEntry, Manifest};
+use crate::manifest::{BaseEntry, FileEntry, Manifest};
 use crate::segment::STATISTICS_FILE;
-use crate::snapshot::{BASE_PERMUTATIONS, index_file};
 use crate::statistics::{self, STATISTICS_KIND};
 use crate::{Error, Result};
 
@@ -80,37 +80,41 @@ pub fn verify_with(
         Err(error @ Error::Corrupt { .. }) => return Ok(vec![damage_of(error, directory)]),
         Err(error) => return Err(error),
     };
-    let segment = directory.join(&manifest.segment.name);
-    let mut check = Check {
-        file_system,
-        manifest_path: Manifest::path(directory),
-        segment,
-        manifest: &manifest,
-        damages: Vec::new(),
-        quads_sum: None,
-    };
-    check.names();
-    let bytes_total = manifest.segment.files.iter().map(|file| file.bytes).sum();
     let mut bytes_done = 0;
-    // The dictionary first, for the permutations refer to it.
-    let dictionary = check.dictionary();
-    for entry in &manifest.segment.files {
-        progress(VerifyProgress {
-            file: &entry.name,
-            bytes_done,
-            bytes_total,
-        });
-        check.file(entry, dictionary.as_ref())?;
-        bytes_done += entry.bytes;
+    let bases = manifest.bases.iter();
+    let bytes_total = bases.map(|base| base.segment.bytes()).sum();
+    let mut damages = Vec::new();
+    for base in &manifest.bases {
+        let mut check = Check {
+            file_system,
+            manifest_path: Manifest::path(directory),
+            segment: directory.join(&base.segment.name),
+            base,
+            damages: Vec::new(),
+            quads_sum: None,
+        };
+        check.names();
+        // The dictionary first, for the permutations refer to it.
+        let dictionary = check.dictionary();
+        for entry in &base.segment.files {
+            progress(VerifyProgress {
+                file: &entry.name,
+                bytes_done,
+                bytes_total,
+            });
+            check.file(entry, dictionary.as_ref())?;
+            bytes_done += entry.bytes;
+        }
+        damages.append(&mut check.damages);
     }
-    Ok(check.damages)
+    Ok(damages)
 }
 
 struct Check<'a> {
     file_system: &'a dyn FileSystem,
     manifest_path: PathBuf,
     segment: PathBuf,
-    manifest: &'a Manifest,
+    base: &'a BaseEntry,
     damages: Vec<Damage>,
     /// The sum of the hashes of all quads, from the first permutation that was whole.
     quads_sum: Option<(u64, Permutation)>,
@@ -134,7 +138,7 @@ impl Check<'_> {
         let required = BASE_PERMUTATIONS.map(index_file);
         let fixed = [TERMS_FILE, LARGE_FILE, STATISTICS_FILE];
         for name in fixed.into_iter().chain(required.iter().map(String::as_str)) {
-            let files = &self.manifest.segment.files;
+            let files = &self.base.segment.files;
             if !files.iter().any(|file| file.name == name) {
                 let path = self.manifest_path.clone();
                 self.report(&path, 0, format!("it does not name the file {name}"));
@@ -219,8 +223,8 @@ impl Check<'_> {
     fn statistics(&mut self, path: &Path, entry: &FileEntry) -> Result<()> {
         let file = self.blocks(path, entry, STATISTICS_KIND)?;
         let statistics = statistics::read(&file)?;
-        if statistics.quads() != self.manifest.quad_count {
-            let (found, expected) = (statistics.quads(), self.manifest.quad_count);
+        if statistics.quads() != self.base.quad_count {
+            let (found, expected) = (statistics.quads(), self.base.quad_count);
             self.report(
                 path,
                 0,
@@ -241,8 +245,8 @@ impl Check<'_> {
         let Some(dictionary) = dictionary.filter(|_| self.damages.len() == before) else {
             return Ok(());
         };
-        if dictionary.len() != self.manifest.term_count {
-            let (found, expected) = (dictionary.len(), self.manifest.term_count);
+        if dictionary.len() != self.base.term_count {
+            let (found, expected) = (dictionary.len(), self.base.term_count);
             self.report(
                 path,
                 file.metadata_offset(),
@@ -296,7 +300,7 @@ impl Check<'_> {
                 }
             }
         }
-        let limit = self.manifest.next_blank_node;
+        let limit = self.base.next_blank_node;
         parse_key(key).is_ok_and(|term| has_known_nodes(&term, limit))
     }
 
@@ -309,9 +313,9 @@ impl Check<'_> {
     ) -> Result<()> {
         let index = QuadIndex::open(self.file_system, path)?;
         self.check_summary(path, entry, index.summary().crc);
-        if index.permutation() != permutation || index.rows() != self.manifest.quad_count {
+        if index.permutation() != permutation || index.rows() != self.base.quad_count {
             let (found, rows) = (index.permutation(), index.rows());
-            let expected = self.manifest.quad_count;
+            let expected = self.base.quad_count;
             let what =
                 format!("it holds {rows} rows of {found}, expected {expected} of {permutation}");
             self.report(path, 0, what);
@@ -339,7 +343,7 @@ impl Check<'_> {
             iris: dictionary.iri_count(),
             first_triple_term: dictionary.first_triple_term(),
             terms: dictionary.len(),
-            blank_nodes: self.manifest.next_blank_node,
+            blank_nodes: self.base.next_blank_node,
         });
         let mut sum = 0u64;
         let mut scan = index.scan(index.all(), [true; COLUMNS]);

@@ -50,10 +50,10 @@ fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure>
     predicates.sort_by_key(|(id, figures)| (std::cmp::Reverse(figures.quads), *id));
     let predicates_in_all = predicates.len();
     predicates.truncate(predicates_max);
-    let files = snapshot.manifest().segment.files.iter();
+    let files = snapshot.manifest().present().segment.files.iter();
     Ok(Report {
         quads: snapshot.quad_count(),
-        terms: snapshot.dictionary().len(),
+        terms: snapshot.dictionary().len() + snapshot.delta_terms(),
         distinct_subjects: statistics.distinct_subjects(),
         distinct_objects: statistics.distinct_objects(),
         named_graphs: named_graphs(&snapshot)?,

@@ -23,10 +23,12 @@ use std::sync::Arc;
 
 use crate::Result;
 
+mod clock;
 mod file_bytes;
 mod local;
 pub mod testing;
 
+pub use clock::{Clock, SystemClock};
 pub use file_bytes::FileBytes;
 pub use local::LocalFileSystem;
 

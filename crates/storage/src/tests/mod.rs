@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orrery_term::{Direction, Term, Triple};
+use orrery_term::{Direction, Term, TermId, Triple};
 use proptest::prelude::*;
 
 use super::*;
@@ -12,6 +12,7 @@ use crate::index::Permutation;
 
 mod backup;
 mod faults;
+mod updates;
 
 fn iri(name: &str) -> Term<'static> {
     Term::iri(format!("http://example.org/{name}"))
@@ -196,7 +197,7 @@ fn what_is_no_database_or_not_whole_is_refused_with_one_line() {
 fn files_of(directory: &Path) -> Vec<PathBuf> {
     let database = Database::open(directory).unwrap();
     let snapshot = database.snapshot();
-    let names = snapshot.manifest().segment.files.iter();
+    let names = snapshot.manifest().present().segment.files.iter();
     let mut files: Vec<PathBuf> = names
         .map(|file| snapshot.directory().join(&file.name))
         .collect();

@@ -1,0 +1,226 @@
+//! A base segment open for reading: dictionary, permutations and statistics of one commit, as files.
+//!
+//! Opening maps the files and reads their footers; the statistics, a few kilobytes to a few megabytes, are
+//! the only thing that is decoded. All snapshots over a base share it, and its delta dictionary; its files
+//! stay readable while one of them lives, whatever writers do.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::block_file::{BlockFile, FileSummary};
+use crate::delta_dictionary::DeltaDictionary;
+use crate::dictionary::{Dictionary, LARGE_FILE, TERMS_FILE};
+use crate::index::{Permutation, QuadIndex};
+use crate::io::FileSystem;
+use crate::manifest::{BaseEntry, FileEntry};
+use crate::segment::STATISTICS_FILE;
+use crate::statistics::{self, STATISTICS_KIND, Statistics};
+use crate::{Error, Result};
+
+/// The permutations that every database has.
+pub(crate) const BASE_PERMUTATIONS: [Permutation; 4] = [
+    Permutation::Psog,
+    Permutation::Posg,
+    Permutation::Spog,
+    Permutation::Ospg,
+];
+
+/// Name of a permutation's file.
+pub(crate) fn index_file(permutation: Permutation) -> String {
+    format!("{}.col", permutation.name())
+}
+
+/// An open base.
+#[derive(Debug)]
+pub(crate) struct Base {
+    directory: PathBuf,
+    /// Name of the segment's directory.
+    name: String,
+    dictionary: Dictionary,
+    /// By the number of the permutation.
+    indexes: [Option<Arc<QuadIndex>>; 5],
+    /// GSPO of a base that has no named graphs: made at the first need.
+    default_gspo: OnceLock<Arc<QuadIndex>>,
+    statistics: Statistics,
+    statistics_file: BlockFile,
+    pub(crate) delta_dictionary: DeltaDictionary,
+}
+
+impl Base {
+    /// Opens the segment that a manifest names.
+    pub(crate) fn open(
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        entry: &BaseEntry,
+    ) -> Result<Self> {
+        let segment = directory.join(&entry.segment.name);
+        check_lengths(file_system, &segment, &entry.segment.files)?;
+        let base = Self::open_files(file_system, segment, entry)?;
+        for file in &entry.segment.files {
+            let path = base.directory.join(&file.name);
+            let found = base.summary_of(&file.name).ok_or_else(|| {
+                Error::corrupt(
+                    &path,
+                    0,
+                    "the manifest names a file that this program does not know",
+                )
+            })?;
+            check_summary(&path, file, found)?;
+        }
+        Ok(base)
+    }
+
+    /// Opens files that were just written, and enters their lengths and checksums into the entry.
+    pub(crate) fn open_unlisted(
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        entry: &mut BaseEntry,
+    ) -> Result<Self> {
+        let base = Self::open_files(file_system, directory.join(&entry.segment.name), entry)?;
+        for file in &mut entry.segment.files {
+            let summary = base.summary_of(&file.name).ok_or_else(|| {
+                let path = base.directory.join(&file.name);
+                Error::invalid_input(&path, "a file that does not belong into a segment")
+            })?;
+            file.bytes = summary.bytes;
+            file.crc32c = summary.crc;
+        }
+        Ok(base)
+    }
+
+    fn open_files(
+        file_system: &dyn FileSystem,
+        directory: PathBuf,
+        entry: &BaseEntry,
+    ) -> Result<Self> {
+        let mut indexes: [Option<Arc<QuadIndex>>; 5] = Default::default();
+        for permutation in Permutation::ALL {
+            let name = index_file(permutation);
+            let is_required = BASE_PERMUTATIONS.contains(&permutation);
+            let is_listed = entry.segment.files.iter().any(|file| file.name == name);
+            if is_required || is_listed {
+                let index = QuadIndex::open(file_system, &directory.join(name))?;
+                check_index(&index, permutation, entry.quad_count)?;
+                indexes[permutation as usize] = Some(index);
+            }
+        }
+        let dictionary = Dictionary::open(file_system, &directory)?;
+        if dictionary.len() != entry.term_count {
+            let (path, found) = (directory.join(TERMS_FILE), dictionary.len());
+            let what = format!("it has {found} terms, expected {}", entry.term_count);
+            return Err(Error::corrupt(&path, 0, what));
+        }
+        let statistics_path = directory.join(STATISTICS_FILE);
+        let statistics_file = BlockFile::open(file_system, &statistics_path, STATISTICS_KIND)?;
+        Ok(Self {
+            statistics: statistics::read(&statistics_file)?,
+            directory,
+            name: entry.segment.name.clone(),
+            dictionary,
+            indexes,
+            default_gspo: OnceLock::new(),
+            statistics_file,
+            delta_dictionary: DeltaDictionary::default(),
+        })
+    }
+
+    fn summary_of(&self, name: &str) -> Option<FileSummary> {
+        match name {
+            TERMS_FILE => Some(self.dictionary.terms_file().summary()),
+            LARGE_FILE => Some(self.dictionary.large_file().summary()),
+            STATISTICS_FILE => Some(self.statistics_file.summary()),
+            _ => {
+                let indexes = self.indexes.iter().flatten();
+                let mut found = indexes.filter(|index| index_file(index.permutation()) == name);
+                found.next().map(|index| index.summary())
+            }
+        }
+    }
+
+    /// Where the segment's files are.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Name of the segment's directory within the database's.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
+    }
+
+    pub(crate) fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// A permutation, if there is a file for it.
+    pub(crate) fn index(&self, permutation: Permutation) -> Option<&Arc<QuadIndex>> {
+        self.indexes[permutation as usize].as_ref()
+    }
+
+    /// GSPO, also where there is no file for it: while all quads are in the default graph, SPOG is in
+    /// that order, too.
+    pub(crate) fn gspo(&self) -> Result<&Arc<QuadIndex>> {
+        if let Some(index) = self.index(Permutation::Gspo) {
+            return Ok(index);
+        }
+        let spog = self
+            .index(Permutation::Spog)
+            .ok_or_else(|| Error::corrupt(&self.directory, 0, "the permutation SPOG is missing"))?;
+        if let Some(index) = self.default_gspo.get() {
+            return Ok(index);
+        }
+        let index = QuadIndex::by_default_graph(spog)?;
+        Ok(self.default_gspo.get_or_init(|| index))
+    }
+}
+
+/// Checks that the files of a directory are there and have their lengths.
+pub(crate) fn check_lengths(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    files: &[FileEntry],
+) -> Result<()> {
+    files
+        .iter()
+        .try_for_each(|file| check_length(file_system, &directory.join(&file.name), file.bytes))
+}
+
+fn check_length(file_system: &dyn FileSystem, path: &Path, expected: u64) -> Result<()> {
+    let Some(found) = file_system.metadata(path)? else {
+        return Err(Error::NotFound {
+            path: path.to_path_buf(),
+            operation: "open",
+        });
+    };
+    if found.bytes != expected || found.is_directory {
+        let what = format!("it has {} bytes, the manifest says {expected}", found.bytes);
+        return Err(Error::corrupt(path, found.bytes.min(expected), what));
+    }
+    Ok(())
+}
+
+/// Checks that a file is the one which the manifest means.
+pub(crate) fn check_summary(path: &Path, entry: &FileEntry, found: FileSummary) -> Result<()> {
+    if found.crc == entry.crc32c && found.bytes == entry.bytes {
+        return Ok(());
+    }
+    Err(Error::corrupt(
+        path,
+        found.bytes.saturating_sub(12),
+        "it is not the file that the manifest means: the checksums differ",
+    ))
+}
+
+fn check_index(index: &QuadIndex, permutation: Permutation, rows: u64) -> Result<()> {
+    let what = if index.permutation() != permutation {
+        format!("it holds {}, expected {permutation}", index.permutation())
+    } else if index.rows() != rows {
+        format!("it has {} rows, expected {rows}", index.rows())
+    } else {
+        return Ok(());
+    };
+    Err(Error::corrupt(index.path(), 0, what))
+}

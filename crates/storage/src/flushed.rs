@@ -1,0 +1,210 @@
+//! A flushed delta: all changes between a base and a later commit, as files.
+//!
+//! ```text
+//! DIR/delta-000005/terms.delta    the keys of the delta dictionary, in the order of their indexes
+//!                  psog.delta ... the changes of each permutation; GSPO always, it costs little here
+//! ```
+//!
+//! `terms.delta` is a block file; its blocks of about 64 KiB hold keys, each after its length as LEB128, and its metadata the
+//! number of keys as u64. The keys are read at once when the delta is opened, the changes when they are needed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::{Base, check_lengths, check_summary};
+use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber, FileKind, FileSummary};
+use crate::delta::{DeltaIndex, write_delta};
+use crate::delta_dictionary::DeltaDictionary;
+use crate::index::Permutation;
+use crate::io::FileSystem;
+use crate::manifest::{FileEntry, FlushedEntry, SegmentEntry};
+use crate::snapshot::{Snapshot, SnapshotCounts};
+use crate::stored::{Deltas, Stored};
+use crate::{Error, Result, varint};
+
+/// Name of the file with the keys.
+pub(crate) const DELTA_TERMS_FILE: &str = "terms.delta";
+pub(crate) const DELTA_TERMS_KIND: FileKind = FileKind(*b"DTRM");
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// Name of the file with a permutation's changes.
+pub(crate) fn delta_file(permutation: Permutation) -> String {
+    format!("{}.delta", permutation.name())
+}
+
+/// Writes all changes between a snapshot's base and the snapshot into a new directory; when it returns, they are on
+/// the disk.
+pub(crate) fn write(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    name: &str,
+    snapshot: &Snapshot,
+) -> Result<FlushedEntry> {
+    let segment = directory.join(name);
+    file_system.create_dir_all(&segment)?;
+    let mut files = Vec::new();
+    let mut list = |name: String, summary: FileSummary| {
+        files.push(FileEntry {
+            name,
+            bytes: summary.bytes,
+            crc32c: summary.crc,
+        });
+    };
+    let terms = write_terms(
+        file_system,
+        &segment.join(DELTA_TERMS_FILE),
+        snapshot.delta_dictionary(),
+        snapshot.delta_terms(),
+    )?;
+    list(DELTA_TERMS_FILE.to_owned(), terms);
+    for permutation in Permutation::ALL {
+        let index = match snapshot.index(permutation) {
+            Some(index) => Arc::clone(index),
+            None => snapshot.stored().gspo_with(snapshot.deltas())?,
+        };
+        let name = delta_file(permutation);
+        let summary = write_delta(file_system, &segment.join(&name), &index)?;
+        list(name, summary);
+    }
+    file_system.sync_dir(&segment)?;
+    file_system.sync_dir(directory)?;
+    Ok(FlushedEntry {
+        commit: snapshot.commit(),
+        time_us: snapshot.commit_time_us(),
+        quad_count: snapshot.quad_count(),
+        term_count: snapshot.delta_terms(),
+        next_blank_node: snapshot.next_blank_node(),
+        has_named_graphs: snapshot.has_named_graphs(),
+        segment: SegmentEntry {
+            name: name.to_owned(),
+            files,
+        },
+    })
+}
+
+/// Opens the files that a manifest names, over an open base.
+pub(crate) fn open(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    base: Arc<Base>,
+    entry: &FlushedEntry,
+) -> Result<Stored> {
+    let segment = directory.join(&entry.segment.name);
+    check_lengths(file_system, &segment, &entry.segment.files)?;
+    let mut deltas = Deltas::default();
+    for file in &entry.segment.files {
+        let path = segment.join(&file.name);
+        let summary = match permutation_of(&file.name) {
+            Some(permutation) => {
+                let delta = DeltaIndex::open(file_system, &path)?;
+                let summary = delta.file_summary();
+                if delta.permutation() != permutation {
+                    let what = format!("it holds changes of {}", delta.permutation());
+                    return Err(Error::corrupt(&path, 0, what));
+                }
+                deltas.set(delta);
+                summary
+            }
+            None if file.name == DELTA_TERMS_FILE => {
+                let dictionary = &base.delta_dictionary;
+                Some(read_terms(file_system, &path, dictionary, entry.term_count)?)
+            }
+            None => {
+                let what = "the manifest names a file that this program does not know";
+                return Err(Error::corrupt(&path, 0, what));
+            }
+        };
+        if let Some(summary) = summary {
+            check_summary(&path, file, summary)?;
+        }
+    }
+    let counts = SnapshotCounts {
+        commit: entry.commit,
+        time_us: entry.time_us,
+        quads: entry.quad_count,
+        delta_terms: entry.term_count,
+        next_blank_node: entry.next_blank_node,
+    };
+    Stored::new(base, deltas, entry.has_named_graphs, counts)
+}
+
+/// The permutation whose changes a file of this name holds.
+pub(crate) fn permutation_of(name: &str) -> Option<Permutation> {
+    let mut all = Permutation::ALL.into_iter();
+    all.find(|&permutation| delta_file(permutation) == name)
+}
+
+fn write_terms(
+    file_system: &dyn FileSystem,
+    path: &Path,
+    dictionary: &DeltaDictionary,
+    terms: u64,
+) -> Result<FileSummary> {
+    let mut file = BlockFileWriter::create(file_system, path, DELTA_TERMS_KIND)?;
+    let mut block = Vec::with_capacity(BLOCK_BYTES);
+    let mut key = Vec::new();
+    for index in 0..terms {
+        if !dictionary.key(index, &mut key) {
+            return Err(Error::invalid_input(
+                path,
+                format!("there is no term {index}"),
+            ));
+        }
+        varint::write(key.len() as u64, &mut block);
+        block.extend_from_slice(&key);
+        if block.len() >= BLOCK_BYTES {
+            file.append(&block)?;
+            block.clear();
+        }
+    }
+    if !block.is_empty() {
+        file.append(&block)?;
+    }
+    file.finish(&terms.to_le_bytes())
+}
+
+/// Enters the keys into a dictionary, which may have the first of them, or all, already.
+fn read_terms(
+    file_system: &dyn FileSystem,
+    path: &Path,
+    dictionary: &DeltaDictionary,
+    terms: u64,
+) -> Result<FileSummary> {
+    let file = BlockFile::open(file_system, path, DELTA_TERMS_KIND)?;
+    let mut index = 0;
+    for_each_term(&file, |key, offset| {
+        if dictionary.insert(key) != Some(index) {
+            let what =
+                format!("term {index} is not the one that was there before, or is there twice");
+            return Err(Error::corrupt(path, offset, what));
+        }
+        index += 1;
+        Ok(())
+    })?;
+    if index != terms {
+        let what = format!("it has {index} terms, the manifest says {terms}");
+        return Err(Error::corrupt(path, 0, what));
+    }
+    Ok(file.summary())
+}
+
+/// Calls `found` with each key and where its block begins.
+pub(crate) fn for_each_term(
+    file: &BlockFile,
+    mut found: impl FnMut(&[u8], u64) -> Result<()>,
+) -> Result<()> {
+    for number in (0..file.block_count()).map(BlockNumber) {
+        let offset = file.block_offset(number);
+        let mut rest = file.block(number)?;
+        while !rest.is_empty() {
+            let length = varint::read_length(&mut rest);
+            let Some((key, behind)) = length.and_then(|length| rest.split_at_checked(length))
+            else {
+                return Err(Error::corrupt(file.path(), offset, "a key is cut off"));
+            };
+            found(key, offset)?;
+            rest = behind;
+        }
+    }
+    Ok(())
+}

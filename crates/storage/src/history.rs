@@ -1,0 +1,358 @@
+//! Old states: which commits there are, what each changed, and the database as it was after any of them.
+//!
+//! A commit is kept while the writer's [`Retention`] wants it; its state is put together from a base or flushed delta
+//! before it and the logs between, so it costs as much as opening the database after a crash. The last few that were asked for
+//! stay in memory. What a bulk load changed is not recorded; older states go with it.
+
+use std::sync::Arc;
+
+use orrery_term::TermId;
+
+use crate::dump::{QuadBatch, QuadRef};
+use crate::index::COLUMNS;
+use crate::log::LogRecord;
+use crate::manifest::{BaseEntry, LogEntry, Manifest};
+use crate::replay::{Start, log_path, logs_after, open_log};
+use crate::writer::Retention;
+use crate::{Database, Error, Result, Snapshot};
+
+/// Old snapshots that stay in memory after they were asked for.
+const RECENT_MAX: usize = 4;
+/// Quads decoded at a time.
+const BATCH_QUADS: usize = 8 * 1024;
+
+/// Which state is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// After the commit with this number.
+    Commit(u64),
+    /// At this time, in microseconds since 1970: after the last commit that was made by then.
+    Time(i64),
+}
+
+/// A commit in the list of commits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitEntry {
+    /// Its number; each is one more than the one before.
+    pub number: u64,
+    /// When it was made, in microseconds since 1970; 0 where it is not known.
+    pub time_us: i64,
+    /// Who made it.
+    pub who: String,
+    /// Number of quads that it added.
+    pub added: u64,
+    /// Number of quads that it removed.
+    pub removed: u64,
+}
+
+/// A commit with what it changed.
+#[derive(Debug)]
+pub struct CommitChanges<'a> {
+    /// The commit.
+    pub entry: CommitEntry,
+    record: &'a LogRecord,
+    snapshot: &'a Snapshot,
+}
+
+impl CommitChanges<'_> {
+    /// Calls `found` with each quad that was there before the commit and not after it.
+    pub fn removed(&self, found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
+        self.decode(&self.record.deletions, found)
+    }
+
+    /// Calls `found` with each quad that was there after the commit and not before it.
+    pub fn added(&self, found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
+        self.decode(&self.record.insertions, found)
+    }
+
+    fn decode(
+        &self,
+        quads: &[[TermId; COLUMNS]],
+        mut found: impl FnMut(QuadRef<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut batch = QuadBatch::default();
+        for part in quads.chunks(BATCH_QUADS) {
+            batch.fill(self.snapshot, part)?;
+            batch.iter().try_for_each(&mut found)?;
+        }
+        Ok(())
+    }
+}
+
+impl Database {
+    /// The database as it was after an earlier commit, or the present state if that is the one.
+    ///
+    /// Fails with [`Error::NoSuchCommit`] when the commit is not kept any more, or not there yet.
+    pub fn snapshot_at(&self, at: At) -> Result<Arc<Snapshot>> {
+        let present = self.snapshot();
+        let number = match at {
+            At::Commit(number) => number,
+            At::Time(time_us) => self.commit_at(&present, time_us)?,
+        };
+        if number == present.commit() {
+            return Ok(present);
+        }
+        let mut recent = self.recent.lock();
+        if let Some(place) = recent.iter().position(|old| old.commit() == number) {
+            let found = recent.remove(place);
+            recent.insert(0, Arc::clone(&found));
+            return Ok(found);
+        }
+        drop(recent);
+        let found = Arc::new(self.rebuild(&present, number)?);
+        recent = self.recent.lock();
+        recent.insert(0, Arc::clone(&found));
+        recent.truncate(RECENT_MAX);
+        Ok(found)
+    }
+
+    /// All commits that are kept, the oldest first. The state before the first one can be read, too.
+    pub fn commits(&self) -> Result<Vec<CommitEntry>> {
+        let mut commits = Vec::new();
+        self.for_each_record(0, |_, record| {
+            commits.push(entry_of(record));
+            Ok(())
+        })?;
+        for base in &self.snapshot().manifest().bases {
+            let place = commits.partition_point(|entry| entry.number < base.commit);
+            let is_listed = commits
+                .get(place)
+                .is_some_and(|entry| entry.number == base.commit);
+            if let Some(loaded) = base.loaded
+                && !is_listed
+            {
+                let entry = CommitEntry {
+                    number: base.commit,
+                    time_us: base.time_us,
+                    who: "load".to_owned(),
+                    added: loaded.added,
+                    removed: loaded.removed,
+                };
+                commits.insert(place, entry);
+            }
+        }
+        Ok(commits)
+    }
+
+    /// Calls `each` with every commit after number `since`, in order; ends early with the first error.
+    ///
+    /// Fails with [`Error::NoSuchCommit`] when one of them is not kept any more, or was a bulk load, whose changes are not
+    /// recorded: who follows the changes has to begin anew with a dump.
+    pub fn changes(
+        &self,
+        since: u64,
+        mut each: impl FnMut(&CommitChanges<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let present = self.snapshot();
+        if since > present.commit() {
+            return Err(self.no_commit(format!("commit {since}")));
+        }
+        let mut expected = since + 1;
+        let mut decoder: Option<(String, Arc<Snapshot>)> = None;
+        self.for_each_record(expected, |base, record| {
+            if record.commit != expected {
+                return Err(self.no_changes(expected));
+            }
+            expected += 1;
+            let snapshot = match &decoder {
+                Some((name, snapshot)) if *name == base.segment.name => Arc::clone(snapshot),
+                _ => {
+                    let snapshot = self.last_over(base, &present)?;
+                    decoder = Some((base.segment.name.clone(), Arc::clone(&snapshot)));
+                    snapshot
+                }
+            };
+            each(&CommitChanges {
+                entry: entry_of(record),
+                record,
+                snapshot: &snapshot,
+            })
+        })?;
+        match expected == present.commit() + 1 {
+            true => Ok(()),
+            false => Err(self.no_changes(expected)),
+        }
+    }
+
+    /// The last state over a base, whose dictionaries know all ids in the base's logs.
+    fn last_over(&self, base: &BaseEntry, present: &Arc<Snapshot>) -> Result<Arc<Snapshot>> {
+        if present.base().name() == base.segment.name {
+            return Ok(Arc::clone(present));
+        }
+        let start = Start {
+            base,
+            delta: base.deltas.last(),
+        };
+        let (file_system, directory) = (&**self.file_system(), self.directory());
+        let stored = Arc::new(start.open(file_system, directory, None)?);
+        let logs = logs_after(base, start.commit());
+        let manifest = present.shared_manifest();
+        let replayed = start.replay(file_system, directory, manifest, stored, logs, u64::MAX)?;
+        Ok(Arc::new(replayed.snapshot))
+    }
+
+    /// Puts an old state together.
+    fn rebuild(&self, present: &Snapshot, number: u64) -> Result<Snapshot> {
+        let manifest = present.shared_manifest();
+        let start = match Start::before(manifest, number) {
+            Some(start) if number < present.commit() => start,
+            _ => return Err(self.no_commit(format!("commit {number}"))),
+        };
+        let file_system = &**self.file_system();
+        let directory = self.directory();
+        let stored = start.open(file_system, directory, Some(present.base()))?;
+        let logs = logs_after(start.base, start.commit());
+        let replayed = start.replay(
+            file_system,
+            directory,
+            manifest,
+            Arc::new(stored),
+            logs,
+            number,
+        )?;
+        match replayed.snapshot.commit() == number {
+            true => Ok(replayed.snapshot),
+            false => Err(self.no_commit(format!("commit {number}"))),
+        }
+    }
+
+    /// The last commit that was made by a time.
+    fn commit_at(&self, present: &Snapshot, time_us: i64) -> Result<u64> {
+        if time_us >= present.commit_time_us() {
+            return Ok(present.commit());
+        }
+        let mut found = None;
+        let mut see = |commit: u64, time: i64| {
+            if time <= time_us {
+                found = found.max(Some(commit));
+            }
+        };
+        for base in &present.manifest().bases {
+            see(base.commit, base.time_us);
+            for delta in &base.deltas {
+                see(delta.commit, delta.time_us);
+            }
+        }
+        self.for_each_record(0, |_, record| {
+            see(record.commit, record.time_micros);
+            Ok(())
+        })?;
+        found.ok_or_else(|| self.no_commit("state that is that old".to_owned()))
+    }
+
+    /// All visible commits of the logs from a number on, in order.
+    fn for_each_record(
+        &self,
+        from: u64,
+        mut found: impl FnMut(&BaseEntry, &LogRecord) -> Result<()>,
+    ) -> Result<()> {
+        let present = self.snapshot();
+        let mut next = from;
+        for base in &present.manifest().bases {
+            for log in logs_from(base, next) {
+                let path = log_path(self.directory(), &log.name);
+                let mut reader = open_log(&**self.file_system(), &path, base, log)?;
+                while let Some(logged) = reader.next_record()? {
+                    let commit = logged.record.commit;
+                    if commit > present.commit() {
+                        return Ok(());
+                    }
+                    // After a compaction a commit stands in the logs of both bases.
+                    if commit >= next {
+                        next = commit + 1;
+                        found(base, &logged.record)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn no_changes(&self, number: u64) -> Error {
+        self.no_commit(format!("record of what commit {number} changed"))
+    }
+
+    fn no_commit(&self, wanted: String) -> Error {
+        let present = self.snapshot();
+        let oldest = serves_from(&present.manifest().bases[0]);
+        Error::NoSuchCommit {
+            path: self.directory().to_path_buf(),
+            wanted,
+            what: format!("it keeps {oldest} to {}", present.commit()),
+        }
+    }
+}
+
+/// The log files that may hold commits from a number on.
+fn logs_from(base: &BaseEntry, commit: u64) -> &[LogEntry] {
+    logs_after(base, commit.saturating_sub(1))
+}
+
+fn entry_of(record: &LogRecord) -> CommitEntry {
+    CommitEntry {
+        number: record.commit,
+        time_us: record.time_micros,
+        who: record.who.clone(),
+        added: record.insertions.len() as u64,
+        removed: record.deletions.len() as u64,
+    }
+}
+
+/// Takes out of a manifest what no commit needs that is to be kept. Goes by the times that the manifest tells, so a commit may
+/// be kept a little longer than it has to.
+pub(crate) fn forget(
+    manifest: &mut Manifest,
+    last_commit: u64,
+    retention: &Retention,
+    now_us: i64,
+) {
+    let age_us = i64::try_from(retention.age_max.as_micros()).unwrap_or(i64::MAX);
+    let old_by = now_us.saturating_sub(age_us);
+    let states = manifest.bases.iter().flat_map(|base| {
+        let deltas = base
+            .deltas
+            .iter()
+            .map(|delta| (delta.commit, delta.time_us));
+        deltas.chain([(base.commit, base.time_us)])
+    });
+    let too_old = states.filter(|&(_, time_us)| time_us < old_by);
+    let first_young = too_old.map(|(commit, _)| commit + 1).max().unwrap_or(0);
+    let by_number = (last_commit + 1).saturating_sub(retention.commits_max.max(1));
+    let keep_from = first_young.max(by_number).min(last_commit);
+
+    let bases = &mut manifest.bases;
+    while bases.len() > 1 && serves_from(&bases[1]) <= keep_from {
+        bases.remove(0);
+    }
+    let last = bases.len() - 1;
+    for (number, base) in bases.iter_mut().enumerate() {
+        // What comes between can be read through the logs; each delta holds all of the one before.
+        let before = base
+            .deltas
+            .iter()
+            .rposition(|delta| delta.commit < keep_from);
+        let newest = (number == last).then(|| base.deltas.len().wrapping_sub(1));
+        let mut place = 0;
+        base.deltas.retain(|_| {
+            place += 1;
+            Some(place - 1) == before || Some(place - 1) == newest
+        });
+        let start = base
+            .deltas
+            .first()
+            .map_or(base.commit, |delta| delta.commit);
+        if start < keep_from {
+            let needed = logs_after(base, start).len();
+            base.logs.drain(..base.logs.len() - needed);
+        }
+    }
+}
+
+/// The commit from which on a base with its deltas and logs tells every state.
+fn serves_from(base: &BaseEntry) -> u64 {
+    match (base.logs.first(), base.deltas.last()) {
+        (Some(log), _) => log.first_commit - 1,
+        (None, Some(delta)) => delta.commit,
+        (None, None) => base.commit,
+    }
+}

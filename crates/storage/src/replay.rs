@@ -1,0 +1,257 @@
+//! From files to a snapshot: the base, the flushed delta over it, and the commits of the log after that.
+//!
+//! Used to open a database, to follow another process that writes, and to read an old commit. All changes of the log are
+//! gathered first and applied at once: a million quads take about a second.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use orrery_term::TermId;
+
+use crate::base::Base;
+use crate::changes::{change, has_named_graph, net_changes};
+use crate::delta::DeltaEntry;
+use crate::flushed;
+use crate::io::FileSystem;
+use crate::log::{LOG_DIRECTORY, LogEnd, LogReader, LogRecord};
+use crate::manifest::{BaseEntry, FlushedEntry, LogEntry, Manifest};
+use crate::snapshot::{Snapshot, SnapshotCounts};
+use crate::stored::{Deltas, Stored};
+use crate::{Error, Result};
+
+/// A state, and where the log goes on after it.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    pub(crate) snapshot: Snapshot,
+    /// Of the last log file; `None` if there is no log.
+    pub(crate) log_end: Option<LogEnd>,
+}
+
+/// Opens the present state that a manifest describes. Takes up an open base if it is the one.
+pub(crate) fn open_present(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    manifest: Manifest,
+    open_base: Option<&Arc<Base>>,
+) -> Result<Replayed> {
+    let manifest = Arc::new(manifest);
+    let entry = manifest.present();
+    let start = Start {
+        base: entry,
+        delta: entry.deltas.last(),
+    };
+    let stored = Arc::new(start.open(file_system, directory, open_base)?);
+    let logs = logs_after(entry, stored.counts.commit);
+    start.replay(file_system, directory, &manifest, stored, logs, u64::MAX)
+}
+
+/// A state that the files hold without any log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'m> {
+    pub(crate) base: &'m BaseEntry,
+    pub(crate) delta: Option<&'m FlushedEntry>,
+}
+
+impl<'m> Start<'m> {
+    /// Number of the commit.
+    pub(crate) fn commit(&self) -> u64 {
+        self.delta.map_or(self.base.commit, |delta| delta.commit)
+    }
+
+    /// The newest state from which a commit can be reached through the logs.
+    pub(crate) fn before(manifest: &'m Manifest, commit: u64) -> Option<Self> {
+        let starts = manifest.bases.iter().rev().flat_map(|base| {
+            let deltas = base.deltas.iter().rev().map(Some);
+            let starts = deltas.chain([None]);
+            starts.map(move |delta| Self { base, delta })
+        });
+        starts
+            .filter(|start| start.commit() <= commit)
+            .find(|start| {
+                let mut logs = logs_after(start.base, start.commit()).iter();
+                // Without a log, or with a gap before it, only the state itself can be read.
+                commit == start.commit()
+                    || logs
+                        .next()
+                        .is_some_and(|log| log.first_commit <= start.commit() + 1)
+            })
+    }
+
+    /// Opens the files.
+    pub(crate) fn open(
+        &self,
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        open_base: Option<&Arc<Base>>,
+    ) -> Result<Stored> {
+        let base = match open_base {
+            Some(base) if base.name() == self.base.segment.name => Arc::clone(base),
+            _ => Arc::new(Base::open(file_system, directory, self.base)?),
+        };
+        match self.delta {
+            Some(delta) => flushed::open(file_system, directory, base, delta),
+            None => Stored::new(base, Deltas::default(), false, counts_of_base(self.base)),
+        }
+    }
+
+    /// Reads the logs up to a commit.
+    pub(crate) fn replay(
+        &self,
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        manifest: &Arc<Manifest>,
+        stored: Arc<Stored>,
+        logs: &[LogEntry],
+        last_commit: u64,
+    ) -> Result<Replayed> {
+        let mut replay = Replay::after(Snapshot::of_stored(Arc::clone(manifest), stored));
+        let mut log_end = None;
+        for (number, log) in logs.iter().enumerate() {
+            let path = log_path(directory, &log.name);
+            let mut reader = open_log(file_system, &path, self.base, log)?;
+            while replay.commit() < last_commit
+                && let Some(logged) = reader.next_record()?
+            {
+                replay.add(logged.record, &path)?;
+            }
+            if replay.commit() >= last_commit {
+                break;
+            }
+            let end = reader.end()?;
+            if let Some(next) = logs.get(number + 1)
+                && next.first_commit != replay.commit() + 1
+            {
+                let what = format!(
+                    "it ends with commit {}, but the next log file begins with commit {}",
+                    replay.commit(),
+                    next.first_commit
+                );
+                return Err(Error::corrupt(&path, end.position, what));
+            }
+            log_end = Some(end);
+        }
+        Ok(Replayed {
+            snapshot: replay.finish()?,
+            log_end,
+        })
+    }
+}
+
+pub(crate) fn counts_of_base(entry: &BaseEntry) -> SnapshotCounts {
+    SnapshotCounts {
+        commit: entry.commit,
+        time_us: entry.time_us,
+        quads: entry.quad_count,
+        delta_terms: 0,
+        next_blank_node: entry.next_blank_node,
+    }
+}
+
+/// Where a log file is.
+pub(crate) fn log_path(directory: &Path, name: &str) -> PathBuf {
+    directory.join(LOG_DIRECTORY).join(name)
+}
+
+/// The log files that hold commits after a given one; each ends where the next begins.
+pub(crate) fn logs_after(base: &BaseEntry, commit: u64) -> &[LogEntry] {
+    let begins_later = |log: &LogEntry| log.first_commit > commit + 1;
+    let later = base.logs.iter().position(begins_later);
+    let first = later.unwrap_or(base.logs.len()).saturating_sub(1);
+    &base.logs[first..]
+}
+
+/// Opens a log file and checks that it belongs to its base.
+pub(crate) fn open_log<'a>(
+    file_system: &'a dyn FileSystem,
+    path: &Path,
+    base: &BaseEntry,
+    log: &LogEntry,
+) -> Result<LogReader<'a>> {
+    let reader = LogReader::open(file_system, path)?;
+    let header = reader.header();
+    if header.base_segment != base.segment.name || header.first_commit != log.first_commit {
+        let what = format!(
+            "it begins with commit {} after {}, the manifest says {} after {}",
+            header.first_commit, header.base_segment, log.first_commit, base.segment.name
+        );
+        return Err(Error::corrupt(path, 0, what));
+    }
+    Ok(reader)
+}
+
+/// Commits of the log that are gathered to be laid over a snapshot.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    before: Snapshot,
+    changes: Vec<DeltaEntry>,
+    counts: SnapshotCounts,
+}
+
+impl Replay {
+    pub(crate) fn after(before: Snapshot) -> Self {
+        Self {
+            counts: before.counts(),
+            before,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Number of the last commit so far.
+    pub(crate) fn commit(&self) -> u64 {
+        self.counts.commit
+    }
+
+    /// Takes the next commit; one that is there already is passed over.
+    pub(crate) fn add(&mut self, record: LogRecord, path: &Path) -> Result<()> {
+        if record.commit <= self.counts.commit {
+            return Ok(());
+        }
+        if record.commit != self.counts.commit + 1 {
+            let (found, last) = (record.commit, self.counts.commit);
+            let what = format!("it has commit {found} where commit {} belongs", last + 1);
+            return Err(Error::corrupt(path, 0, what));
+        }
+        self.enter_terms(&record, path)?;
+        for (quads, is_insertion) in [(record.insertions, true), (record.deletions, false)] {
+            let rows = quads.into_iter().map(|quad| quad.map(TermId::bits));
+            self.changes
+                .extend(rows.map(|row| change(row, is_insertion)));
+        }
+        self.counts.commit = record.commit;
+        self.counts.time_us = record.time_micros;
+        self.counts.next_blank_node = record.next_blank_node;
+        Ok(())
+    }
+
+    fn enter_terms(&mut self, record: &LogRecord, path: &Path) -> Result<()> {
+        let dictionary = self.before.delta_dictionary();
+        if record.first_new_term != self.counts.delta_terms {
+            let what = format!(
+                "commit {} brings terms from number {} on, expected {}",
+                record.commit, record.first_new_term, self.counts.delta_terms
+            );
+            return Err(Error::corrupt(path, 0, what));
+        }
+        for key in record.new_terms.iter() {
+            if dictionary.insert(key) != Some(self.counts.delta_terms) {
+                let what = format!("commit {} brings a term twice", record.commit);
+                return Err(Error::corrupt(path, 0, what));
+            }
+            self.counts.delta_terms += 1;
+        }
+        Ok(())
+    }
+
+    /// The snapshot with all commits that were added.
+    pub(crate) fn finish(mut self) -> Result<Snapshot> {
+        if self.counts == self.before.counts() {
+            return Ok(self.before);
+        }
+        let net = net_changes(std::mem::take(&mut self.changes));
+        let with_gspo = self.before.has_named_graphs() || has_named_graph(&net);
+        let deltas = self.before.deltas().apply(&net, None, with_gspo)?;
+        let stored = Arc::clone(self.before.stored());
+        let manifest = Arc::clone(self.before.shared_manifest());
+        Snapshot::with_deltas(manifest, stored, deltas, self.counts)
+    }
+}

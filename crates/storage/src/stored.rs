@@ -1,0 +1,168 @@
+//! What the files hold: a base, and the flushed delta over it if there is one.
+//!
+//! All snapshots between two checkpoints share it; each lays the changes that are in memory over it.
+
+use std::sync::Arc;
+
+use crate::Result;
+use crate::base::{BASE_PERMUTATIONS, Base};
+use crate::delta::{DeltaEntry, DeltaIndex};
+use crate::index::{Permutation, QuadIndex};
+use crate::snapshot::SnapshotCounts;
+
+/// Changes of all permutations, relative to the same state.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Deltas {
+    /// By the number of the permutation; missing where nothing changed, and GSPO also while there are no
+    /// named graphs.
+    indexes: [Option<DeltaIndex>; 5],
+}
+
+impl Deltas {
+    pub(crate) fn get(&self, permutation: Permutation) -> Option<&DeltaIndex> {
+        self.indexes[permutation as usize].as_ref()
+    }
+
+    pub(crate) fn set(&mut self, delta: DeltaIndex) {
+        let number = delta.permutation() as usize;
+        self.indexes[number] = Some(delta);
+    }
+
+    /// Number of changes.
+    pub(crate) fn len(&self) -> u64 {
+        self.get(Permutation::Spog).map_or(0, DeltaIndex::len)
+    }
+
+    /// The changes with some more: `changes` are rows of SPOG, ascending, each of which changes what is visible. `spog` is
+    /// what comes out for SPOG, if that is known already.
+    pub(crate) fn apply(
+        &self,
+        changes: &[DeltaEntry],
+        spog: Option<&DeltaIndex>,
+        with_gspo: bool,
+    ) -> Result<Self> {
+        let mut next = self.clone();
+        if changes.is_empty() {
+            return Ok(next);
+        }
+        match spog {
+            Some(spog) => next.set(spog.clone()),
+            None => next.apply_to(Permutation::Spog, changes)?,
+        }
+        let mut arranged: Vec<DeltaEntry> = Vec::with_capacity(changes.len());
+        for permutation in BASE_PERMUTATIONS {
+            if permutation != Permutation::Spog {
+                next.apply_arranged(permutation, changes, &mut arranged)?;
+            }
+        }
+        if with_gspo {
+            if self.get(Permutation::Gspo).is_none() && self.len() > 0 {
+                // The first named graph: what is there so far is all in the default graph.
+                let earlier = self.changes()?;
+                next.apply_arranged(Permutation::Gspo, &earlier, &mut arranged)?;
+            }
+            next.apply_arranged(Permutation::Gspo, changes, &mut arranged)?;
+        }
+        Ok(next)
+    }
+
+    /// All changes, as ascending rows of SPOG.
+    pub(crate) fn changes(&self) -> Result<Vec<DeltaEntry>> {
+        let spog = self.get(Permutation::Spog);
+        spog.map_or_else(|| Ok(Vec::new()), |delta| delta.entries().collect())
+    }
+
+    fn apply_arranged(
+        &mut self,
+        permutation: Permutation,
+        changes: &[DeltaEntry],
+        arranged: &mut Vec<DeltaEntry>,
+    ) -> Result<()> {
+        arranged.clear();
+        arranged.extend(changes.iter().map(|change| DeltaEntry {
+            row: permutation.arrange(change.row),
+            ..*change
+        }));
+        arranged.sort_unstable_by_key(|change| change.row);
+        self.apply_to(permutation, arranged)
+    }
+
+    fn apply_to(&mut self, permutation: Permutation, changes: &[DeltaEntry]) -> Result<()> {
+        let delta = match self.get(permutation) {
+            Some(delta) => delta.apply(changes)?,
+            None => DeltaIndex::new(permutation).apply(changes)?,
+        };
+        self.set(delta);
+        Ok(())
+    }
+}
+
+/// An open base with its flushed delta.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) base: Arc<Base>,
+    flushed: Deltas,
+    /// The permutations of both together.
+    pub(crate) indexes: [Option<Arc<QuadIndex>>; 5],
+    pub(crate) counts: SnapshotCounts,
+}
+
+impl Stored {
+    /// A base, with its flushed delta if `flushed` is not empty. GSPO is shown where a named graph was ever written.
+    pub(crate) fn new(
+        base: Arc<Base>,
+        flushed: Deltas,
+        has_named_graphs: bool,
+        counts: SnapshotCounts,
+    ) -> Result<Self> {
+        let mut stored = Self {
+            indexes: std::array::from_fn(|number| base.index(Permutation::ALL[number]).cloned()),
+            base,
+            flushed: Deltas::default(),
+            counts,
+        };
+        stored.indexes = stored.views(&flushed)?;
+        stored.flushed = flushed;
+        if !has_named_graphs && stored.base.index(Permutation::Gspo).is_none() {
+            stored.indexes[Permutation::Gspo as usize] = None;
+        }
+        Ok(stored)
+    }
+
+    /// The permutations with changes laid over them.
+    pub(crate) fn views(&self, deltas: &Deltas) -> Result<[Option<Arc<QuadIndex>>; 5]> {
+        let mut views = self.indexes.clone();
+        for permutation in Permutation::ALL {
+            let Some(delta) = deltas.get(permutation) else {
+                continue;
+            };
+            let lower = match &self.indexes[permutation as usize] {
+                Some(lower) => Arc::clone(lower),
+                // Only GSPO can be missing.
+                None => self.gspo()?,
+            };
+            views[permutation as usize] = Some(QuadIndex::view(&lower, delta.clone())?);
+        }
+        Ok(views)
+    }
+
+    /// GSPO with changes laid over it that did not need it so far, for they are all in the default graph.
+    pub(crate) fn gspo_with(&self, deltas: &Deltas) -> Result<Arc<QuadIndex>> {
+        let mut of_gspo = Deltas::default();
+        let changes = deltas.changes()?;
+        of_gspo.apply_arranged(Permutation::Gspo, &changes, &mut Vec::new())?;
+        let gspo = self.gspo()?;
+        match of_gspo.get(Permutation::Gspo) {
+            Some(delta) => QuadIndex::view(&gspo, delta.clone()),
+            None => Ok(gspo),
+        }
+    }
+
+    fn gspo(&self) -> Result<Arc<QuadIndex>> {
+        let base = Arc::clone(self.base.gspo()?);
+        match self.flushed.get(Permutation::Gspo) {
+            Some(delta) => QuadIndex::view(&base, delta.clone()),
+            None => Ok(base),
+        }
+    }
+}

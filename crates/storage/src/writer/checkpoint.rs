@@ -1,0 +1,139 @@
+//! Checkpoints: the changes in memory become files, and the log goes on in a new file.
+//!
+//! ```text
+//! the writers' turn   all commits on the disk; new log file; manifest that names it
+//! no lock             delta dictionary and changes of that state -> DIR/delta-NNNNNN/
+//! the writers' turn   manifest that names the delta; commits since are laid over it in memory
+//! no lock             files that no kept commit needs are removed
+//! ```
+//!
+//! Killed between any two steps, the old delta and both log files tell the same state. Readers never wait; writers wait for
+//! two manifests, some ten fdatasyncs in all.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::open::next_log;
+use super::{Shared, Turn};
+use crate::Result;
+use crate::flushed;
+use crate::history::forget;
+use crate::index::Permutation;
+use crate::io::FileSystem;
+use crate::manifest::{FlushedEntry, Manifest};
+use crate::replay::log_path;
+use crate::segment::{DELTA_PREFIX, ignore_missing};
+use crate::snapshot::Snapshot;
+use crate::stored::{Deltas, Stored};
+
+impl Shared {
+    /// See [`super::Writer::checkpoint`].
+    pub(super) fn checkpoint(self: &Arc<Self>) -> Result<bool> {
+        let _maintenance = self.maintenance.lock();
+        let turn = self.take_turn();
+        if self.state.lock().latest.deltas().len() == 0 {
+            return Ok(false);
+        }
+        let flushing = turn.begin_log()?;
+        drop(turn);
+
+        let file_system = &**self.database.file_system();
+        let directory = self.database.directory();
+        let name = format!("{DELTA_PREFIX}{:06}", flushing.manifest().generation);
+        let entry = flushed::write(file_system, directory, &name, &flushing)?;
+        let base = Arc::clone(flushing.base());
+        let stored = Arc::new(flushed::open(file_system, directory, base, &entry)?);
+
+        let turn = self.take_turn();
+        let before = Arc::clone(flushing.shared_manifest());
+        let after = turn.lay_over(stored, entry, &flushing)?;
+        drop(turn);
+        remove_dropped(file_system, directory, &before, &after);
+        Ok(true)
+    }
+}
+
+impl Turn {
+    /// Begins a new log file. Returns the state before it, which no commit adds to any more; the log before it is closed.
+    pub(super) fn begin_log(&self) -> Result<Arc<Snapshot>> {
+        self.settle()?;
+        let shared = &self.shared;
+        let (latest, old_log) = {
+            let state = shared.state.lock();
+            (Arc::clone(&state.latest), Arc::clone(&state.log))
+        };
+        old_log.close()?;
+        let database = &shared.database;
+        let (log, manifest) = next_log(&**database.file_system(), database.directory(), &latest)?;
+        let snapshot = Arc::new(latest.with_manifest(Arc::new(manifest)));
+        let mut state = shared.state.lock();
+        state.log = Arc::new(log);
+        state.changes_in_log = 0;
+        state.latest = Arc::clone(&snapshot);
+        drop(state);
+        database.replace_snapshot(Arc::clone(&snapshot));
+        Ok(snapshot)
+    }
+
+    /// Publishes a flushed delta, with what was committed since over it.
+    fn lay_over(
+        &self,
+        stored: Arc<Stored>,
+        entry: FlushedEntry,
+        flushed: &Snapshot,
+    ) -> Result<Arc<Manifest>> {
+        self.settle()?;
+        let shared = &self.shared;
+        let latest = Arc::clone(&shared.state.lock().latest);
+        let mut manifest = latest.manifest().clone();
+        manifest.generation += 1;
+        manifest.present_mut().deltas.push(entry);
+        let (retention, now_us) = (&shared.options.retention, shared.now_us());
+        forget(&mut manifest, latest.commit(), retention, now_us);
+
+        let database = &shared.database;
+        let deltas = carried(&latest, flushed)?;
+        let manifest = Arc::new(manifest);
+        let snapshot =
+            Snapshot::with_deltas(Arc::clone(&manifest), stored, deltas, latest.counts())?;
+        manifest.publish(&**database.file_system(), database.directory())?;
+        let snapshot = Arc::new(snapshot);
+        shared.state.lock().latest = Arc::clone(&snapshot);
+        database.replace_snapshot(snapshot);
+        Ok(manifest)
+    }
+}
+
+/// What was committed between two snapshots over the same files.
+fn carried(latest: &Snapshot, flushed: &Snapshot) -> Result<Deltas> {
+    let of = |snapshot: &Snapshot| snapshot.deltas().get(Permutation::Spog).cloned();
+    let changes = match (of(latest), of(flushed)) {
+        (Some(latest), Some(flushed)) => latest.changes_since(&flushed)?,
+        (Some(latest), None) => latest.entries().collect::<Result<_>>()?,
+        (None, _) => Vec::new(),
+    };
+    Deltas::default().apply(&changes, None, latest.has_named_graphs())
+}
+
+/// Removes the files that the manifest before named and the one after does not. That one stays does no harm: the next
+/// writer that opens the database removes it.
+pub(super) fn remove_dropped(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    before: &Manifest,
+    after: &Manifest,
+) {
+    let dropped = before
+        .directories()
+        .filter(|name| !after.directories().any(|kept| kept == *name))
+        .map(|name| file_system.remove_dir_all(&directory.join(name)));
+    let dropped_logs = before
+        .log_names()
+        .filter(|name| !after.log_names().any(|kept| kept == *name))
+        .map(|name| file_system.remove_file(&log_path(directory, name)));
+    for removed in dropped.chain(dropped_logs) {
+        if let Err(error) = ignore_missing(removed) {
+            tracing::warn!("a file that is needed no more could not be removed: {error}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A commit on its way to the disk.
+
+use std::sync::Arc;
+
+use super::Writer;
+use crate::Result;
+use crate::log::LogWriter;
+
+/// When a commit counts as done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When it is on the disk: a power cut does not lose it.
+    #[default]
+    Durable,
+    /// At once: a power cut may lose it, and then all commits after it.
+    Relaxed,
+}
+
+/// How a transaction is to be committed.
+#[derive(Debug, Clone, Default)]
+pub struct CommitOptions {
+    /// Who commits, for the list of commits.
+    pub who: String,
+    /// When the commit counts as done.
+    pub durability: Durability,
+    /// The number that the last commit must have; otherwise the transaction fails with
+    /// [`crate::Error::CommitConflict`] and changes nothing.
+    pub expected: Option<u64>,
+}
+
+/// A commit that has its number, but may not be on the disk yet.
+///
+/// If it is dropped without [`wait`](Self::wait), it becomes durable and visible with the next one that is waited for.
+#[derive(Debug)]
+#[must_use = "a commit is durable and visible only after wait()"]
+pub struct PendingCommit {
+    pub(super) writer: Writer,
+    pub(super) number: u64,
+    pub(super) added: u64,
+    pub(super) removed: u64,
+    pub(super) durability: Durability,
+    /// The log file with the record, and the position after it.
+    pub(super) log: Arc<LogWriter>,
+    pub(super) position: u64,
+}
+
+impl PendingCommit {
+    /// The number of the commit; each is one more than the one before.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Number of quads that are there now and were not before.
+    pub fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// Number of quads that were there before and are not now.
+    pub fn removed(&self) -> u64 {
+        self.removed
+    }
+
+    /// Returns the number when the commit is durable and visible to new readers; at once if it was made with
+    /// [`Durability::Relaxed`].
+    ///
+    /// After an error nobody knows whether the commit will be there when the database is opened anew.
+    pub fn wait(self) -> Result<u64> {
+        if self.durability == Durability::Durable {
+            self.log.wait(self.position)?;
+            self.writer.handle.shared.publish(self.number);
+        }
+        Ok(self.number)
+    }
+}

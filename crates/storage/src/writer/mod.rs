@@ -1,0 +1,281 @@
+//! The one writer of a database: transactions, one after the other, that become durable together.
+//!
+//! ```text
+//! begin -> insert, delete ... -> commit -> append to the log -> next transaction begins
+//!                                             wait -> fdatasync, shared -> visible to new readers
+//! ```
+//!
+//! A transaction begins on the state that the last commit left, whether that is durable yet or not, so the next writer need not
+//! wait for the disk. Readers see a commit once its record is on the disk, or at once if it was made
+//! with [`Durability::Relaxed`]. If fdatasync fails, nothing more is written until the database is opened anew.
+//!
+//! A thread of its own makes checkpoints ([`checkpoint`]), and puts relaxed commits on the disk soon.
+//!
+//! Locks, in the order in which they may be taken: the turn, `State`, the database's current snapshot.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use orrery_term::TermId;
+use parking_lot::{Condvar, Mutex};
+
+use crate::delta::DeltaEntry;
+use crate::io::{Clock, SystemClock};
+use crate::lock::WriterLock;
+use crate::log::{LogRecord, LogWriter};
+use crate::snapshot::Snapshot;
+use crate::{Database, Result};
+
+mod checkpoint;
+mod commit;
+mod open;
+mod transaction;
+mod worker;
+
+pub use commit::{CommitOptions, Durability, PendingCommit};
+pub use transaction::Transaction;
+
+use worker::Worker;
+
+/// How long old states can be read: a commit is kept while both limits allow it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// So many of the last commits are kept.
+    pub commits_max: u64,
+    /// Commits younger than that are kept.
+    pub age_max: Duration,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            commits_max: 100,
+            age_max: Duration::from_secs(24 * 60 * 60),
+        }
+    }
+}
+
+/// Settings of a writer.
+#[derive(Debug, Clone)]
+pub struct WriterOptions {
+    /// How long old states can be read.
+    pub retention: Retention,
+    /// Length of the log from which on a checkpoint is made in the background.
+    pub checkpoint_bytes: u64,
+    /// Changes since the last checkpoint from which on another is made in the background.
+    pub checkpoint_quads: u64,
+    /// Stamps the commits.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for WriterOptions {
+    fn default() -> Self {
+        Self {
+            retention: Retention::default(),
+            checkpoint_bytes: 64 * 1024 * 1024,
+            checkpoint_quads: 500_000,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+/// The writer of a database; clones are the same writer.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    handle: Arc<Handle>,
+}
+
+/// What all clones share; the last one to go ends the writing.
+#[derive(Debug)]
+struct Handle {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the writer and its thread share.
+#[derive(Debug)]
+struct Shared {
+    database: Arc<Database>,
+    options: WriterOptions,
+    /// Whether a transaction is under way.
+    is_taken: Mutex<bool>,
+    given_back: Condvar,
+    state: Mutex<State>,
+    worker: Worker,
+    /// Only one checkpoint or compaction at a time.
+    maintenance: Mutex<()>,
+    /// The last to go, so that nobody else writes before.
+    _lock: WriterLock,
+}
+
+#[derive(Debug)]
+struct State {
+    /// What the last commit left.
+    latest: Arc<Snapshot>,
+    /// Commits that are not visible yet, the oldest first.
+    pending: VecDeque<Arc<Snapshot>>,
+    /// Where commits are appended.
+    log: Arc<LogWriter>,
+    /// Changes that were committed since the log file was begun.
+    changes_in_log: u64,
+}
+
+impl Writer {
+    /// Begins a transaction, after waiting for the one that is under way. It sees all commits before it.
+    ///
+    /// Fails with [`crate::Error::WritingStopped`] when the log could not be written, until the database is opened anew.
+    pub fn begin(&self) -> Result<Transaction> {
+        let turn = self.handle.shared.take_turn();
+        let (latest, log) = {
+            let state = turn.shared.state.lock();
+            (Arc::clone(&state.latest), Arc::clone(&state.log))
+        };
+        log.check()?;
+        Transaction::new(self.clone(), turn, latest)
+    }
+
+    /// The database that is written.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.handle.shared.database
+    }
+
+    /// Its settings.
+    pub fn options(&self) -> &WriterOptions {
+        &self.handle.shared.options
+    }
+
+    /// Whether commits are possible; the error says why not.
+    pub fn check(&self) -> Result<()> {
+        let log = Arc::clone(&self.handle.shared.state.lock().log);
+        log.check()
+    }
+
+    /// Writes what is in memory to files and begins a new log file, so that opening need not read the old one. Returns
+    /// whether there was anything to write. Neither readers nor other writers wait for the files.
+    pub fn checkpoint(&self) -> Result<bool> {
+        self.handle.shared.checkpoint()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.worker.stop();
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that makes checkpoints has panicked");
+        }
+        let log = Arc::clone(&self.shared.state.lock().log);
+        match log.close() {
+            Ok(()) => self.shared.publish(u64::MAX),
+            Err(error) => tracing::error!("the log could not be closed: {error}"),
+        }
+        self.shared.database.end_writing();
+    }
+}
+
+impl Shared {
+    fn now_us(&self) -> i64 {
+        self.options.clock.now_us()
+    }
+
+    fn take_turn(self: &Arc<Self>) -> Turn {
+        let mut is_taken = self.is_taken.lock();
+        while *is_taken {
+            self.given_back.wait(&mut is_taken);
+        }
+        *is_taken = true;
+        Turn {
+            shared: Arc::clone(self),
+        }
+    }
+
+    /// Makes all commits up to a number visible.
+    fn publish(&self, number: u64) {
+        let mut state = self.state.lock();
+        let mut newest = None;
+        while let Some(snapshot) = state.pending.pop_front_if(|next| next.commit() <= number) {
+            newest = Some(snapshot);
+        }
+        if let Some(newest) = newest {
+            self.database.replace_snapshot(newest);
+        }
+    }
+}
+
+/// The right to change the database; given back when dropped.
+#[derive(Debug)]
+struct Turn {
+    shared: Arc<Shared>,
+}
+
+impl Turn {
+    /// Takes a commit into the order of commits. Returns the log file and the position after its record.
+    fn submit(
+        &self,
+        start: &Snapshot,
+        snapshot: Arc<Snapshot>,
+        net: &[DeltaEntry],
+        options: &CommitOptions,
+    ) -> Result<(Arc<LogWriter>, u64)> {
+        let shared = &self.shared;
+        let number = snapshot.commit();
+        let record = record_of(start, &snapshot, net, &options.who);
+        let log = Arc::clone(&shared.state.lock().log);
+        let appended = log.append(&record)?;
+        let mut state = shared.state.lock();
+        state.changes_in_log += net.len() as u64;
+        state.latest = Arc::clone(&snapshot);
+        state.pending.push_back(snapshot);
+        let is_checkpoint_due = appended.end >= shared.options.checkpoint_bytes
+            || state.changes_in_log >= shared.options.checkpoint_quads;
+        drop(state);
+        if options.durability == Durability::Relaxed {
+            shared.publish(number);
+            shared.worker.request_sync();
+        }
+        if is_checkpoint_due {
+            shared.worker.request_checkpoint();
+        }
+        Ok((log, appended.end))
+    }
+
+    /// Waits until all commits are on the disk, and makes them visible. Nobody can commit meanwhile.
+    fn settle(&self) -> Result<()> {
+        let log = Arc::clone(&self.shared.state.lock().log);
+        log.wait(log.end())?;
+        self.shared.publish(u64::MAX);
+        Ok(())
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.shared.is_taken.lock() = false;
+        self.shared.given_back.notify_one();
+    }
+}
+
+fn record_of(start: &Snapshot, snapshot: &Snapshot, net: &[DeltaEntry], who: &str) -> LogRecord {
+    let mut record = LogRecord {
+        commit: snapshot.commit(),
+        time_micros: snapshot.commit_time_us(),
+        who: who.to_owned(),
+        next_blank_node: snapshot.next_blank_node(),
+        first_new_term: start.delta_terms(),
+        ..LogRecord::default()
+    };
+    let terms = start.delta_terms()..snapshot.delta_terms();
+    let dictionary = start.delta_dictionary();
+    dictionary.for_each(terms.start, terms.end, |key| record.new_terms.push(key));
+    for change in net {
+        let rows = match change.is_insertion {
+            true => &mut record.insertions,
+            false => &mut record.deletions,
+        };
+        rows.push(change.row.map(TermId::from_bits));
+    }
+    record
+}

@@ -1,0 +1,123 @@
+//! Opening a database for writing: recovery of the log, and the first log file.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::worker::{self, Worker};
+use super::{Handle, Shared, State, Writer, WriterOptions};
+use crate::io::FileSystem;
+use crate::lock::WriterLock;
+use crate::log::{LOG_DIRECTORY, LogEnd, LogHeader, LogWriter};
+use crate::manifest::{FORMAT_VERSION, LogEntry, Manifest};
+use crate::replay::log_path;
+use crate::segment::remove_unnamed;
+use crate::snapshot::Snapshot;
+use crate::{Database, Error, Result};
+
+impl Database {
+    /// Opens the database for writing; there can be one writer at a time, here or in any other process.
+    ///
+    /// Fails with [`crate::Error::Locked`] when there is another. Brings this database up to date with
+    /// what other processes wrote before, cuts off a record that was being written when the last writer was killed, and
+    /// removes what killed writers left.
+    pub fn open_writer(self: &Arc<Self>, options: WriterOptions) -> Result<Writer> {
+        let lock = WriterLock::acquire_with(self.file_system(), self.directory())?;
+        let end = self.begin_writing()?;
+        match self.start(lock, options, end) {
+            Ok(writer) => Ok(writer),
+            Err(error) => {
+                self.end_writing();
+                Err(error)
+            }
+        }
+    }
+
+    fn start(
+        self: &Arc<Self>,
+        lock: WriterLock,
+        options: WriterOptions,
+        end: Option<LogEnd>,
+    ) -> Result<Writer> {
+        let file_system = &**self.file_system();
+        let present = self.snapshot();
+        remove_unnamed(file_system, self.directory(), Some(present.manifest()))?;
+        let (log, snapshot) = match (end, present.manifest().present().logs.last()) {
+            (Some(end), Some(entry)) => {
+                let path = log_path(self.directory(), &entry.name);
+                if end.torn_bytes > 0 {
+                    let (bytes, path) = (end.torn_bytes, path.display());
+                    tracing::warn!(
+                        "{path}: the last {bytes} bytes are no whole commit, they are cut off"
+                    );
+                }
+                (LogWriter::resume(file_system, &path, &end)?, present)
+            }
+            _ => {
+                let (log, manifest) = next_log(file_system, self.directory(), &present)?;
+                let snapshot = Arc::new(present.with_manifest(Arc::new(manifest)));
+                self.replace_snapshot(Arc::clone(&snapshot));
+                (log, snapshot)
+            }
+        };
+        let shared = Arc::new(Shared {
+            database: Arc::clone(self),
+            options,
+            is_taken: Mutex::new(false),
+            given_back: Condvar::new(),
+            state: Mutex::new(State {
+                changes_in_log: snapshot.deltas().len(),
+                latest: snapshot,
+                pending: VecDeque::new(),
+                log: Arc::new(log),
+            }),
+            worker: Worker::default(),
+            maintenance: Mutex::new(()),
+            _lock: lock,
+        });
+        let of_thread = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("writer".to_owned())
+            .spawn(move || worker::run(&of_thread))
+            .map_err(|error| Error::from_io(self.directory(), "start a thread for", error))?;
+        Ok(Writer {
+            handle: Arc::new(Handle {
+                shared,
+                thread: Mutex::new(Some(thread)),
+            }),
+        })
+    }
+}
+
+/// Begins a log file after a state, and publishes the manifest that names it.
+pub(super) fn next_log(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    after: &Snapshot,
+) -> Result<(LogWriter, Manifest)> {
+    let mut manifest = after.manifest().clone();
+    manifest.format_version = FORMAT_VERSION;
+    manifest.generation += 1;
+    let name = format!("{:06}.log", manifest.generation);
+    let logs = directory.join(LOG_DIRECTORY);
+    if file_system.metadata(&logs)?.is_none() {
+        file_system.create_dir_all(&logs)?;
+        file_system.sync_dir(directory)?;
+    }
+    let base = manifest.present_mut();
+    let header = LogHeader {
+        base_segment: base.segment.name.clone(),
+        base_generation: base.generation,
+        first_commit: after.commit() + 1,
+    };
+    let log = LogWriter::create(file_system, &log_path(directory, &name), &header)?;
+    base.logs.push(LogEntry {
+        name,
+        first_commit: header.first_commit,
+    });
+    manifest.publish(file_system, directory)?;
+    Ok((log, manifest))
+}

@@ -1,0 +1,341 @@
+//! A transaction: changes that become visible all at once, or never.
+//!
+//! Each batch of quads is sorted and compared with what is visible to the transaction in SPOG, one ascending
+//! look-up a quad; only those that really change something are kept. The other permutations are
+//! brought up to date when somebody reads from the transaction, and at the commit. A quad that holds a term
+//! which the transaction itself brought cannot be there yet, so the first batch of new subjects needs no look-ups.
+
+use std::sync::Arc;
+
+use orrery_term::{Term, TermId, TermKind, inline, write_key};
+
+use super::commit::{CommitOptions, Durability, PendingCommit};
+use super::{Turn, Writer};
+use crate::changes::{change, has_named_graph, net_changes};
+use crate::delta::{DeltaEntry, DeltaIndex};
+use crate::index::{COLUMNS, Permutation, QuadIndex, QuadRow};
+use crate::snapshot::{Snapshot, SnapshotCounts};
+use crate::stored::Deltas;
+use crate::{Error, Result};
+
+/// Rows taken at a time where a whole graph goes.
+const CLEAR_ROWS: u64 = 64 * 1024;
+
+/// The changes of the one writer whose turn it is. Dropped without [`commit`](Self::commit) it leaves no trace.
+#[derive(Debug)]
+pub struct Transaction {
+    writer: Writer,
+    /// Given back when the transaction ends; the next one begins then.
+    turn: Turn,
+    /// The state before the transaction.
+    start: Arc<Snapshot>,
+    /// The state with the first `applied` changes.
+    current: Arc<Snapshot>,
+    applied: usize,
+    /// All changes in the order in which they came, as rows of SPOG.
+    changes: Vec<DeltaEntry>,
+    /// Where in `changes` the batches begin; the rows of each ascend.
+    batches: Vec<usize>,
+    /// SPOG with all changes, and those that are in memory.
+    spog: Arc<QuadIndex>,
+    spog_delta: DeltaIndex,
+    next_blank_node: u64,
+    key: Vec<u8>,
+    is_committed: bool,
+}
+
+impl Transaction {
+    pub(super) fn new(writer: Writer, turn: Turn, start: Arc<Snapshot>) -> Result<Self> {
+        let spog_delta = start.deltas().get(Permutation::Spog).cloned();
+        Ok(Self {
+            spog: Arc::clone(spog_of(&start)?),
+            spog_delta: spog_delta.unwrap_or_else(|| DeltaIndex::new(Permutation::Spog)),
+            writer,
+            turn,
+            current: Arc::clone(&start),
+            applied: 0,
+            changes: Vec::new(),
+            batches: Vec::new(),
+            next_blank_node: start.next_blank_node(),
+            start,
+            key: Vec::new(),
+            is_committed: false,
+        })
+    }
+
+    /// The writer that the transaction belongs to.
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// Number of the commit that the transaction begins after.
+    pub fn begins_after(&self) -> u64 {
+        self.start.commit()
+    }
+
+    /// The data with this transaction's own changes so far. Later changes do not show in it; it must not be
+    /// used after the transaction was rolled back.
+    pub fn snapshot(&mut self) -> Result<Arc<Snapshot>> {
+        let counts = self.counts();
+        if self.applied < self.changes.len() {
+            let net = self.net_changes(self.applied);
+            let deltas = self.apply(&net)?;
+            self.current = Arc::new(self.snapshot_with(deltas, counts)?);
+            self.applied = self.changes.len();
+        } else if self.current.counts() != counts {
+            let deltas = self.current.deltas().clone();
+            self.current = Arc::new(self.snapshot_with(deltas, counts)?);
+        }
+        Ok(Arc::clone(&self.current))
+    }
+
+    /// The id of a term, which gets one if it has none.
+    pub fn intern(&mut self, term: &Term<'_>) -> Result<TermId> {
+        if let Term::BlankNode(number) = term {
+            // A number from outside must not be given out again.
+            self.next_blank_node = self.next_blank_node.max(number + 1);
+            return Ok(TermId::blank_node(*number));
+        }
+        if let Some(id) = inline(term) {
+            return Ok(id);
+        }
+        self.key.clear();
+        write_key(term, &mut self.key);
+        let dictionary = self.start.delta_dictionary();
+        if let Some(index) = dictionary.find(&self.key, u64::MAX) {
+            return Ok(TermId::delta(index));
+        }
+        if let Some(rank) = self.start.dictionary().find(&self.key)? {
+            return Ok(self.start.id_of_rank(rank));
+        }
+        let index = dictionary
+            .insert(&self.key)
+            .ok_or_else(|| Error::TooManyTerms {
+                path: self.start.directory().to_path_buf(),
+            })?;
+        Ok(TermId::delta(index))
+    }
+
+    /// A blank node that no quad has yet.
+    pub fn fresh_blank_node(&mut self) -> TermId {
+        let number = self.next_blank_node;
+        self.next_blank_node += 1;
+        TermId::blank_node(number)
+    }
+
+    /// Inserts quads: subject, predicate, object, graph ([`TermId::DEFAULT_GRAPH`] for the default graph). Returns
+    /// how many were not there before; these stay in `quads`, in ascending order.
+    pub fn insert(&mut self, quads: &mut Vec<[TermId; COLUMNS]>) -> Result<u64> {
+        self.change(quads, true)
+    }
+
+    /// Deletes quads, given as for [`insert`](Self::insert). Returns how many were there; these stay in `quads`, in
+    /// ascending order.
+    pub fn delete(&mut self, quads: &mut Vec<[TermId; COLUMNS]>) -> Result<u64> {
+        self.change(quads, false)
+    }
+
+    /// Deletes all quads of one graph (or of [`TermId::DEFAULT_GRAPH`]); returns how many there were.
+    pub fn clear_graph(&mut self, graph: TermId) -> Result<u64> {
+        let snapshot = self.snapshot()?;
+        match snapshot.index(Permutation::Gspo) {
+            Some(index) => self.clear_rows(index, &[graph]),
+            None if graph == TermId::DEFAULT_GRAPH => self.clear_all(),
+            None => Ok(0),
+        }
+    }
+
+    /// Deletes all quads; returns how many there were.
+    pub fn clear_all(&mut self) -> Result<u64> {
+        let spog = Arc::clone(&self.spog);
+        self.clear_rows(&spog, &[])
+    }
+
+    /// Number of quads that the transaction sees.
+    pub fn quad_count(&self) -> u64 {
+        self.spog.rows()
+    }
+
+    /// Makes the changes a commit. What returns has its place in the order of commits; [`PendingCommit::wait`]
+    /// returns once it is durable, and visible to everybody. Without changes there is no commit, and the number is that
+    /// of the last one.
+    pub fn commit(mut self, options: CommitOptions) -> Result<PendingCommit> {
+        let last = self.start.commit();
+        if let Some(expected) = options.expected
+            && expected != last
+        {
+            return Err(Error::CommitConflict {
+                expected,
+                found: last,
+            });
+        }
+        let net = self.net_changes(0);
+        if net.is_empty() {
+            return Ok(self.nothing_to_commit(options.durability));
+        }
+        let mut counts = self.counts();
+        counts.commit = last + 1;
+        counts.time_us = self.turn.shared.now_us().max(self.start.commit_time_us());
+        let deltas = match self.applied {
+            0 => self.apply(&net)?,
+            _ => self.apply(&self.net_changes(self.applied))?,
+        };
+        let snapshot = Arc::new(self.snapshot_with(deltas, counts)?);
+        let removed = net.iter().filter(|change| !change.is_insertion);
+        let removed = removed.count() as u64;
+        let added = net.len() as u64 - removed;
+        let (log, position) = self.turn.submit(&self.start, snapshot, &net, &options)?;
+        self.is_committed = true;
+        Ok(PendingCommit {
+            writer: self.writer.clone(),
+            number: counts.commit,
+            added,
+            removed,
+            durability: options.durability,
+            log,
+            position,
+        })
+    }
+
+    /// Done when the commits before are, for the transaction has seen them.
+    fn nothing_to_commit(&self, durability: Durability) -> PendingCommit {
+        let log = Arc::clone(&self.turn.shared.state.lock().log);
+        PendingCommit {
+            writer: self.writer.clone(),
+            number: self.start.commit(),
+            added: 0,
+            removed: 0,
+            durability,
+            position: log.end(),
+            log,
+        }
+    }
+
+    fn counts(&self) -> SnapshotCounts {
+        SnapshotCounts {
+            quads: self.spog.rows(),
+            delta_terms: self.start.delta_dictionary().len(),
+            next_blank_node: self.next_blank_node,
+            ..self.start.counts()
+        }
+    }
+
+    fn apply(&self, net: &[DeltaEntry]) -> Result<Deltas> {
+        let with_gspo = self.current.has_named_graphs() || has_named_graph(net);
+        // SPOG is up to date already.
+        let spog = Some(&self.spog_delta);
+        self.current.deltas().apply(net, spog, with_gspo)
+    }
+
+    fn snapshot_with(&self, deltas: Deltas, counts: SnapshotCounts) -> Result<Snapshot> {
+        Snapshot::with_deltas(
+            Arc::clone(self.start.shared_manifest()),
+            Arc::clone(self.start.stored()),
+            deltas,
+            counts,
+        )
+    }
+
+    fn change(&mut self, quads: &mut Vec<[TermId; COLUMNS]>, is_insertion: bool) -> Result<u64> {
+        quads.sort_unstable();
+        quads.dedup();
+        self.keep_effective(quads, is_insertion)?;
+        self.push(
+            quads.iter().map(|quad| quad.map(TermId::bits)),
+            is_insertion,
+        )
+    }
+
+    /// Keeps the quads that are not visible, for an insertion, or that are, for a deletion.
+    fn keep_effective(&self, quads: &mut Vec<[TermId; COLUMNS]>, is_insertion: bool) -> Result<()> {
+        let known_terms = match self.changes.is_empty() {
+            true => self.start.delta_terms(),
+            // A new term may be in a quad of an earlier batch.
+            false => u64::MAX,
+        };
+        let is_new = |id: &TermId| id.kind() == TermKind::Delta && id.payload() >= known_terms;
+        let mut cursor = self.spog.cursor();
+        let mut failure = None;
+        quads.retain(|quad| {
+            if failure.is_some() {
+                return false;
+            }
+            let is_visible = match quad.iter().any(is_new) {
+                true => Ok(false),
+                false => cursor.seek(quad).map(|rows| !rows.is_empty()),
+            };
+            match is_visible {
+                Ok(is_visible) => is_visible != is_insertion,
+                Err(error) => {
+                    failure = Some(error);
+                    false
+                }
+            }
+        });
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Adds a batch of ascending rows, each of which changes what is visible.
+    fn push(&mut self, rows: impl Iterator<Item = QuadRow>, is_insertion: bool) -> Result<u64> {
+        let first = self.changes.len();
+        self.changes
+            .extend(rows.map(|row| change(row, is_insertion)));
+        let batch = &self.changes[first..];
+        if batch.is_empty() {
+            return Ok(0);
+        }
+        self.batches.push(first);
+        self.spog_delta = self.spog_delta.apply(batch)?;
+        let stored = &self.start.stored().indexes[Permutation::Spog as usize];
+        if let Some(stored) = stored {
+            self.spog = QuadIndex::view(stored, self.spog_delta.clone())?;
+        }
+        Ok(batch.len() as u64)
+    }
+
+    /// Deletes the rows that begin with a prefix, a part at a time.
+    fn clear_rows(&mut self, index: &Arc<QuadIndex>, prefix: &[TermId]) -> Result<u64> {
+        let permutation = index.permutation();
+        let range = index.range(prefix)?;
+        let mut cursor = index.cursor();
+        let mut columns: [Vec<u64>; COLUMNS] = Default::default();
+        let mut start = range.start;
+        while start < range.end {
+            let part = crate::RowRange::new(start, range.end.min(start + CLEAR_ROWS));
+            for (column, values) in columns.iter_mut().enumerate() {
+                values.clear();
+                cursor.read(part, column, values)?;
+            }
+            let row = |row: usize| permutation.quad(std::array::from_fn(|c| columns[c][row]));
+            // SPOG and, within one graph, GSPO are in the order of SPOG.
+            self.push((0..part.len() as usize).map(row), false)?;
+            start = part.end;
+        }
+        Ok(range.len())
+    }
+
+    /// What the changes from `from` on come to, ascending.
+    fn net_changes(&self, from: usize) -> Vec<DeltaEntry> {
+        let changes = self.changes[from..].to_vec();
+        match self.batches.last() {
+            // Several batches.
+            Some(&last) if last > from => net_changes(changes),
+            _ => changes,
+        }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            let terms = self.start.delta_terms();
+            self.start.delta_dictionary().truncate(terms);
+        }
+    }
+}
+
+fn spog_of(snapshot: &Snapshot) -> Result<&Arc<QuadIndex>> {
+    snapshot
+        .index(Permutation::Spog)
+        .ok_or_else(|| Error::corrupt(snapshot.directory(), 0, "the permutation SPOG is missing"))
+}
