@@ -18,7 +18,9 @@ use std::sync::Arc;
 use crate::database::{OPEN_ATTEMPTS_MAX, create_directory, missing_file, refuse_foreign_files};
 use crate::io::{FileBytes, FileSystem, FileWriter};
 use crate::lock::WriterLock;
-use crate::manifest::Manifest;
+use crate::log::LOG_DIRECTORY;
+use crate::manifest::{Manifest, SegmentEntry};
+use crate::replay::{log_path, logs_after, open_log};
 use crate::{Error, Result};
 
 /// Name of the file that is restored last.
@@ -69,20 +71,22 @@ impl StateFiles {
         directory: &Path,
         manifest: &Manifest,
     ) -> Result<Self> {
+        let manifest = present_only(manifest);
+        let base = manifest.present();
         let mut files = Vec::new();
-        for entry in &manifest.segment.files {
-            let name = format!("{}/{}", manifest.segment.name, entry.name);
-            let path = directory.join(&name);
-            let content = file_system.map(&path)?;
-            if content.len() as u64 != entry.bytes {
-                let (found, expected) = (content.len(), entry.bytes);
-                let what = format!("it has {found} bytes, the manifest says {expected}");
-                return Err(Error::corrupt(&path, 0, what));
-            }
+        let deltas = base.deltas.iter().map(|delta| &delta.segment);
+        for segment in [&base.segment].into_iter().chain(deltas) {
+            hold_segment(file_system, directory, segment, &mut files)?;
+        }
+        for log in &base.logs {
+            let path = log_path(directory, &log.name);
+            let end = open_log(file_system, &path, base, log)?.end()?.position;
+            let mut content = file_system.read(&path)?;
+            content.truncate(usize::try_from(end).unwrap_or(usize::MAX));
             files.push(StateFile {
-                name,
-                content,
-                crc32c: entry.crc32c,
+                name: format!("{LOG_DIRECTORY}/{}", log.name),
+                crc32c: crc32c::crc32c(&content),
+                content: FileBytes::from(content),
             });
         }
         let manifest_bytes = manifest.to_bytes(&Manifest::path(directory))?;
@@ -102,6 +106,42 @@ impl StateFiles {
         let lengths = self.files.iter().map(|file| file.content.len() as u64);
         lengths.sum()
     }
+}
+
+/// A manifest without what only older states need.
+fn present_only(manifest: &Manifest) -> Manifest {
+    let mut base = manifest.present().clone();
+    base.deltas = base.deltas.last().cloned().into_iter().collect();
+    let commit = base.deltas.last().map_or(base.commit, |delta| delta.commit);
+    base.logs = logs_after(&base, commit).to_vec();
+    Manifest {
+        bases: vec![base],
+        ..manifest.clone()
+    }
+}
+
+fn hold_segment(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    segment: &SegmentEntry,
+    files: &mut Vec<StateFile>,
+) -> Result<()> {
+    for entry in &segment.files {
+        let name = format!("{}/{}", segment.name, entry.name);
+        let path = directory.join(&name);
+        let content = file_system.map(&path)?;
+        if content.len() as u64 != entry.bytes {
+            let (found, expected) = (content.len(), entry.bytes);
+            let what = format!("it has {found} bytes, the manifest says {expected}");
+            return Err(Error::corrupt(&path, 0, what));
+        }
+        files.push(StateFile {
+            name,
+            content,
+            crc32c: entry.crc32c,
+        });
+    }
+    Ok(())
 }
 
 /// A database being restored into a directory of its own; it is one only after [`finish`](Self::finish).
