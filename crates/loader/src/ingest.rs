@@ -38,7 +38,7 @@ const BLOCK_BYTES_MIN: usize = 64 << 10;
 const READERS_MAX: usize = 4;
 
 /// A worker's share of the memory is never smaller, however little was given.
-const SHARE_BYTES_MIN: usize = 2 << 20;
+pub(crate) const SHARE_BYTES_MIN: usize = 2 << 20;
 
 /// The first wrong statements are told one by one, the others only counted.
 const ERRORS_SHOWN_MAX: u64 = 20;
@@ -81,6 +81,20 @@ pub(crate) struct Ingested {
     pub(crate) has_named_graphs: bool,
     /// Numbers for files of further batches.
     pub(crate) next_batch_number: u32,
+}
+
+impl Ingested {
+    /// Nothing was read.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            open: Vec::new(),
+            spilled: Vec::new(),
+            quads_read: 0,
+            errors_skipped: 0,
+            has_named_graphs: false,
+            next_batch_number: 0,
+        }
+    }
 }
 
 enum Work {

@@ -3,7 +3,8 @@
 //! Every term becomes a *sort key*, a byte string whose order is the order of term ids:
 //!
 //! ```text
-//! 'A'                                     the default graph (always local number 0)
+//! '@'                                     the default graph (always local number 0)
+//! 'A' number (u64, big-endian)            a blank node of the database
 //! 'B' file number (u32, big-endian) label a blank node; its scope is its file
 //! 'I' 'L' 'S' 'T' ...                     a term of the dictionary: its term key
 //! 'X' ...                                 a triple term, see `triple_keys`
@@ -26,8 +27,10 @@ use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 /// First byte of the sort key of the default graph.
-pub(crate) const DEFAULT_GRAPH_KEY: u8 = b'A';
-/// First byte of the sort keys of blank nodes.
+pub(crate) const DEFAULT_GRAPH_KEY: u8 = b'@';
+/// First byte of the sort keys of blank nodes that have their number already.
+pub(crate) const NUMBERED_BLANK_NODE_KEY: u8 = b'A';
+/// First byte of the sort keys of new blank nodes.
 pub(crate) const BLANK_NODE_KEY: u8 = b'B';
 /// First byte of the sort keys of terms inside ids.
 pub(crate) const INLINE_KEY: u8 = b'~';
@@ -226,7 +229,23 @@ impl Interner {
         }
     }
 
-    fn inline(&mut self, id: TermId) -> LocalId {
+    /// Takes the term of a dictionary by its key.
+    pub(crate) fn stored_key(&mut self, key: &[u8]) -> LocalId {
+        self.key_buffer.clear();
+        self.key_buffer.extend_from_slice(key);
+        self.intern_key_buffer()
+    }
+
+    /// Takes a blank node of the database, which keeps its number.
+    pub(crate) fn numbered_blank_node(&mut self, number: u64) -> LocalId {
+        self.key_buffer.clear();
+        self.key_buffer.push(NUMBERED_BLANK_NODE_KEY);
+        self.key_buffer.extend_from_slice(&number.to_be_bytes());
+        self.intern_key_buffer()
+    }
+
+    /// Takes a term that lives inside its id.
+    pub(crate) fn inline(&mut self, id: TermId) -> LocalId {
         self.key_buffer.clear();
         self.key_buffer.push(INLINE_KEY);
         self.key_buffer.extend_from_slice(&id.bits().to_be_bytes());

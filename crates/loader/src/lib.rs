@@ -34,6 +34,7 @@ mod arena;
 mod batch;
 mod blocks;
 mod decompress;
+mod delta_batch;
 mod document;
 mod documents;
 mod error;
@@ -56,7 +57,7 @@ mod xml_literal;
 
 pub use document::{Document, DocumentError, DocumentTerm, read_document};
 pub use error::{LoadError, SyntaxError};
-pub use load::load;
+pub use load::{CompactOptions, changes_of, compact, load, load_into};
 pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
 pub use report::LoadReport;
 pub use source::{Format, Source, UnknownFormat};

@@ -2,17 +2,22 @@
 
 use crate::LoadOptions;
 use crate::batch::{seal, spill};
+use crate::delta_batch::{delta_batches, has_named_graphs};
 use crate::error::LoadError;
-use crate::ingest::{Ingested, ingest};
+use crate::ingest::{Ingested, SHARE_BYTES_MIN, ingest};
 use crate::ntriples::check_iri;
 use crate::progress::{Progress, Stage};
 use crate::report::{LoadReport, peak_memory_bytes};
 use crate::row_sort::ROW_BYTES;
-use crate::segment::{Batches, SegmentInput, write_segment};
+use crate::segment::{Batches, SegmentInput, SegmentOutput, write_segment};
 use crate::source::{CheckedSource, Source};
 use crate::stage_dir::StageDir;
+use orrery_storage::index::Permutation;
 use orrery_storage::io::{FileSystem, LocalFileSystem};
-use orrery_storage::{Database, SegmentBuilder, WriterLock};
+use orrery_storage::{
+    Database, DeltaIndex, PublishedCounts, SegmentBuilder, SegmentFiles, Snapshot, Statistics,
+    Writer, WriterLock,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -29,12 +34,7 @@ pub fn load(
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
     let start = Instant::now();
-    check_option("graph", options.graph.as_deref())?;
-    check_option("base IRI", options.base_iri.as_deref())?;
-    let sources = sources
-        .iter()
-        .map(|source| CheckedSource::check(source, options.format))
-        .collect::<Result<Vec<_>, _>>()?;
+    let sources = check(sources, options)?;
     let files: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
     let created = first_missing(&*files, dir)?;
     let result = load_checked(dir, &files, &sources, options, progress, start);
@@ -58,6 +58,15 @@ fn first_missing<'a>(files: &dyn FileSystem, dir: &'a Path) -> Result<Option<&'a
     Ok(missing)
 }
 
+fn check(sources: &[Source], options: &LoadOptions) -> Result<Vec<CheckedSource>, LoadError> {
+    check_option("graph", options.graph.as_deref())?;
+    check_option("base IRI", options.base_iri.as_deref())?;
+    sources
+        .iter()
+        .map(|source| CheckedSource::check(source, options.format))
+        .collect()
+}
+
 fn check_option(option: &'static str, iri: Option<&str>) -> Result<(), LoadError> {
     let Some(iri) = iri else { return Ok(()) };
     check_iri(iri).map_err(|message| LoadError::InvalidIri {
@@ -79,14 +88,27 @@ fn load_checked(
     let lock = WriterLock::acquire_with(files, dir)?;
     let stage = StageDir::create(Arc::clone(files), dir)?;
     let builder = SegmentBuilder::begin(&database, &lock)?;
-    let segment_directory = builder.directory();
-    let result = run_stages(&database, builder, &stage, sources, options, progress);
+    let existing = database.snapshot();
+    let segment_directory = builder.files().directory().to_path_buf();
+    let run = || {
+        let parsed = parse(sources, &stage, options, progress)?;
+        let written = write(
+            parsed,
+            &existing,
+            builder.files(),
+            &stage,
+            options,
+            progress,
+        )?;
+        Ok::<_, LoadError>(written)
+    };
+    let result = run().and_then(|written| {
+        written.publish(&existing, progress, |counts, statistics| {
+            builder.publish(counts, statistics)
+        })
+    });
     match result {
-        Ok(mut report) => {
-            report.seconds = start.elapsed().as_secs_f64();
-            report.peak_memory_bytes = peak_memory_bytes();
-            Ok(report)
-        }
+        Ok(report) => Ok(finished(report, start)),
         Err(error) => {
             // Give its space back; if this fails, the next load does it.
             let _ = files.remove_dir_all(&segment_directory);
@@ -95,59 +117,234 @@ fn load_checked(
     }
 }
 
-fn run_stages(
-    database: &Database,
-    builder: SegmentBuilder<'_>,
-    stage: &StageDir,
-    sources: &[CheckedSource],
+/// Loads `sources` into a database that is open for writing, while others read and, until all is parsed, write. What was loaded
+/// becomes visible at once, as one commit. On an error the database is as it was.
+pub fn load_into(
+    writer: &Writer,
+    sources: &[Source],
     options: &LoadOptions,
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
-    let existing = database.snapshot();
+    let start = Instant::now();
+    let sources = check(sources, options)?;
+    let database = writer.database();
+    let stage =
+        StageDir::create_beside_others(Arc::clone(database.file_system()), database.directory())?;
+    let run = || {
+        let parsed = parse(&sources, &stage, options, progress)?;
+        let rebase = writer.begin_load()?;
+        let existing = Arc::clone(rebase.source());
+        let written = write(parsed, &existing, rebase.files(), &stage, options, progress)?;
+        written.publish(&existing, progress, |counts, statistics| {
+            rebase.publish(counts, statistics)
+        })
+    };
+    let result = run();
+    progress.end();
+    result.map(|report| finished(report, start))
+}
+
+/// How to compact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactOptions {
+    /// Memory that the compaction may use, at least 64 MiB or so; beyond it, it works on disk.
+    pub memory_bytes: u64,
+    /// Threads that sort.
+    pub threads: usize,
+}
+
+impl Default for CompactOptions {
+    /// As [`LoadOptions`] has it.
+    fn default() -> Self {
+        let LoadOptions {
+            memory_bytes,
+            threads,
+            ..
+        } = LoadOptions::default();
+        Self {
+            memory_bytes,
+            threads,
+        }
+    }
+}
+
+/// Writes all quads into a new base, so that reading need not look at the changes since the old one. Others read and write meanwhile.
+///
+/// The commit number stays. Terms of the old base stay in the dictionary, used or not; those that updates brought stay if a quad has them.
+/// Without changes nothing is done.
+pub fn compact(
+    writer: &Writer,
+    options: &CompactOptions,
+    progress: &dyn Progress,
+) -> Result<LoadReport, LoadError> {
+    let start = Instant::now();
+    let options = LoadOptions {
+        memory_bytes: options.memory_bytes,
+        threads: options.threads,
+        ..LoadOptions::default()
+    };
+    let database = writer.database();
+    let stage =
+        StageDir::create_beside_others(Arc::clone(database.file_system()), database.directory())?;
+    let run = || {
+        let rebase = writer.begin_compaction()?;
+        let existing = Arc::clone(rebase.source());
+        if changes_of(&existing) == 0 {
+            return Ok(unchanged(&existing));
+        }
+        let written = write(
+            Parsed::nothing(),
+            &existing,
+            rebase.files(),
+            &stage,
+            &options,
+            progress,
+        )?;
+        written.publish(&existing, progress, |counts, statistics| {
+            rebase.publish(counts, statistics)
+        })
+    };
+    let result = run();
+    progress.end();
+    result.map(|report| finished(report, start))
+}
+
+/// Number of insertions and tombstones over the base of a snapshot.
+pub fn changes_of(snapshot: &Snapshot) -> u64 {
+    let spog = snapshot.index(Permutation::Spog);
+    spog.map_or(0, |index| index.deltas().iter().map(DeltaIndex::len).sum())
+}
+
+fn unchanged(snapshot: &Snapshot) -> LoadReport {
+    LoadReport {
+        quads: snapshot.quad_count(),
+        terms: snapshot.dictionary().len(),
+        database_bytes: snapshot.file_bytes(),
+        ..LoadReport::default()
+    }
+}
+
+fn finished(report: LoadReport, start: Instant) -> LoadReport {
+    LoadReport {
+        seconds: start.elapsed().as_secs_f64(),
+        peak_memory_bytes: peak_memory_bytes(),
+        ..report
+    }
+}
+
+/// What the sources held.
+struct Parsed {
+    ingested: Ingested,
+    seconds: f64,
+}
+
+impl Parsed {
+    fn nothing() -> Self {
+        Self {
+            ingested: Ingested::nothing(),
+            seconds: 0.0,
+        }
+    }
+}
+
+fn parse(
+    sources: &[CheckedSource],
+    stage: &StageDir,
+    options: &LoadOptions,
+    progress: &dyn Progress,
+) -> Result<Parsed, LoadError> {
     let start = Instant::now();
     let total_bytes = sources.iter().map(|source| source.bytes).sum();
     progress.begin(Stage::Parse, total_bytes);
     let ingested = ingest(options, sources, stage, progress)?;
-    let (quads_read, errors_skipped) = (ingested.quads_read, ingested.errors_skipped);
-    let has_named_graphs = ingested.has_named_graphs;
-    let batches = close_batches(ingested, stage, options.usable_bytes())?;
-    let parse_seconds = start.elapsed().as_secs_f64();
+    Ok(Parsed {
+        ingested,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
 
+/// A segment with all its files but the statistics.
+struct Written {
+    output: SegmentOutput,
+    quads_read: u64,
+    errors_skipped: u64,
+    parse_seconds: f64,
+}
+
+/// Writes a segment with what was parsed and what there is already.
+fn write(
+    parsed: Parsed,
+    existing: &Snapshot,
+    files: &SegmentFiles,
+    stage: &StageDir,
+    options: &LoadOptions,
+    progress: &dyn Progress,
+) -> Result<Written, LoadError> {
+    let start = Instant::now();
+    let mut ingested = parsed.ingested;
+    if changes_of(existing) > 0 {
+        let share_bytes = (options.usable_bytes() / 2).max(SHARE_BYTES_MIN);
+        let number = ingested.next_batch_number;
+        let delta = delta_batches(existing, stage, share_bytes, number)?;
+        ingested.next_batch_number += delta.spilled.len() as u32;
+        ingested.spilled.extend(delta.spilled);
+        ingested.open.push(delta.open);
+    }
+    let (quads_read, errors_skipped) = (ingested.quads_read, ingested.errors_skipped);
+    let has_named_graphs = ingested.has_named_graphs || has_named_graphs(existing)?;
+    let batches = close_batches(ingested, stage, options.usable_bytes())?;
+    let parse_seconds = parsed.seconds + start.elapsed().as_secs_f64();
     let input = SegmentInput {
         batches,
-        existing: &existing,
+        existing,
         has_named_graphs,
         stage,
         memory_bytes: options.usable_bytes(),
         threads: options.threads,
         progress,
     };
-    let output = write_segment(&builder, input)?;
-
-    let start = Instant::now();
-    progress.begin(Stage::Publish, None);
-    let snapshot = builder.publish(output.counts, &output.statistics.finish())?;
-    let added = output.counts.quads.saturating_sub(existing.quad_count());
-    let [terms_seconds, permutations_seconds] = output.stage_seconds;
-    let stages = [
-        (Stage::Parse, parse_seconds),
-        (Stage::Terms, terms_seconds),
-        (Stage::Permutations, permutations_seconds),
-        (Stage::Publish, start.elapsed().as_secs_f64()),
-    ];
-    Ok(LoadReport {
+    Ok(Written {
+        output: write_segment(files, input)?,
         quads_read,
-        quads_added: added,
-        duplicates: quads_read.saturating_sub(added),
         errors_skipped,
-        quads: output.counts.quads,
-        terms: output.counts.terms,
-        database_bytes: snapshot.file_bytes(),
-        stages: stages
-            .map(|(stage, seconds)| (stage.name().to_owned(), seconds))
-            .into(),
-        ..LoadReport::default()
+        parse_seconds,
     })
+}
+
+impl Written {
+    /// Lets `publish` make it the database.
+    fn publish(
+        self,
+        existing: &Snapshot,
+        progress: &dyn Progress,
+        publish: impl FnOnce(PublishedCounts, &Statistics) -> orrery_storage::Result<Arc<Snapshot>>,
+    ) -> Result<LoadReport, LoadError> {
+        let start = Instant::now();
+        progress.begin(Stage::Publish, None);
+        let counts = self.output.counts;
+        let snapshot = publish(counts, &self.output.statistics.finish())?;
+        let added = counts.quads.saturating_sub(existing.quad_count());
+        let [terms_seconds, permutations_seconds] = self.output.stage_seconds;
+        let stages = [
+            (Stage::Parse, self.parse_seconds),
+            (Stage::Terms, terms_seconds),
+            (Stage::Permutations, permutations_seconds),
+            (Stage::Publish, start.elapsed().as_secs_f64()),
+        ];
+        Ok(LoadReport {
+            quads_read: self.quads_read,
+            quads_added: added,
+            duplicates: self.quads_read.saturating_sub(added),
+            errors_skipped: self.errors_skipped,
+            quads: counts.quads,
+            terms: counts.terms,
+            database_bytes: snapshot.file_bytes(),
+            stages: stages
+                .map(|(stage, seconds)| (stage.name().to_owned(), seconds))
+                .into(),
+            ..LoadReport::default()
+        })
+    }
 }
 
 /// Seals the last batch of each worker. All batches stay in memory if what comes next fits there

@@ -5,13 +5,14 @@
 //!
 //! ```text
 //! 0                  the default graph
-//! 1 ...              the blank nodes of the load, numbered on from those of the database
+//! 1 ...              blank nodes of the database that come with its latest changes
+//! ...                the blank nodes of the load, numbered on from those of the database
 //! ... IRIs, literals, triple terms: all terms of the dictionary, old and new, by rank
 //! ... values         the terms that live inside their ids
 //! ```
 
 use crate::error::LoadError;
-use crate::interner::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY};
+use crate::interner::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, NUMBERED_BLANK_NODE_KEY};
 use crate::triple_keys::{MarkedNodes, is_triple, marked, pending_blank_nodes};
 use orrery_term::{TermId, key::FIRST_LITERAL_KEY};
 
@@ -21,6 +22,8 @@ pub(crate) type Ordinal = u32;
 /// Turns ordinals into term ids.
 #[derive(Debug)]
 pub(crate) struct OrdinalSpace {
+    /// Ascending, all below the first new one.
+    numbered_blank_nodes: Vec<u64>,
     first_blank_node: u64,
     blank_nodes: u64,
     iris: u64,
@@ -35,6 +38,10 @@ impl OrdinalSpace {
     pub(crate) fn term_id(&self, ordinal: Ordinal) -> TermId {
         let Some(index) = u64::from(ordinal).checked_sub(1) else {
             return TermId::DEFAULT_GRAPH;
+        };
+        let numbered = self.numbered_blank_nodes.len() as u64;
+        let Some(index) = index.checked_sub(numbered) else {
+            return TermId::blank_node(self.numbered_blank_nodes[index as usize]);
         };
         let Some(rank) = index.checked_sub(self.blank_nodes) else {
             return TermId::blank_node(self.first_blank_node + index);
@@ -87,6 +94,7 @@ impl Numbering {
     pub(crate) fn new(first_blank_node: u64) -> Self {
         Self {
             space: OrdinalSpace {
+                numbered_blank_nodes: Vec::new(),
                 first_blank_node,
                 blank_nodes: 0,
                 iris: 0,
@@ -104,6 +112,11 @@ impl Numbering {
     pub(crate) fn number(&mut self, key: &[u8]) -> Result<(Ordinal, DictionaryKey<'_>), LoadError> {
         let is_dictionary = match key.first() {
             Some(&DEFAULT_GRAPH_KEY) => return Ok((0, DictionaryKey::None)),
+            Some(&NUMBERED_BLANK_NODE_KEY) => {
+                let number = payload(key);
+                self.space.numbered_blank_nodes.push(number);
+                false
+            }
             Some(&BLANK_NODE_KEY) => {
                 if let Some(node) = marked(key) {
                     // The mark follows the blank node's own key and is no term.
@@ -117,11 +130,7 @@ impl Numbering {
                 false
             }
             Some(&INLINE_KEY) => {
-                let mut bits = [0; 8];
-                bits.copy_from_slice(&key[1..9]);
-                self.space
-                    .inline
-                    .push(TermId::from_bits(u64::from_be_bytes(bits)));
+                self.space.inline.push(TermId::from_bits(payload(key)));
                 false
             }
             _ => {
@@ -154,6 +163,13 @@ impl Numbering {
     }
 }
 
+/// The number behind the first byte of a key.
+fn payload(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&key[1..9]);
+    u64::from_be_bytes(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +180,7 @@ mod tests {
     fn the_order_of_ordinals_is_the_order_of_ids() {
         let mut interner = Interner::new(None);
         for n in 0..50 {
+            interner.numbered_blank_node(n % 6);
             interner.blank_node(&format!("b{n}"));
             interner.checked_iri(&format!("urn:{n}"));
             interner.string(&format!("a long string {n}"));

@@ -3,11 +3,11 @@
 //! ```text
 //! quads (ordinals) -> packed in column order -> sort, once each -> term ids -\
 //!                                                                             merge -> rows
-//! rows of the database -> old ranks become new ones -------------------------/
+//! rows of the base without tombstones -> old ranks become new ones ---------/
 //! ```
 //!
-//! The rows of the database need no sorting: the new numbers of its terms have the same order as the
-//! old ones.
+//! The rows of the database's base need no sorting: the new numbers of its terms have the same order as the
+//! old ones. What was inserted since the base was written is among the quads.
 
 use crate::batch::SpilledBatch;
 use crate::error::LoadError;
@@ -15,6 +15,7 @@ use crate::interner::LocalQuad;
 use crate::ordinals::{Ordinal, OrdinalSpace};
 use crate::row_sort::RowSorter;
 use crate::stage_dir::StageDir;
+use orrery_storage::delta::Changes;
 use orrery_storage::index::{Permutation, QuadIndex, QuadRow, Scan};
 use orrery_term::TermId;
 use std::sync::Arc;
@@ -129,7 +130,8 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(number)
 }
 
-/// What is there already: the rows under old ids, and the ordinal of each old rank.
+/// What is there already: the rows of the base under old ids, with what was changed since, and the ordinal of
+/// each old rank.
 ///
 /// The index is of the permutation that is written, or, for a first GSPO, SPOG: then all old quads are
 /// in the default graph, and both have the same order.
@@ -173,16 +175,11 @@ impl PermutationSort<'_> {
             let low = u64::from(quad[c]) << 32 | u64::from(quad[d]);
             sorter.push(u128::from(high) << 64 | u128::from(low))
         })?;
+        let existing = self
+            .existing
+            .map(|existing| ExistingCursor::new(existing, self.permutation, self.space));
         let mut merge = RowMerge {
-            existing: self.existing.map(|existing| ExistingCursor {
-                index: existing.index,
-                permutation: self.permutation,
-                scan: existing.index.scan(existing.index.all(), [true; 4]),
-                ordinals: existing.ordinals,
-                space: self.space,
-                block: Vec::new(),
-                next: 0,
-            }),
+            existing: existing.transpose()?,
             out: Vec::with_capacity(BLOCK_ROWS),
             rows: 0,
             take,
@@ -270,40 +267,88 @@ impl RowMerge<'_> {
     }
 }
 
-/// Reads the rows of the database and gives their terms the new ids.
+/// Reads the rows of the base that have no tombstone, and gives their terms the new ids.
 struct ExistingCursor<'a> {
-    index: &'a Arc<QuadIndex>,
+    from: Permutation,
     /// What is written.
     permutation: Permutation,
     scan: Scan,
+    changes: Changes,
+    /// The next row that was deleted.
+    tombstone: Option<QuadRow>,
     ordinals: &'a [Ordinal],
     space: &'a OrdinalSpace,
     block: Vec<QuadRow>,
     next: usize,
 }
 
-impl ExistingCursor<'_> {
+impl<'a> ExistingCursor<'a> {
+    fn new(
+        existing: ExistingRows<'a>,
+        permutation: Permutation,
+        space: &'a OrdinalSpace,
+    ) -> orrery_storage::Result<Self> {
+        let base = existing.index.base();
+        let mut cursor = Self {
+            from: base.permutation(),
+            permutation,
+            scan: base.scan(base.all(), [true; 4]),
+            changes: existing.index.changes()?,
+            tombstone: None,
+            ordinals: existing.ordinals,
+            space,
+            block: Vec::new(),
+            next: 0,
+        };
+        cursor.tombstone = next_tombstone(&mut cursor.changes)?;
+        Ok(cursor)
+    }
+
     fn peek(&mut self) -> orrery_storage::Result<Option<QuadRow>> {
-        if self.next == self.block.len() {
+        // All rows of a vector may have been deleted.
+        while self.next == self.block.len() {
             self.next = 0;
             self.block.clear();
-            if let Some(vector) = self.scan.next_vector()? {
-                let (space, ordinals) = (self.space, self.ordinals);
-                let new = |bits: u64| renumbered(TermId::from_bits(bits), space, ordinals).bits();
-                let [a, b, c, d] = [0, 1, 2, 3].map(|column| vector.column(column));
-                let from = self.index.permutation();
-                for row in 0..a.len() {
-                    let old = [new(a[row]), new(b[row]), new(c[row]), new(d[row])];
-                    self.block.push(if from == self.permutation {
-                        old
-                    } else {
-                        self.permutation.arrange(from.quad(old))
-                    });
-                }
+            if !self.fill_block()? {
+                return Ok(None);
             }
         }
         Ok(self.block.get(self.next).copied())
     }
+
+    /// Takes up the next vector; false at the end.
+    fn fill_block(&mut self) -> orrery_storage::Result<bool> {
+        let Some(vector) = self.scan.next_vector()? else {
+            return Ok(false);
+        };
+        let (space, ordinals) = (self.space, self.ordinals);
+        let new = |bits: u64| renumbered(TermId::from_bits(bits), space, ordinals).bits();
+        let [a, b, c, d] = [0, 1, 2, 3].map(|column| vector.column(column));
+        for row in 0..a.len() {
+            let old = [a[row], b[row], c[row], d[row]];
+            if self.tombstone == Some(old) {
+                self.tombstone = next_tombstone(&mut self.changes)?;
+                continue;
+            }
+            let row = old.map(new);
+            self.block.push(if self.from == self.permutation {
+                row
+            } else {
+                self.permutation.arrange(self.from.quad(row))
+            });
+        }
+        Ok(true)
+    }
+}
+
+fn next_tombstone(changes: &mut Changes) -> orrery_storage::Result<Option<QuadRow>> {
+    for change in changes {
+        let change = change?;
+        if !change.is_insertion {
+            return Ok(Some(change.row));
+        }
+    }
+    Ok(None)
 }
 
 fn renumbered(id: TermId, space: &OrdinalSpace, ordinals: &[Ordinal]) -> TermId {

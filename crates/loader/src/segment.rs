@@ -23,7 +23,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use orrery_storage::dictionary::KeyCursor;
 use orrery_storage::index::Permutation;
 use orrery_storage::{
-    Dictionary, DictionaryWriter, PublishedCounts, SegmentBuilder, Snapshot, StatisticsBuilder,
+    Dictionary, DictionaryWriter, PublishedCounts, SegmentFiles, Snapshot, StatisticsBuilder,
 };
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -68,7 +68,7 @@ pub(crate) struct SegmentOutput {
 
 /// Writes the dictionary and all permutations.
 pub(crate) fn write_segment(
-    builder: &SegmentBuilder<'_>,
+    files: &SegmentFiles,
     input: SegmentInput<'_>,
 ) -> Result<SegmentOutput, LoadError> {
     let SegmentInput {
@@ -83,7 +83,7 @@ pub(crate) fn write_segment(
         // In memory a block is but eight bytes a term.
         unbounded()
     };
-    let writer = builder.dictionary()?;
+    let writer = files.dictionary()?;
     let (terms, quads) = split(input.batches);
     let terms = Arc::new(terms);
     let plan = Plan {
@@ -103,7 +103,7 @@ pub(crate) fn write_segment(
                 write_dictionary(writer, &keys_out, &terms_of_dictionary)
             })
             .map_err(LoadError::Thread)?;
-        let written = plan.run(builder, terms, quads, keys_in, start);
+        let written = plan.run(files, terms, quads, keys_in, start);
         let dictionary = match dictionary.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -189,7 +189,7 @@ struct Plan<'a> {
 impl Plan<'_> {
     fn run(
         &self,
-        builder: &SegmentBuilder<'_>,
+        files: &SegmentFiles,
         terms: Arc<Vec<SortedTerms>>,
         quads: UnnumberedQuads,
         keys: Sender<KeyBlock>,
@@ -201,7 +201,7 @@ impl Plan<'_> {
         drop((keys, terms));
         let terms_seconds = start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let (quads, statistics) = self.write_permutations(builder, &numbered, terms_bytes)?;
+        let (quads, statistics) = self.write_permutations(files, &numbered, terms_bytes)?;
         Ok(SegmentOutput {
             counts: PublishedCounts {
                 quads,
@@ -261,14 +261,13 @@ impl Plan<'_> {
     /// of quads.
     fn write_permutations(
         &self,
-        builder: &SegmentBuilder<'_>,
+        files: &SegmentFiles,
         numbered: &Numbered,
         terms_bytes: usize,
     ) -> Result<(u64, StatisticsBuilder), LoadError> {
-        let has_named_graphs = self.has_named_graphs || self.existing.has_named_graphs();
         let permutations: Vec<Permutation> = Permutation::ALL
             .into_iter()
-            .filter(|&permutation| permutation != Permutation::Gspo || has_named_graphs)
+            .filter(|&permutation| permutation != Permutation::Gspo || self.has_named_graphs)
             .collect();
         let (workers, capacity_rows) =
             self.divide_memory(numbered, terms_bytes, permutations.len());
@@ -276,7 +275,7 @@ impl Plan<'_> {
         let total = rows_each * permutations.len() as u64;
         self.progress.begin(Stage::Permutations, Some(total));
         let jobs = PermutationJobs {
-            builder,
+            files,
             numbered,
             existing: self.existing,
             stage: self.stage,
@@ -365,7 +364,7 @@ fn renumber(
 
 /// The permutations still to be written, shared by the threads that write them.
 struct PermutationJobs<'a> {
-    builder: &'a SegmentBuilder<'a>,
+    files: &'a SegmentFiles,
     numbered: &'a Numbered,
     existing: &'a Snapshot,
     stage: &'a StageDir,
@@ -418,7 +417,7 @@ impl PermutationJobs<'_> {
         permutation: Permutation,
         memory: &mut Vec<u128>,
     ) -> Result<(u64, StatisticsBuilder), LoadError> {
-        let mut writer = self.builder.index(permutation)?;
+        let mut writer = self.files.index(permutation)?;
         let mut statistics = StatisticsBuilder::default();
         // Without a GSPO yet, all old quads are in the default graph: SPOG has the same order.
         let old_index = self.existing.index(permutation);

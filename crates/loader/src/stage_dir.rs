@@ -8,6 +8,7 @@ use orrery_storage::io::{FileSystem, FileWriter};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Its name within the database directory.
 const NAME: &str = "load-stage";
@@ -23,6 +24,32 @@ impl StageDir {
     /// An empty directory; leftovers of a killed load are removed.
     pub(crate) fn create(files: Arc<dyn FileSystem>, database: &Path) -> Result<Self> {
         let path = database.join(NAME);
+        if files.metadata(&path)?.is_some() {
+            files.remove_dir_all(&path)?;
+        }
+        files.create_dir_all(&path)?;
+        Ok(Self { files, path })
+    }
+
+    /// An empty directory of its own for a load beside others in this process, which holds the database's lock; leftovers of
+    /// killed processes are removed.
+    pub(crate) fn create_beside_others(
+        files: Arc<dyn FileSystem>,
+        database: &Path,
+    ) -> Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let all = database.join(NAME);
+        let ours = format!("process-{}-", std::process::id());
+        if files.metadata(&all)?.is_some() {
+            for path in files.list(&all)? {
+                let name = path.file_name().and_then(|name| name.to_str());
+                if !name.is_some_and(|name| name.starts_with(&ours)) {
+                    remove(&*files, &path)?;
+                }
+            }
+        }
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = all.join(format!("{ours}{number}"));
         if files.metadata(&path)?.is_some() {
             files.remove_dir_all(&path)?;
         }
@@ -48,6 +75,14 @@ impl StageDir {
     /// Removes a file that is no longer needed, to give back its space early.
     pub(crate) fn remove(&self, name: &str) -> Result<()> {
         self.files.remove_file(&self.path.join(name))
+    }
+}
+
+fn remove(files: &dyn FileSystem, path: &Path) -> Result<()> {
+    match files.metadata(path)? {
+        Some(found) if found.is_directory => files.remove_dir_all(path),
+        Some(_) => files.remove_file(path),
+        None => Ok(()),
     }
 }
 

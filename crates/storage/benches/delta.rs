@@ -96,7 +96,7 @@ fn scans(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, index: &Arc<QuadI
                     cursor.read(RowRange::new(start, end), column, &mut values)?;
                     start = end;
                 }
-                Result::Ok(())
+                Ok::<(), orrery_storage::Error>(())
             });
         });
     }

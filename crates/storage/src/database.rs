@@ -294,9 +294,9 @@ pub(crate) fn refuse_foreign_files(file_system: &dyn FileSystem, directory: &Pat
 
 fn create_empty(file_system: &Arc<dyn FileSystem>, lock: &WriterLock) -> Result<()> {
     let builder = SegmentBuilder::begin_empty(file_system, lock)?;
-    builder.dictionary()?.finish()?;
+    builder.files().dictionary()?.finish()?;
     for permutation in BASE_PERMUTATIONS {
-        builder.index(permutation)?.finish()?;
+        builder.files().index(permutation)?.finish()?;
     }
     let counts = PublishedCounts::default();
     let statistics = StatisticsBuilder::default().finish();

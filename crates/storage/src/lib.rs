@@ -47,13 +47,13 @@ pub use index::{
 };
 pub use lock::WriterLock;
 pub use manifest::{BaseEntry, FileEntry, FlushedEntry, Loaded, LogEntry, Manifest, SegmentEntry};
-pub use segment::{PublishedCounts, SegmentBuilder};
+pub use segment::{PublishedCounts, SegmentBuilder, SegmentFiles};
 pub use small::{SmallQuad, build_small, build_small_with};
 pub use snapshot::Snapshot;
 pub use statistics::{Statistics, StatisticsBuilder};
 pub use verify::{Damage, VerifyProgress, verify, verify_with};
 pub use writer::{
-    CommitOptions, Durability, PendingCommit, Retention, Transaction, Writer, WriterOptions,
+    CommitOptions, Durability, PendingCommit, Rebase, Retention, Transaction, Writer, WriterOptions,
 };
 
 #[cfg(test)]

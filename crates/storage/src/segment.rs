@@ -22,7 +22,8 @@ use crate::{Database, Error, Result};
 
 /// Name of the file with the statistics.
 pub(crate) const STATISTICS_FILE: &str = "statistics.bin";
-const SEGMENT_PREFIX: &str = "segment-";
+/// Begins the names of segments.
+pub(crate) const SEGMENT_PREFIX: &str = "segment-";
 /// Begins the names of directories with flushed changes.
 pub(crate) const DELTA_PREFIX: &str = "delta-";
 const LOG_SUFFIX: &str = ".log";
@@ -38,16 +39,70 @@ pub struct PublishedCounts {
     pub next_blank_node: u64,
 }
 
+/// The directory of a segment that is being written.
+#[derive(Debug)]
+pub struct SegmentFiles {
+    file_system: Arc<dyn FileSystem>,
+    directory: PathBuf,
+}
+
+impl SegmentFiles {
+    /// Makes the directory, in place of one that a failed writer may have left.
+    pub(crate) fn create(file_system: &Arc<dyn FileSystem>, directory: PathBuf) -> Result<Self> {
+        ignore_missing(file_system.remove_dir_all(&directory))?;
+        file_system.create_dir_all(&directory)?;
+        Ok(Self {
+            file_system: Arc::clone(file_system),
+            directory,
+        })
+    }
+
+    /// Where the segment's files are written.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Begins the dictionary.
+    pub fn dictionary(&self) -> Result<DictionaryWriter> {
+        DictionaryWriter::create(&*self.file_system, &self.directory)
+    }
+
+    /// Begins a permutation. All but GSPO are required; GSPO exactly where there are named graphs.
+    pub fn index(&self, permutation: Permutation) -> Result<QuadIndexWriter> {
+        let path = self.directory.join(index_file(permutation));
+        QuadIndexWriter::create(&*self.file_system, &path, permutation)
+    }
+
+    /// Once dictionary and permutations are finished: adds the statistics and puts everything on the disk. Returns the files,
+    /// without their lengths and checksums.
+    pub(crate) fn finish(&self, statistics: &Statistics) -> Result<Vec<FileEntry>> {
+        let file_system = &*self.file_system;
+        let statistics_path = self.directory.join(STATISTICS_FILE);
+        statistics::write(statistics, file_system, &statistics_path)?;
+        file_system.sync_dir(&self.directory)?;
+        if let Some(database) = self.directory.parent() {
+            file_system.sync_dir(database)?;
+        }
+        let paths = file_system.list(&self.directory)?;
+        let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
+        Ok(names
+            .map(|name| FileEntry {
+                name: name.to_owned(),
+                bytes: 0,
+                crc32c: 0,
+            })
+            .collect())
+    }
+}
+
 /// A segment being written. Dropped without [`publish`](Self::publish), it never becomes visible.
 #[derive(Debug)]
 pub struct SegmentBuilder<'a> {
-    file_system: Arc<dyn FileSystem>,
+    files: SegmentFiles,
     /// Missing only while an empty database is made.
     database: Option<&'a Database>,
     lock: &'a WriterLock,
     generation: u64,
-    /// The manifest that will be replaced.
-    old_manifest: Option<Arc<Manifest>>,
     /// The number of the commit that the segment will be.
     commit: u64,
     /// Number of quads before.
@@ -89,36 +144,22 @@ impl<'a> SegmentBuilder<'a> {
     ) -> Result<Self> {
         let old_manifest = present.map(|snapshot| Arc::clone(snapshot.shared_manifest()));
         let generation = 1 + old_manifest.as_ref().map_or(0, |old| old.generation);
-        let builder = Self {
-            name: format!("{SEGMENT_PREFIX}{generation:06}"),
-            file_system,
+        remove_unnamed(&*file_system, lock.directory(), old_manifest.as_deref())?;
+        let name = format!("{SEGMENT_PREFIX}{generation:06}");
+        Ok(Self {
+            files: SegmentFiles::create(&file_system, lock.directory().join(&name))?,
+            name,
             database,
             lock,
             generation,
             commit: present.map_or(0, |snapshot| snapshot.commit() + 1),
             old_quads: present.map_or(0, Snapshot::quad_count),
-            old_manifest,
-        };
-        let kept = builder.old_manifest.as_deref();
-        remove_unnamed(&*builder.file_system, lock.directory(), kept)?;
-        builder.file_system.create_dir_all(&builder.directory())?;
-        Ok(builder)
+        })
     }
 
-    /// Where the segment's files are written.
-    pub fn directory(&self) -> PathBuf {
-        self.lock.directory().join(&self.name)
-    }
-
-    /// Begins the dictionary.
-    pub fn dictionary(&self) -> Result<DictionaryWriter> {
-        DictionaryWriter::create(&*self.file_system, &self.directory())
-    }
-
-    /// Begins a permutation. All but GSPO are required; GSPO exactly where there are named graphs.
-    pub fn index(&self, permutation: Permutation) -> Result<QuadIndexWriter> {
-        let path = self.directory().join(index_file(permutation));
-        QuadIndexWriter::create(&*self.file_system, &path, permutation)
+    /// Where dictionary and permutations are written.
+    pub fn files(&self) -> &SegmentFiles {
+        &self.files
     }
 
     /// Makes the segment the database, once dictionary and permutations are finished. The old segment is removed;
@@ -141,14 +182,8 @@ impl<'a> SegmentBuilder<'a> {
         counts: PublishedCounts,
         statistics: &Statistics,
     ) -> Result<Arc<Snapshot>> {
-        let file_system = &*self.file_system;
-        let segment_directory = self.directory();
+        let file_system = &*self.files.file_system;
         let directory = self.lock.directory();
-        let statistics_path = segment_directory.join(STATISTICS_FILE);
-        statistics::write(statistics, file_system, &statistics_path)?;
-        file_system.sync_dir(&segment_directory)?;
-        file_system.sync_dir(directory)?;
-
         let mut entry = BaseEntry {
             commit: self.commit,
             time_us: SystemClock.now_us(),
@@ -162,7 +197,7 @@ impl<'a> SegmentBuilder<'a> {
             generation: self.generation,
             segment: SegmentEntry {
                 name: self.name.clone(),
-                files: self.files()?,
+                files: self.files.finish(statistics)?,
             },
             deltas: Vec::new(),
             logs: Vec::new(),
@@ -186,19 +221,6 @@ impl<'a> SegmentBuilder<'a> {
             Arc::new(manifest),
             Arc::new(stored),
         )))
-    }
-
-    /// The files that were written, without their checksums.
-    fn files(&self) -> Result<Vec<FileEntry>> {
-        let paths = self.file_system.list(&self.directory())?;
-        let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
-        Ok(names
-            .map(|name| FileEntry {
-                name: name.to_owned(),
-                bytes: 0,
-                crc32c: 0,
-            })
-            .collect())
     }
 }
 

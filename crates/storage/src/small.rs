@@ -55,7 +55,7 @@ pub fn build_small_with(
         }
         let mut sorted: Vec<QuadRow> = rows.iter().map(|&quad| permutation.arrange(quad)).collect();
         sorted.sort_unstable();
-        let mut index = builder.index(permutation)?;
+        let mut index = builder.files().index(permutation)?;
         index.push_rows(&sorted)?;
         index.finish()?;
         statistics.observe(permutation, &sorted);
@@ -105,7 +105,7 @@ fn write_dictionary(builder: &SegmentBuilder<'_>, quads: &[SmallQuad]) -> Result
             keys.insert(key);
         }
     }
-    let mut writer = builder.dictionary()?;
+    let mut writer = builder.files().dictionary()?;
     let mut ranks = BTreeMap::new();
     for key in keys {
         let rank = writer.push(&key)?;

@@ -208,12 +208,15 @@ impl Snapshot {
 
     /// The id of a rank in the base's dictionary.
     pub fn id_of_rank(&self, rank: u64) -> TermId {
-        if rank < self.dictionary().iri_count() {
-            TermId::iri(rank)
-        } else if rank < self.dictionary().first_triple_term() {
-            TermId::literal(rank)
-        } else {
-            TermId::triple_term(rank)
+        self.dictionary().id_of_rank(rank)
+    }
+
+    /// Puts the key of a term of the dictionaries into `key`, which is emptied first.
+    pub(crate) fn term_key(&self, id: TermId, key: &mut Vec<u8>) -> Result<()> {
+        match id.kind() {
+            TermKind::Delta => self.delta_key(id, key),
+            _ if id.is_dictionary() => self.dictionary().key(id.payload(), key),
+            _ => Err(self.no_term(id)),
         }
     }
 

@@ -46,6 +46,7 @@ use page::{GROUP_KEYS, Page};
 use symbols::SymbolTable;
 use vocabulary::StoredWords;
 
+use orrery_term::TermId;
 use orrery_term::key::FIRST_TRIPLE_KEY;
 
 use crate::block_file::{BlockFile, BlockNumber, FileKind};
@@ -172,6 +173,17 @@ impl Dictionary {
     /// Where the triple terms begin: literals have the ranks between the IRIs and this one.
     pub fn first_triple_term(&self) -> u64 {
         self.length - self.triple_count
+    }
+
+    /// The id of a rank.
+    pub fn id_of_rank(&self, rank: u64) -> TermId {
+        if rank < self.iri_count() {
+            TermId::iri(rank)
+        } else if rank < self.first_triple_term() {
+            TermId::literal(rank)
+        } else {
+            TermId::triple_term(rank)
+        }
     }
 
     /// The file with the pages.

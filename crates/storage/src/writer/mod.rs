@@ -31,10 +31,12 @@ use crate::{Database, Result};
 mod checkpoint;
 mod commit;
 mod open;
+mod rebase;
 mod transaction;
 mod worker;
 
 pub use commit::{CommitOptions, Durability, PendingCommit};
+pub use rebase::Rebase;
 pub use transaction::Transaction;
 
 use worker::Worker;

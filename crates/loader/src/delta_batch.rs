@@ -1,0 +1,135 @@
+//! What was inserted since the base was written, as batches like those of a load.
+//!
+//! The base's own rows stay sorted under new numbers, but those of the delta do not: terms that updates brought get their
+//! places among all others. So the inserted quads go the way of a load, by the keys of their terms. Terms of the
+//! delta dictionary that no quad uses any more are left behind.
+
+use crate::batch::{SpilledBatch, spill};
+use crate::error::LoadError;
+use crate::interner::{DEFAULT_GRAPH, Interner, LocalId};
+use crate::ntriples::TermSink;
+use crate::stage_dir::StageDir;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use orrery_storage::index::{Permutation, QuadPosition};
+use orrery_storage::{Error, Snapshot};
+use orrery_term::{TermId, TermKind};
+
+/// Ids whose local numbers are remembered, at most.
+const KNOWN_MAX: usize = 1 << 20;
+
+/// Batches of inserted quads.
+pub(crate) struct DeltaBatches {
+    /// The last batch, not sealed.
+    pub(crate) open: Interner,
+    pub(crate) spilled: Vec<SpilledBatch>,
+}
+
+/// Takes up all quads of a snapshot that its base does not have. Batches that outgrow `share_bytes` go to the stage directory
+/// under numbers from `first_number` on.
+pub(crate) fn delta_batches(
+    snapshot: &Snapshot,
+    stage: &StageDir,
+    share_bytes: usize,
+    first_number: u32,
+) -> Result<DeltaBatches, LoadError> {
+    let mut collector = Collector {
+        snapshot,
+        interner: Interner::new(None),
+        known: HashMap::default(),
+        key: Vec::new(),
+    };
+    let mut spilled = Vec::new();
+    let Some(index) = snapshot.index(Permutation::Spog) else {
+        return Err(collector.damage("the permutation SPOG is missing").into());
+    };
+    for change in index.changes()? {
+        let change = change?;
+        if !change.is_insertion {
+            continue;
+        }
+        collector.push(change.row)?;
+        if collector.interner.memory_bytes() >= share_bytes {
+            let number = first_number + spilled.len() as u32;
+            collector.known.clear();
+            spilled.push(spill(collector.interner.take(), stage, number)?);
+        }
+    }
+    Ok(DeltaBatches {
+        open: collector.interner,
+        spilled,
+    })
+}
+
+struct Collector<'a> {
+    snapshot: &'a Snapshot,
+    interner: Interner,
+    /// Local numbers of ids that were met in this batch.
+    known: HashMap<u64, LocalId, FixedState>,
+    key: Vec<u8>,
+}
+
+impl Collector<'_> {
+    /// Takes a quad, in the order of SPOG.
+    fn push(&mut self, row: [u64; 4]) -> Result<(), Error> {
+        let mut quad = [DEFAULT_GRAPH; 4];
+        for (local, bits) in quad.iter_mut().zip(row) {
+            *local = self.local(bits)?;
+        }
+        let [subject, predicate, object, graph] = quad;
+        self.interner.quad(subject, predicate, object, Some(graph));
+        Ok(())
+    }
+
+    fn local(&mut self, bits: u64) -> Result<LocalId, Error> {
+        if let Some(&local) = self.known.get(&bits) {
+            return Ok(local);
+        }
+        let id = TermId::from_bits(bits);
+        let local = match id.checked_kind() {
+            Some(TermKind::Special) if id == TermId::DEFAULT_GRAPH => DEFAULT_GRAPH,
+            Some(TermKind::BlankNode) => self.interner.numbered_blank_node(id.payload()),
+            Some(TermKind::Iri | TermKind::Literal | TermKind::TripleTerm) => {
+                self.snapshot
+                    .dictionary()
+                    .key(id.payload(), &mut self.key)?;
+                self.interner.stored_key(&self.key)
+            }
+            Some(TermKind::Delta) => {
+                let dictionary = self.snapshot.delta_dictionary();
+                if !dictionary.key(id.payload(), &mut self.key) {
+                    return Err(self.no_term(id));
+                }
+                self.interner.stored_key(&self.key)
+            }
+            Some(_) if id.is_inline() => self.interner.inline(id),
+            Some(_) | None => return Err(self.no_term(id)),
+        };
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
+        self.known.insert(bits, local);
+        Ok(local)
+    }
+
+    fn no_term(&self, id: TermId) -> Error {
+        self.damage(&format!(
+            "the id {:016x} of a change stands for no term",
+            id.bits()
+        ))
+    }
+
+    fn damage(&self, what: &str) -> Error {
+        Error::corrupt(self.snapshot.directory(), 0, what)
+    }
+}
+
+/// Whether a snapshot has quads in named graphs now.
+pub(crate) fn has_named_graphs(snapshot: &Snapshot) -> Result<bool, LoadError> {
+    let Some(index) = snapshot.index(Permutation::Gspo) else {
+        return Ok(false);
+    };
+    debug_assert_eq!(Permutation::Gspo.columns()[0], QuadPosition::Graph);
+    let default = index.range(&[TermId::DEFAULT_GRAPH])?;
+    Ok(default.len() < index.rows())
+}

@@ -1,0 +1,324 @@
+//! Compaction and loads of databases with updates: the quads stay what they were, whatever is committed meanwhile.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use orrery_loader::{
+    CompactOptions, Format, LoadOptions, Progress, SilentProgress, Source, Stage, changes_of,
+    compact, load, load_into,
+};
+use orrery_storage::index::Permutation;
+use orrery_storage::{CommitOptions, Database, Snapshot, Writer, WriterOptions, verify};
+use orrery_term::{Term, TermId};
+use proptest::prelude::*;
+
+/// A quad of numbers of the terms below; graph 0 is the default graph.
+type Quad = (u8, u8, u8, u8);
+
+fn subject(number: u8) -> Term<'static> {
+    match number % 3 {
+        0 => Term::BlankNode(u64::from(number / 3)),
+        _ => Term::iri(format!("http://example.org/s{number}")),
+    }
+}
+
+fn predicate(number: u8) -> Term<'static> {
+    Term::iri(format!("http://example.org/p{number}"))
+}
+
+fn object(number: u8) -> Term<'static> {
+    match number % 4 {
+        0 => Term::iri(format!("http://example.org/s{number}")),
+        1 => Term::string(format!("a string that no id has room for, number {number}")),
+        2 => Term::typed(
+            number.to_string(),
+            "http://www.w3.org/2001/XMLSchema#integer",
+        ),
+        _ => Term::string(format!("s{number}")),
+    }
+}
+
+fn graph(number: u8) -> Option<Term<'static>> {
+    (number > 0).then(|| Term::iri(format!("http://example.org/g{number}")))
+}
+
+fn line(quad: Quad) -> String {
+    let (s, p, o) = (subject(quad.0), predicate(quad.1), object(quad.2));
+    let graph = graph(quad.3).map_or(String::new(), |graph| format!(" {graph}"));
+    format!("{s} {p} {o}{graph} .")
+}
+
+fn lines_of(snapshot: &Arc<Snapshot>) -> BTreeSet<String> {
+    let mut lines = BTreeSet::new();
+    let mut quads = snapshot.quads().unwrap();
+    while let Some(batch) = quads.next_batch().unwrap() {
+        for quad in batch.iter() {
+            let graph = quad
+                .graph
+                .map_or(String::new(), |graph| format!(" {graph}"));
+            let (s, p, o) = (quad.subject, quad.predicate, quad.object);
+            assert!(
+                lines.insert(format!("{s} {p} {o}{graph} .")),
+                "a quad came twice"
+            );
+        }
+    }
+    assert_eq!(lines.len() as u64, snapshot.quad_count());
+    for index in snapshot.indexes() {
+        assert_eq!(index.rows(), snapshot.quad_count());
+    }
+    lines
+}
+
+fn model_lines(model: &BTreeSet<Quad>) -> BTreeSet<String> {
+    model.iter().copied().map(line).collect()
+}
+
+/// Commits one transaction: quads that are there are deleted, the others inserted.
+fn turn(writer: &Writer, model: &mut BTreeSet<Quad>, quads: &[Quad]) {
+    let mut transaction = writer.begin().unwrap();
+    for is_insertion in [false, true] {
+        let mut rows = Vec::new();
+        for quad in quads.iter().copied().collect::<BTreeSet<_>>() {
+            if model.contains(&quad) == is_insertion {
+                continue;
+            }
+            let graph = match graph(quad.3) {
+                Some(graph) => transaction.intern(&graph).unwrap(),
+                None => TermId::DEFAULT_GRAPH,
+            };
+            let terms = [subject(quad.0), predicate(quad.1), object(quad.2)];
+            let [s, p, o] = terms.map(|term| transaction.intern(&term).unwrap());
+            rows.push([s, p, o, graph]);
+        }
+        let expected = rows.len() as u64;
+        let changed = match is_insertion {
+            true => transaction.insert(&mut rows).unwrap(),
+            false => transaction.delete(&mut rows).unwrap(),
+        };
+        assert_eq!(changed, expected);
+    }
+    for &quad in quads.iter().collect::<BTreeSet<_>>() {
+        if !model.remove(&quad) {
+            model.insert(quad);
+        }
+    }
+    transaction
+        .commit(CommitOptions::default())
+        .unwrap()
+        .wait()
+        .unwrap();
+}
+
+fn open(directory: &Path) -> Writer {
+    let database = Arc::new(Database::create_or_open(directory).unwrap());
+    database.open_writer(WriterOptions::default()).unwrap()
+}
+
+fn assert_whole(directory: &Path, model: &BTreeSet<Quad>) {
+    let damage = verify(directory, |_| {}).unwrap();
+    assert!(damage.is_empty(), "{damage:?}");
+    let snapshot = Database::open(directory).unwrap().snapshot();
+    assert_eq!(lines_of(&snapshot), model_lines(model));
+}
+
+/// Does something when a stage begins.
+struct AtStage<F>(Stage, Mutex<Option<F>>);
+
+impl<F: FnOnce() + Send> Progress for AtStage<F> {
+    fn begin(&self, stage: Stage, _total: Option<u64>) {
+        if stage == self.0
+            && let Some(action) = self.1.lock().unwrap().take()
+        {
+            action();
+        }
+    }
+}
+
+fn quad() -> impl Strategy<Value = Quad> {
+    (
+        0u8..12,
+        0u8..3,
+        0u8..16,
+        prop_oneof![4 => Just(0u8), 1 => 1u8..3],
+    )
+}
+
+fn batches() -> impl Strategy<Value = Vec<Vec<Quad>>> {
+    prop::collection::vec(prop::collection::vec(quad(), 0..40), 0..4)
+}
+
+fn options(memory_bytes: u64) -> CompactOptions {
+    CompactOptions {
+        memory_bytes,
+        threads: 2,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn compaction_keeps_the_quads_and_what_is_committed_meanwhile(
+        before in batches(), checkpoint in any::<bool>(), between in batches(), during in batches(), after in batches(),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let writer = open(directory.path());
+        let mut model = BTreeSet::new();
+        for quads in &before {
+            turn(&writer, &mut model, quads);
+        }
+        // A base with all that, and a flushed delta over it.
+        compact(&writer, &options(256 << 20), &SilentProgress).unwrap();
+        for quads in &between {
+            turn(&writer, &mut model, quads);
+            if checkpoint {
+                writer.checkpoint().unwrap();
+            }
+        }
+        let commits_before = writer.database().commits().unwrap();
+        let old_state = model_lines(&model);
+        let held = writer.database().snapshot();
+
+        let model = Mutex::new(model);
+        let progress = AtStage(Stage::Permutations, Mutex::new(Some(|| {
+            for quads in &during {
+                turn(&writer, &mut model.lock().unwrap(), quads);
+            }
+        })));
+        compact(&writer, &options(256 << 20), &progress).unwrap();
+        let was_due = changes_of(&held) > 0;
+        prop_assert_eq!(progress.1.into_inner().unwrap().is_none(), was_due);
+        let mut model = model.into_inner().unwrap();
+        let snapshot = writer.database().snapshot();
+        prop_assert_eq!(lines_of(&snapshot), model_lines(&model));
+        if during.is_empty() {
+            prop_assert_eq!(changes_of(&snapshot), 0);
+            prop_assert_eq!(snapshot.commit(), held.commit());
+            let has_named = model.iter().any(|quad| quad.3 > 0);
+            prop_assert_eq!(snapshot.index(Permutation::Gspo).is_some(), has_named);
+        }
+        // Who read before still reads the same, and the commits are still listed.
+        prop_assert_eq!(lines_of(&held), old_state.clone());
+        let commits = writer.database().commits().unwrap();
+        prop_assert!(commits.starts_with(&commits_before), "{commits:?} {commits_before:?}");
+        let old = writer.database().snapshot_at(orrery_storage::At::Commit(held.commit())).unwrap();
+        prop_assert_eq!(lines_of(&old), old_state);
+
+        for quads in &after {
+            turn(&writer, &mut model, quads);
+        }
+        prop_assert_eq!(lines_of(&writer.database().snapshot()), model_lines(&model));
+        drop((writer, held, snapshot, old));
+        assert_whole(directory.path(), &model);
+    }
+
+    #[test]
+    fn loads_take_up_what_updates_changed(
+        base in batches(), changes in batches(), loaded in prop::collection::vec(quad(), 0..60), into_writer in any::<bool>(),
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let database = directory.path().join("db");
+        let mut model = BTreeSet::new();
+        let writer = open(&database);
+        for quads in &base {
+            turn(&writer, &mut model, quads);
+        }
+        compact(&writer, &options(256 << 20), &SilentProgress).unwrap();
+        for quads in &changes {
+            turn(&writer, &mut model, quads);
+        }
+        // Blank nodes of a file are new ones, so there are none in it.
+        let loaded: Vec<Quad> = loaded.into_iter().filter(|quad| quad.0 % 3 != 0).collect();
+        let text: Vec<String> = loaded.iter().copied().map(line).collect();
+        let file = directory.path().join("data.nq");
+        std::fs::write(&file, text.join("\n")).unwrap();
+        let load_options = LoadOptions {
+            memory_bytes: 256 << 20,
+            threads: 2,
+            format: Some(Format::NQuads),
+            ..LoadOptions::default()
+        };
+        let commit = writer.database().snapshot().commit();
+        let sources = [Source::File(file)];
+        let report = match into_writer {
+            true => load_into(&writer, &sources, &load_options, &SilentProgress).unwrap(),
+            false => {
+                drop(writer);
+                load(&database, &sources, &load_options, &SilentProgress).unwrap()
+            }
+        };
+        let added = loaded.iter().copied().filter(|&quad| model.insert(quad)).count();
+        prop_assert_eq!(report.quads_added, added as u64);
+        prop_assert_eq!(report.quads, model.len() as u64);
+        assert_whole(&database, &model);
+        let snapshot = Database::open(&database).unwrap().snapshot();
+        prop_assert_eq!(snapshot.commit(), commit + 1);
+        prop_assert_eq!(changes_of(&snapshot), 0);
+    }
+}
+
+#[test]
+fn a_compaction_that_spills_keeps_the_quads() {
+    let directory = tempfile::tempdir().unwrap();
+    let writer = open(directory.path());
+    let count = 120_000u64;
+    let mut transaction = writer.begin().unwrap();
+    let predicate = transaction.intern(&predicate(0)).unwrap();
+    let mut quads = Vec::new();
+    for number in 0..count {
+        let subject = Term::iri(format!("http://example.org/thing/{number:09}"));
+        let subject = transaction.intern(&subject).unwrap();
+        let text = format!("the text of thing number {}", number * 7919 % count);
+        let object = transaction.intern(&Term::string(text)).unwrap();
+        quads.push([subject, predicate, object, TermId::DEFAULT_GRAPH]);
+    }
+    transaction.insert(&mut quads).unwrap();
+    transaction
+        .commit(CommitOptions::default())
+        .unwrap()
+        .wait()
+        .unwrap();
+    let before = lines_of(&writer.database().snapshot());
+    let report = compact(&writer, &options(8 << 20), &SilentProgress).unwrap();
+    assert_eq!(report.quads, count);
+    let snapshot = writer.database().snapshot();
+    assert_eq!(changes_of(&snapshot), 0);
+    assert_eq!(snapshot.delta_terms(), 0);
+    assert_eq!(lines_of(&snapshot), before);
+    drop(writer);
+    assert!(verify(directory.path(), |_| {}).unwrap().is_empty());
+}
+
+#[test]
+fn a_load_that_fails_leaves_the_database_and_its_writer_as_they_were() {
+    let directory = tempfile::tempdir().unwrap();
+    let writer = open(directory.path());
+    let mut model = BTreeSet::new();
+    turn(&writer, &mut model, &[(1, 1, 1, 0), (2, 1, 1, 1)]);
+    let file = directory.path().with_extension("nt");
+    std::fs::write(&file, "<http://example.org/a> nonsense .\n").unwrap();
+    let options = LoadOptions::default();
+    assert!(
+        load_into(
+            &writer,
+            &[Source::File(file.clone())],
+            &options,
+            &SilentProgress
+        )
+        .is_err()
+    );
+    std::fs::remove_file(file).unwrap();
+    let rebase = writer.begin_compaction().unwrap();
+    let left = rebase.files().directory().to_path_buf();
+    assert!(left.exists());
+    drop(rebase);
+    assert!(!left.exists());
+    turn(&writer, &mut model, &[(4, 1, 1, 0)]);
+    assert_eq!(lines_of(&writer.database().snapshot()), model_lines(&model));
+    drop(writer);
+    assert_whole(directory.path(), &model);
+}

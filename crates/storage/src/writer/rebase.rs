@@ -1,0 +1,342 @@
+//! A new base beside the running database: for compaction, and for bulk loads.
+//!
+//! ```text
+//! begin      the state to start from; where the segment's files are to be written
+//! outside    the loader writes them, as long as it takes; readers read, writers commit
+//! publish    commits that came meanwhile get the ids of the new base, in rounds;
+//!            the last round, the manifest and a new log file: in the writers' turn
+//! ```
+//!
+//! Ids mean other terms over another base, so what was committed meanwhile is translated by the text of the terms. It becomes the new base's
+//! flushed delta. A compaction changes no quad: its state has the number of the last commit, and older ones
+//! stay readable from the old base until their retention ends. A bulk load holds the writers' turn while its segment is written, is a
+//! commit of its own, and the last that can be read: what it changed is not recorded.
+//!
+//! Killed before the manifest is published, it leaves a directory that the next writer removes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use orrery_term::{TermId, TermKind};
+use parking_lot::MutexGuard;
+
+use super::checkpoint::remove_dropped;
+use super::open::next_log;
+use super::{Turn, Writer};
+use crate::base::Base;
+use crate::changes::has_named_graph;
+use crate::delta::DeltaEntry;
+use crate::flushed;
+use crate::history::forget;
+use crate::index::{Permutation, QuadIndex};
+use crate::log::LogWriter;
+use crate::manifest::{BaseEntry, Loaded, Manifest, SegmentEntry};
+use crate::replay::counts_of_base;
+use crate::segment::{DELTA_PREFIX, PublishedCounts, SEGMENT_PREFIX, SegmentFiles, ignore_missing};
+use crate::snapshot::{Snapshot, SnapshotCounts};
+use crate::statistics::Statistics;
+use crate::stored::{Deltas, Stored};
+use crate::{Error, Result};
+
+/// With so many changes left, or after so many rounds, the last round takes the writers' turn.
+const LAST_ROUND_CHANGES: usize = 10_000;
+const ROUNDS_MAX: usize = 8;
+/// Ids whose translation is remembered, at most.
+const KNOWN_MAX: usize = 1 << 20;
+
+/// A new base being written. Dropped without being published, it leaves the database as it was.
+#[derive(Debug)]
+pub struct Rebase<'a> {
+    writer: &'a Writer,
+    /// No checkpoint meanwhile.
+    _maintenance: MutexGuard<'a, ()>,
+    /// Held by a bulk load.
+    turn: Option<Turn>,
+    source: Arc<Snapshot>,
+    name: String,
+    files: SegmentFiles,
+    is_published: bool,
+}
+
+impl Writer {
+    /// Begins a base with the same quads in other files. Waits for a checkpoint or another compaction that is under way.
+    pub fn begin_compaction(&self) -> Result<Rebase<'_>> {
+        self.begin_rebase(false)
+    }
+
+    /// Begins a base with further quads. Other writers wait until it is published or dropped; readers do not.
+    pub fn begin_load(&self) -> Result<Rebase<'_>> {
+        self.begin_rebase(true)
+    }
+
+    fn begin_rebase(&self, holds_turn: bool) -> Result<Rebase<'_>> {
+        let shared = &self.handle.shared;
+        let maintenance = shared.maintenance.lock();
+        let turn = holds_turn.then(|| shared.take_turn());
+        self.check()?;
+        let source = Arc::clone(&shared.state.lock().latest);
+        let database = &shared.database;
+        let name = format!("{SEGMENT_PREFIX}{:06}", source.manifest().generation + 1);
+        let directory = database.directory().join(&name);
+        Ok(Rebase {
+            writer: self,
+            _maintenance: maintenance,
+            turn,
+            files: SegmentFiles::create(database.file_system(), directory)?,
+            name,
+            source,
+            is_published: false,
+        })
+    }
+}
+
+impl Rebase<'_> {
+    /// The state that the new base has to hold; for a load, together with what is loaded.
+    pub fn source(&self) -> &Arc<Snapshot> {
+        &self.source
+    }
+
+    /// Where dictionary and permutations are written.
+    pub fn files(&self) -> &SegmentFiles {
+        &self.files
+    }
+
+    /// Makes the segment the database's base, once dictionary and permutations are finished.
+    pub fn publish(
+        mut self,
+        counts: PublishedCounts,
+        statistics: &Statistics,
+    ) -> Result<Arc<Snapshot>> {
+        let shared = &self.writer.handle.shared;
+        let file_system = &**shared.database.file_system();
+        let directory = shared.database.directory();
+        let mut entry = BaseEntry {
+            commit: self.source.commit(),
+            time_us: self.source.commit_time_us(),
+            quad_count: counts.quads,
+            term_count: counts.terms,
+            next_blank_node: counts.next_blank_node,
+            loaded: None,
+            generation: 0,
+            segment: SegmentEntry {
+                name: self.name.clone(),
+                files: self.files.finish(statistics)?,
+            },
+            deltas: Vec::new(),
+            logs: Vec::new(),
+        };
+        let base = Arc::new(Base::open_unlisted(file_system, directory, &mut entry)?);
+        let mut carried = Carried::new(base, counts_of_base(&entry), &self.source)?;
+        let is_load = self.turn.is_some();
+        if !is_load {
+            carried.catch_up(|| Arc::clone(&shared.state.lock().latest))?;
+        }
+        let turn = match self.turn.take() {
+            Some(turn) => turn,
+            None => shared.take_turn(),
+        };
+        let published = turn.switch(entry, carried, is_load)?;
+        self.is_published = true;
+        drop(turn);
+        remove_dropped(
+            file_system,
+            directory,
+            &published.before,
+            published.after.manifest(),
+        );
+        Ok(published.after)
+    }
+}
+
+impl Drop for Rebase<'_> {
+    fn drop(&mut self) {
+        if self.is_published {
+            return;
+        }
+        let file_system = self.writer.database().file_system();
+        if let Err(error) = ignore_missing(file_system.remove_dir_all(self.files.directory())) {
+            tracing::warn!("a segment that was given up could not be removed: {error}");
+        }
+    }
+}
+
+struct Published {
+    before: Arc<Manifest>,
+    after: Arc<Snapshot>,
+}
+
+impl Turn {
+    /// Makes a new base the present one, with the rest of what was committed since it was begun.
+    fn switch(
+        &self,
+        mut entry: BaseEntry,
+        mut carried: Carried,
+        is_load: bool,
+    ) -> Result<Published> {
+        let shared = &self.shared;
+        let file_system = &**shared.database.file_system();
+        let directory = shared.database.directory();
+        self.settle()?;
+        let (latest, old_log) = {
+            let state = shared.state.lock();
+            (Arc::clone(&state.latest), Arc::clone(&state.log))
+        };
+        old_log.close()?;
+        carried.take_up(&latest)?;
+
+        let mut manifest = latest.manifest().clone();
+        entry.commit = latest.commit();
+        entry.time_us = latest.commit_time_us();
+        entry.generation = manifest.generation + 1;
+        if is_load {
+            entry.commit += 1;
+            entry.time_us = shared.now_us();
+            entry.loaded = Some(Loaded {
+                added: entry.quad_count.saturating_sub(latest.quad_count()),
+                removed: 0,
+            });
+            manifest.bases.clear();
+        }
+        let (commit, delta_name) = (
+            entry.commit,
+            format!("{DELTA_PREFIX}{:06}", entry.generation),
+        );
+        let counts = SnapshotCounts {
+            commit,
+            time_us: entry.time_us,
+            ..carried.counts
+        };
+        manifest.bases.push(entry);
+        let mut stored = carried.stored;
+        if carried.deltas.len() > 0 {
+            let state = Snapshot::with_deltas(
+                Arc::clone(latest.shared_manifest()),
+                Arc::clone(&stored),
+                carried.deltas,
+                counts,
+            )?;
+            let flushed = flushed::write(file_system, directory, &delta_name, &state)?;
+            let base = Arc::clone(&stored.base);
+            stored = Arc::new(flushed::open(file_system, directory, base, &flushed)?);
+            manifest.present_mut().deltas.push(flushed);
+        } else {
+            let base = Arc::clone(&stored.base);
+            stored = Arc::new(Stored::new(base, Deltas::default(), false, counts)?);
+        }
+        forget(
+            &mut manifest,
+            commit,
+            &shared.options.retention,
+            shared.now_us(),
+        );
+        let state = Snapshot::of_stored(Arc::new(manifest), stored);
+        let (log, manifest) = next_log(file_system, directory, &state)?;
+        let after = Arc::new(state.with_manifest(Arc::new(manifest)));
+        self.install(log, &after);
+        Ok(Published {
+            before: Arc::clone(latest.shared_manifest()),
+            after,
+        })
+    }
+
+    fn install(&self, log: LogWriter, snapshot: &Arc<Snapshot>) {
+        let mut state = self.shared.state.lock();
+        state.log = Arc::new(log);
+        state.changes_in_log = 0;
+        state.latest = Arc::clone(snapshot);
+        drop(state);
+        self.shared.database.replace_snapshot(Arc::clone(snapshot));
+    }
+}
+
+/// What was committed since a base was begun, in the base's ids.
+struct Carried {
+    stored: Arc<Stored>,
+    deltas: Deltas,
+    /// Of the new base with these changes; number and time of the commit are not.
+    counts: SnapshotCounts,
+    /// The state over the old base up to which everything is here.
+    until: Arc<Snapshot>,
+    /// New ids by old ones.
+    known: HashMap<TermId, TermId>,
+    key: Vec<u8>,
+}
+
+impl Carried {
+    fn new(base: Arc<Base>, counts: SnapshotCounts, source: &Arc<Snapshot>) -> Result<Self> {
+        Ok(Self {
+            stored: Arc::new(Stored::new(base, Deltas::default(), false, counts)?),
+            deltas: Deltas::default(),
+            counts,
+            until: Arc::clone(source),
+            known: HashMap::new(),
+            key: Vec::new(),
+        })
+    }
+
+    /// Takes up commits until there are few left.
+    fn catch_up(&mut self, latest: impl Fn() -> Arc<Snapshot>) -> Result<()> {
+        for _ in 0..ROUNDS_MAX {
+            if self.take_up(&latest())? <= LAST_ROUND_CHANGES {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up the commits until a later state over the old base. Returns the number of changes.
+    fn take_up(&mut self, latest: &Arc<Snapshot>) -> Result<usize> {
+        let of = |snapshot: &Snapshot| snapshot.deltas().get(Permutation::Spog).cloned();
+        let old = match (of(latest), of(&self.until)) {
+            (Some(latest), Some(until)) => latest.changes_since(&until)?,
+            (Some(latest), None) => latest.entries().collect::<Result<_>>()?,
+            (None, _) => Vec::new(),
+        };
+        let mut changes = Vec::with_capacity(old.len());
+        for change in &old {
+            let mut row = [0; 4];
+            for (new, old) in row.iter_mut().zip(change.row) {
+                *new = self.translate(TermId::from_bits(old), latest)?.bits();
+            }
+            changes.push(DeltaEntry { row, ..*change });
+        }
+        changes.sort_unstable_by_key(|change| change.row);
+        let has_gspo = self.deltas.get(Permutation::Gspo).is_some()
+            || self.stored.base.index(Permutation::Gspo).is_some();
+        let with_gspo = has_gspo || has_named_graph(&changes);
+        self.deltas = self.deltas.apply(&changes, None, with_gspo)?;
+        self.counts.delta_terms = self.stored.base.delta_dictionary.len();
+        self.counts.next_blank_node = self.counts.next_blank_node.max(latest.next_blank_node());
+        let views = self.stored.views(&self.deltas)?;
+        self.counts.quads = views[Permutation::Spog as usize]
+            .as_deref()
+            .map_or(0, QuadIndex::rows);
+        self.until = Arc::clone(latest);
+        Ok(old.len())
+    }
+
+    /// The id that a term of the old base's or its delta's dictionary has in the new ones, where it is entered if need be.
+    fn translate(&mut self, id: TermId, old: &Snapshot) -> Result<TermId> {
+        match id.checked_kind() {
+            Some(TermKind::Iri | TermKind::Literal | TermKind::TripleTerm | TermKind::Delta) => {}
+            _ => return Ok(id),
+        }
+        if let Some(&new) = self.known.get(&id) {
+            return Ok(new);
+        }
+        old.term_key(id, &mut self.key)?;
+        let base = &self.stored.base;
+        let new = match base.dictionary().find(&self.key)? {
+            Some(rank) => base.dictionary().id_of_rank(rank),
+            None => match base.delta_dictionary.insert(&self.key) {
+                Some(index) => TermId::delta(index),
+                None => return Err(Error::invalid_input(base.directory(), "too many new terms")),
+            },
+        };
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
+        self.known.insert(id, new);
+        Ok(new)
+    }
+}
