@@ -124,7 +124,7 @@ impl Database {
         match &*followed {
             Followed::Written => Ok(false),
             Followed::Read(end) => {
-                let end = end.clone();
+                let end = *end;
                 self.follow(&mut followed, end)
             }
             Followed::Unknown => self.reopen(&mut followed),
@@ -174,7 +174,7 @@ impl Database {
         let mut followed = self.followed.lock();
         match &*followed {
             Followed::Read(end) => {
-                let end = end.clone();
+                let end = *end;
                 self.follow(&mut followed, end)?;
             }
             Followed::Unknown => {
