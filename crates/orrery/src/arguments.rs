@@ -127,7 +127,7 @@ pub(crate) struct QueryArguments {
     pub(crate) database: DatabaseArgument,
     #[command(flatten)]
     pub(crate) text: QueryText,
-    /// json, xml, csv, tsv, table; turtle, nt, rdf, jsonld for graphs
+    /// json, xml, csv, tsv, arrow, parquet, table; turtle, nt, rdf, jsonld, nq, trig for graphs
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
     /// Stop the query after this time, such as 30s
@@ -182,7 +182,7 @@ pub(crate) struct ServerArguments {
 pub(crate) struct DumpArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArgument,
-    /// nq or trig
+    /// nq, trig or jsonld; without named graphs also nt, turtle, rdf
     #[arg(long, value_name = "FORMAT", default_value = "nq")]
     pub(crate) format: String,
     /// Write here instead of to standard output

@@ -52,7 +52,8 @@ fn statements(parts: &Parts) -> Vec<(String, String)> {
             SolutionFormat::Xml => Some("SPARQL_Results_XML"),
             SolutionFormat::Csv => Some("SPARQL_Results_CSV"),
             SolutionFormat::Tsv => Some("SPARQL_Results_TSV"),
-            SolutionFormat::Table => None,
+            // The W3C has no names for these.
+            SolutionFormat::Arrow | SolutionFormat::Parquet | SolutionFormat::Table => None,
         });
     let graphs = GraphFormat::ALL.into_iter().map(|format| match format {
         GraphFormat::Turtle => "Turtle",

@@ -95,6 +95,7 @@ impl ServerError {
         match self {
             Self::BadRequest { .. } | Self::Syntax { .. } => StatusCode::BAD_REQUEST,
             Self::UnsupportedMediaType { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Format(FormatError::Spill { .. }) => StatusCode::INSUFFICIENT_STORAGE,
             Self::NotAcceptable { .. } | Self::Format(_) => StatusCode::NOT_ACCEPTABLE,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotFound { .. } => StatusCode::NOT_FOUND,

@@ -340,7 +340,7 @@ mod tests {
         let Err(NoFormat::UnknownName { known, .. }) = ask("turtle") else {
             panic!("solutions were written as Turtle");
         };
-        assert_eq!(known, "json, xml, csv, tsv, table");
+        assert_eq!(known, "json, xml, csv, tsv, arrow, parquet, table");
     }
 
     #[test]

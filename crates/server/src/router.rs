@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
-use tower_http::compression::predicate::SizeAbove;
+use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
 
 /// Answers smaller than this are not worth compressing.
 const GZIP_BYTES_MIN: u64 = 1024;
@@ -57,26 +57,30 @@ pub fn router(engine: Arc<Engine>, options: HttpOptions) -> io::Result<Router> {
         query_threads: QueryThreads::start(options.queries_running_max)?,
         options,
     });
-    let router = Router::new()
-        .route("/", read_only(get(console::page)))
-        .route("/console.js", read_only(get(console::script)))
-        .route("/console.css", read_only(get(console::style)))
-        .route("/health", read_only(get(health::health)))
-        .route("/sparql", any(sparql))
-        .route("/explain", any(explain))
-        .fallback(not_found)
-        .with_state(state)
-        .layer(
-            CompressionLayer::new()
-                .gzip(true)
-                // Level 1: a third of the size at ten times the speed of the default level.
-                .quality(CompressionLevel::Fastest)
-                .compress_when(SizeAbove::new(GZIP_BYTES_MIN)),
-        )
-        .layer(middleware::from_fn(move |request, next| {
-            browser_headers(allow_any_origin, request, next)
-        }))
-        .layer(middleware::from_fn(log_access));
+    let router =
+        Router::new()
+            .route("/", read_only(get(console::page)))
+            .route("/console.js", read_only(get(console::script)))
+            .route("/console.css", read_only(get(console::style)))
+            .route("/health", read_only(get(health::health)))
+            .route("/sparql", any(sparql))
+            .route("/explain", any(explain))
+            .fallback(not_found)
+            .with_state(state)
+            .layer(
+                CompressionLayer::new()
+                    .gzip(true)
+                    // Level 1: a third of the size at ten times the speed of the default level.
+                    .quality(CompressionLevel::Fastest)
+                    // Parquet is compressed already.
+                    .compress_when(SizeAbove::new(GZIP_BYTES_MIN).and(
+                        NotForContentType::const_new("application/vnd.apache.parquet"),
+                    )),
+            )
+            .layer(middleware::from_fn(move |request, next| {
+                browser_headers(allow_any_origin, request, next)
+            }))
+            .layer(middleware::from_fn(log_access));
     Ok(router)
 }
 

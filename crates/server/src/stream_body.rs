@@ -212,14 +212,18 @@ async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
                     let (mut serializer, variables) = {
                         let variables = stream.variables();
                         let out = &mut output.buffer;
-                        let serializer = SolutionSerializer::start(chosen.format, variables, out);
+                        let serializer = SolutionSerializer::start(chosen.format, variables, out)
+                            .spill_to(&job.engine.options().temp_dir);
                         (serializer, variables.len())
                     };
                     write_solutions(job, output, stream, &mut serializer, variables).await?;
-                    serializer.finish(&mut output.buffer);
+                    while !serializer.finish(&mut output.buffer)? {
+                        output.flush_if_full().await?;
+                        output.check_time()?;
+                    }
                 }
                 QueryResults::Boolean(value) => {
-                    SolutionSerializer::boolean(chosen.format, value, &mut output.buffer);
+                    SolutionSerializer::boolean(chosen.format, value, &mut output.buffer)?;
                     job.record.add_rows(1);
                 }
                 QueryResults::Triples(_) => return Err(mismatch()),
@@ -255,11 +259,12 @@ async fn write_solutions(
     while let Some(batch) = output.next(&mut stream).await? {
         for row in 0..batch.rows() {
             let terms = (0..variables).map(|column| batch.term(row, column));
-            serializer.row(terms, &mut output.buffer);
+            serializer.row(terms, &mut output.buffer)?;
             output.flush_if_full().await?;
         }
         job.record.add_rows(batch.rows() as u64);
-        output.has_rows |= batch.rows() > 0;
+        // Some formats keep their rows back.
+        output.has_rows |= batch.rows() > 0 && !output.buffer.is_empty();
     }
     Ok(())
 }
@@ -346,6 +351,14 @@ impl Output {
             // Only a delay comes here.
             self.flush().await?;
         }
+    }
+
+    /// Fails if time is up.
+    fn check_time(&self) -> Result<(), Stop> {
+        if Instant::now() > self.deadline {
+            return Err(self.time.exceeded().into());
+        }
+        Ok(())
     }
 
     async fn flush_if_full(&mut self) -> Result<(), Stop> {

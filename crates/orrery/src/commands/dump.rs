@@ -1,6 +1,6 @@
-//! `orrery dump`: every quad, in SPOG order, as N-Quads or TriG.
+//! `orrery dump`: every quad, in SPOG order; with named graphs as N-Quads, TriG or JSON-LD.
 
-use orrery_server::format::{GraphFormat, GraphSerializer};
+use orrery_server::format::{GraphFormat, GraphSerializer, graph_format_names};
 use orrery_storage::Database;
 
 use super::output::Output;
@@ -11,15 +11,20 @@ use crate::failure::Failure;
 const CHUNK_BYTES: usize = 1 << 16;
 
 pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
-    let format = GraphFormat::from_name(&arguments.format)
-        .filter(|format| format.has_named_graphs())
-        .ok_or_else(|| {
-            Failure::Other(format!(
-                "cannot dump as '{}'; use nq or trig, which can say graphs",
-                arguments.format
-            ))
-        })?;
+    let format = GraphFormat::from_name(&arguments.format).ok_or_else(|| {
+        Failure::Other(format!(
+            "cannot dump as '{}'; there are: {}",
+            arguments.format,
+            graph_format_names()
+        ))
+    })?;
     let database = Database::open(&arguments.database.directory)?;
+    if database.snapshot().has_named_graphs() && !format.has_named_graphs() {
+        return Err(Failure::Other(format!(
+            "cannot dump as '{}', for there are named graphs; use nq, trig or jsonld",
+            arguments.format
+        )));
+    }
     let mut output = Output::open(arguments.output.as_deref())?;
     let mut serializer = GraphSerializer::start(format);
     let mut buffer = Vec::with_capacity(2 * CHUNK_BYTES);

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
         match (prepared.execute().await?, format) {
             (QueryResults::Boolean(value), Format::Solutions(format)) => {
                 let mut buffer = Vec::new();
-                SolutionSerializer::boolean(format, value, &mut buffer);
+                SolutionSerializer::boolean(format, value, &mut buffer)?;
                 output.drain(&mut buffer)?;
             }
             (QueryResults::Solutions(stream), Format::Solutions(format)) => {
@@ -61,9 +61,16 @@ fn choose_format(kind: QueryKind, name: Option<&str>) -> Result<Format, Failure>
     };
     match kind {
         QueryKind::Select | QueryKind::Ask => match name {
-            Some(name) => SolutionFormat::from_name(name)
-                .map(Format::Solutions)
-                .ok_or_else(|| unknown(name, solution_format_names())),
+            Some(name) => {
+                let format = SolutionFormat::from_name(name)
+                    .ok_or_else(|| unknown(name, solution_format_names()))?;
+                if format.is_binary() && std::io::stdout().is_terminal() {
+                    return Err(Failure::Other(format!(
+                        "'{name}' is no text for a terminal; write it to a file with > FILE"
+                    )));
+                }
+                Ok(Format::Solutions(format))
+            }
             None if std::io::stdout().is_terminal() => Ok(Format::Solutions(SolutionFormat::Table)),
             None => Ok(Format::Solutions(SolutionFormat::Json)),
         },
@@ -87,11 +94,13 @@ async fn write_solutions(
         let batch = batch?;
         for row in 0..batch.rows() {
             let terms = (0..batch.columns()).map(|column| batch.term(row, column));
-            serializer.row(terms, &mut buffer);
+            serializer.row(terms, &mut buffer)?;
         }
         output.drain(&mut buffer)?;
     }
-    serializer.finish(&mut buffer);
+    while !serializer.finish(&mut buffer)? {
+        output.drain(&mut buffer)?;
+    }
     output.drain(&mut buffer)
 }
 

@@ -3,16 +3,18 @@
 //! Every serializer appends to a `Vec<u8>` that its caller owns and empties: the
 //! server cuts it into chunks for a bounded channel, the command line writes it
 //! to standard output. So memory is bounded by one batch of rows, whatever the
-//! size of the answer, and no serializer needs to know about files or sockets.
+//! size of the answer, and no serializer needs to know about sockets; only Arrow and Parquet
+//! keep rows in a temporary file until the types of their columns are known.
 //!
 //! ```text
-//! SELECT, ASK         SolutionFormat   SolutionSerializer   start, row*, finish
+//! SELECT, ASK         SolutionFormat   SolutionSerializer   start, row*, finish+
 //! CONSTRUCT, DESCRIBE, dump  GraphFormat   GraphSerializer   triple* or quad*, finish
 //! ```
 //!
 //! Blank nodes are written as `b<number>`. Terms are written exactly as they are
 //! stored, with one exception that XML forces (see [`solutions`]).
 
+mod columnar;
 mod graph;
 mod json;
 mod rdf_xml;
@@ -35,6 +37,20 @@ pub enum FormatError {
         /// What stood in the way.
         reason: String,
     },
+    /// Rows could not be kept until the types of their columns are known.
+    #[error("cannot keep the rows of the answer in {}: {message}; make room there, or ask for a format that needs none", directory.display())]
+    Spill {
+        /// Where they were to be kept.
+        directory: std::path::PathBuf,
+        /// What went wrong.
+        message: String,
+    },
+    /// Columns could not be written.
+    #[error("cannot write the columns of the answer: {message}; ask for another format")]
+    Columns {
+        /// What went wrong.
+        message: String,
+    },
 }
 
 /// A format for the solutions of SELECT and the boolean of ASK.
@@ -48,13 +64,25 @@ pub enum SolutionFormat {
     Csv,
     /// SPARQL 1.1 Query Results TSV: terms in Turtle syntax.
     Tsv,
+    /// Apache Arrow IPC, streaming format: typed columns (docs/formats.md).
+    Arrow,
+    /// Apache Parquet: typed columns.
+    Parquet,
     /// Aligned columns for people at a terminal.
     Table,
 }
 
 impl SolutionFormat {
     /// All formats, the server's favourite first.
-    pub const ALL: [Self; 5] = [Self::Json, Self::Xml, Self::Csv, Self::Tsv, Self::Table];
+    pub const ALL: [Self; 7] = [
+        Self::Json,
+        Self::Xml,
+        Self::Csv,
+        Self::Tsv,
+        Self::Arrow,
+        Self::Parquet,
+        Self::Table,
+    ];
 
     /// The name for `--format` and `?format=`.
     pub const fn name(self) -> &'static str {
@@ -63,6 +91,8 @@ impl SolutionFormat {
             Self::Xml => "xml",
             Self::Csv => "csv",
             Self::Tsv => "tsv",
+            Self::Arrow => "arrow",
+            Self::Parquet => "parquet",
             Self::Table => "table",
         }
     }
@@ -86,6 +116,8 @@ impl SolutionFormat {
             ],
             Self::Csv => &["text/csv"],
             Self::Tsv => &["text/tab-separated-values"],
+            Self::Arrow => &["application/vnd.apache.arrow.stream"],
+            Self::Parquet => &["application/vnd.apache.parquet"],
             // Not negotiated: a browser that takes text/plain wants the data, not a drawing of it.
             Self::Table => &[],
         }
@@ -98,8 +130,15 @@ impl SolutionFormat {
             Self::Xml => "srx",
             Self::Csv => "csv",
             Self::Tsv => "tsv",
+            Self::Arrow => "arrows",
+            Self::Parquet => "parquet",
             Self::Table => "txt",
         }
+    }
+
+    /// Whether it is not text, so that a terminal is no place for it.
+    pub const fn is_binary(self) -> bool {
+        matches!(self, Self::Arrow | Self::Parquet)
     }
 }
 
@@ -190,7 +229,7 @@ impl GraphFormat {
     }
 }
 
-/// All names of formats for solutions, for messages: `json, xml, csv, tsv, table`.
+/// All names of formats for solutions, for messages: `json, xml, csv, tsv, arrow, parquet, table`.
 pub fn solution_format_names() -> String {
     SolutionFormat::ALL.map(SolutionFormat::name).join(", ")
 }

@@ -11,14 +11,18 @@
 //! character would be worse. (RDF/XML refuses: a graph is often loaded elsewhere.)
 
 use super::{
-    SolutionFormat, json,
+    FormatError, SolutionFormat,
+    columnar::{Columnar, Container},
+    json,
     table::Table,
     text::{write_blank_node_label, write_escaped, write_turtle_term, write_xml_text},
 };
+use std::path::Path;
+
 use orrery_term::{LiteralKind, Term};
 
 /// Writes one answer: [`start`](Self::start), then [`row`](Self::row) for each
-/// solution, then [`finish`](Self::finish).
+/// solution, then [`finish`](Self::finish) until it is done.
 #[derive(Debug)]
 pub struct SolutionSerializer {
     state: State,
@@ -31,6 +35,7 @@ enum State {
     Csv,
     Tsv,
     Table(Table),
+    Columnar(Box<Columnar>),
 }
 
 impl SolutionSerializer {
@@ -61,12 +66,31 @@ impl SolutionSerializer {
                 State::Tsv
             }
             SolutionFormat::Table => State::Table(Table::new(variables)),
+            SolutionFormat::Arrow | SolutionFormat::Parquet => {
+                let container = container_of(format);
+                let temp_dir = std::env::temp_dir();
+                State::Columnar(Box::new(Columnar::new(container, variables, &temp_dir)))
+            }
         };
         Self { state }
     }
 
+    /// Where rows go that must be kept and are too many for memory; the system's directory for temporary
+    /// files if not said. Before the first row.
+    pub fn spill_to(mut self, temp_dir: &Path) -> Self {
+        if let State::Columnar(columnar) = &mut self.state {
+            columnar.spill_to(temp_dir);
+        }
+        self
+    }
+
     /// Appends one solution: a term or nothing for each variable, in their order.
-    pub fn row<'a>(&mut self, row: impl Iterator<Item = Option<&'a Term<'a>>>, out: &mut Vec<u8>) {
+    /// Fails only where rows must be kept and cannot be.
+    pub fn row<'a>(
+        &mut self,
+        row: impl Iterator<Item = Option<&'a Term<'a>>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
         match &mut self.state {
             State::Json { keys, is_first } => {
                 if !std::mem::take(is_first) {
@@ -86,21 +110,30 @@ impl SolutionSerializer {
                 }
             }),
             State::Table(table) => table.row(row, out),
+            State::Columnar(columnar) => return columnar.row(row),
         }
+        Ok(())
     }
 
-    /// Appends what ends the answer.
-    pub fn finish(self, out: &mut Vec<u8>) {
-        match self.state {
+    /// Appends what ends the answer, or a part of it; true with the last part. To be called, and
+    /// `out` to be emptied, until then.
+    pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<bool, FormatError> {
+        match &mut self.state {
             State::Json { .. } => json::write_tail(out),
             State::Xml { .. } => out.extend_from_slice(b"</results></sparql>"),
             State::Csv | State::Tsv => {}
             State::Table(table) => table.finish(out),
+            State::Columnar(columnar) => return columnar.write(out),
         }
+        Ok(true)
     }
 
     /// Appends the whole answer to an ASK.
-    pub fn boolean(format: SolutionFormat, value: bool, out: &mut Vec<u8>) {
+    pub fn boolean(
+        format: SolutionFormat,
+        value: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
         let word: &[u8] = if value { b"true" } else { b"false" };
         match format {
             SolutionFormat::Json => json::write_boolean(out, value),
@@ -116,7 +149,18 @@ impl SolutionSerializer {
                 out.extend_from_slice(word);
                 out.push(b'\n');
             }
+            SolutionFormat::Arrow | SolutionFormat::Parquet => {
+                return Columnar::boolean(container_of(format), value, out);
+            }
         }
+        Ok(())
+    }
+}
+
+fn container_of(format: SolutionFormat) -> Container {
+    match format {
+        SolutionFormat::Parquet => Container::Parquet,
+        _ => Container::Arrow,
     }
 }
 

@@ -14,9 +14,11 @@ fn write(format: SolutionFormat, variables: &[&str], rows: &[Row]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut serializer = SolutionSerializer::start(format, &variables, &mut out);
     for row in rows {
-        serializer.row(row.iter().map(Option::as_ref), &mut out);
+        serializer
+            .row(row.iter().map(Option::as_ref), &mut out)
+            .unwrap();
     }
-    serializer.finish(&mut out);
+    assert!(serializer.finish(&mut out).unwrap());
     out
 }
 
@@ -171,7 +173,7 @@ fn control_characters_are_escaped_or_replaced_never_raw() {
 fn booleans_in_every_format() {
     let boolean = |format| {
         let mut out = Vec::new();
-        SolutionSerializer::boolean(format, true, &mut out);
+        SolutionSerializer::boolean(format, true, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
     assert_eq!(
@@ -245,10 +247,12 @@ fn long_tables_stream() {
     let mut serializer =
         SolutionSerializer::start(SolutionFormat::Table, &["v".to_owned()], &mut out);
     for _ in 0..1000 {
-        serializer.row(row.iter().map(Option::as_ref), &mut out);
+        serializer
+            .row(row.iter().map(Option::as_ref), &mut out)
+            .unwrap();
     }
     assert_eq!(out.iter().filter(|&&byte| byte == b'\n').count(), 1002);
-    serializer.finish(&mut out);
+    assert!(serializer.finish(&mut out).unwrap());
     assert!(out.ends_with(b"1000 rows\n"));
 }
 
@@ -382,7 +386,7 @@ fn names_extensions_and_media_types_lead_back_to_their_format() {
         );
     }
     assert_eq!(GraphFormat::from_name("json"), Some(GraphFormat::JsonLd));
-    assert_eq!(solution_format_names(), "json, xml, csv, tsv, table");
+    assert_eq!(solution_format_names(), "json, xml, csv, tsv, arrow, parquet, table");
 }
 
 fn any_term() -> impl Strategy<Value = Term<'static>> {
@@ -471,7 +475,9 @@ fn nanoseconds_per_term_ours_and_sparesults() {
         let mut serializer = SolutionSerializer::start(format, &variables, &mut out);
         let mut bytes = 0;
         for _ in 0..ROWS {
-            serializer.row(row.iter().map(Option::as_ref), &mut out);
+            serializer
+                .row(row.iter().map(Option::as_ref), &mut out)
+                .unwrap();
             if out.len() > 65536 {
                 bytes += out.len();
                 out.clear();

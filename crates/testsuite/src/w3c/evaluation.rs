@@ -149,7 +149,7 @@ async fn answer(
     let mut bytes = Vec::new();
     match prepared.execute().await? {
         QueryResults::Boolean(value) => {
-            SolutionSerializer::boolean(format, value, &mut bytes);
+            SolutionSerializer::boolean(format, value, &mut bytes).map_err(internal)?;
             Ok((name, bytes))
         }
         QueryResults::Solutions(stream) => {
@@ -173,17 +173,14 @@ pub(crate) async fn write_solutions(
         let batch = batch?;
         for row in 0..batch.rows() {
             let terms = (0..batch.columns()).map(|column| batch.term(row, column));
-            serializer.row(terms, bytes);
+            serializer.row(terms, bytes).map_err(internal)?;
         }
     }
-    serializer.finish(bytes);
+    while !serializer.finish(bytes).map_err(internal)? {}
     Ok(())
 }
 
 async fn write_triples(mut stream: TripleStream, bytes: &mut Vec<u8>) -> Result<(), QueryError> {
-    let internal = |error: orrery_server::format::FormatError| QueryError::Internal {
-        message: error.to_string(),
-    };
     let mut serializer = GraphSerializer::start(GraphFormat::Turtle);
     while let Some(batch) = stream.next().await {
         for (subject, predicate, object) in batch?.iter() {
@@ -193,4 +190,10 @@ async fn write_triples(mut stream: TripleStream, bytes: &mut Vec<u8>) -> Result<
         }
     }
     serializer.finish(bytes).map_err(internal)
+}
+
+fn internal(error: orrery_server::format::FormatError) -> QueryError {
+    QueryError::Internal {
+        message: error.to_string(),
+    }
 }
