@@ -386,7 +386,10 @@ fn names_extensions_and_media_types_lead_back_to_their_format() {
         );
     }
     assert_eq!(GraphFormat::from_name("json"), Some(GraphFormat::JsonLd));
-    assert_eq!(solution_format_names(), "json, xml, csv, tsv, arrow, parquet, table");
+    assert_eq!(
+        solution_format_names(),
+        "json, xml, csv, tsv, arrow, parquet, table"
+    );
 }
 
 fn any_term() -> impl Strategy<Value = Term<'static>> {

@@ -136,7 +136,13 @@ fn uniform_columns_are_typed() {
 
 #[test]
 fn texts_say_what_they_are() {
-    let cases: [(Vec<Term<'static>>, &str, Option<&str>, Option<&str>); 4] = [
+    type Case = (
+        Vec<Term<'static>>,
+        &'static str,
+        Option<&'static str>,
+        Option<&'static str>,
+    );
+    let cases: [Case; 4] = [
         (
             vec![Term::iri("http://a/"), Term::iri("http://b/")],
             "iri",
