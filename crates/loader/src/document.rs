@@ -14,7 +14,8 @@ use crate::interner::{
 };
 use crate::ntriples::{AfterError, parse_block};
 use crate::source::Format;
-use orrery_term::TermId;
+use crate::triple_keys::{self, MarkedNodes};
+use orrery_term::{Term, TermId, parse_key};
 use std::io::{self, Read};
 
 /// Bytes of a block of lines.
@@ -26,7 +27,7 @@ pub struct Document {
 }
 
 /// A distinct term of a [`Document`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentTerm<'d> {
     /// The default graph, always the first.
     DefaultGraph,
@@ -34,8 +35,12 @@ pub enum DocumentTerm<'d> {
     BlankNode(&'d str),
     /// A term that lives inside its id.
     Inline(TermId),
-    /// Any other term, by its term key.
+    /// Any other term but a triple term, by its term key.
     Key(&'d [u8]),
+    /// A triple term, in which blank nodes have their numbers among the terms of the document.
+    Triple(Term<'static>),
+    /// No term: no quad has this number.
+    Unused,
 }
 
 /// Why a document could not be read.
@@ -135,8 +140,22 @@ impl DocumentEvents for Events {
 impl Document {
     /// The distinct terms, by their numbers in the quads.
     pub fn terms(&self) -> impl Iterator<Item = DocumentTerm<'_>> {
-        let keys = self.terms.keys.iter();
-        keys.map(|&key| term(self.terms.arena.get(key)))
+        let arena = &self.terms.arena;
+        let mut marked: Vec<(&[u8], u64)> = Vec::new();
+        let keys = || self.terms.keys.iter().map(|&key| arena.get(key));
+        if keys().any(|key| triple_keys::marked(key).is_some()) {
+            let nodes = (0..).zip(keys());
+            marked.extend(nodes.filter_map(|(number, key)| {
+                let is_node = key.first() == Some(&BLANK_NODE_KEY);
+                (is_node && triple_keys::marked(key).is_none()).then_some((key, number))
+            }));
+            marked.sort_unstable();
+        }
+        let mut nodes = MarkedNodes::default();
+        for (key, number) in marked {
+            nodes.push(key, number);
+        }
+        keys().map(move |key| term(key, &nodes))
     }
 
     /// Subject, predicate, object and graph of each quad, as numbers of terms.
@@ -146,9 +165,17 @@ impl Document {
 }
 
 /// Reads a sort key of the interner.
-fn term(key: &[u8]) -> DocumentTerm<'_> {
+fn term<'k>(key: &'k [u8], nodes: &MarkedNodes) -> DocumentTerm<'k> {
     match key {
         [DEFAULT_GRAPH_KEY] => DocumentTerm::DefaultGraph,
+        key if triple_keys::marked(key).is_some() => DocumentTerm::Unused,
+        key if triple_keys::is_triple(key) => {
+            let mut numbered = Vec::new();
+            let written = nodes.write_key(key, &mut numbered);
+            let term = written.and_then(|()| parse_key(&numbered).ok().map(Term::into_owned));
+            // All blank nodes have a number: the key was made of them.
+            term.map_or(DocumentTerm::Unused, DocumentTerm::Triple)
+        }
         // The label stands behind the number of the file.
         [BLANK_NODE_KEY, _, _, _, _, label @ ..] => {
             DocumentTerm::BlankNode(std::str::from_utf8(label).unwrap_or_default())
@@ -165,7 +192,7 @@ fn term(key: &[u8]) -> DocumentTerm<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use orrery_term::{Term, parse_key};
+    use orrery_term::Triple;
 
     fn read(text: &'static str, format: Format) -> Result<Document, DocumentError> {
         read_document(
@@ -193,7 +220,7 @@ mod tests {
             let quads: Vec<_> = document.quads().collect();
             assert_eq!(terms[0], DocumentTerm::DefaultGraph);
             assert_eq!(quads.len(), 2);
-            let DocumentTerm::Key(key) = terms[quads[0][0] as usize] else {
+            let DocumentTerm::Key(key) = &terms[quads[0][0] as usize] else {
                 panic!("{terms:?}");
             };
             assert_eq!(parse_key(key).unwrap(), Term::iri("http://e/a"));
@@ -207,6 +234,27 @@ mod tests {
                 DocumentTerm::Inline(_)
             ));
             assert_eq!(quads[0][3], 0);
+        }
+    }
+
+    #[test]
+    fn triple_terms_name_blank_nodes_by_their_numbers() {
+        let text = "<http://e/a> <http://e/p> <<( _:x <http://e/p> _:y )>> .\n\
+                    _:y <http://e/p> _:x .\n";
+        for format in [Format::Turtle, Format::NTriples] {
+            let document = read(text, format).unwrap();
+            let terms: Vec<DocumentTerm<'_>> = document.terms().collect();
+            let quads: Vec<_> = document.quads().collect();
+            let DocumentTerm::Triple(triple) = &terms[quads[0][2] as usize] else {
+                panic!("{terms:?}");
+            };
+            let [y, _, x, _] = quads[1].map(u64::from);
+            let expected = Triple::new(
+                Term::BlankNode(x),
+                Term::iri("http://e/p"),
+                Term::BlankNode(y),
+            );
+            assert_eq!(*triple, expected.unwrap().into());
         }
     }
 

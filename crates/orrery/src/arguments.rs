@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Load(LoadArguments),
     /// Answer one SPARQL query
     Query(QueryArguments),
+    /// Change a database by SPARQL Update
+    Update(UpdateArguments),
     /// Show the plan of a query
     Explain(ExplainArguments),
     /// Serve a database over HTTP (SPARQL protocol) with a console
@@ -55,8 +57,12 @@ pub(crate) struct DatabaseArgument {
 
 #[derive(Args)]
 pub(crate) struct LoadArguments {
-    #[command(flatten)]
-    pub(crate) database: DatabaseArgument,
+    /// The database's directory
+    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Load through a running server instead, such as http://127.0.0.1:7878
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "skip_errors", "threads"])]
+    pub(crate) server: Option<String>,
     /// Put triples into this graph instead of the default graph
     #[arg(long, value_name = "IRI")]
     pub(crate) graph: Option<String>,
@@ -136,6 +142,47 @@ pub(crate) struct QueryArguments {
 }
 
 #[derive(Args)]
+pub(crate) struct UpdateArguments {
+    /// The database's directory, made if it is not there
+    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Update through a running server instead, such as http://127.0.0.1:7878
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "union_default_graph", "timeout", "load_dir", "load_allow"])]
+    pub(crate) server: Option<String>,
+    /// The update
+    #[arg(value_name = "UPDATE", required_unless_present = "file")]
+    pub(crate) update: Option<String>,
+    /// Read the update from a file; - for standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with = "update")]
+    pub(crate) file: Option<PathBuf>,
+    /// Base IRI for relative IRIs in the update
+    #[arg(long, value_name = "IRI")]
+    pub(crate) base: Option<String>,
+    /// Let the default graph of WHERE be the union of all graphs
+    #[arg(long)]
+    pub(crate) union_default_graph: bool,
+    /// Memory for the update, such as 8G
+    #[arg(long, value_name = "BYTES", default_value = "4G")]
+    pub(crate) memory: Bytes,
+    /// Stop after this time in a WHERE, such as 30s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Seconds>,
+    #[command(flatten)]
+    pub(crate) sources: LoadSourceArguments,
+}
+
+/// What `LOAD` of an update may read.
+#[derive(Args)]
+pub(crate) struct LoadSourceArguments {
+    /// Let LOAD read files of this directory, as file: IRIs
+    #[arg(long, value_name = "DIR")]
+    pub(crate) load_dir: Option<PathBuf>,
+    /// Let LOAD ask this host (HOST, HOST:PORT, URL prefix); may be given several times
+    #[arg(long, value_name = "HOST")]
+    pub(crate) load_allow: Vec<String>,
+}
+
+#[derive(Args)]
 pub(crate) struct ExplainArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArgument,
@@ -168,6 +215,15 @@ pub(crate) struct ServerArguments {
     /// Longest time a query may ask for with timeout=
     #[arg(long, value_name = "TIME", default_value = "600s")]
     pub(crate) timeout_max: Seconds,
+    /// Take no updates; another process may write the database meanwhile
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Take updates also when listening beyond this machine: there is no access control, so only
+    /// behind a proxy that has
+    #[arg(long, conflicts_with = "read_only")]
+    pub(crate) allow_writes: bool,
+    #[command(flatten)]
+    pub(crate) sources: LoadSourceArguments,
     /// Allow web pages of other origins to ask queries
     #[arg(long)]
     pub(crate) cors: bool,

@@ -5,6 +5,10 @@
 //! | status | when |
 //! | --- | --- |
 //! | 400 | not a request of the SPARQL protocol, or not a query (with line and column) |
+//! | 403 | a change that this server takes from others only, see `guard` |
+//! | 404 | no such path; no such graph; a commit that is not kept any more |
+//! | 412 | `If-Match`: somebody else has committed meanwhile |
+//! | 422 | a patch of a graph that would change others |
 //! | 406, 415 | no common format; the query came in a form we do not read |
 //! | 408, 413 | the body came too slowly, or is larger than the limit |
 //! | 501 | a feature that is not there yet |
@@ -19,6 +23,7 @@ use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use orrery_sparql::QueryError;
+use orrery_storage::Error as StorageError;
 use std::time::Duration;
 
 /// Why a request failed.
@@ -32,6 +37,20 @@ pub(crate) enum ServerError {
         line: usize,
         column: usize,
     },
+    #[error("{message}")]
+    Forbidden { message: String },
+    #[error("{message}")]
+    Missing { message: String },
+    #[error("{message}")]
+    Precondition { message: String },
+    #[error("{message}")]
+    Unprocessable { message: String },
+    #[error("this server does not write: {reason}")]
+    ReadOnly { reason: String },
+    #[error("{waiting_max} changes are waiting already; try again in a moment")]
+    WritesBusy { waiting_max: usize },
+    #[error("{message}")]
+    NotWritable { message: String },
     #[error("{message}")]
     UnsupportedMediaType { message: String },
     #[error("no acceptable format; this answer can be had as {offered}")]
@@ -47,8 +66,6 @@ pub(crate) enum ServerError {
     PayloadTooLarge { limit_bytes: usize },
     #[error("the request body did not arrive within {}", seconds(*limit))]
     BodyTooSlow { limit: Duration },
-    #[error("{what}")]
-    NotImplemented { what: &'static str },
     #[error("not supported: {what}")]
     Unsupported { what: String },
     #[error(
@@ -86,6 +103,12 @@ impl ServerError {
         }
     }
 
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::Forbidden {
+            message: message.into(),
+        }
+    }
+
     pub(crate) fn unsupported_media_type(message: String) -> Self {
         Self::UnsupportedMediaType { message }
     }
@@ -94,6 +117,13 @@ impl ServerError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest { .. } | Self::Syntax { .. } => StatusCode::BAD_REQUEST,
+            Self::Forbidden { .. } => StatusCode::FORBIDDEN,
+            Self::Missing { .. } => StatusCode::NOT_FOUND,
+            Self::Precondition { .. } => StatusCode::PRECONDITION_FAILED,
+            Self::Unprocessable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::ReadOnly { .. } | Self::WritesBusy { .. } | Self::NotWritable { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::UnsupportedMediaType { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Format(FormatError::Spill { .. }) => StatusCode::INSUFFICIENT_STORAGE,
             Self::NotAcceptable { .. } | Self::Format(_) => StatusCode::NOT_ACCEPTABLE,
@@ -101,7 +131,7 @@ impl ServerError {
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
             Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
-            Self::NotImplemented { .. } | Self::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
+            Self::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
             Self::Timeout { .. } | Self::Busy { .. } | Self::Stopping => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -133,7 +163,7 @@ impl ServerError {
     /// The response, in the form the client takes.
     pub(crate) fn into_response_for(self, request_headers: &HeaderMap) -> Response {
         let status = self.status();
-        if status.is_server_error() && !matches!(self, Self::NotImplemented { .. }) {
+        if status.is_server_error() && !matches!(self, Self::Unsupported { .. }) {
             tracing::warn!(status = status.as_u16(), "{}", self.line());
         }
         let mut response = if crate::negotiate::prefers_json_errors(request_headers) {
@@ -150,7 +180,7 @@ impl ServerError {
         *response.status_mut() = status;
         let headers = response.headers_mut();
         match self {
-            Self::Busy { .. } | Self::Stopping => {
+            Self::Busy { .. } | Self::WritesBusy { .. } | Self::Stopping => {
                 headers.insert(header::RETRY_AFTER, RETRY_AFTER_S);
             }
             Self::MethodNotAllowed { allowed, .. } => {
@@ -201,9 +231,26 @@ impl From<QueryError> for ServerError {
             error @ QueryError::OutOfMemory { .. } => Self::OutOfMemory {
                 message: error.to_string(),
             },
-            error @ (QueryError::Storage(_) | QueryError::Internal { .. }) => Self::Internal {
+            error @ QueryError::UpdateFailed { .. } => Self::BadRequest {
                 message: error.to_string(),
             },
+            QueryError::Storage(error) => Self::from(error),
+            error @ QueryError::Internal { .. } => Self::Internal {
+                message: error.to_string(),
+            },
+        }
+    }
+}
+
+impl From<StorageError> for ServerError {
+    fn from(error: StorageError) -> Self {
+        let message = error.to_string();
+        match error {
+            StorageError::NoSpace { .. } => Self::OutOfMemory { message },
+            StorageError::CommitConflict { .. } => Self::Precondition { message },
+            StorageError::NoSuchCommit { .. } => Self::Missing { message },
+            StorageError::WritingStopped { .. } => Self::NotWritable { message },
+            _ => Self::Internal { message },
         }
     }
 }

@@ -5,16 +5,22 @@
 //! runs the query on threads of its own and sends its rows as they come. [`format`](mod@format)
 //! turns terms into bytes and serves the command line too.
 //!
-//! There is no access control and no TLS here: the default address is loopback, and a
-//! server for others stands behind a proxy that has both.
+//! Changes come by `updates` and `graphs`, past `guard`, and are made one after the other by `writes`.
+//!
+//! There is no access control and no TLS here: the default address is loopback, where changes are
+//! taken from this machine's programs only, and a server for others stands behind a proxy that has both.
 
 mod access_log;
 mod admission;
+mod changes;
 mod console;
 mod description;
+mod documents;
 mod endpoints;
 mod errors;
 pub mod format;
+mod graphs;
+mod guard;
 mod health;
 mod negotiate;
 mod options;
@@ -23,8 +29,11 @@ mod query_threads;
 mod router;
 pub mod serve;
 mod stream_body;
+mod updates;
+mod writes;
 
+pub use documents::{DOCUMENT_MEMORY_BYTES, Documents};
 pub use endpoints::EndpointOptions;
 pub use options::{HttpOptions, PORT_DEFAULT, ServerOptions};
-pub use router::router;
+pub use router::{Writing, router};
 pub use serve::{ServeError, Server, serve, stop_signal};

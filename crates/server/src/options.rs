@@ -1,6 +1,8 @@
 //! Settings of the server, with their defaults.
 
 use crate::endpoints::EndpointOptions;
+use orrery_remote::AllowList;
+use orrery_storage::WriterOptions;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -24,6 +26,16 @@ pub struct ServerOptions {
     pub http: HttpOptions,
     /// How long running requests may go on after a stop was asked for.
     pub grace: Duration,
+    /// Takes no writes, and leaves the writer's lock to others.
+    pub is_read_only: bool,
+    /// Takes writes also where others than this machine can reach the server.
+    pub allow_writes: bool,
+    /// `LOAD` of an update may read `file:` IRIs below this directory.
+    pub load_dir: Option<PathBuf>,
+    /// `LOAD` of an update may ask these hosts.
+    pub load_allow: AllowList,
+    /// How the writer works.
+    pub writer: WriterOptions,
     /// Connections open at the same time; more wait in the system's queue.
     pub connections_max: usize,
     /// Whom `SERVICE` may ask.
@@ -40,6 +52,11 @@ impl ServerOptions {
             temp_dir: std::env::temp_dir(),
             http: HttpOptions::default(),
             grace: Duration::from_secs(10),
+            is_read_only: false,
+            allow_writes: false,
+            load_dir: None,
+            load_allow: AllowList::default(),
+            writer: WriterOptions::default(),
             connections_max: 1024,
             endpoints: EndpointOptions::default(),
         }
@@ -57,8 +74,12 @@ pub struct HttpOptions {
     pub queries_running_max: usize,
     /// Queries that may wait a moment for their turn.
     pub queries_waiting_max: usize,
-    /// Largest request body.
+    /// Largest body of a request that asks.
     pub body_bytes_max: usize,
+    /// Largest body of a request that changes something, if it must stand in memory.
+    pub update_bytes_max: usize,
+    /// Changes that may wait for their turn.
+    pub updates_waiting_max: usize,
     /// Lets pages from any origin read answers (CORS).
     pub allow_any_origin: bool,
     /// The default graph of a query without dataset is the union of all graphs.
@@ -74,6 +95,8 @@ impl Default for HttpOptions {
             queries_running_max: (4 * threads).max(16),
             queries_waiting_max: 256,
             body_bytes_max: 4 << 20,
+            update_bytes_max: 64 << 20,
+            updates_waiting_max: 256,
             allow_any_origin: false,
             union_default_graph: false,
         }

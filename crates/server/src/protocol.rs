@@ -8,6 +8,8 @@
 //! | POST, `application/x-www-form-urlencoded` | in the body | in the body or the URL |
 //! | POST, `application/sparql-query` | is the body | in the URL |
 //!
+//! Updates come by the two forms of POST: parameter `update`, or `application/sparql-update`.
+//!
 //! Everything here works on bytes in memory; nothing is executed. Text must be
 //! UTF-8, also behind percent escapes: a lossy decoding would run another query than the
 //! one that was sent.
@@ -28,6 +30,22 @@ pub(crate) struct QueryRequest {
     pub(crate) timeout: Option<Duration>,
     /// `format` or `output`: a format by name rather than by `Accept`.
     pub(crate) format: Option<String>,
+    /// `at`: the commit, or the time, whose state is read.
+    pub(crate) at: Option<String>,
+}
+
+/// An update as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct UpdateRequest {
+    pub(crate) update: String,
+    /// `using-graph-uri`.
+    pub(crate) using_graphs: Vec<String>,
+    /// `using-named-graph-uri`.
+    pub(crate) using_named_graphs: Vec<String>,
+    /// `timeout`: how long each `WHERE` may take.
+    pub(crate) timeout: Option<Duration>,
+    /// `durability=relaxed`: the answer does not wait for the disk.
+    pub(crate) is_relaxed: bool,
 }
 
 /// What a request to the endpoint asks for.
@@ -35,6 +53,8 @@ pub(crate) struct QueryRequest {
 pub(crate) enum Operation {
     /// Run a query.
     Query(QueryRequest),
+    /// Make a change.
+    Update(UpdateRequest),
     /// GET without parameters: what can this endpoint do?
     Describe {
         /// `format` or `output`.
@@ -65,6 +85,7 @@ pub(crate) fn parse(
 #[derive(Default)]
 struct Parameters {
     request: QueryRequest,
+    update: UpdateRequest,
     query_count: usize,
     update_count: usize,
     has_any: bool,
@@ -73,15 +94,7 @@ struct Parameters {
 impl Parameters {
     /// Adds the `name=value&...` of a URL or a form. Unknown names are other programs' business.
     fn add(&mut self, encoded: &[u8]) -> Result<(), ServerError> {
-        for pair in encoded
-            .split(|&byte| byte == b'&')
-            .filter(|p| !p.is_empty())
-        {
-            let split = pair.iter().position(|&byte| byte == b'=');
-            let (name, value) = match split {
-                Some(at) => (&pair[..at], &pair[at + 1..]),
-                None => (pair, &[][..]),
-            };
+        for (name, value) in pairs(encoded) {
             let name = decode_form(name, "a parameter name")?;
             self.set(&name, value)?;
         }
@@ -96,7 +109,14 @@ impl Parameters {
                 self.query_count += 1;
                 self.request.query = text()?;
             }
-            "update" => self.update_count += 1,
+            "update" => {
+                self.update_count += 1;
+                self.update.update = text()?;
+            }
+            "using-graph-uri" => push_graph(&mut self.update.using_graphs, text()?)?,
+            "using-named-graph-uri" => push_graph(&mut self.update.using_named_graphs, text()?)?,
+            "durability" => self.update.is_relaxed = parse_durability(&text()?)?,
+            "at" => self.request.at = Some(text()?),
             "default-graph-uri" => push_graph(&mut self.request.default_graphs, text()?)?,
             "named-graph-uri" => push_graph(&mut self.request.named_graphs, text()?)?,
             "timeout" => self.request.timeout = Some(parse_timeout(&text()?)?),
@@ -112,21 +132,16 @@ impl Parameters {
             "application/x-www-form-urlencoded" => self.add(body),
             "application/sparql-query" => {
                 self.query_count += 1;
-                let text = std::str::from_utf8(body).map_err(|error| {
-                    ServerError::bad_request(format!(
-                        "the query is not UTF-8: invalid byte at offset {}",
-                        error.valid_up_to()
-                    ))
-                })?;
-                self.request.query = text.to_owned();
+                self.request.query = text_of_body("query", body)?;
                 Ok(())
             }
             "application/sparql-update" => {
                 self.update_count += 1;
+                self.update.update = text_of_body("update", body)?;
                 Ok(())
             }
             other => Err(ServerError::unsupported_media_type(format!(
-                "a query cannot be sent as `{other}`; {POST_TYPES}"
+                "neither a query nor an update can be sent as `{other}`; {POST_TYPES}"
             ))),
         }
     }
@@ -138,9 +153,7 @@ impl Parameters {
             ));
         }
         if self.update_count > 0 {
-            return Err(ServerError::NotImplemented {
-                what: "SPARQL Update is not supported yet; load data with `orrery load`",
-            });
+            return self.into_update();
         }
         match self.query_count {
             1 => Ok(Operation::Query(self.request)),
@@ -157,6 +170,24 @@ impl Parameters {
         }
     }
 
+    fn into_update(self) -> Result<Operation, ServerError> {
+        if self.update_count > 1 {
+            return Err(ServerError::bad_request(format!(
+                "the request has {} updates; send one, which may have several operations",
+                self.update_count
+            )));
+        }
+        if self.request.at.is_some() {
+            return Err(ServerError::bad_request(
+                "`at` is for queries; the past cannot be changed",
+            ));
+        }
+        Ok(Operation::Update(UpdateRequest {
+            timeout: self.request.timeout,
+            ..self.update
+        }))
+    }
+
     /// True if nothing but a format was given.
     fn is_bare(&self) -> bool {
         let request = &self.request;
@@ -164,12 +195,57 @@ impl Parameters {
             || (request.format.is_some()
                 && request.default_graphs.is_empty()
                 && request.named_graphs.is_empty()
-                && request.timeout.is_none())
+                && request.timeout.is_none()
+                && request.at.is_none())
     }
 }
 
-const POST_TYPES: &str =
-    "use application/sparql-query, or application/x-www-form-urlencoded with a parameter `query`";
+const POST_TYPES: &str = "use application/sparql-query, application/sparql-update, or \
+                          application/x-www-form-urlencoded with a parameter `query` or `update`";
+
+fn text_of_body(what: &str, body: &[u8]) -> Result<String, ServerError> {
+    std::str::from_utf8(body)
+        .map(str::to_owned)
+        .map_err(|error| {
+            ServerError::bad_request(format!(
+                "the {what} is not UTF-8: invalid byte at offset {}",
+                error.valid_up_to()
+            ))
+        })
+}
+
+/// `relaxed` or `durable`.
+pub(crate) fn parse_durability(text: &str) -> Result<bool, ServerError> {
+    match text {
+        "relaxed" => Ok(true),
+        "durable" => Ok(false),
+        other => Err(ServerError::bad_request(format!(
+            "durability `{other}` is unknown; it can be `durable` or `relaxed`"
+        ))),
+    }
+}
+
+/// The decoded `name=value` pairs of a URL, in order.
+pub(crate) fn url_parameters(
+    url_query: Option<&str>,
+) -> Result<Vec<(String, String)>, ServerError> {
+    pairs(url_query.unwrap_or_default().as_bytes())
+        .map(|(name, value)| {
+            let name = decode_form(name, "a parameter name")?;
+            let value = decode_form(value, &format!("parameter `{name}`"))?;
+            Ok((name, value))
+        })
+        .collect()
+}
+
+/// The encoded names and values of `name=value&...`.
+fn pairs(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let pairs = encoded.split(|&byte| byte == b'&');
+    pairs.filter(|pair| !pair.is_empty()).map(|pair| {
+        let split = pair.iter().position(|&byte| byte == b'=');
+        split.map_or((pair, &[][..]), |at| (&pair[..at], &pair[at + 1..]))
+    })
+}
 
 /// More graphs than anyone names by hand; each becomes part of the plan.
 const GRAPHS_MAX: usize = 1000;
@@ -363,15 +439,27 @@ mod tests {
     }
 
     #[test]
-    fn updates_are_not_implemented() {
-        assert_eq!(
-            status_of(post(FORM, "", b"update=CLEAR+ALL")),
-            StatusCode::NOT_IMPLEMENTED
-        );
-        assert_eq!(
-            status_of(post("application/sparql-update", "", b"CLEAR ALL")),
-            StatusCode::NOT_IMPLEMENTED
-        );
+    fn the_two_ways_to_send_an_update_are_the_same() {
+        let expected = Operation::Update(UpdateRequest {
+            update: "CLEAR ALL".to_owned(),
+            using_graphs: vec!["http://a/".to_owned()],
+            using_named_graphs: vec!["http://b/".to_owned()],
+            timeout: Some(Duration::from_secs(3)),
+            is_relaxed: true,
+        });
+        let rest = "using-graph-uri=http://a/&using-named-graph-uri=http://b/&timeout=3&durability=relaxed";
+        let form = post(FORM, "", format!("update=CLEAR+ALL&{rest}").as_bytes());
+        assert_eq!(form.unwrap(), expected);
+        let direct = post("application/sparql-update", rest, b"CLEAR ALL");
+        assert_eq!(direct.unwrap(), expected);
+        for (parameters, body) in [
+            ("", "update=CLEAR+ALL&update=CLEAR+ALL"),
+            ("durability=never", "update=CLEAR+ALL"),
+            ("at=3", "update=CLEAR+ALL"),
+        ] {
+            let refused = post(FORM, parameters, body.as_bytes());
+            assert_eq!(status_of(refused), StatusCode::BAD_REQUEST);
+        }
     }
 
     #[test]

@@ -6,14 +6,15 @@
 //! connections; idle ones are closed and running requests end in their own time; what still
 //! runs after the grace period is cancelled by dropping it.
 
+use crate::documents::Documents;
 use crate::options::ServerOptions;
-use crate::router::router;
+use crate::router::{Writing, router};
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use orrery_sparql::{Engine, EngineOptions};
-use orrery_storage::Database;
+use orrery_storage::{Database, Writer};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -75,6 +76,7 @@ impl Server {
     /// Opens the database and binds the address. Port 0 takes any free one.
     pub async fn bind(options: ServerOptions) -> Result<Self, ServeError> {
         let database = Arc::new(open(&options.db)?);
+        let writer = writer(&database, &options);
         let engine_options = EngineOptions {
             memory_bytes: options.memory_bytes,
             temp_dir: options.temp_dir,
@@ -89,10 +91,17 @@ impl Server {
                     address: options.listen,
                     source,
                 })?;
+        let writing = Writing {
+            writer,
+            listen: options.listen,
+            allow_writes: options.allow_writes,
+            documents: Documents::new(options.load_dir, options.load_allow)
+                .map_err(|error| ServeError::System(io::Error::other(error)))?,
+        };
         Ok(Self {
             database,
             listener,
-            router: router(engine, options.http)?,
+            router: router(engine, writing, options.http)?,
             grace: options.grace,
             connections_max: options.connections_max,
         })
@@ -170,6 +179,18 @@ async fn refresh_forever(database: Arc<Database>) {
             Err(error) => tracing::error!("looking for a new state failed: {error}"),
         }
     }
+}
+
+/// The writer, or why the server only reads.
+fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, String> {
+    if options.is_read_only {
+        return Err("it was started with --read-only".to_owned());
+    }
+    let writer = database.open_writer(options.writer.clone());
+    writer.map_err(|error| {
+        tracing::warn!("serving read-only: {error}");
+        error.to_string()
+    })
 }
 
 fn open(db: &std::path::Path) -> Result<Database, ServeError> {

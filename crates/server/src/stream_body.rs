@@ -27,6 +27,7 @@ use crate::errors::ServerError;
 use crate::format::{GraphSerializer, SolutionSerializer};
 use crate::negotiate::Wish;
 use crate::protocol::QueryRequest;
+use crate::updates::etag;
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
@@ -36,6 +37,7 @@ use orrery_sparql::{
     Engine, PreparedQuery, QueryError, QueryKind, QueryOptions, QueryResults, SolutionStream,
     TripleStream,
 };
+use orrery_storage::Snapshot;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -75,6 +77,10 @@ pub(crate) struct Job {
     pub(crate) engine: Arc<Engine>,
     pub(crate) request: QueryRequest,
     pub(crate) union_default_graph: bool,
+    /// What relative IRIs are resolved against.
+    pub(crate) base_iri: Option<String>,
+    /// The state to read; the newest without one.
+    pub(crate) snapshot: Option<Arc<Snapshot>>,
     pub(crate) wish: Wish,
     pub(crate) time: TimeLimit,
     pub(crate) record: Arc<AccessRecord>,
@@ -123,6 +129,8 @@ pub(crate) async fn explain(
 /// How an answer begins.
 struct Head {
     content_type: HeaderValue,
+    /// The commit that was read.
+    commit: Option<u64>,
     content: Content,
 }
 
@@ -146,6 +154,9 @@ impl Head {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, self.content_type);
         headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+        if let Some(commit) = self.commit {
+            headers.insert(header::ETAG, etag(commit));
+        }
         response
     }
 }
@@ -195,6 +206,8 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
         default_graphs: job.request.default_graphs.clone(),
         named_graphs: job.request.named_graphs.clone(),
         union_default_graph: job.union_default_graph,
+        base_iri: job.base_iri.clone(),
+        snapshot: job.snapshot.clone(),
         ..QueryOptions::default()
     };
     Ok(job.engine.prepare(&job.request.query, &options)?)
@@ -202,6 +215,7 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
 
 async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
     let prepared = prepare(job)?;
+    output.commit = Some(prepared.snapshot().commit());
     // The format first: a client that cannot read the answer should not wait for it.
     match prepared.kind() {
         QueryKind::Select | QueryKind::Ask => {
@@ -292,6 +306,7 @@ struct Output {
     /// True if the buffer may hold rows (and not just the head of a document).
     has_rows: bool,
     content_type: Option<HeaderValue>,
+    commit: Option<u64>,
     sink: Sink,
     time: TimeLimit,
     deadline: Instant,
@@ -312,6 +327,7 @@ impl Output {
             buffer: Vec::new(),
             has_rows: false,
             content_type: None,
+            commit: None,
             sink: Sink::Head(head),
             time,
             deadline: Instant::now() + time.limit,
@@ -412,6 +428,7 @@ impl Output {
             .unwrap_or(HeaderValue::from_static("application/octet-stream"));
         head.send(Ok(Head {
             content_type,
+            commit: self.commit,
             content,
         }))
         .map_err(|_| Stop::ClientGone)

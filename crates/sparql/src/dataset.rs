@@ -37,10 +37,14 @@ pub(crate) fn dataset(
         });
     };
     let default = of_query.default.iter().map(|node| node.as_str());
-    let named = of_query.named.iter().flatten().map(|node| node.as_str());
+    // Without a list (`WITH` of an update) all named graphs are seen.
+    let named = match &of_query.named {
+        Some(named) => Some(known(context, named.iter().map(|node| node.as_str()))?),
+        None => None,
+    };
     Ok(Dataset {
         default: Scope::Union(known(context, default)?),
-        named: Some(known(context, named)?),
+        named,
     })
 }
 

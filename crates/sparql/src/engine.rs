@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion_execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
@@ -98,23 +97,13 @@ impl Engine {
     /// Parses and plans a query over the newest snapshot.
     pub fn prepare(&self, text: &str, options: &QueryOptions) -> Result<PreparedQuery, QueryError> {
         let shape = parse::measure(text, self.options.query_bytes_max)?;
-        if !shape.needs_large_stack() {
-            return prepare::prepare(self, text, options)
-                .map_err(|error| error.with_limit(self.options.memory_bytes));
+        let prepare = || prepare::prepare(self, text, options);
+        if shape.needs_large_stack() {
+            parse::on_large_stack("prepare-query", prepare)
+        } else {
+            prepare()
         }
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new()
-                .name("prepare-query".to_owned())
-                .stack_size(parse::LARGE_STACK_BYTES)
-                .spawn_scoped(scope, || prepare::prepare(self, text, options))
-                .map_err(|error| {
-                    QueryError::internal(format!("no thread for a large query: {error}"))
-                })?;
-            thread
-                .join()
-                .unwrap_or_else(|_| Err(QueryError::internal("planning the query panicked")))
-                .map_err(|error| error.with_limit(self.options.memory_bytes))
-        })
+        .map_err(|error| error.with_limit(self.options.memory_bytes))
     }
 
     /// The settings.
@@ -138,6 +127,15 @@ impl Engine {
             Some(rows) => session.with_batch_size(rows),
             None => session,
         }
+    }
+
+    /// Starts a plan.
+    pub(crate) fn run(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        limits: Limits,
+    ) -> Result<IdStream, QueryError> {
+        execute::start(plan, &self.session, &self.runtime, limits)
     }
 
     pub(crate) fn limits(&self, timeout: Option<Duration>) -> Limits {
@@ -216,10 +214,7 @@ impl PreparedQuery {
     }
 
     fn run(&self) -> Result<IdStream, QueryError> {
-        let context = TaskContext::default()
-            .with_session_config(self.session.clone())
-            .with_runtime(Arc::clone(&self.runtime));
-        execute::run(&self.plan, Arc::new(context), self.limits)
+        execute::start(&self.plan, &self.session, &self.runtime, self.limits)
     }
 }
 

@@ -53,7 +53,13 @@ pub enum QueryError {
         /// Whether it took too long.
         is_timeout: bool,
     },
-    /// The store could not be read.
+    /// The update is right, and cannot be done on the data as they are.
+    #[error("the update failed and nothing was changed: {message}")]
+    UpdateFailed {
+        /// Which operation failed, and of what.
+        message: String,
+    },
+    /// The store could not be read or written.
     #[error(transparent)]
     Storage(#[from] orrery_storage::Error),
     /// A fault of ours.
@@ -67,6 +73,12 @@ pub enum QueryError {
 impl QueryError {
     pub(crate) fn unsupported(what: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into() }
+    }
+
+    pub(crate) fn update_failed(message: impl Into<String>) -> Self {
+        Self::UpdateFailed {
+            message: message.into(),
+        }
     }
 
     pub(crate) fn internal(message: impl Into<String>) -> Self {

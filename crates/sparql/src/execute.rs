@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion_execution::TaskContext;
+use datafusion_execution::config::SessionConfig;
+use datafusion_execution::runtime_env::RuntimeEnv;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::stream;
@@ -21,15 +23,19 @@ pub(crate) struct Limits {
     pub(crate) memory_bytes: u64,
 }
 
-/// Starts a plan.
-pub(crate) fn run(
+/// Starts a plan with the settings and the memory of an engine.
+pub(crate) fn start(
     plan: &Arc<dyn ExecutionPlan>,
-    context: Arc<TaskContext>,
+    session: &SessionConfig,
+    runtime: &Arc<RuntimeEnv>,
     limits: Limits,
 ) -> Result<IdStream, QueryError> {
     let memory_bytes = limits.memory_bytes;
+    let context = TaskContext::default()
+        .with_session_config(session.clone())
+        .with_runtime(Arc::clone(runtime));
     let batches = plan
-        .execute(0, context)
+        .execute(0, Arc::new(context))
         .map_err(|error| QueryError::from_datafusion(error, memory_bytes))?;
     let batches = batches
         .map(move |batch| batch.map_err(|error| QueryError::from_datafusion(error, memory_bytes)))

@@ -27,6 +27,7 @@ mod plan;
 mod prepare;
 mod results;
 mod statistics;
+mod update;
 
 pub use engine::{Engine, PreparedQuery, QueryKind};
 pub use error::QueryError;
@@ -35,4 +36,8 @@ pub use options::{EngineOptions, QueryOptions, Tuning};
 pub use orrery_operators::service;
 pub use results::{
     QueryResults, SolutionBatch, SolutionStream, TripleBatch, TripleStream, term_to_oxrdf,
+};
+pub use update::{
+    DocumentSource, NumberedQuad, ParsedUpdate, Statements, TermNumber, TooMuchText, UpdateOptions,
+    graph_exists,
 };

@@ -19,6 +19,8 @@ pub struct EngineOptions {
     pub default_timeout: Option<Duration>,
     /// Longest query text that is read. Default: 1 MiB.
     pub query_bytes_max: usize,
+    /// Longest update text that is read. Default: 64 MiB.
+    pub update_bytes_max: usize,
     /// Rows in one batch between operators. Default: 8,192.
     pub batch_rows: usize,
     /// How `SERVICE` asks other endpoints. Default: not at all.
@@ -32,6 +34,7 @@ impl Default for EngineOptions {
             temp_dir: std::env::temp_dir(),
             default_timeout: None,
             query_bytes_max: 1 << 20,
+            update_bytes_max: 64 << 20,
             batch_rows: 8192,
             service: None,
         }

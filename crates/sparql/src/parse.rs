@@ -9,7 +9,7 @@
 
 mod tokens;
 
-use spargebra::{Query, SparqlParser};
+use spargebra::{Query, SparqlParser, Update};
 
 use crate::error::QueryError;
 
@@ -40,21 +40,57 @@ impl Shape {
     }
 }
 
+/// Runs what recurses deeply on a thread with a large stack, and waits for it.
+pub(crate) fn on_large_stack<T: Send>(
+    name: &str,
+    work: impl FnOnce() -> Result<T, QueryError> + Send,
+) -> Result<T, QueryError> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .stack_size(LARGE_STACK_BYTES)
+            .spawn_scoped(scope, work)
+            .map_err(|error| {
+                QueryError::internal(format!("no thread for a large request: {error}"))
+            })?;
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(QueryError::internal("planning the request panicked")))
+    })
+}
+
 /// Measures a query text and refuses what is out of bounds.
 pub(crate) fn measure(text: &str, bytes_max: usize) -> Result<Shape, QueryError> {
-    if text.len() > bytes_max {
-        return Err(QueryError::Syntax {
-            message: format!(
-                "the query has {} bytes, more than the limit of {bytes_max}",
-                text.len()
-            ),
-            line: 1,
-            column: 1,
-        });
+    check_length("query", text, bytes_max)?;
+    scan(text, false)
+}
+
+/// Measures the text of an update. What stands in `DATA` blocks, which hold no operators and may
+/// be long, counts by its nesting only.
+pub(crate) fn measure_update(text: &str, bytes_max: usize) -> Result<Shape, QueryError> {
+    check_length("update", text, bytes_max)?;
+    scan(text, true)
+}
+
+fn check_length(what: &str, text: &str, bytes_max: usize) -> Result<(), QueryError> {
+    if text.len() <= bytes_max {
+        return Ok(());
     }
+    Err(QueryError::Syntax {
+        message: format!(
+            "the {what} has {} bytes, more than the limit of {bytes_max}",
+            text.len()
+        ),
+        line: 1,
+        column: 1,
+    })
+}
+
+fn scan(text: &str, has_data: bool) -> Result<Shape, QueryError> {
     let bytes = text.as_bytes();
     let (mut depth, mut nesting, mut operators) = (0_usize, 0_usize, 0_usize);
     let mut negations = Negations::default();
+    let mut is_data = false;
     let mut at = 0;
     while at < bytes.len() {
         if negations.see(bytes[at], bytes.get(at + 1).copied()) > NEGATIONS_MAX {
@@ -71,8 +107,11 @@ pub(crate) fn measure(text: &str, bytes_max: usize) -> Result<Shape, QueryError>
             b'"' | b'\'' => at = skip_string(bytes, at),
             b'<' => at = skip_iri(bytes, at),
             b'(' | b'{' | b'[' => {
+                if has_data && depth == 0 && follows_data(bytes, at) {
+                    is_data = true;
+                }
                 depth += 1;
-                operators += 1;
+                operators += usize::from(!is_data);
                 nesting = nesting.max(depth);
                 if depth > NESTING_MAX {
                     return Err(error_at(
@@ -82,7 +121,11 @@ pub(crate) fn measure(text: &str, bytes_max: usize) -> Result<Shape, QueryError>
                     ));
                 }
             }
-            b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            b')' | b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                is_data &= depth > 0;
+            }
+            b'|' | b'&' | b'!' | b'+' | b'-' | b'*' | b'/' | b'^' if is_data => {}
             b'|' | b'&' | b'!' | b'+' | b'-' | b'*' | b'/' | b'^' => operators += 1,
             // OPTIONAL, UNION, MINUS, BIND, FILTER ...: counted by their brackets.
             _ => {}
@@ -97,6 +140,12 @@ pub(crate) fn measure(text: &str, bytes_max: usize) -> Result<Shape, QueryError>
         at += 1;
     }
     Ok(Shape { nesting, operators })
+}
+
+/// Whether the word before a bracket is `DATA`.
+fn follows_data(bytes: &[u8], at: usize) -> bool {
+    let word = bytes[..at].trim_ascii_end();
+    word.len() >= 4 && word[word.len() - 4..].eq_ignore_ascii_case(b"DATA")
 }
 
 /// How many negations are open, at a position of the text.
@@ -174,19 +223,30 @@ fn skip_iri(bytes: &[u8], at: usize) -> usize {
 
 /// Parses a query that [`measure`] let through.
 pub(crate) fn parse(text: &str, base_iri: Option<&str>) -> Result<Query, QueryError> {
-    let mut parser = SparqlParser::new();
-    if let Some(base) = base_iri {
-        parser = parser
-            .with_base_iri(base)
-            .map_err(|error| QueryError::Syntax {
-                message: format!("the base IRI <{base}> is not absolute: {error}"),
-                line: 1,
-                column: 1,
-            })?;
-    }
-    parser
+    parser(base_iri)?
         .parse_query(&tokens::as_parsed(text))
         .map_err(|error| readable_error(text, &error.to_string()))
+}
+
+/// Parses an update that [`measure_update`] let through.
+pub(crate) fn parse_update(text: &str, base_iri: Option<&str>) -> Result<Update, QueryError> {
+    parser(base_iri)?
+        .parse_update(&tokens::as_parsed(text))
+        .map_err(|error| readable_error(text, &error.to_string()))
+}
+
+fn parser(base_iri: Option<&str>) -> Result<SparqlParser, QueryError> {
+    let parser = SparqlParser::new();
+    let Some(base) = base_iri else {
+        return Ok(parser);
+    };
+    parser
+        .with_base_iri(base)
+        .map_err(|error| QueryError::Syntax {
+            message: format!("the base IRI <{base}> is not absolute: {error}"),
+            line: 1,
+            column: 1,
+        })
 }
 
 /// Makes a sentence of the generated parser's `error at 3:17: expected one of ...`.
@@ -259,7 +319,7 @@ fn readable_expectation(expected: &str) -> Option<String> {
     Some(format!("one of {}", named.join(" ")))
 }
 
-fn error_at(text: &str, byte: usize, message: String) -> QueryError {
+pub(crate) fn error_at(text: &str, byte: usize, message: String) -> QueryError {
     let before = &text.as_bytes()[..byte];
     let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
     let line_start = before

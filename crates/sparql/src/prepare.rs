@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::context::{ContextOptions, QueryContext};
 use orrery_storage::{Permutation, Snapshot};
 use orrery_term::TermId;
 use spargebra::Query;
-use spargebra::algebra::GraphPattern;
+use spargebra::algebra::{GraphPattern, QueryDataset};
 use spargebra::term::Variable;
 
 use crate::algebra::{Group, Normaliser, Var, VarSet};
@@ -158,4 +159,73 @@ fn named_graphs(snapshot: &Snapshot) -> Result<Vec<TermId>, QueryError> {
         after = Some(graph);
     }
     Ok(graphs)
+}
+
+/// The `WHERE` of an update.
+pub(crate) struct Pattern<'p> {
+    pub(crate) pattern: &'p GraphPattern,
+    /// The variables whose values are wanted.
+    pub(crate) variables: &'p [Variable],
+    pub(crate) using: Option<&'p QueryDataset>,
+    pub(crate) base_iri: Option<String>,
+}
+
+/// A planned `WHERE`.
+pub(crate) struct PreparedPattern {
+    pub(crate) plan: Arc<dyn ExecutionPlan>,
+    pub(crate) context: Arc<QueryContext>,
+    /// The column of each variable that can be bound.
+    pub(crate) columns: HashMap<String, usize>,
+}
+
+/// Plans the `WHERE` of an update over a snapshot.
+pub(crate) fn prepare_pattern(
+    engine: &Engine,
+    snapshot: Arc<Snapshot>,
+    pattern: &Pattern<'_>,
+    options: &QueryOptions,
+) -> Result<PreparedPattern, QueryError> {
+    let context = QueryContext::new(
+        Arc::clone(&snapshot),
+        ContextOptions {
+            base_iri: pattern.base_iri.clone(),
+            memory_pool: Arc::clone(&engine.runtime().memory_pool),
+            now: None,
+        },
+    )?;
+    let dataset = dataset(&context, pattern.using, options)?;
+    let named_graphs = || named_graphs(&snapshot);
+    let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
+    let projected = GraphPattern::Project {
+        inner: Box::new(pattern.pattern.clone()),
+        variables: pattern.variables.to_vec(),
+    };
+    let group = normaliser.query(&projected)?;
+    let vars: Vec<Var> = pattern
+        .variables
+        .iter()
+        .map(|variable| normaliser.variable(variable))
+        .collect();
+    let needed = VarSet::of(vars.iter().copied());
+    let estimator = Estimator::new(&snapshot);
+    let mut planner = Planner::new(
+        Arc::clone(&context),
+        estimator,
+        normaliser.table,
+        options.tuning,
+    );
+    let relation = planner.group(&group, None, &needed, None)?;
+    let columns = pattern
+        .variables
+        .iter()
+        .zip(vars)
+        .filter_map(|(name, var)| {
+            let column = relation.column(var)?;
+            Some((name.as_str().to_owned(), column))
+        });
+    Ok(PreparedPattern {
+        columns: columns.collect(),
+        plan: relation.plan,
+        context,
+    })
 }

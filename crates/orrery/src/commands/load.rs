@@ -4,6 +4,7 @@ use std::path::Path;
 
 use orrery_loader::{Format, LoadOptions, LoadReport, Source, TerminalProgress};
 
+use super::http::{post_file, server_url};
 use super::output::Output;
 use crate::arguments::{LoadArguments, ReportFormat};
 use crate::failure::Failure;
@@ -14,6 +15,15 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
         None => None,
         Some(Ok(format)) => Some(format),
         Some(Err(unknown)) => return Err(Failure::Other(unknown.to_string())),
+    };
+    let directory = match (&arguments.directory, &arguments.server) {
+        (Some(directory), None) => directory.clone(),
+        (_, Some(server)) => return through_server(server, &arguments, format),
+        (None, None) => {
+            return Err(Failure::Other(
+                "no database; give --db DIR or --server URL".to_owned(),
+            ));
+        }
     };
     let sources: Vec<Source> = arguments
         .files
@@ -38,7 +48,7 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
         options.threads = threads.max(1);
     }
     let progress = TerminalProgress::new();
-    let report = orrery_loader::load(&arguments.database.directory, &sources, &options, &progress)?;
+    let report = orrery_loader::load(&directory, &sources, &options, &progress)?;
     let text = match arguments.report {
         ReportFormat::Text => people(&report),
         ReportFormat::Json => {
@@ -50,6 +60,45 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     let mut output = Output::open(None)?;
     output.drain(&mut text.into_bytes())?;
     output.finish()
+}
+
+/// Each file is one request, and so one commit.
+fn through_server(
+    server: &str,
+    arguments: &LoadArguments,
+    format: Option<Format>,
+) -> Result<(), Failure> {
+    let mut output = Output::open(None)?;
+    for file in &arguments.files {
+        let format = format.or_else(|| Format::from_path(file)).ok_or_else(|| {
+            let name = file.display();
+            Failure::Other(format!(
+                "cannot load {name}: its format is unknown; give --format nt, nq, ttl, trig, rdf or jsonld"
+            ))
+        })?;
+        let mut url = server_url(server, "graphs")?;
+        match &arguments.graph {
+            Some(graph) => drop(url.query_pairs_mut().append_pair("graph", graph)),
+            // Quads go into the graphs that they name.
+            None if matches!(format, Format::NQuads | Format::TriG) => {}
+            None => url.set_query(Some("default")),
+        }
+        let report = post_file(url, media_type(format), file)?;
+        let mut text = format!("{}: {report}", file.display()).into_bytes();
+        output.drain(&mut text)?;
+    }
+    output.finish()
+}
+
+fn media_type(format: Format) -> &'static str {
+    match format {
+        Format::NTriples => "application/n-triples",
+        Format::NQuads => "application/n-quads",
+        Format::Turtle => "text/turtle",
+        Format::TriG => "application/trig",
+        Format::RdfXml => "application/rdf+xml",
+        Format::JsonLd => "application/ld+json",
+    }
 }
 
 fn people(report: &LoadReport) -> String {

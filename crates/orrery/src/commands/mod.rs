@@ -9,7 +9,9 @@ pub(crate) mod load;
 pub(crate) mod query;
 pub(crate) mod serve;
 pub(crate) mod stats;
+pub(crate) mod update;
 pub(crate) mod verify;
 
+mod http;
 mod output;
 mod query_text;

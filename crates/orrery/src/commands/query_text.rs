@@ -16,22 +16,7 @@ use crate::failure::Failure;
 impl QueryText {
     /// The query, from the command line, a file or standard input.
     pub(crate) fn read(&self) -> Result<String, Failure> {
-        match (&self.query, &self.file) {
-            (Some(query), _) => Ok(query.clone()),
-            (None, Some(path)) if path == Path::new("-") => {
-                let mut text = String::new();
-                std::io::stdin()
-                    .read_to_string(&mut text)
-                    .map_err(|error| Failure::file(Path::new("standard input"), error))?;
-                Ok(text)
-            }
-            (None, Some(path)) => {
-                std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))
-            }
-            (None, None) => Err(Failure::Other(
-                "no query; give one, or -f with a file that has one".to_owned(),
-            )),
-        }
+        read_text("query", self.query.as_deref(), self.file.as_deref())
     }
 
     /// The options of the query that the command line gives.
@@ -64,6 +49,30 @@ impl EndpointArguments {
             timeout: self.timeout.0,
             ..EndpointOptions::default()
         })
+    }
+}
+
+/// A query or an update, from the command line, a file or standard input.
+pub(crate) fn read_text(
+    what: &str,
+    text: Option<&str>,
+    file: Option<&Path>,
+) -> Result<String, Failure> {
+    match (text, file) {
+        (Some(text), _) => Ok(text.to_owned()),
+        (None, Some(path)) if path == Path::new("-") => {
+            let mut text = String::new();
+            std::io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|error| Failure::file(Path::new("standard input"), error))?;
+            Ok(text)
+        }
+        (None, Some(path)) => {
+            std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))
+        }
+        (None, None) => Err(Failure::Other(format!(
+            "no {what}; give one, or -f with a file that has one"
+        ))),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use orrery_server::{HttpOptions, ServerOptions, stop_signal};
 
+use super::update::allow_list;
 use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
 
@@ -19,6 +20,10 @@ pub(crate) fn options(
     arguments: &ServerArguments,
 ) -> Result<ServerOptions, Failure> {
     Ok(ServerOptions {
+        is_read_only: arguments.read_only,
+        allow_writes: arguments.allow_writes,
+        load_dir: arguments.sources.load_dir.clone(),
+        load_allow: allow_list(&arguments.sources)?,
         listen: arguments.listen,
         memory_bytes: arguments.memory.0,
         endpoints: arguments.endpoints.options()?,

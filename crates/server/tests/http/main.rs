@@ -16,3 +16,4 @@ mod protocol;
 mod service;
 mod stop;
 mod streaming;
+mod updates;

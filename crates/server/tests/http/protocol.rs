@@ -282,9 +282,10 @@ async fn requests_outside_the_protocol_are_refused() {
     )
     .await;
     assert_eq!(latin.status, 415);
-    let update = form("update=CLEAR+ALL").await;
-    assert_eq!(update.status, 501);
-    assert!(update.text().contains("orrery load"));
+    assert_eq!(
+        get(address, "/sparql?update=CLEAR+ALL", &[]).await.status,
+        400
+    );
     for method in ["PUT", "DELETE", "PATCH", "OPTIONS"] {
         let answer = exchange(address, &request(method, "/sparql", &[])).await;
         assert_eq!(

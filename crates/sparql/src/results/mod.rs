@@ -19,7 +19,9 @@ use oxrdf::BaseDirection;
 use crate::error::QueryError;
 
 pub(crate) use decode::{Decoder, IdStream, solutions};
-pub(crate) use template::{Template, for_each_template_variable};
+pub(crate) use template::{
+    QuadTemplate, Template, for_each_quad_variable, for_each_template_variable,
+};
 pub(crate) use triples::{construct, describe};
 
 /// The answer of a query, by its form.

@@ -1,4 +1,4 @@
-//! Templates: the triples that each solution of a `CONSTRUCT` gives.
+//! Templates: the triples that each solution of a `CONSTRUCT` gives, and the quads of an update's.
 //!
 //! A template is compiled against the columns of the solutions; instances are made of ids. Blank nodes of
 //! the template are new for each solution, the same ones in all its triples. A triple with an unbound
@@ -10,7 +10,9 @@ use arrow::array::{Array, AsArray, RecordBatch, UInt64Array};
 use arrow::datatypes::UInt64Type;
 use orrery_operators::context::QueryContext;
 use orrery_term::{Term, TermId, TermKind, Triple};
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::term::{
+    GraphNamePattern, NamedNodePattern, QuadPattern, TermPattern, TriplePattern, Variable,
+};
 
 use super::literal_from_oxrdf;
 use crate::error::QueryError;
@@ -34,6 +36,33 @@ enum Slot {
 pub(crate) struct Template {
     triples: Vec<[Slot; 3]>,
     blank_nodes: usize,
+}
+
+/// A template of an update.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QuadTemplate {
+    /// Each triple and its graph.
+    quads: Vec<([Slot; 3], Slot)>,
+    blank_nodes: usize,
+}
+
+/// Calls `visit` for each variable of a quad of a template, with repetitions.
+pub(crate) fn for_each_quad_variable(quad: &QuadPattern, visit: &mut dyn FnMut(&Variable)) {
+    if let GraphNamePattern::Variable(variable) = &quad.graph_name {
+        visit(variable);
+    }
+    let triple = triple_pattern(quad);
+    for_each_template_variable(std::slice::from_ref(&triple), &mut |variable| {
+        visit(variable)
+    });
+}
+
+fn triple_pattern(quad: &QuadPattern) -> TriplePattern {
+    TriplePattern {
+        subject: quad.subject.clone(),
+        predicate: quad.predicate.clone(),
+        object: quad.object.clone(),
+    }
 }
 
 /// Calls `visit` for each variable of a template, with repetitions.
@@ -131,20 +160,10 @@ impl Template {
         batch: &RecordBatch,
         context: &QueryContext,
     ) -> Result<Vec<[TermId; 3]>> {
-        let columns = batch.columns().iter();
-        let mut row = Row {
-            context,
-            columns: columns.map(|c| c.as_primitive::<UInt64Type>()).collect(),
-            number: 0,
-            blank_nodes: vec![TermId::MIN; self.blank_nodes],
-            triple_terms: HashMap::new(),
-        };
+        let mut row = Row::new(batch, context, self.blank_nodes);
         let mut triples = Vec::with_capacity(batch.num_rows() * self.triples.len());
         for number in 0..batch.num_rows() {
-            row.number = number;
-            for node in &mut row.blank_nodes {
-                *node = TermId::blank_node(context.fresh_blank_node());
-            }
+            row.go_to(number);
             for slots in &self.triples {
                 if let Some(triple) = row.triple(slots)?
                     && is_kind(context, triple[0], true)?
@@ -158,6 +177,67 @@ impl Template {
     }
 }
 
+impl QuadTemplate {
+    /// Compiles a template; `column` tells where the solutions have a variable.
+    pub(crate) fn compile(
+        context: &QueryContext,
+        template: &[QuadPattern],
+        column: impl Fn(&Variable) -> Option<usize>,
+    ) -> Result<Self> {
+        let triples: Vec<TriplePattern> = template.iter().map(triple_pattern).collect();
+        let mut compiler = Compiler {
+            context,
+            column,
+            blank_nodes: HashMap::new(),
+        };
+        let mut quads = Vec::with_capacity(template.len());
+        for (quad, triple) in template.iter().zip(&triples) {
+            let graph = match &quad.graph_name {
+                GraphNamePattern::DefaultGraph => Slot::Constant(TermId::DEFAULT_GRAPH),
+                GraphNamePattern::NamedNode(node) => {
+                    compiler.constant(&Term::iri(node.as_str()))?
+                }
+                GraphNamePattern::Variable(variable) => Slot::Column((compiler.column)(variable)),
+            };
+            quads.push((compiler.triple(triple)?, graph));
+        }
+        Ok(Self {
+            quads,
+            blank_nodes: compiler.blank_nodes.len(),
+        })
+    }
+
+    /// Gives the quads of all solutions of a batch, with repetitions.
+    pub(crate) fn for_each(
+        &self,
+        batch: &RecordBatch,
+        context: &QueryContext,
+        mut visit: impl FnMut([TermId; 4]) -> Result<()>,
+    ) -> Result<()> {
+        if self.quads.is_empty() {
+            return Ok(());
+        }
+        let mut row = Row::new(batch, context, self.blank_nodes);
+        for number in 0..batch.num_rows() {
+            row.go_to(number);
+            for (slots, graph) in &self.quads {
+                let (Some([subject, predicate, object]), Some(graph)) =
+                    (row.triple(slots)?, row.term(graph)?)
+                else {
+                    continue;
+                };
+                let fits = is_kind(context, subject, true)?
+                    && is_kind(context, predicate, false)?
+                    && (graph == TermId::DEFAULT_GRAPH || is_kind(context, graph, true)?);
+                if fits {
+                    visit([subject, predicate, object, graph])?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A solution for which a template is filled in.
 struct Row<'a> {
     context: &'a QueryContext,
@@ -168,7 +248,26 @@ struct Row<'a> {
     triple_terms: HashMap<[TermId; 3], Option<TermId>>,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
+    fn new(batch: &'a RecordBatch, context: &'a QueryContext, blank_nodes: usize) -> Self {
+        let columns = batch.columns().iter();
+        Self {
+            context,
+            columns: columns.map(|c| c.as_primitive::<UInt64Type>()).collect(),
+            number: 0,
+            blank_nodes: vec![TermId::MIN; blank_nodes],
+            triple_terms: HashMap::new(),
+        }
+    }
+
+    /// The solution of this number, with blank nodes of its own.
+    fn go_to(&mut self, number: usize) {
+        self.number = number;
+        for node in &mut self.blank_nodes {
+            *node = TermId::blank_node(self.context.fresh_blank_node());
+        }
+    }
+
     fn triple(&mut self, [subject, predicate, object]: &[Slot; 3]) -> Result<Option<[TermId; 3]>> {
         let parts = (
             self.term(subject)?,

@@ -4,7 +4,7 @@ use oxrdf::vocab::rdf;
 use oxrdf::{Graph, NamedNode, NamedNodeRef, NamedOrBlankNodeRef, TermRef};
 use oxttl::TurtleParser;
 
-use super::{Files, QueryEvaluation, ROOT_IRI, Suite, Test, TestKind};
+use super::{Files, QueryEvaluation, ROOT_IRI, Suite, Test, TestKind, manifest_http};
 
 const MF: &str = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#";
 const QT: &str = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#";
@@ -55,12 +55,12 @@ fn test_id(manifest: &str, entry: NamedOrBlankNodeRef<'_>) -> String {
     format!("{folder}#{name}")
 }
 
-struct Manifest {
+pub(super) struct Manifest {
     iri: String,
-    graph: Graph,
+    pub(super) graph: Graph,
 }
 
-fn mf(name: &str) -> NamedNode {
+pub(super) fn mf(name: &str) -> NamedNode {
     NamedNode::new_unchecked(format!("{MF}{name}"))
 }
 
@@ -68,7 +68,7 @@ fn qt(name: &str) -> NamedNode {
     NamedNode::new_unchecked(format!("{QT}{name}"))
 }
 
-fn as_node(term: TermRef<'_>) -> Result<NamedOrBlankNodeRef<'_>, String> {
+pub(super) fn as_node(term: TermRef<'_>) -> Result<NamedOrBlankNodeRef<'_>, String> {
     match term {
         TermRef::NamedNode(node) => Ok(node.into()),
         TermRef::BlankNode(node) => Ok(node.into()),
@@ -106,7 +106,7 @@ impl Manifest {
     }
 
     /// The members of the list that is a property's value; none without the property.
-    fn list(
+    pub(super) fn list(
         &self,
         subject: NamedOrBlankNodeRef<'_>,
         property: &NamedNode,
@@ -122,7 +122,7 @@ impl Manifest {
         Ok(members)
     }
 
-    fn file(
+    pub(super) fn file(
         &self,
         subject: NamedOrBlankNodeRef<'_>,
         property: &NamedNode,
@@ -132,7 +132,7 @@ impl Manifest {
         node_iri(value).map(str::to_owned)
     }
 
-    fn files(
+    pub(super) fn files(
         &self,
         subject: NamedOrBlankNodeRef<'_>,
         property: &NamedNode,
@@ -182,6 +182,19 @@ impl Manifest {
             "NegativeSyntaxTest" | "NegativeSyntaxTest11" => Ok(TestKind::QueryNegative {
                 query: self.file(test, &mf("action"))?,
             }),
+            "PositiveUpdateSyntaxTest" | "PositiveUpdateSyntaxTest11" => {
+                Ok(TestKind::UpdatePositive {
+                    update: self.file(test, &mf("action"))?,
+                })
+            }
+            "NegativeUpdateSyntaxTest" | "NegativeUpdateSyntaxTest11" => {
+                Ok(TestKind::UpdateNegative {
+                    update: self.file(test, &mf("action"))?,
+                })
+            }
+            "UpdateEvaluationTest" => self.update_evaluation(test),
+            "ProtocolTest" | "GraphStoreProtocolTest" => self.http_test(test),
+            "ServiceDescriptionTest" => manifest_http::service_description(test),
             "QueryEvaluationTest" | "CSVResultFormatTest" => self.query_evaluation(test),
             _ => Err(format!("{name} is no known kind of test")),
         }

@@ -16,12 +16,15 @@
 mod endpoints;
 mod evaluation;
 mod expected;
+mod http;
 mod isomorphism;
 mod known;
 mod manifest;
+mod manifest_http;
 mod report;
 mod run;
 mod syntax;
+mod update;
 
 use std::path::{Path, PathBuf};
 
@@ -93,6 +96,22 @@ pub const SUITES: &[Suite] = &[
         ],
     },
     Suite {
+        name: "SPARQL 1.1 update syntax and evaluation",
+        manifests: &["sparql/sparql11/manifest-sparql11-update.ttl"],
+    },
+    Suite {
+        name: "SPARQL 1.1 protocol",
+        manifests: &["sparql/sparql11/protocol/manifest.ttl"],
+    },
+    Suite {
+        name: "SPARQL 1.1 graph store protocol",
+        manifests: &["sparql/sparql11/graph-store-protocol/manifest.ttl"],
+    },
+    Suite {
+        name: "SPARQL 1.1 service description",
+        manifests: &["sparql/sparql11/service-description/manifest.ttl"],
+    },
+    Suite {
         name: "SPARQL 1.1 result formats",
         manifests: &["sparql/sparql11/manifest-sparql11-results.ttl"],
     },
@@ -147,6 +166,22 @@ pub enum TestKind {
     },
     /// The query has this answer.
     QueryEvaluation(QueryEvaluation),
+    /// The update is accepted.
+    UpdatePositive {
+        /// The file of the update.
+        update: String,
+    },
+    /// The update is refused for its syntax.
+    UpdateNegative {
+        /// The file of the update.
+        update: String,
+    },
+    /// The update makes this of that.
+    UpdateEvaluation(UpdateEvaluation),
+    /// Requests to a server get these answers.
+    Http(HttpTest),
+    /// The server describes itself.
+    ServiceDescription(ServiceDescriptionTest),
     /// Nothing yet: it needs what is not there.
     Waiting {
         /// What it waits for.
@@ -169,6 +204,71 @@ pub struct QueryEvaluation {
     pub services: Vec<(String, Vec<String>)>,
     /// Whether duplicate solutions may be left out.
     pub is_lax: bool,
+}
+
+/// The files that some graphs are made of.
+#[derive(Clone, Debug, Default)]
+pub struct GraphFiles {
+    /// Files of the default graph.
+    pub default: Vec<String>,
+    /// Files of named graphs, with their names.
+    pub named: Vec<(String, String)>,
+}
+
+/// An update of data, and what is there then.
+#[derive(Clone, Debug)]
+pub struct UpdateEvaluation {
+    /// The file of the update.
+    pub request: String,
+    /// The data before.
+    pub before: GraphFiles,
+    /// The data after.
+    pub after: GraphFiles,
+}
+
+/// Requests to a server over some data, in order.
+#[derive(Clone, Debug)]
+pub struct HttpTest {
+    /// The data.
+    pub data: GraphFiles,
+    /// The requests and their answers.
+    pub exchanges: Vec<Exchange>,
+}
+
+/// A request and what its answer must be.
+#[derive(Clone, Debug, Default)]
+pub struct Exchange {
+    /// `GET`, `POST` ...
+    pub method: String,
+    /// Path and query, with the path of the manifest.
+    pub path: String,
+    /// Headers of the request.
+    pub headers: Vec<(String, String)>,
+    /// The body in the encoding that the test wants.
+    pub body: Option<Vec<u8>>,
+    /// Names of the statuses that are right.
+    pub statuses: Vec<String>,
+    /// Headers that the answer must have.
+    pub expected_headers: Vec<(String, String)>,
+    /// Whether the answer must have a `Location`, which later requests use.
+    pub has_location: bool,
+    /// `boolean`, `tabular` or `RDF`.
+    pub expected_format: Option<String>,
+    /// The answer of an `ASK`.
+    pub expected_boolean: Option<bool>,
+    /// Turtle that means the same as the answer.
+    pub expected_body: Option<String>,
+}
+
+/// The tests of the service description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceDescriptionTest {
+    /// GET on the endpoint gives RDF.
+    ReturnsRdf,
+    /// It names the endpoint.
+    HasEndpoint,
+    /// It uses the vocabulary as it is defined.
+    ConformsToSchema,
 }
 
 /// How a test went.

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::runtime::Runtime;
 
-use super::{Files, Outcome, SUITES, SuiteReport, Test, TestKind, evaluation, manifest, syntax};
+use super::{
+    Files, Outcome, SUITES, SuiteReport, Test, TestKind, evaluation, http, manifest, syntax, update,
+};
 
 /// A file system in memory, if there is one: a load of a small file spends its time in `fsync`.
 const MEMORY_DIRECTORY: &str = "/dev/shm";
@@ -89,6 +91,11 @@ fn run_one(files: &Files, directory: &Path, runtime: &Runtime, test: &Test) -> O
         TestKind::QueryPositive { query } => evaluation::accepted(files, directory, query),
         TestKind::QueryNegative { query } => evaluation::refused(files, directory, query),
         TestKind::QueryEvaluation(query) => evaluation::evaluate(files, directory, runtime, query),
+        TestKind::UpdatePositive { update } => update::accepted(files, directory, update),
+        TestKind::UpdateNegative { update } => update::refused(files, directory, update),
+        TestKind::UpdateEvaluation(test) => update::evaluate(files, directory, runtime, test),
+        TestKind::Http(test) => http::converse(files, directory, runtime, test),
+        TestKind::ServiceDescription(test) => http::describe(directory, runtime, *test),
         TestKind::Waiting { reason } => return Outcome::Waiting(reason),
     };
     match result {

@@ -44,7 +44,8 @@ pub(crate) fn accepted(
     load(files, directory, data, None)?.map_err(|error| error.to_string())?;
     let result = result.unwrap_or(data);
     let expected = parse_quads(result, &files.read_bytes(result)?)?;
-    compare_quads(&expected, &dump(directory)?)
+    let database = Database::open(directory).map_err(|error| error.to_string())?;
+    compare_quads(&expected, &dump(&Arc::new(database))?)
 }
 
 /// The file is refused, for its syntax.
@@ -57,9 +58,8 @@ pub(crate) fn refused(files: &Files, directory: &Path, data: &str) -> Result<(),
 }
 
 /// All quads of a database, by way of its N-Quads dump.
-fn dump(directory: &Path) -> Result<Vec<Quad>, String> {
+pub(crate) fn dump(database: &Arc<Database>) -> Result<Vec<Quad>, String> {
     let storage = |error: orrery_storage::Error| error.to_string();
-    let database = Arc::new(Database::open(directory).map_err(storage)?);
     let mut serializer = GraphSerializer::start(GraphFormat::NQuads);
     let mut bytes = Vec::new();
     let mut quads = database.snapshot().quads().map_err(storage)?;

@@ -1,0 +1,89 @@
+//! Requests to a running server, for commands with `--server URL`.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use reqwest::Body;
+use reqwest::header::CONTENT_TYPE;
+use url::Url;
+
+use crate::failure::Failure;
+
+/// How much of a file is read and sent at a time.
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// The address of one of the server's paths: `http://127.0.0.1:7878` and `graphs`.
+pub(crate) fn server_url(server: &str, path: &str) -> Result<Url, Failure> {
+    let bad = |reason: String| {
+        Failure::Other(format!(
+            "'{server}' is no server's address: {reason}; write for example http://127.0.0.1:7878"
+        ))
+    };
+    let with_slash = format!("{}/", server.trim_end_matches('/'));
+    let url = Url::parse(&with_slash).map_err(|error| bad(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(bad("it is not http or https".to_owned()));
+    }
+    url.join(path).map_err(|error| bad(error.to_string()))
+}
+
+/// Sends a body, and gives the answer's text, or the server's line on what is wrong.
+pub(crate) fn post(url: Url, content_type: &str, body: Body) -> Result<String, Failure> {
+    let runtime = super::query_text::runtime()?;
+    runtime.block_on(send(url, content_type, body))
+}
+
+/// Sends a file, or standard input for `-`, read as it is sent.
+pub(crate) fn post_file(url: Url, content_type: &str, path: &Path) -> Result<String, Failure> {
+    let input: Box<dyn Read + Send> = if path == Path::new("-") {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(|error| Failure::file(path, error))?)
+    };
+    let chunks = futures::stream::unfold(Some(input), |input| async {
+        let mut input = input?;
+        let mut chunk = vec![0; CHUNK_BYTES];
+        // Nothing else runs on this runtime that could be held up.
+        match input.read(&mut chunk) {
+            Ok(0) => None,
+            Ok(length) => {
+                chunk.truncate(length);
+                Some((Ok(chunk), Some(input)))
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                Some((Ok(Vec::new()), Some(input)))
+            }
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    post(url, content_type, Body::wrap_stream(chunks))
+}
+
+async fn send(url: Url, content_type: &str, body: Body) -> Result<String, Failure> {
+    let shown = url.to_string();
+    let failed = |error: reqwest::Error| Failure::Other(format!("{shown}: {error}"));
+    let response = reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .map_err(failed)?
+        .post(url)
+        .header(CONTENT_TYPE, content_type)
+        .body(body)
+        .send()
+        .await
+        .map_err(failed)?;
+    let status = response.status();
+    let text = response.text().await.map_err(failed)?;
+    if status.is_success() {
+        return Ok(if text.is_empty() || text.ends_with('\n') {
+            text
+        } else {
+            text + "\n"
+        });
+    }
+    Err(Failure::Other(format!(
+        "{shown}: {status}: {}",
+        text.trim()
+    )))
+}

@@ -1,0 +1,88 @@
+//! `orrery update`: one SPARQL update, on a database here or through a server.
+
+use std::sync::Arc;
+
+use orrery_remote::AllowList;
+use orrery_server::Documents;
+use orrery_sparql::{DocumentSource, Engine, EngineOptions, QueryOptions, UpdateOptions};
+use orrery_storage::{CommitOptions, Database, WriterOptions};
+
+use super::http::{post, server_url};
+use super::output::Output;
+use super::query_text::{read_text, runtime};
+use crate::arguments::{LoadSourceArguments, UpdateArguments};
+use crate::failure::Failure;
+use crate::units::ShowCount;
+
+pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
+    let text = read_text(
+        "update",
+        arguments.update.as_deref(),
+        arguments.file.as_deref(),
+    )?;
+    let report = match (&arguments.directory, &arguments.server) {
+        (Some(directory), None) => {
+            let database = Arc::new(Database::create_or_open(directory)?);
+            local(database, &text, &arguments)?
+        }
+        (_, Some(server)) => {
+            let url = server_url(server, "sparql")?;
+            post(url, "application/sparql-update", text.into_bytes().into())?
+        }
+        (None, None) => {
+            return Err(Failure::Other(
+                "no database; give --db DIR or --server URL".to_owned(),
+            ));
+        }
+    };
+    let mut output = Output::open(None)?;
+    output.drain(&mut report.into_bytes())?;
+    output.finish()
+}
+
+fn local(
+    database: Arc<Database>,
+    text: &str,
+    arguments: &UpdateArguments,
+) -> Result<String, Failure> {
+    // The first thing: without the lock there is nothing to do.
+    let writer = database.open_writer(WriterOptions::default())?;
+    let engine_options = EngineOptions {
+        memory_bytes: arguments.memory.0,
+        ..EngineOptions::default()
+    };
+    let engine = Engine::new(database, engine_options)?;
+    let documents = Documents::new(
+        arguments.sources.load_dir.clone(),
+        allow_list(&arguments.sources)?,
+    )
+    .map_err(Failure::Other)?;
+    let options = UpdateOptions {
+        query: QueryOptions {
+            base_iri: arguments.base.clone(),
+            union_default_graph: arguments.union_default_graph,
+            timeout: arguments.timeout.map(|time| time.0),
+            ..QueryOptions::default()
+        },
+        documents: Some(Arc::new(documents) as Arc<dyn DocumentSource>),
+    };
+    let update = engine.prepare_update(text, &options)?;
+    let mut transaction = writer.begin()?;
+    runtime()?.block_on(engine.apply(&update, &options, &mut transaction))?;
+    let pending = transaction.commit(CommitOptions {
+        who: "orrery update".to_owned(),
+        ..CommitOptions::default()
+    })?;
+    let (added, removed) = (pending.added(), pending.removed());
+    let commit = pending.wait()?;
+    Ok(format!(
+        "commit {commit}: {} quads added, {} removed\n",
+        ShowCount(added),
+        ShowCount(removed)
+    ))
+}
+
+/// The hosts that `LOAD` may ask.
+pub(crate) fn allow_list(arguments: &LoadSourceArguments) -> Result<AllowList, Failure> {
+    AllowList::parse(&arguments.load_allow).map_err(|error| Failure::Other(error.to_string()))
+}

@@ -1,0 +1,156 @@
+//! The way of every change: one thread that works, one that waits for the disk.
+//!
+//! ```text
+//!  handlers --bounded queue--> orrery-write: begin, change, commit (in memory, into the log's buffer)
+//!                                  |  pending commits
+//!                                  '-> orrery-sync: wait until they are durable, answer
+//! ```
+//!
+//! The storage has one writer at a time anyway; a queue before it is fair, bounded, and needs no thread per
+//! waiting client. While one fdatasync runs, the next transactions go on; they all share the
+//! fdatasync after it. A client that has left before its turn is passed over; after that its change
+//! is made, whether or not somebody hears the answer.
+
+use crate::errors::ServerError;
+use orrery_storage::{CommitOptions, PendingCommit, Transaction, Writer};
+use std::io;
+use std::thread::Builder;
+use tokio::runtime::Runtime;
+use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
+
+/// Stack of the writing thread: plans are as deep as on the query threads.
+const STACK_BYTES: usize = 16 << 20;
+/// Commits that may wait for the disk; beyond, the writing thread waits too.
+const COMMITS_WAITING_MAX: usize = 1024;
+/// Bytes of request bodies in memory for changes at the same time, in units of [`BODY_UNIT_BYTES`].
+const BODY_UNITS_MAX: u32 = 256 << 10;
+const BODY_UNIT_BYTES: usize = 1 << 10;
+
+/// What came of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Committed {
+    /// The commit, or the current one if nothing was changed.
+    pub(crate) number: u64,
+    /// Quads that were not there before.
+    pub(crate) added: u64,
+    /// Quads that are not there any more.
+    pub(crate) removed: u64,
+}
+
+/// A change: works on the transaction, and says how to commit it.
+pub(crate) type Change =
+    Box<dyn FnOnce(&mut Transaction, &Runtime) -> Result<CommitOptions, ServerError> + Send>;
+
+struct Job {
+    change: Change,
+    answer: Answer,
+}
+
+type Answer = oneshot::Sender<Result<Committed, ServerError>>;
+
+/// The door to the writer.
+#[derive(Debug)]
+pub(crate) struct Writes {
+    jobs: mpsc::Sender<Job>,
+    jobs_max: usize,
+    bodies: Semaphore,
+}
+
+impl Writes {
+    /// Starts both threads; they end with the last sender.
+    pub(crate) fn start(writer: Writer, jobs_max: usize) -> io::Result<Self> {
+        let (jobs, queue) = mpsc::channel(jobs_max);
+        let (commits, pending) = mpsc::channel(COMMITS_WAITING_MAX);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        Builder::new()
+            .name("orrery-write".to_owned())
+            .stack_size(STACK_BYTES)
+            .spawn(move || write(&writer, &runtime, queue, &commits))?;
+        Builder::new()
+            .name("orrery-sync".to_owned())
+            .spawn(move || sync(pending))?;
+        Ok(Self {
+            jobs,
+            jobs_max,
+            bodies: Semaphore::new(BODY_UNITS_MAX as usize),
+        })
+    }
+
+    /// Room for the body of a request; waits until there is.
+    pub(crate) async fn body_room(&self, bytes: usize) -> Result<SemaphorePermit<'_>, ServerError> {
+        let units = u32::try_from(bytes / BODY_UNIT_BYTES + 1).unwrap_or(u32::MAX);
+        self.bodies
+            .acquire_many(units.min(BODY_UNITS_MAX))
+            .await
+            .map_err(|_closed| ServerError::Stopping)
+    }
+
+    /// Makes a change, and returns when it is as durable as it asked to be.
+    pub(crate) async fn make(&self, change: Change) -> Result<Committed, ServerError> {
+        let (answer, committed) = oneshot::channel();
+        self.jobs
+            .try_send(Job { change, answer })
+            .map_err(|error| match error {
+                mpsc::error::TrySendError::Full(_) => ServerError::WritesBusy {
+                    waiting_max: self.jobs_max,
+                },
+                mpsc::error::TrySendError::Closed(_) => ServerError::Stopping,
+            })?;
+        committed.await.unwrap_or_else(|_dropped| {
+            Err(ServerError::Internal {
+                message: "the change ended without an answer".to_owned(),
+            })
+        })
+    }
+}
+
+/// The writing thread.
+fn write(
+    writer: &Writer,
+    runtime: &Runtime,
+    mut jobs: mpsc::Receiver<Job>,
+    commits: &mpsc::Sender<(PendingCommit, Answer)>,
+) {
+    while let Some(Job { change, answer }) = jobs.blocking_recv() {
+        if answer.is_closed() {
+            continue;
+        }
+        let change = std::panic::AssertUnwindSafe(|| committed(writer, runtime, change));
+        let result = std::panic::catch_unwind(change).unwrap_or_else(|_| {
+            Err(ServerError::Internal {
+                message: "the change panicked and was rolled back".to_owned(),
+            })
+        });
+        match result {
+            // The other thread ends after this one.
+            Ok(pending) => drop(commits.blocking_send((pending, answer))),
+            Err(error) => drop(answer.send(Err(error))),
+        }
+    }
+}
+
+fn committed(
+    writer: &Writer,
+    runtime: &Runtime,
+    change: Change,
+) -> Result<PendingCommit, ServerError> {
+    let mut transaction = writer.begin()?;
+    let options = change(&mut transaction, runtime)?;
+    Ok(transaction.commit(options)?)
+}
+
+/// The thread that waits for the disk. Whoever waits first waits for all that came before.
+fn sync(mut commits: mpsc::Receiver<(PendingCommit, Answer)>) {
+    while let Some((pending, answer)) = commits.blocking_recv() {
+        let (added, removed) = (pending.added(), pending.removed());
+        let result = pending.wait().map(|number| Committed {
+            number,
+            added,
+            removed,
+        });
+        // The client may have left.
+        let _ = answer.send(result.map_err(ServerError::from));
+    }
+}

@@ -1,0 +1,93 @@
+//! Applies the operations of an update to a transaction, one after the other.
+
+use orrery_storage::{Snapshot, Transaction};
+use orrery_term::{Term, TermId};
+use spargebra::GraphUpdateOperation;
+
+use super::{Operation, ParsedUpdate, UpdateOptions, graphs, modify};
+use crate::engine::Engine;
+use crate::error::QueryError;
+
+impl Engine {
+    /// Applies all operations of an update to a transaction, which the caller then commits; after
+    /// an error the caller drops it, and nothing has happened.
+    ///
+    /// Blocks while it works; the streams of `WHERE`s run on the caller's tokio runtime.
+    pub async fn apply(
+        &self,
+        update: &ParsedUpdate,
+        options: &UpdateOptions,
+        transaction: &mut Transaction,
+    ) -> Result<(), QueryError> {
+        for operation in &update.operations {
+            self.operation(operation, update, options, transaction)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn operation(
+        &self,
+        operation: &Operation,
+        update: &ParsedUpdate,
+        options: &UpdateOptions,
+        transaction: &mut Transaction,
+    ) -> Result<(), QueryError> {
+        match operation {
+            Operation::InsertData(data) | Operation::Loaded(data) => {
+                let mut quads = data.intern(transaction)?;
+                transaction.insert(&mut quads)?;
+                Ok(())
+            }
+            Operation::DeleteData(data) => {
+                let mut quads = data.known_to(&*transaction.snapshot()?)?;
+                transaction.delete(&mut quads)?;
+                Ok(())
+            }
+            Operation::Other(GraphUpdateOperation::DeleteInsert {
+                delete,
+                insert,
+                using,
+                pattern,
+            }) => {
+                let modification = modify::Modification {
+                    delete,
+                    insert,
+                    using: using.as_ref(),
+                    pattern,
+                };
+                modify::modify(self, update, &modification, options, transaction).await
+            }
+            Operation::Other(
+                GraphUpdateOperation::Clear { graph, .. }
+                | GraphUpdateOperation::Drop { graph, .. },
+            ) => {
+                // Without empty graphs there is nothing that these could fail of.
+                graphs::clear(graph, transaction)
+            }
+            Operation::Other(GraphUpdateOperation::Create { silent, graph }) => {
+                let snapshot = transaction.snapshot()?;
+                if !silent && graph_exists(&snapshot, Some(graph.as_str()))? {
+                    return Err(QueryError::update_failed(format!(
+                        "the graph {graph} exists already; CREATE SILENT lets it be"
+                    )));
+                }
+                Ok(())
+            }
+            Operation::Other(
+                GraphUpdateOperation::InsertData { .. }
+                | GraphUpdateOperation::DeleteData { .. }
+                | GraphUpdateOperation::Load { .. },
+            ) => Err(QueryError::internal("an operation that was not prepared")),
+        }
+    }
+}
+
+/// Whether a graph has quads; without a name, the default graph.
+pub fn graph_exists(snapshot: &Snapshot, graph: Option<&str>) -> Result<bool, QueryError> {
+    let id = match graph {
+        Some(name) => snapshot.term_id(&Term::iri(name))?,
+        None => Some(TermId::DEFAULT_GRAPH),
+    };
+    id.map_or(Ok(false), |id| graphs::has_quads(snapshot, id))
+}

@@ -1,0 +1,132 @@
+//! SPARQL 1.1 Update: from text to a changed database.
+//!
+//! ```text
+//!   text --Engine::prepare_update--> operations; DATA blocks and the documents of LOAD as
+//!              numbered statements; on any thread, without a lock
+//!        --Engine::apply--> a storage transaction, operation by operation
+//!              INSERT DATA, DELETE DATA, LOAD   statements -> ids -> insert, delete
+//!              DELETE/INSERT WHERE              plan over the transaction's snapshot -> rows of ids
+//!                                               -> all quads of both templates -> delete, insert
+//!              CLEAR, DROP                      ranges of the graph's permutation -> delete
+//! ```
+//!
+//! One request is one transaction: each operation sees what the earlier ones did, and whoever holds
+//! the transaction commits all of them or none. The solutions of a `WHERE` are computed to their end
+//! before anything changes; what is held of them is the quads that they make, as ids, 32 bytes each,
+//! counted against the engine's memory.
+//!
+//! A graph without quads does not exist. So `CREATE` of a graph that has quads fails, of another it does
+//! nothing, and `CLEAR` and `DROP` do the same, without an error where there is nothing to do
+//! (SPARQL 1.1 Update, 3.2, on stores that do not record empty graphs).
+
+mod confine;
+mod execute;
+mod graphs;
+mod modify;
+mod parse;
+mod statements;
+
+use std::sync::Arc;
+
+use spargebra::GraphUpdateOperation;
+
+use crate::options::QueryOptions;
+
+pub use execute::graph_exists;
+pub use statements::{NumberedQuad, Statements, TermNumber, TooMuchText};
+
+/// Gives the documents that `LOAD` names. The engine itself opens no file and no connection.
+pub trait DocumentSource: Send + Sync {
+    /// The statements of a document, or one sentence on why they cannot be had. Blocks.
+    fn load(&self, iri: &str) -> Result<Statements, String>;
+}
+
+/// Settings of one update, mostly what the SPARQL protocol can say beside the text.
+#[derive(Clone, Default)]
+pub struct UpdateOptions {
+    /// Base IRI, time limit of each `WHERE`, and the dataset of all `WHERE`s: `default_graphs` is
+    /// `using-graph-uri`, `named_graphs` is `using-named-graph-uri`. The snapshot is not used.
+    pub query: QueryOptions,
+    /// Where `LOAD` finds documents; without one, `LOAD` fails.
+    pub documents: Option<Arc<dyn DocumentSource>>,
+}
+
+impl std::fmt::Debug for UpdateOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UpdateOptions")
+            .field("query", &self.query)
+            .field("can_load", &self.documents.is_some())
+            .finish()
+    }
+}
+
+/// An update that was read and found well formed.
+#[derive(Debug)]
+pub struct ParsedUpdate {
+    operations: Vec<Operation>,
+    base_iri: Option<String>,
+    /// Whether the trees of the operations are too deep for an ordinary stack.
+    needs_large_stack: bool,
+}
+
+/// One operation of a request.
+#[derive(Debug)]
+enum Operation {
+    InsertData(Statements),
+    DeleteData(Statements),
+    /// A `LOAD` whose document is here.
+    Loaded(Statements),
+    Other(GraphUpdateOperation),
+}
+
+impl ParsedUpdate {
+    /// An update that only inserts statements.
+    pub fn insert(statements: Statements) -> Self {
+        Self {
+            operations: vec![Operation::InsertData(statements)],
+            base_iri: None,
+            needs_large_stack: false,
+        }
+    }
+
+    /// An update that removes all quads of a graph and then inserts statements.
+    pub fn replace(graph: Option<&str>, statements: Statements) -> Self {
+        let mut update = Self::insert(statements);
+        update.operations.insert(0, Operation::clear(graph));
+        update
+    }
+
+    /// An update that removes all quads of a graph; without a name, of the default graph.
+    pub fn clear(graph: Option<&str>) -> Self {
+        Self {
+            operations: vec![Operation::clear(graph)],
+            base_iri: None,
+            needs_large_stack: false,
+        }
+    }
+
+    /// Whether an operation has a dataset of its own (`USING`, `WITH`).
+    fn has_dataset(&self) -> bool {
+        self.operations.iter().any(|operation| {
+            matches!(
+                operation,
+                Operation::Other(GraphUpdateOperation::DeleteInsert { using: Some(_), .. })
+            )
+        })
+    }
+}
+
+impl Drop for ParsedUpdate {
+    /// A deep tree is also taken down where the stack is large.
+    fn drop(&mut self) {
+        if self.needs_large_stack {
+            let operations = std::mem::take(&mut self.operations);
+            // Without a thread the tree stays in memory: better than a crash.
+            let leaked = std::mem::ManuallyDrop::new(operations);
+            let _ = crate::parse::on_large_stack("drop-update", move || {
+                drop(std::mem::ManuallyDrop::into_inner(leaked));
+                Ok(())
+            });
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! `DELETE`/`INSERT` ... `WHERE`: rows of ids in, quads to delete and to insert out.
+//!
+//! Rows are turned into quads of both templates as they come and then forgotten. Equal quads are
+//! dropped whenever their number has doubled, so what is held is about the size of the change.
+//!
+//! Ids of the query become ids of the transaction here: a term that only the query knows is interned
+//! if it is to be inserted, and makes a quad that cannot be there if it is to be deleted; a blank node
+//! that the query made (`BNODE()`, a label in a template) gets a number of the transaction.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use futures::StreamExt;
+use orrery_operators::context::QueryContext;
+use orrery_storage::Transaction;
+use orrery_term::{Term, TermId, TermKind, Triple};
+use spargebra::algebra::{GraphPattern, QueryDataset};
+use spargebra::term::{GroundQuadPattern, QuadPattern, Variable};
+
+use super::{ParsedUpdate, UpdateOptions};
+use crate::engine::Engine;
+use crate::error::QueryError;
+use crate::parse;
+use crate::prepare;
+use crate::results::{QuadTemplate, for_each_quad_variable};
+
+/// Fewer quads than this are not looked through for duplicates.
+const DEDUP_QUADS_MIN: usize = 1 << 16;
+
+/// The parts of the operation.
+pub(super) struct Modification<'u> {
+    pub(super) delete: &'u [GroundQuadPattern],
+    pub(super) insert: &'u [QuadPattern],
+    pub(super) using: Option<&'u QueryDataset>,
+    pub(super) pattern: &'u GraphPattern,
+}
+
+/// Computes all solutions on the transaction's state, then deletes, then inserts.
+pub(super) async fn modify(
+    engine: &Engine,
+    update: &ParsedUpdate,
+    modification: &Modification<'_>,
+    options: &UpdateOptions,
+    transaction: &mut Transaction,
+) -> Result<(), QueryError> {
+    let snapshot = transaction.snapshot()?;
+    let variables = modification.variables();
+    let plan = || {
+        let pattern = prepare::Pattern {
+            pattern: modification.pattern,
+            variables: &variables,
+            using: modification.using,
+            base_iri: update.base_iri.clone(),
+        };
+        prepare::prepare_pattern(engine, Arc::clone(&snapshot), &pattern, &options.query)
+    };
+    let prepared = if update.needs_large_stack {
+        parse::on_large_stack("plan-update", plan)
+    } else {
+        plan()
+    }
+    .map_err(|error| error.with_limit(engine.options().memory_bytes))?;
+
+    let column = |variable: &Variable| prepared.columns.get(variable.as_str()).copied();
+    let context = &prepared.context;
+    let delete: Vec<QuadPattern> = modification.delete.iter().map(quad_pattern).collect();
+    let delete = QuadTemplate::compile(context, &delete, column)?;
+    let insert = QuadTemplate::compile(context, modification.insert, column)?;
+    let mut changes = Changes {
+        delete: QuadList::new(engine, "quads to delete"),
+        insert: QuadList::new(engine, "quads to insert"),
+        ids: Ids {
+            context,
+            first_new_blank_node: snapshot.next_blank_node(),
+            own: HashMap::new(),
+        },
+    };
+    let mut rows = engine.run(&prepared.plan, engine.limits(options.query.timeout))?;
+    while let Some(batch) = rows.next().await {
+        changes.add(&batch?, &delete, &insert, transaction)?;
+    }
+    drop(rows);
+    let Changes { delete, insert, .. } = changes;
+    delete.apply(|quads| Ok(transaction.delete(quads)?))?;
+    insert.apply(|quads| Ok(transaction.insert(quads)?))
+}
+
+impl Modification<'_> {
+    /// The variables of the templates, each once.
+    fn variables(&self) -> Vec<Variable> {
+        let mut variables: Vec<Variable> = Vec::new();
+        let mut add = |variable: &Variable| {
+            if !variables.contains(variable) {
+                variables.push(variable.clone());
+            }
+        };
+        for quad in self.delete {
+            for_each_quad_variable(&quad_pattern(quad), &mut add);
+        }
+        for quad in self.insert {
+            for_each_quad_variable(quad, &mut add);
+        }
+        variables
+    }
+}
+
+/// A quad to delete is a quad pattern without blank nodes.
+fn quad_pattern(quad: &GroundQuadPattern) -> QuadPattern {
+    QuadPattern {
+        subject: quad.subject.clone().into(),
+        predicate: quad.predicate.clone(),
+        object: quad.object.clone().into(),
+        graph_name: quad.graph_name.clone(),
+    }
+}
+
+/// The change in the making.
+struct Changes<'c> {
+    delete: QuadList,
+    insert: QuadList,
+    ids: Ids<'c>,
+}
+
+impl Changes<'_> {
+    /// Adds the quads of some solutions.
+    fn add(
+        &mut self,
+        batch: &RecordBatch,
+        delete: &QuadTemplate,
+        insert: &QuadTemplate,
+        transaction: &mut Transaction,
+    ) -> Result<(), QueryError> {
+        let Self {
+            delete: to_delete,
+            insert: to_insert,
+            ids,
+        } = self;
+        delete.for_each(batch, ids.context, |quad| match ids.may_exist(&quad) {
+            true => to_delete.push(quad),
+            false => Ok(()),
+        })?;
+        insert.for_each(batch, ids.context, |mut quad| {
+            for id in &mut quad {
+                if ids.is_new(*id) {
+                    *id = ids.own_id(*id, transaction)?;
+                }
+            }
+            to_insert.push(quad)
+        })
+    }
+}
+
+/// From ids of the query to ids of the transaction.
+struct Ids<'c> {
+    context: &'c QueryContext,
+    /// Blank nodes from here on were made by the query.
+    first_new_blank_node: u64,
+    /// The ids that new terms got.
+    own: HashMap<TermId, TermId>,
+}
+
+impl Ids<'_> {
+    fn is_new(&self, id: TermId) -> bool {
+        match id.kind() {
+            TermKind::QueryLocal => true,
+            TermKind::BlankNode => id.payload() >= self.first_new_blank_node,
+            _ => false,
+        }
+    }
+
+    /// Whether the database can have this quad at all.
+    fn may_exist(&self, quad: &[TermId; 4]) -> bool {
+        !quad.iter().any(|&id| self.is_new(id))
+    }
+
+    /// The transaction's id of a term that only the query knows.
+    fn own_id(&mut self, id: TermId, transaction: &mut Transaction) -> Result<TermId, QueryError> {
+        if let Some(&known) = self.own.get(&id) {
+            return Ok(known);
+        }
+        let own = match id.kind() {
+            TermKind::BlankNode => transaction.fresh_blank_node(),
+            _ => {
+                let term = self.own_term(self.context.term(id)?, transaction)?;
+                transaction.intern(&term)?
+            }
+        };
+        self.own.insert(id, own);
+        Ok(own)
+    }
+
+    /// The same term with the transaction's numbers for new blank nodes inside of it.
+    fn own_term(
+        &mut self,
+        term: Term<'static>,
+        transaction: &mut Transaction,
+    ) -> Result<Term<'static>, QueryError> {
+        match term {
+            Term::BlankNode(number) if number >= self.first_new_blank_node => {
+                let own = self.own_id(TermId::blank_node(number), transaction)?;
+                Ok(Term::BlankNode(own.payload()))
+            }
+            Term::Triple(triple) => {
+                let [subject, predicate, object] = triple
+                    .into_parts()
+                    .map(|part| self.own_term(part, transaction));
+                let triple = Triple::new(subject?, predicate?, object?);
+                let triple = triple.map_err(|error| QueryError::internal(error.to_string()))?;
+                Ok(triple.into())
+            }
+            term @ (Term::BlankNode(_) | Term::Iri(_) | Term::Literal(_)) => Ok(term),
+        }
+    }
+}
+
+/// Quads, now and then without duplicates, counted against the memory of the engine.
+struct QuadList {
+    quads: Vec<[TermId; 4]>,
+    /// How many there were after duplicates were dropped last.
+    distinct: usize,
+    reservation: MemoryReservation,
+    limit_bytes: u64,
+}
+
+impl QuadList {
+    fn new(engine: &Engine, name: &'static str) -> Self {
+        Self {
+            quads: Vec::new(),
+            distinct: 0,
+            reservation: MemoryConsumer::new(name).register(&engine.runtime().memory_pool),
+            limit_bytes: engine.options().memory_bytes,
+        }
+    }
+
+    fn push(&mut self, quad: [TermId; 4]) -> Result<(), QueryError> {
+        if self.quads.len() == self.quads.capacity() {
+            self.make_room()?;
+        }
+        self.quads.push(quad);
+        Ok(())
+    }
+
+    fn make_room(&mut self) -> Result<(), QueryError> {
+        if self.quads.len() >= DEDUP_QUADS_MIN.max(2 * self.distinct) {
+            self.quads.sort_unstable();
+            self.quads.dedup();
+            self.distinct = self.quads.len();
+        }
+        if self.quads.len() > self.quads.capacity() / 2 {
+            let more = self.quads.capacity().max(64);
+            let bytes = more * size_of::<[TermId; 4]>();
+            self.reservation
+                .try_grow(bytes)
+                .map_err(|error| QueryError::from_datafusion(error, self.limit_bytes))?;
+            self.quads
+                .reserve_exact(self.quads.capacity() - self.quads.len() + more);
+        }
+        Ok(())
+    }
+
+    fn apply(
+        mut self,
+        change: impl FnOnce(&mut Vec<[TermId; 4]>) -> Result<u64, QueryError>,
+    ) -> Result<(), QueryError> {
+        if !self.quads.is_empty() {
+            change(&mut self.quads)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! From the text of an update to its operations.
+//!
+//! The grammar is spargebra's. `DATA` blocks, which can be megabytes long, are turned into numbered
+//! statements at once, so that the transaction has little left to do and the parser's tree goes early.
+
+use std::collections::HashSet;
+
+use orrery_term::Term;
+use oxrdf::NamedOrBlankNode;
+use spargebra::GraphUpdateOperation;
+use spargebra::algebra::GraphTarget;
+use spargebra::term::{GraphName, GroundQuad, GroundTerm, NamedNode, Quad};
+
+use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions};
+use crate::engine::Engine;
+use crate::error::QueryError;
+use crate::parse;
+use crate::results::literal_from_oxrdf;
+
+impl Engine {
+    /// Reads an update and fetches the documents that it loads. Needs no lock, so it is done before
+    /// the writer's turn has come. Blocks for as long as the documents take.
+    pub fn prepare_update(
+        &self,
+        text: &str,
+        options: &UpdateOptions,
+    ) -> Result<ParsedUpdate, QueryError> {
+        let shape = parse::measure_update(text, self.options().update_bytes_max)?;
+        let mut update = if shape.needs_large_stack() {
+            parse::on_large_stack("parse-update", || parsed(text, options, true))?
+        } else {
+            parsed(text, options, false)?
+        };
+        fetch(&mut update, options)?;
+        Ok(update)
+    }
+}
+
+/// Puts documents in place of the operations that name them; a failed `LOAD SILENT` goes.
+fn fetch(update: &mut ParsedUpdate, options: &UpdateOptions) -> Result<(), QueryError> {
+    for operation in &mut update.operations {
+        let Operation::Other(GraphUpdateOperation::Load {
+            silent,
+            source,
+            destination,
+        }) = operation
+        else {
+            continue;
+        };
+        *operation = match load(source.as_str(), destination, options) {
+            Ok(statements) => Operation::Loaded(statements),
+            Err(_) if *silent => Operation::Loaded(Statements::new()),
+            Err(error) => return Err(error),
+        };
+    }
+    Ok(())
+}
+
+fn load(
+    source: &str,
+    destination: &GraphName,
+    options: &UpdateOptions,
+) -> Result<Statements, QueryError> {
+    let failed = |reason: String| QueryError::update_failed(format!("LOAD <{source}>: {reason}"));
+    let Some(documents) = &options.documents else {
+        return Err(failed("loading of documents is off".to_owned()));
+    };
+    // A thread of its own: this one may be a runtime's, which must not wait for another.
+    let loaded = std::thread::scope(|scope| scope.spawn(|| documents.load(source)).join());
+    let mut statements = loaded
+        .unwrap_or_else(|_| Err("reading it panicked".to_owned()))
+        .map_err(failed)?;
+    if let GraphName::NamedNode(graph) = destination
+        && !statements.move_to_graph(&Term::iri(graph.as_str()))?
+    {
+        return Err(failed(
+            "the document has named graphs; load it without INTO GRAPH".to_owned(),
+        ));
+    }
+    Ok(statements)
+}
+
+fn parsed(
+    text: &str,
+    options: &UpdateOptions,
+    needs_large_stack: bool,
+) -> Result<ParsedUpdate, QueryError> {
+    let update = parse::parse_update(text, options.query.base_iri.as_deref())?;
+    let operations = update
+        .operations
+        .into_iter()
+        .map(|operation| {
+            Ok(match operation {
+                GraphUpdateOperation::InsertData { data } => {
+                    Operation::InsertData(statements(&data)?)
+                }
+                GraphUpdateOperation::DeleteData { data } => {
+                    Operation::DeleteData(ground_statements(&data)?)
+                }
+                other => Operation::Other(other),
+            })
+        })
+        .collect::<Result<Vec<_>, QueryError>>()?;
+    let update = ParsedUpdate {
+        operations,
+        base_iri: update.base_iri.map(|iri| iri.into_inner()),
+        needs_large_stack,
+    };
+    check_labels(text, &update)?;
+    let of_protocol = &options.query;
+    let has_protocol_dataset =
+        !of_protocol.default_graphs.is_empty() || !of_protocol.named_graphs.is_empty();
+    if has_protocol_dataset && update.has_dataset() {
+        // SPARQL 1.1 Protocol, 2.2.3.
+        return Err(QueryError::update_failed(
+            "the request has using-graph-uri or using-named-graph-uri, and the update has USING or \
+             WITH; use one of them",
+        ));
+    }
+    Ok(update)
+}
+
+/// A label stands for one node; in two `INSERT DATA` of one request it would mean two
+/// (SPARQL 1.1 Query, 19.6).
+fn check_labels(text: &str, update: &ParsedUpdate) -> Result<(), QueryError> {
+    let mut seen: HashSet<&str> = HashSet::new();
+    for operation in &update.operations {
+        let Operation::InsertData(data) = operation else {
+            continue;
+        };
+        if let Some(label) = data.labels().find(|label| seen.contains(label)) {
+            let at = text.rfind(&format!("_:{label}")).unwrap_or_default();
+            let message = format!(
+                "the blank node label _:{label} is used in two INSERT DATA operations of one request"
+            );
+            return Err(parse::error_at(text, at, message));
+        }
+        seen.extend(data.labels());
+    }
+    Ok(())
+}
+
+fn statements(data: &[Quad]) -> Result<Statements, QueryError> {
+    let mut statements = Statements::new();
+    for quad in data {
+        let subject = node(&mut statements, &quad.subject)?;
+        let predicate = iri(&mut statements, &quad.predicate)?;
+        let object = object(&mut statements, &quad.object)?;
+        let graph = graph(&mut statements, &quad.graph_name)?;
+        statements.quad([subject, predicate, object, graph]);
+    }
+    Ok(statements)
+}
+
+fn ground_statements(data: &[GroundQuad]) -> Result<Statements, QueryError> {
+    let mut statements = Statements::new();
+    for quad in data {
+        let subject = iri(&mut statements, &quad.subject)?;
+        let predicate = iri(&mut statements, &quad.predicate)?;
+        let object = match &quad.object {
+            GroundTerm::NamedNode(node) => iri(&mut statements, node)?,
+            GroundTerm::Literal(literal) => statements.term(&literal_from_oxrdf(literal))?,
+            triple @ GroundTerm::Triple(_) => object(&mut statements, &triple.clone().into())?,
+        };
+        let graph = graph(&mut statements, &quad.graph_name)?;
+        statements.quad([subject, predicate, object, graph]);
+    }
+    Ok(statements)
+}
+
+fn node(statements: &mut Statements, node: &NamedOrBlankNode) -> Result<TermNumber, QueryError> {
+    match node {
+        NamedOrBlankNode::NamedNode(node) => iri(statements, node),
+        NamedOrBlankNode::BlankNode(node) => Ok(statements.blank_node(node.as_str())),
+    }
+}
+
+fn object(statements: &mut Statements, term: &oxrdf::Term) -> Result<TermNumber, QueryError> {
+    match term {
+        oxrdf::Term::NamedNode(node) => iri(statements, node),
+        oxrdf::Term::BlankNode(node) => Ok(statements.blank_node(node.as_str())),
+        oxrdf::Term::Literal(literal) => Ok(statements.term(&literal_from_oxrdf(literal))?),
+        oxrdf::Term::Triple(triple) => {
+            let subject = node(statements, &triple.subject)?;
+            let predicate = iri(statements, &triple.predicate)?;
+            let object = object(statements, &triple.object)?;
+            Ok(statements.triple([subject, predicate, object]))
+        }
+    }
+}
+
+fn iri(statements: &mut Statements, node: &NamedNode) -> Result<TermNumber, QueryError> {
+    Ok(statements.term(&Term::iri(node.as_str()))?)
+}
+
+fn graph(statements: &mut Statements, name: &GraphName) -> Result<TermNumber, QueryError> {
+    match name {
+        GraphName::DefaultGraph => Ok(Statements::DEFAULT_GRAPH),
+        GraphName::NamedNode(node) => iri(statements, node),
+    }
+}
+
+impl Operation {
+    /// `CLEAR SILENT` of one graph.
+    pub(super) fn clear(graph: Option<&str>) -> Self {
+        Self::Other(GraphUpdateOperation::Clear {
+            silent: true,
+            graph: match graph {
+                Some(name) => GraphTarget::NamedNode(NamedNode::new_unchecked(name)),
+                None => GraphTarget::DefaultGraph,
+            },
+        })
+    }
+}
