@@ -8,6 +8,8 @@ use crate::batch::{SpilledBatch, spill};
 use crate::error::LoadError;
 use crate::interner::{DEFAULT_GRAPH, Interner, LocalId};
 use crate::ntriples::TermSink;
+use crate::progress::Progress;
+use crate::segment::check_cancelled;
 use crate::stage_dir::StageDir;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -17,6 +19,9 @@ use orrery_term::{TermId, TermKind};
 
 /// Ids whose local numbers are remembered, at most.
 const KNOWN_MAX: usize = 1 << 20;
+
+/// Quads between two looks whether to go on.
+const CHECK_QUADS: u64 = 1 << 14;
 
 /// Batches of inserted quads.
 pub(crate) struct DeltaBatches {
@@ -32,6 +37,7 @@ pub(crate) fn delta_batches(
     stage: &StageDir,
     share_bytes: usize,
     first_number: u32,
+    progress: &dyn Progress,
 ) -> Result<DeltaBatches, LoadError> {
     let mut collector = Collector {
         snapshot,
@@ -49,6 +55,9 @@ pub(crate) fn delta_batches(
             continue;
         }
         collector.push(change.row)?;
+        if collector.interner.quad_count().is_multiple_of(CHECK_QUADS) {
+            check_cancelled(progress)?;
+        }
         if collector.interner.memory_bytes() >= share_bytes {
             let number = first_number + spilled.len() as u32;
             collector.known.clear();

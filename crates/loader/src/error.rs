@@ -79,6 +79,9 @@ pub enum LoadError {
     /// Another part of the load failed; that failure is reported instead of this one.
     #[error("the load was interrupted by a failure in another of its threads")]
     Interrupted,
+    /// Whoever asked for the work wants it no more; the database is as it was.
+    #[error("it was cancelled")]
+    Cancelled,
     /// The operating system gave no thread.
     #[error("cannot start a thread: {0}; allow more threads, or ask for fewer")]
     Thread(io::Error),

@@ -24,6 +24,13 @@
 //! empty, if the load was its first). The lock of a killed writer ends with its process.
 //! A load that fails clears up itself.
 //!
+//! # A database with updates
+//!
+//! What was changed since the base was written goes along: rows with a tombstone are left out, and inserted quads are
+//! a further batch (`delta_batch`). [`load_into`] does this to a database that is open for writing, and [`compact`] does it
+//! without any sources. Of the old base's dictionary all terms stay, whether a quad still has them or not; only a dump and a load leave
+//! them out. Terms that updates brought stay if a quad has them.
+//!
 //! # Memory
 //!
 //! [`LoadOptions::memory_bytes`] bounds what is held at a time: batches while parsing, then the
@@ -33,6 +40,7 @@
 mod arena;
 mod batch;
 mod blocks;
+mod compact;
 mod decompress;
 mod delta_batch;
 mod document;
@@ -55,9 +63,10 @@ mod stage_dir;
 mod triple_keys;
 mod xml_literal;
 
+pub use compact::{BackgroundCompaction, BackgroundOptions, CompactOptions, changes_of, compact};
 pub use document::{Document, DocumentError, DocumentTerm, read_document};
 pub use error::{LoadError, SyntaxError};
-pub use load::{CompactOptions, changes_of, compact, load, load_into};
+pub use load::{load, load_into};
 pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
 pub use report::LoadReport;
 pub use source::{Format, Source, UnknownFormat};

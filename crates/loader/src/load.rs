@@ -2,6 +2,7 @@
 
 use crate::LoadOptions;
 use crate::batch::{seal, spill};
+use crate::compact::changes_of;
 use crate::delta_batch::{delta_batches, has_named_graphs};
 use crate::error::LoadError;
 use crate::ingest::{Ingested, SHARE_BYTES_MIN, ingest};
@@ -12,11 +13,10 @@ use crate::row_sort::ROW_BYTES;
 use crate::segment::{Batches, SegmentInput, SegmentOutput, write_segment};
 use crate::source::{CheckedSource, Source};
 use crate::stage_dir::StageDir;
-use orrery_storage::index::Permutation;
 use orrery_storage::io::{FileSystem, LocalFileSystem};
 use orrery_storage::{
-    Database, DeltaIndex, PublishedCounts, SegmentBuilder, SegmentFiles, Snapshot, Statistics,
-    Writer, WriterLock,
+    Database, PublishedCounts, SegmentBuilder, SegmentFiles, Snapshot, Statistics, Writer,
+    WriterLock,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -144,87 +144,7 @@ pub fn load_into(
     result.map(|report| finished(report, start))
 }
 
-/// How to compact.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CompactOptions {
-    /// Memory that the compaction may use, at least 64 MiB or so; beyond it, it works on disk.
-    pub memory_bytes: u64,
-    /// Threads that sort.
-    pub threads: usize,
-}
-
-impl Default for CompactOptions {
-    /// As [`LoadOptions`] has it.
-    fn default() -> Self {
-        let LoadOptions {
-            memory_bytes,
-            threads,
-            ..
-        } = LoadOptions::default();
-        Self {
-            memory_bytes,
-            threads,
-        }
-    }
-}
-
-/// Writes all quads into a new base, so that reading need not look at the changes since the old one. Others read and write meanwhile.
-///
-/// The commit number stays. Terms of the old base stay in the dictionary, used or not; those that updates brought stay if a quad has them.
-/// Without changes nothing is done.
-pub fn compact(
-    writer: &Writer,
-    options: &CompactOptions,
-    progress: &dyn Progress,
-) -> Result<LoadReport, LoadError> {
-    let start = Instant::now();
-    let options = LoadOptions {
-        memory_bytes: options.memory_bytes,
-        threads: options.threads,
-        ..LoadOptions::default()
-    };
-    let database = writer.database();
-    let stage =
-        StageDir::create_beside_others(Arc::clone(database.file_system()), database.directory())?;
-    let run = || {
-        let rebase = writer.begin_compaction()?;
-        let existing = Arc::clone(rebase.source());
-        if changes_of(&existing) == 0 {
-            return Ok(unchanged(&existing));
-        }
-        let written = write(
-            Parsed::nothing(),
-            &existing,
-            rebase.files(),
-            &stage,
-            &options,
-            progress,
-        )?;
-        written.publish(&existing, progress, |counts, statistics| {
-            rebase.publish(counts, statistics)
-        })
-    };
-    let result = run();
-    progress.end();
-    result.map(|report| finished(report, start))
-}
-
-/// Number of insertions and tombstones over the base of a snapshot.
-pub fn changes_of(snapshot: &Snapshot) -> u64 {
-    let spog = snapshot.index(Permutation::Spog);
-    spog.map_or(0, |index| index.deltas().iter().map(DeltaIndex::len).sum())
-}
-
-fn unchanged(snapshot: &Snapshot) -> LoadReport {
-    LoadReport {
-        quads: snapshot.quad_count(),
-        terms: snapshot.dictionary().len(),
-        database_bytes: snapshot.file_bytes(),
-        ..LoadReport::default()
-    }
-}
-
-fn finished(report: LoadReport, start: Instant) -> LoadReport {
+pub(crate) fn finished(report: LoadReport, start: Instant) -> LoadReport {
     LoadReport {
         seconds: start.elapsed().as_secs_f64(),
         peak_memory_bytes: peak_memory_bytes(),
@@ -233,13 +153,13 @@ fn finished(report: LoadReport, start: Instant) -> LoadReport {
 }
 
 /// What the sources held.
-struct Parsed {
+pub(crate) struct Parsed {
     ingested: Ingested,
     seconds: f64,
 }
 
 impl Parsed {
-    fn nothing() -> Self {
+    pub(crate) fn nothing() -> Self {
         Self {
             ingested: Ingested::nothing(),
             seconds: 0.0,
@@ -264,7 +184,7 @@ fn parse(
 }
 
 /// A segment with all its files but the statistics.
-struct Written {
+pub(crate) struct Written {
     output: SegmentOutput,
     quads_read: u64,
     errors_skipped: u64,
@@ -272,7 +192,7 @@ struct Written {
 }
 
 /// Writes a segment with what was parsed and what there is already.
-fn write(
+pub(crate) fn write(
     parsed: Parsed,
     existing: &Snapshot,
     files: &SegmentFiles,
@@ -285,7 +205,7 @@ fn write(
     if changes_of(existing) > 0 {
         let share_bytes = (options.usable_bytes() / 2).max(SHARE_BYTES_MIN);
         let number = ingested.next_batch_number;
-        let delta = delta_batches(existing, stage, share_bytes, number)?;
+        let delta = delta_batches(existing, stage, share_bytes, number, progress)?;
         ingested.next_batch_number += delta.spilled.len() as u32;
         ingested.spilled.extend(delta.spilled);
         ingested.open.push(delta.open);
@@ -313,7 +233,7 @@ fn write(
 
 impl Written {
     /// Lets `publish` make it the database.
-    fn publish(
+    pub(crate) fn publish(
         self,
         existing: &Snapshot,
         progress: &dyn Progress,

@@ -153,12 +153,12 @@ impl<'a> Run<'a> {
 }
 
 /// Numbers all terms of `runs`; blank nodes from `first_blank_node`. Keys of the dictionary go to
-/// `emit` in blocks. `progress` hears how many terms of runs are passed.
+/// `emit` in blocks. `progress` hears how many terms of runs are passed, and may end the merge.
 pub(crate) fn merge_terms(
     runs: &mut [Run<'_>],
     first_blank_node: u64,
     emit: &mut dyn FnMut(KeyBlock) -> Result<(), LoadError>,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut dyn FnMut(u64) -> Result<(), LoadError>,
 ) -> Result<OrdinalSpace, LoadError> {
     let by_reference = runs.iter().all(|run| matches!(run, Run::Memory { .. }));
     let mut numbering = Numbering::new(first_blank_node);
@@ -198,7 +198,7 @@ pub(crate) fn merge_terms(
         sift_down(&mut heap, runs);
         passed += 1;
         if passed.is_multiple_of(PROGRESS_TERMS) {
-            progress(passed);
+            progress(passed)?;
         }
     }
     emit(block.take())?;

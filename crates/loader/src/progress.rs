@@ -48,6 +48,10 @@ pub trait Progress: Sync {
     }
     /// The load is over, well or not.
     fn end(&self) {}
+    /// Whether the load shall give up; asked a few times a second at least, once all is parsed.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// Hears nothing.

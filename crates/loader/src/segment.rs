@@ -242,7 +242,10 @@ impl Plan<'_> {
             &mut runs,
             self.existing.next_blank_node(),
             &mut |block| keys.send(block).map_err(|_| LoadError::Interrupted),
-            &mut |passed| self.progress.advance(passed, 0),
+            &mut |passed| {
+                self.progress.advance(passed, 0);
+                check_cancelled(self.progress)
+            },
         )?;
         let mut maps: Vec<Vec<Ordinal>> = runs.into_iter().filter_map(Run::into_map).collect();
         let old_ordinals = if old_terms > 0 { maps.pop() } else { None };
@@ -334,6 +337,14 @@ impl Plan<'_> {
         };
         let capacity_rows = (available / workers).saturating_sub(map_bytes) / ROW_BYTES;
         (workers, capacity_rows.max(CAPACITY_ROWS_MIN))
+    }
+}
+
+/// The error of a load that shall give up.
+pub(crate) fn check_cancelled(progress: &dyn Progress) -> Result<(), LoadError> {
+    match progress.is_cancelled() {
+        true => Err(LoadError::Cancelled),
+        false => Ok(()),
     }
 }
 
@@ -445,7 +456,7 @@ impl PermutationJobs<'_> {
             let count = rows.len() as u64;
             let written = self.rows_written.fetch_add(count, Ordering::Relaxed) + count;
             self.progress.advance(written, 0);
-            Ok(())
+            check_cancelled(self.progress)
         })?;
         writer.finish()?;
         Ok((rows, statistics))

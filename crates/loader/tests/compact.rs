@@ -4,11 +4,13 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use orrery_loader::{
-    CompactOptions, Format, LoadOptions, Progress, SilentProgress, Source, Stage, changes_of,
-    compact, load, load_into,
+    BackgroundCompaction, BackgroundOptions, CompactOptions, Format, LoadError, LoadOptions,
+    Progress, SilentProgress, Source, Stage, changes_of, compact, load, load_into,
 };
 use orrery_storage::index::Permutation;
 use orrery_storage::{CommitOptions, Database, Snapshot, Writer, WriterOptions, verify};
@@ -319,6 +321,68 @@ fn a_load_that_fails_leaves_the_database_and_its_writer_as_they_were() {
     assert!(!left.exists());
     turn(&writer, &mut model, &[(4, 1, 1, 0)]);
     assert_eq!(lines_of(&writer.database().snapshot()), model_lines(&model));
+    drop(writer);
+    assert_whole(directory.path(), &model);
+}
+
+/// Wants the work no more as soon as a stage begins.
+struct CancelAt(Stage, AtomicBool);
+
+impl Progress for CancelAt {
+    fn begin(&self, stage: Stage, _total: Option<u64>) {
+        if stage == self.0 {
+            self.1.store(true, Ordering::Release);
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.1.load(Ordering::Acquire)
+    }
+}
+
+#[test]
+fn a_cancelled_compaction_leaves_the_database_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let writer = open(directory.path());
+    let mut model = BTreeSet::new();
+    turn(&writer, &mut model, &[(1, 1, 1, 0), (2, 1, 1, 1)]);
+    let progress = CancelAt(Stage::Permutations, AtomicBool::new(false));
+    let cancelled = compact(&writer, &options(64 << 20), &progress);
+    assert!(
+        matches!(cancelled, Err(LoadError::Cancelled)),
+        "{cancelled:?}"
+    );
+    assert_eq!(changes_of(&writer.database().snapshot()), 2);
+    turn(&writer, &mut model, &[(4, 1, 1, 0), (2, 1, 1, 1)]);
+    drop(writer);
+    assert_whole(directory.path(), &model);
+}
+
+#[test]
+fn the_background_compacts_when_there_are_enough_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let writer = open(directory.path());
+    let background = BackgroundOptions {
+        changes_min: 3,
+        compact: options(64 << 20),
+        ..BackgroundOptions::default()
+    };
+    let compaction = BackgroundCompaction::start(writer.clone(), background).unwrap();
+    let mut model = BTreeSet::new();
+    turn(
+        &writer,
+        &mut model,
+        &[(1, 1, 1, 0), (2, 1, 1, 1), (4, 1, 2, 0)],
+    );
+    let begin = Instant::now();
+    while changes_of(&writer.database().snapshot()) > 0 {
+        assert!(
+            begin.elapsed() < Duration::from_secs(120),
+            "nothing was compacted"
+        );
+        std::thread::yield_now();
+    }
+    drop(compaction);
     drop(writer);
     assert_whole(directory.path(), &model);
 }

@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Stats(StatsArguments),
     /// Read every byte and check every checksum
     Verify(VerifyArguments),
+    /// Take what updates changed into the base, so that reading is as fast as after a load
+    Compact(CompactArguments),
     /// Copy a database, also while it is served, to a directory or an S3-compatible store
     Backup(BackupArguments),
     /// Make a database from a backup
@@ -262,6 +264,18 @@ pub(crate) struct StatsArguments {
 pub(crate) struct VerifyArguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArgument,
+}
+
+#[derive(Args)]
+pub(crate) struct CompactArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// Memory to use at most, such as 8G; more than that is sorted on disk
+    #[arg(long, value_name = "BYTES", default_value = "4G")]
+    pub(crate) memory: Bytes,
+    /// Threads; all cores if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
 }
 
 #[derive(Args)]

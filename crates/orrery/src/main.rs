@@ -49,6 +49,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Dump(arguments) => commands::dump::run(arguments),
         Command::Stats(arguments) => commands::stats::run(arguments),
         Command::Verify(arguments) => commands::verify::run(arguments),
+        Command::Compact(arguments) => commands::compact::run(arguments),
         Command::Backup(arguments) => commands::backup::backup(arguments),
         Command::Restore(arguments) => commands::backup::restore(arguments),
         Command::Bench(suite) => commands::bench::run(suite),

@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod compact;
 pub(crate) mod demo;
 pub(crate) mod dump;
 pub(crate) mod explain;

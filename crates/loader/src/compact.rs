@@ -1,0 +1,231 @@
+//! Compaction: base and changes become a new base, beside the running database.
+//!
+//! It goes the way of a load without sources. [`BackgroundCompaction`] does it whenever the changes weigh too much:
+//! reading costs what entries of the delta are met, and memory what they take.
+
+use crate::LoadOptions;
+use crate::error::LoadError;
+use crate::load::{Parsed, finished, write};
+use crate::progress::Progress;
+use crate::report::LoadReport;
+use crate::stage_dir::StageDir;
+use orrery_storage::index::Permutation;
+use orrery_storage::{DeltaIndex, Snapshot, Writer};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often the changes are counted.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// After a failure it is tried again when so much time has passed.
+const RETRY_AFTER: Duration = Duration::from_secs(600);
+
+/// How to compact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompactOptions {
+    /// Memory that the compaction may use, at least 64 MiB or so; beyond it, it works on disk.
+    pub memory_bytes: u64,
+    /// Threads that sort.
+    pub threads: usize,
+}
+
+impl Default for CompactOptions {
+    /// As [`LoadOptions`] has it.
+    fn default() -> Self {
+        let LoadOptions {
+            memory_bytes,
+            threads,
+            ..
+        } = LoadOptions::default();
+        Self {
+            memory_bytes,
+            threads,
+        }
+    }
+}
+
+/// Writes all quads into a new base, so that reading need not look at the changes since the old one. Others read and write meanwhile.
+///
+/// The commit number stays. Terms of the old base stay in the dictionary, used or not; those that updates brought stay if a quad has them.
+/// Without changes nothing is done.
+pub fn compact(
+    writer: &Writer,
+    options: &CompactOptions,
+    progress: &dyn Progress,
+) -> Result<LoadReport, LoadError> {
+    let start = Instant::now();
+    let options = LoadOptions {
+        memory_bytes: options.memory_bytes,
+        threads: options.threads,
+        ..LoadOptions::default()
+    };
+    let database = writer.database();
+    let stage =
+        StageDir::create_beside_others(Arc::clone(database.file_system()), database.directory())?;
+    let run = || {
+        let rebase = writer.begin_compaction()?;
+        let existing = Arc::clone(rebase.source());
+        if changes_of(&existing) == 0 {
+            return Ok(unchanged(&existing));
+        }
+        let written = write(
+            Parsed::nothing(),
+            &existing,
+            rebase.files(),
+            &stage,
+            &options,
+            progress,
+        )?;
+        written.publish(&existing, progress, |counts, statistics| {
+            rebase.publish(counts, statistics)
+        })
+    };
+    let result = run();
+    progress.end();
+    result.map(|report| finished(report, start))
+}
+
+/// Number of insertions and tombstones over the base of a snapshot.
+pub fn changes_of(snapshot: &Snapshot) -> u64 {
+    let spog = snapshot.index(Permutation::Spog);
+    spog.map_or(0, |index| index.deltas().iter().map(DeltaIndex::len).sum())
+}
+
+fn unchanged(snapshot: &Snapshot) -> LoadReport {
+    LoadReport {
+        quads: snapshot.quad_count(),
+        terms: snapshot.dictionary().len(),
+        database_bytes: snapshot.file_bytes(),
+        ..LoadReport::default()
+    }
+}
+
+/// When to compact in the background, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackgroundOptions {
+    /// So many changes there must be at least.
+    pub changes_min: u64,
+    /// And at least the base's quads divided by this.
+    pub base_part: u64,
+    /// How it is done.
+    pub compact: CompactOptions,
+}
+
+impl Default for BackgroundOptions {
+    /// An eighth of the base and 250,000 quads; half of the cores, and 1 GiB.
+    fn default() -> Self {
+        Self {
+            changes_min: 250_000,
+            base_part: 8,
+            compact: CompactOptions {
+                memory_bytes: 1 << 30,
+                threads: (CompactOptions::default().threads / 2).max(1),
+            },
+        }
+    }
+}
+
+impl BackgroundOptions {
+    fn is_due(&self, snapshot: &Snapshot) -> bool {
+        let changes = changes_of(snapshot);
+        let base = snapshot.index(Permutation::Spog);
+        let base_rows = base.map_or(0, |index| index.base().rows());
+        changes >= self.changes_min.max(base_rows / self.base_part.max(1))
+    }
+}
+
+/// Compacts a database whenever it is due, until it is dropped; dropping gives up a compaction that is under way.
+#[derive(Debug)]
+pub struct BackgroundCompaction {
+    stop: Arc<Stop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Stop {
+    is_set: AtomicBool,
+    turn: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Stop {
+    fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
+    }
+
+    /// Waits that long, or until the end.
+    fn wait(&self, time: Duration) {
+        let mut turn = self.turn.lock();
+        if !self.is_set() {
+            self.changed.wait_for(&mut turn, time);
+        }
+    }
+
+    fn set(&self) {
+        let _turn = self.turn.lock();
+        self.is_set.store(true, Ordering::Release);
+        self.changed.notify_all();
+    }
+}
+
+impl Progress for Stop {
+    fn is_cancelled(&self) -> bool {
+        self.is_set()
+    }
+}
+
+impl BackgroundCompaction {
+    /// Starts the thread.
+    pub fn start(writer: Writer, options: BackgroundOptions) -> Result<Self, LoadError> {
+        let stop = Arc::new(Stop::default());
+        let of_thread = Arc::clone(&stop);
+        let thread = thread::Builder::new()
+            .name("compact".to_owned())
+            .spawn(move || run(&writer, &options, &of_thread))
+            .map_err(LoadError::Thread)?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for BackgroundCompaction {
+    fn drop(&mut self) {
+        self.stop.set();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that compacts has panicked");
+        }
+    }
+}
+
+fn run(writer: &Writer, options: &BackgroundOptions, stop: &Stop) {
+    while !stop.is_set() {
+        let snapshot = writer.database().snapshot();
+        if !options.is_due(&snapshot) {
+            drop(snapshot);
+            stop.wait(LOOK_EVERY);
+            continue;
+        }
+        let changes = changes_of(&snapshot);
+        drop(snapshot);
+        match compact(writer, &options.compact, stop) {
+            Ok(report) => tracing::info!(
+                "compacted {changes} changes into a base of {} quads in {:.1} s",
+                report.quads,
+                report.seconds
+            ),
+            Err(LoadError::Cancelled) => return,
+            Err(error) => {
+                tracing::error!(
+                    "the compaction failed, reading stays slower until it succeeds: {error}"
+                );
+                stop.wait(RETRY_AFTER);
+            }
+        }
+    }
+}

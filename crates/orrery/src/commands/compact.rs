@@ -1,0 +1,39 @@
+//! `orrery compact`: the changes since the last load become part of the base.
+
+use std::sync::Arc;
+
+use orrery_loader::{CompactOptions, TerminalProgress, changes_of};
+use orrery_storage::{Database, WriterOptions};
+
+use super::output::Output;
+use crate::arguments::CompactArguments;
+use crate::failure::Failure;
+use crate::units::{ShowBytes, ShowCount};
+
+pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
+    let database = Arc::new(Database::open(&arguments.database.directory)?);
+    let writer = database.open_writer(WriterOptions::default())?;
+    let mut options = CompactOptions {
+        memory_bytes: arguments.memory.0,
+        ..CompactOptions::default()
+    };
+    if let Some(threads) = arguments.threads {
+        options.threads = threads.max(1);
+    }
+    let changes = changes_of(&writer.database().snapshot());
+    let report = orrery_loader::compact(&writer, &options, &TerminalProgress::new())?;
+    let text = match changes {
+        0 => "there are no changes to be compacted\n".to_owned(),
+        _ => format!(
+            "{} changes taken into the base in {:.1} s\n{} quads, {} on disk; peak memory {}\n",
+            ShowCount(changes),
+            report.seconds,
+            ShowCount(report.quads),
+            ShowBytes(report.database_bytes),
+            ShowBytes(report.peak_memory_bytes),
+        ),
+    };
+    let mut output = Output::open(None)?;
+    output.drain(&mut text.into_bytes())?;
+    output.finish()
+}
