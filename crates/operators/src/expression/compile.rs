@@ -278,7 +278,7 @@ impl Compiler<'_> {
         if *function == Function::Regex
             && let Some((pattern, flags)) = constant_pattern(&arguments)
         {
-            let regex = self.context.regexes().get(pattern, flags);
+            let regex = self.context.regexes().get(pattern, flags)?;
             arguments.truncate(1);
             let mut part = self.combine(&arguments, false, |mut nodes| {
                 match (regex, nodes.pop()) {

@@ -345,6 +345,28 @@ fn strings() {
         ("REPLACE(\"abc\", \"b\", \"\\\\$\")", "\"a$c\""),
         ("REPLACE(\"abc\", \"b\", \"$\")", ERROR),
         ("REPLACE(\"a.c\", \".\", \"$1\", \"q\")", "\"a$1c\""),
+        ("REPLACE(\"a/c\", \"/\", \"\\\\\", \"q\")", "\"a\\\\c\""),
+        // The examples of fn:replace.
+        ("REPLACE(\"abracadabra\", \"bra\", \"*\")", "\"a*cada*\""),
+        ("REPLACE(\"abracadabra\", \"a.*a\", \"*\")", "\"*\""),
+        ("REPLACE(\"abracadabra\", \"a.*?a\", \"*\")", "\"*c*bra\""),
+        ("REPLACE(\"abracadabra\", \"a\", \"\")", "\"brcdbr\""),
+        (
+            "REPLACE(\"abracadabra\", \"a(.)\", \"a$1$1\")",
+            "\"abbraccaddabbra\"",
+        ),
+        ("REPLACE(\"abracadabra\", \".*?\", \"$1\")", ERROR),
+        ("REPLACE(\"AAAA\", \"A+\", \"b\")", "\"b\""),
+        ("REPLACE(\"AAAA\", \"A+?\", \"b\")", "\"bbbb\""),
+        (
+            "REPLACE(\"darted\", \"^(.*?)d(.*)$\", \"$1c$2\")",
+            "\"carted\"",
+        ),
+        ("REPLACE(\"reluctant\", \"r.*?t\", \"X\")", "\"Xant\""),
+        ("REPLACE(\"abc\", \"b\", \"[$0]\")", "\"a[b]c\""),
+        ("REPLACE(\"abc\", \"b\", \"[$7]\")", "\"a[]c\""),
+        ("REPLACE(\"abc\", \"x?\", \"y\")", ERROR),
+        ("REPLACE(\"abc\", \"^\", \"y\")", ERROR),
     ]);
 }
 

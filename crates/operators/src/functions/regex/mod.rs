@@ -1,26 +1,36 @@
-//! `REGEX` and `REPLACE` (XPath 2.0, fn:matches and fn:replace) on the `regex` crate.
+//! `REGEX` and `REPLACE` (XPath Functions 3.1, fn:matches and fn:replace) on the `regex` crate.
 //!
-//! Matching takes time linear in the text whatever the pattern is; a compiled pattern is bounded in
-//! size, and one beyond the bound is an error, as is a wrong one. The flags are XPath's: `s` the dot
-//! matches line ends, `m` anchors match at lines, `i` without case, `x` without white space, `q` the
-//! pattern is plain text. Back-references in patterns are not supported, they cannot be
-//! matched in linear time.
+//! ```text
+//!   pattern, flags --translate--> the regex crate's syntax --compile, bounded--> cache of the query
+//! ```
 //!
-//! Each pattern is compiled once per query: a [`RegexCache`] keeps the last ones, errors too.
+//! Matching takes time linear in the text whatever the pattern is. A wrong pattern or flag is an error
+//! of the expression, as SPARQL has it. A pattern that may be right but cannot be run here (one with
+//! back-references, or whose compiled form is too large) ends the query, for to go on would give a
+//! wrong answer.
+//!
+//! Each pattern is compiled once per query: a [`RegexCache`] keeps the last ones, wrong ones too.
 
-use std::borrow::Cow;
+mod blocks;
+#[cfg(test)]
+mod tests;
+mod translate;
+
 use std::sync::Arc;
 
 use ::regex::{Regex, RegexBuilder};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
+use self::translate::{Flags, Refusal};
 use crate::context::QueryContext;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expression::value::Value;
 
 /// A compiled pattern may take this many bytes.
 const COMPILED_BYTES_MAX: usize = 1_000_000;
+/// A pattern may have this many bytes.
+const PATTERN_BYTES_MAX: usize = 100_000;
 /// So many compiled patterns are kept; the cache is emptied when there are more.
 const CACHED_PATTERNS_MAX: usize = 32;
 
@@ -35,40 +45,45 @@ pub(crate) struct RegexCache {
 
 impl RegexCache {
     /// The compiled pattern, or `None` if it or the flags are wrong.
-    pub(crate) fn get(&self, pattern: &str, flags: &str) -> Option<Arc<Regex>> {
+    pub(crate) fn get(&self, pattern: &str, flags: &str) -> Result<Option<Arc<Regex>>> {
         let key = (Box::from(pattern), Box::from(flags));
         let mut patterns = self.patterns.lock();
         if let Some(compiled) = patterns.get(&key) {
-            return compiled.clone();
+            return Ok(compiled.clone());
         }
         if patterns.len() >= CACHED_PATTERNS_MAX {
             patterns.clear();
         }
-        let compiled = compile(pattern, flags).map(Arc::new);
+        let compiled = match compile(pattern, flags) {
+            Ok(regex) => Some(Arc::new(regex)),
+            Err(Refusal::Wrong) => None,
+            Err(Refusal::Unsupported(what)) => return Err(Error::Unsupported(what)),
+        };
         patterns.insert(key, compiled.clone());
-        compiled
+        Ok(compiled)
     }
 }
 
-fn compile(pattern: &str, flags: &str) -> Option<Regex> {
-    let pattern = if flags.contains('q') {
-        Cow::Owned(::regex::escape(pattern))
-    } else {
-        Cow::Borrowed(pattern)
-    };
-    let mut builder = RegexBuilder::new(&pattern);
-    builder.size_limit(COMPILED_BYTES_MAX);
-    for flag in flags.chars() {
-        match flag {
-            's' => builder.dot_matches_new_line(true),
-            'm' => builder.multi_line(true),
-            'i' => builder.case_insensitive(true),
-            'x' => builder.ignore_whitespace(true),
-            'q' => &mut builder,
-            _ => return None,
-        };
+fn compile(pattern: &str, flags: &str) -> Result<Regex, Refusal> {
+    let flags = Flags::parse(flags)?;
+    if pattern.len() > PATTERN_BYTES_MAX {
+        return Err(Refusal::Unsupported(format!(
+            "a regular expression of {} bytes, more than {PATTERN_BYTES_MAX}",
+            pattern.len()
+        )));
     }
-    builder.build().ok()
+    let translated = translate::translate(pattern, flags)?;
+    let regex = RegexBuilder::new(&translated)
+        .case_insensitive(flags.ignores_case)
+        .size_limit(COMPILED_BYTES_MAX)
+        .build();
+    regex.map_err(|error| match error {
+        ::regex::Error::CompiledTooBig(bytes) => Refusal::Unsupported(format!(
+            "a regular expression that takes more than {bytes} bytes when compiled; \
+             repeat less in it"
+        )),
+        _ => Refusal::Wrong,
+    })
 }
 
 /// The pattern of arguments that hold it at `at`, with the flags after `flags_at`.
@@ -77,18 +92,22 @@ fn pattern(
     at: usize,
     flags_at: usize,
     context: &QueryContext,
-) -> Option<Arc<Regex>> {
+) -> Result<Option<Arc<Regex>>> {
     let flags = match arguments.get(flags_at) {
-        Some(flags) => flags.as_plain_text()?,
-        None => "",
+        Some(flags) => flags.as_plain_text(),
+        None => Some(""),
     };
-    context
-        .regexes()
-        .get(arguments.get(at)?.as_plain_text()?, flags)
+    let pattern = arguments
+        .get(at)
+        .and_then(|pattern| pattern.as_plain_text());
+    match (pattern, flags) {
+        (Some(pattern), Some(flags)) => context.regexes().get(pattern, flags),
+        _ => Ok(None),
+    }
 }
 
 pub(super) fn regex(arguments: &[&Value], context: &QueryContext, _: u64) -> Result<Option<Value>> {
-    Ok(pattern(arguments, 1, 2, context).and_then(|regex| matches(&regex, arguments.first()?)))
+    Ok(pattern(arguments, 1, 2, context)?.and_then(|regex| matches(&regex, arguments.first()?)))
 }
 
 /// Whether the text of a value matches.
@@ -106,7 +125,9 @@ pub(super) fn replace(
         .get(3)
         .and_then(|flags| flags.as_plain_text())
         .is_some_and(|flags| flags.contains('q'));
-    Ok(pattern(arguments, 1, 3, context).and_then(|regex| {
+    // err:FORX0003: what matches nothing at all matches everywhere.
+    let pattern = pattern(arguments, 1, 3, context)?.filter(|regex| !regex.is_match(""));
+    Ok(pattern.and_then(|regex| {
         let (text, language) = arguments.first()?.as_text()?;
         let replacement = arguments.get(2)?.as_plain_text()?;
         let replacement = if is_literal {
@@ -149,44 +170,4 @@ fn translate_replacement(replacement: &str, groups: usize) -> Option<String> {
         }
     }
     Some(translated)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_replacement_is_translated() {
-        for (xpath, groups, expected) in [
-            ("plain", 0, Some("plain")),
-            ("$1a", 1, Some("${1}a")),
-            ("$12", 1, Some("${1}2")),
-            ("$12", 12, Some("${12}")),
-            ("\\$1", 1, Some("$$1")),
-            ("a\\\\b", 0, Some("a\\b")),
-            ("$", 0, None),
-            ("$x", 0, None),
-            ("\\n", 0, None),
-        ] {
-            assert_eq!(
-                translate_replacement(xpath, groups).as_deref(),
-                expected,
-                "{xpath}"
-            );
-        }
-    }
-
-    #[test]
-    fn wrong_patterns_and_flags_are_errors() {
-        let cache = RegexCache::default();
-        assert!(cache.get("a+", "").is_some());
-        assert!(cache.get("(", "").is_none());
-        assert!(cache.get("(", "q").is_some());
-        assert!(cache.get("a", "k").is_none());
-        assert!(cache.get("(((a{100}){100}){100}){100}", "").is_none());
-        for number in 0..2 * CACHED_PATTERNS_MAX {
-            assert!(cache.get(&format!("a{number}"), "").is_some());
-        }
-        assert!(cache.patterns.lock().len() <= CACHED_PATTERNS_MAX);
-    }
 }
