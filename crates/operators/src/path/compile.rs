@@ -50,6 +50,18 @@ pub(super) enum Path {
 }
 
 impl Path {
+    /// The single triples of which it leads along any one, if it is nothing more than that.
+    pub(super) fn links(&self) -> Option<Vec<&Path>> {
+        match self {
+            Self::Link(..) | Self::Negated(..) => Some(vec![self]),
+            Self::Alternative(parts) => {
+                let parts: Option<Vec<Vec<&Path>>> = parts.iter().map(Self::links).collect();
+                Some(parts?.concat())
+            }
+            Self::Sequence(_) | Self::Repeat { .. } => None,
+        }
+    }
+
     /// Whether it leads from every node to itself.
     pub(super) fn can_be_empty(&self) -> bool {
         match self {
@@ -70,11 +82,11 @@ pub(super) fn compile(
     direction: Direction,
 ) -> Result<Path> {
     let repeat = |inner: &PropertyPathExpression, from_zero, many| {
-        Ok(Path::Repeat {
-            inner: Box::new(compile(context, inner, direction)?),
+        Ok(repeated(
+            compile(context, inner, direction)?,
             from_zero,
             many,
-        })
+        ))
     };
     match path {
         PropertyPathExpression::NamedNode(predicate) => {
@@ -104,6 +116,26 @@ pub(super) fn compile(
             excluded.sort_unstable();
             Ok(Path::Negated(excluded.into(), direction))
         }
+    }
+}
+
+/// Repetitions give each end once, so that those of repetitions are one: `(p?)+` is `p*`.
+fn repeated(path: Path, from_zero: bool, many: bool) -> Path {
+    match path {
+        Path::Repeat {
+            inner,
+            from_zero: inner_from_zero,
+            many: inner_many,
+        } => Path::Repeat {
+            inner,
+            from_zero: from_zero || inner_from_zero,
+            many: many || inner_many,
+        },
+        inner => Path::Repeat {
+            inner: Box::new(inner),
+            from_zero,
+            many,
+        },
     }
 }
 

@@ -6,30 +6,31 @@ use std::time::{Duration, Instant};
 
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;
-use foldhash::fast::FixedState;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use hashbrown::HashSet;
 use orrery_term::TermId;
 
 use super::compile::{Direction, Path};
 use super::edges::Edges;
+use super::search::{Repetition, SEEDS_PER_WORD, Search};
+use super::walks::{Walk, Walks};
 
 /// How long to work before giving way.
 const WORK_TIME_MAX: Duration = Duration::from_millis(1);
 /// Look-ups between two glances at the clock.
 const LOOK_UPS_PER_GLANCE: usize = 64;
-/// What an entry of a visited set takes, with the empty places of the hash table.
-const VISITED_BYTES: usize = 32;
-
-/// A walk: the number of the seed it began at, and the node it has reached.
-pub(super) type Walk = (u32, u64);
+/// Seeds of one search below another step of the path.
+const SEEDS_PER_SEARCH: usize = 4 * SEEDS_PER_WORD;
+/// Neighbours read at once that are too many to go uncounted.
+const NEIGHBOURS_UNCOUNTED_MAX: usize = 8_192;
 
 /// Walks paths in one graph.
 pub(super) struct Evaluator {
     edges: Edges,
+    /// Counts the list of neighbours; the other structures have reservations like it.
     reservation: MemoryReservation,
     last_pause: Instant,
+    look_ups: usize,
     neighbours: Vec<u64>,
 }
 
@@ -39,13 +40,14 @@ impl Evaluator {
             edges,
             reservation,
             last_pause: Instant::now(),
+            look_ups: 0,
             neighbours: Vec::new(),
         }
     }
 
-    /// Forgets what was counted for the seeds before.
-    pub(super) fn free(&mut self) {
-        self.reservation.free();
+    /// What others make their reservations like.
+    pub(super) fn reservation(&self) -> &MemoryReservation {
+        &self.reservation
     }
 
     /// Lets other tasks run, if it is time.
@@ -65,31 +67,43 @@ impl Evaluator {
         self.last_pause = Instant::now();
     }
 
+    /// To be called after each look-up: gives way now and then.
+    pub(super) async fn look_up_done(&mut self) {
+        self.look_ups += 1;
+        if self.look_ups.is_multiple_of(LOOK_UPS_PER_GLANCE) {
+            self.pause().await;
+        }
+    }
+
     /// Continues each walk along the path: one result per way, but each end once below a repetition.
+    /// `as_set`: it does not matter how often a result comes, so that it comes once where that is
+    /// cheaper.
     pub(super) fn evaluate<'a>(
         &'a mut self,
         path: &'a Path,
-        walks: Vec<Walk>,
-    ) -> BoxFuture<'a, Result<Vec<Walk>>> {
+        walks: Walks,
+        as_set: bool,
+    ) -> BoxFuture<'a, Result<Walks>> {
         async move {
             match path {
                 Path::Link(..) | Path::Negated(..) => self.link(path, walks).await,
                 Path::Sequence(parts) => {
                     let mut walks = walks;
                     for part in parts {
-                        let count = walks.len();
-                        let next = self.evaluate(part, walks).await?;
-                        self.release(count);
-                        walks = next;
+                        walks = self.evaluate(part, walks, as_set).await?;
+                        if as_set {
+                            walks.distinct();
+                        }
                     }
                     Ok(walks)
                 }
                 Path::Alternative(parts) => {
-                    let mut all = Vec::new();
+                    let mut all = Walks::new(&self.reservation);
                     for part in parts {
-                        self.hold(walks.len())?;
-                        all.append(&mut self.evaluate(part, walks.clone()).await?);
-                        self.release(walks.len());
+                        let from = walks.as_slice().iter().copied();
+                        let from = Walks::of(from, &self.reservation)?;
+                        let found = self.evaluate(part, from, as_set).await?;
+                        all.extend(found.as_slice().iter().copied())?;
                     }
                     Ok(all)
                 }
@@ -97,140 +111,127 @@ impl Evaluator {
                     inner,
                     from_zero,
                     many,
-                } => self.repeat(inner, *from_zero, *many, walks).await,
+                } => {
+                    let repetition = Repetition {
+                        inner,
+                        from_zero: *from_zero,
+                        many: *many,
+                    };
+                    match as_set {
+                        true => self.repeat_set(repetition, walks).await,
+                        false => self.repeat(repetition, walks).await,
+                    }
+                }
             }
         }
         .boxed()
     }
 
-    /// Counts walks that are kept.
-    fn hold(&mut self, walks: usize) -> Result<()> {
-        self.reservation.try_grow(walks * size_of::<Walk>())
-    }
-
-    fn release(&mut self, walks: usize) {
-        let bytes = walks * size_of::<Walk>();
-        self.reservation.shrink(bytes.min(self.reservation.size()));
-    }
-
     /// Continues each walk by one triple. The nodes are looked up in ascending order, each once.
-    async fn link(&mut self, path: &Path, mut walks: Vec<Walk>) -> Result<Vec<Walk>> {
-        if walks.len() > 1 {
-            walks.sort_unstable_by_key(|&(seed, node)| (node, seed));
-        }
-        let mut continued = Vec::with_capacity(walks.len());
-        let mut counted = 0;
-        let mut position = 0;
-        let mut look_ups = 0;
-        while position < walks.len() {
-            let node = walks[position].1;
-            let same = walks[position..].iter().take_while(|walk| walk.1 == node);
-            let end = position + same.count();
-            let mut neighbours = std::mem::take(&mut self.neighbours);
-            neighbours.clear();
-            self.neighbours_of(path, TermId::from_bits(node), &mut neighbours)?;
-            for &(seed, _) in &walks[position..end] {
-                continued.extend(neighbours.iter().map(|&neighbour| (seed, neighbour)));
+    async fn link(&mut self, path: &Path, mut walks: Walks) -> Result<Walks> {
+        let list = walks.as_mut_slice();
+        list.sort_unstable_by_key(|&(seed, node)| (node, seed));
+        let mut continued = Walks::new(&self.reservation);
+        for same in walks.as_slice().chunk_by(|a, b| a.1 == b.1) {
+            let neighbours = self.neighbours(path, TermId::from_bits(same[0].1))?;
+            for &(seed, _) in same {
+                continued.extend(neighbours.iter().map(|&neighbour| (seed, neighbour)))?;
             }
-            self.neighbours = neighbours;
-            position = end;
-            look_ups += 1;
-            if look_ups % LOOK_UPS_PER_GLANCE == 0 || continued.len() - counted > 8_192 {
-                self.hold(continued.len() - counted)?;
-                counted = continued.len();
-                self.pause().await;
-            }
+            self.give_back(neighbours);
+            self.look_up_done().await;
         }
-        self.hold(continued.len() - counted)?;
         Ok(continued)
     }
 
-    fn neighbours_of(&mut self, path: &Path, node: TermId, out: &mut Vec<u64>) -> Result<()> {
+    /// The nodes that a link or a negated set leads to, one for each triple. The list should be
+    /// [given back](Self::give_back).
+    pub(super) fn neighbours(&mut self, path: &Path, node: TermId) -> Result<Vec<u64>> {
+        let mut out = std::mem::take(&mut self.neighbours);
+        out.clear();
         match path {
             Path::Link(Some(predicate), direction) => {
-                self.edges.neighbours(*predicate, *direction, node, out)
+                self.edges
+                    .neighbours(*predicate, *direction, node, &mut out)?;
             }
-            Path::Negated(excluded, direction) => self
-                .edges
-                .neighbours_except(excluded, *direction, node, out),
+            Path::Negated(excluded, direction) => {
+                self.edges
+                    .neighbours_except(excluded, *direction, node, &mut out)?;
+            }
             Path::Link(None, _)
             | Path::Sequence(_)
             | Path::Alternative(_)
-            | Path::Repeat { .. } => Ok(()),
+            | Path::Repeat { .. } => {}
         }
+        if out.capacity() > NEIGHBOURS_UNCOUNTED_MAX {
+            let bytes = out.capacity() * size_of::<u64>();
+            if bytes != self.reservation.size() {
+                self.reservation.try_resize(bytes)?;
+            }
+        }
+        Ok(out)
     }
 
-    /// Continues each walk by some repetitions of a path. Breadth first from the distinct nodes; equal nodes
-    /// share the search.
-    async fn repeat(
-        &mut self,
-        inner: &Path,
-        from_zero: bool,
-        many: bool,
-        walks: Vec<Walk>,
-    ) -> Result<Vec<Walk>> {
-        let mut starts: Vec<u64> = walks.iter().map(|walk| walk.1).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        let mut reached: Vec<Walk> = Vec::new();
-        let mut visited: HashSet<Walk, FixedState> = HashSet::with_hasher(FixedState::default());
-        let mut frontier: Vec<Walk> = (0..).zip(starts.iter().copied()).collect();
-        self.hold(starts.len() + frontier.len())?;
-        if from_zero {
-            visited.extend(&frontier);
-            reached.extend(&frontier);
-        }
-        let mut counted = 0;
-        while !frontier.is_empty() {
-            let frontier_walks = frontier.len();
-            // Boxing a future per level would cost more than the look-up on a long chain.
-            let mut next = match inner {
-                Path::Link(..) | Path::Negated(..) => self.link(inner, frontier).await?,
-                Path::Sequence(_) | Path::Alternative(_) | Path::Repeat { .. } => {
-                    self.evaluate(inner, frontier).await?
-                }
-            };
-            let found = next.len();
-            next.retain(|walk| visited.insert(*walk));
-            reached.extend(&next);
-            self.release(frontier_walks + found - next.len());
-            let new = visited.len() - counted;
-            counted = visited.len();
-            self.reservation
-                .try_grow(new * (VISITED_BYTES + size_of::<Walk>()))?;
-            self.pause().await;
-            frontier = if many { next } else { Vec::new() };
-        }
-        drop(visited);
-        self.reservation
-            .shrink((counted * VISITED_BYTES).min(self.reservation.size()));
-        self.join(&walks, &starts, reached).await
+    /// Takes a list of neighbours back, so that the next one needs no new room.
+    pub(super) fn give_back(&mut self, neighbours: Vec<u64>) {
+        self.neighbours = neighbours;
     }
 
-    /// Continues each walk to the ends that were reached from its node.
-    async fn join(
-        &mut self,
-        walks: &[Walk],
-        starts: &[u64],
-        mut reached: Vec<Walk>,
-    ) -> Result<Vec<Walk>> {
-        reached.sort_unstable();
-        let mut continued = Vec::with_capacity(walks.len());
-        for &(seed, node) in walks {
-            let Ok(start) = starts.binary_search(&node) else {
+    /// Continues each walk by some repetitions of a path. Equal nodes share the search.
+    async fn repeat(&mut self, repetition: Repetition<'_>, mut walks: Walks) -> Result<Walks> {
+        let list = walks.as_mut_slice();
+        list.sort_unstable_by_key(|&(seed, node)| (node, seed));
+        let mut numbered = Walks::new(&self.reservation);
+        for (number, same) in list.chunk_by(|a, b| a.1 == b.1).enumerate() {
+            numbered.push((number as u32, same[0].1))?;
+        }
+        let reached = self.repeat_set(repetition, numbered).await?;
+        let mut continued = Walks::new(&self.reservation);
+        let mut from = walks.as_slice().chunk_by(|a, b| a.1 == b.1).enumerate();
+        for ends in reached.as_slice().chunk_by(|a, b| a.0 == b.0) {
+            let Some((_, same)) = from.find(|(number, _)| *number == ends[0].0 as usize) else {
                 continue;
             };
-            let first = reached.partition_point(|walk| (walk.0 as usize) < start);
-            let ends = reached[first..]
-                .iter()
-                .take_while(|walk| walk.0 as usize == start);
-            let before = continued.len();
-            continued.extend(ends.map(|&(_, end)| (seed, end)));
-            self.hold(continued.len() - before)?;
-            self.pause().await;
+            for &(seed, _) in same {
+                continued.extend(ends.iter().map(|&(_, end)| (seed, end)))?;
+            }
+            self.look_up_done().await;
         }
-        self.release(reached.len() + 2 * starts.len());
         Ok(continued)
+    }
+
+    /// Continues the walks of each seed by some repetitions of a path; each seed has each end
+    /// once. Sorted by seed.
+    async fn repeat_set(&mut self, repetition: Repetition<'_>, mut walks: Walks) -> Result<Walks> {
+        walks.distinct();
+        let mut reached = Walks::new(&self.reservation);
+        let mut list = walks.as_slice();
+        let mut seeds: Vec<u32> = Vec::with_capacity(SEEDS_PER_SEARCH);
+        let mut starts: Vec<Walk> = Vec::new();
+        while !list.is_empty() {
+            seeds.clear();
+            starts.clear();
+            while let Some(&(seed, node)) = list.first() {
+                if seeds.last() != Some(&seed) {
+                    if seeds.len() == SEEDS_PER_SEARCH {
+                        break;
+                    }
+                    seeds.push(seed);
+                }
+                starts.push((seeds.len() as u32 - 1, node));
+                list = &list[1..];
+            }
+            let mut search = Search::new(repetition, seeds.len(), &starts, &self.reservation)?;
+            let first = reached.as_slice().len();
+            search
+                .next(self, repetition, &mut reached, usize::MAX)
+                .await?;
+            let found = &mut reached.as_mut_slice()[first..];
+            for walk in found.iter_mut() {
+                walk.0 = seeds[walk.0 as usize];
+            }
+            found.sort_unstable();
+        }
+        Ok(reached)
     }
 
     /// Keeps the nodes of the active graph.

@@ -10,19 +10,24 @@
 //!
 //! A path is evaluated on *pairs*: the seed a walk began at, and the node it has reached. A link
 //! looks all nodes up in the order of the permutation; sequences and alternatives keep duplicates, as
-//! SPARQL wants; `*`, `+` and `?` give each end once, by breadth-first search with a visited set. There is no
-//! recursion over the data, only over the expression.
+//! SPARQL wants; `*`, `+` and `?` give each end once, by a breadth-first search that all seeds share
+//! ([`search`]). Where both ends are known, the search goes from both ([`meeting`]). There is no recursion
+//! over the data, only over the expression.
 //!
-//! Memory: pairs and visited sets of one group of seeds, counted against the query's memory. Every
-//! millisecond or so the work gives way to the scheduler.
+//! Memory: the pairs of one group of seeds, or a search's nodes with a bit for each seed, counted
+//! against the query's memory. A path that is one repetition gives its results out as the search finds
+//! them. Every millisecond or so the work gives way to the scheduler.
 
 mod compile;
 mod edges;
 mod evaluate;
+mod meeting;
 mod plan;
 mod run;
+mod search;
 #[cfg(test)]
 mod tests;
+mod walks;
 
 use std::sync::Arc;
 

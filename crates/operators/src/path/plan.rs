@@ -51,6 +51,19 @@ impl PathPlan {
         ends.iter().all(|end| end.variable().is_some()) && self.forward.can_be_empty()
     }
 
+    /// Whether an end can have a value before the path is walked.
+    pub(super) fn may_be_bound(&self, slot: &Slot) -> bool {
+        match (slot, &self.specification.graph) {
+            (Slot::Constant(_), _) => true,
+            (Slot::Variable(name), GraphScope::NamedVariable { variable, .. })
+                if variable == name =>
+            {
+                true
+            }
+            (Slot::Variable(name), _) => self.input_column(name).is_some(),
+        }
+    }
+
     /// The value that an end has in an input row, in a graph.
     pub(super) fn value(
         &self,

@@ -1,6 +1,7 @@
 //! Runs a path: input rows in, rows with both ends bound out.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,14 +15,24 @@ use orrery_term::TermId;
 
 use super::compile::{Direction, Path};
 use super::edges::{ActiveGraph, Edges};
-use super::evaluate::{Evaluator, Walk};
+use super::evaluate::Evaluator;
+use super::meeting::is_connected;
 use super::plan::PathPlan;
+use super::search::{Repetition, SEEDS_PER_WORD, Search};
+use super::walks::{Walk, Walks};
 use crate::graph_names::GraphNames;
 use crate::pattern::{GraphScope, Slot};
 use crate::solutions::{gather, id_columns, solution_batch};
 
-/// Seeds walked from at a time.
-const SEEDS_PER_CALL: usize = 256;
+/// Seeds walked from at a time: few at first, so that a `LIMIT` is reached soon, and as many as keep
+/// the work small.
+const SEEDS_PER_CALL_MIN: usize = SEEDS_PER_WORD;
+const SEEDS_PER_CALL_MAX: usize = 8 * SEEDS_PER_WORD;
+/// Walks, or nodes of a search, beyond which fewer seeds are taken the next time.
+const WORK_PER_CALL: usize = 1 << 18;
+/// Pairs of bound ends that are searched from both ends, each pair by itself; with more, searches that
+/// many seeds share are cheaper.
+const PAIRS_MET_MAX: usize = 16;
 /// Rows per output batch.
 const ROWS_PER_BATCH: usize = 8_192;
 
@@ -63,11 +74,18 @@ struct Walking {
     nodes: Vec<u64>,
     rows: RowsOfSeeds,
     next_node: usize,
+    seeds_per_call: usize,
+    /// Whether each row's ends are searched for by themselves.
+    meets: bool,
+    /// The search from some of the nodes, if it is not yet at its end.
+    search: Option<Search>,
     /// Finished walks of some of the nodes, being given out.
-    walks: Vec<Walk>,
+    walks: Walks,
     first_node: usize,
     next_walk: usize,
     next_row: usize,
+    /// The rows of the seed of the walk that is given out.
+    rows_of_seed: Option<(u32, Range<usize>)>,
 }
 
 enum RowsOfSeeds {
@@ -207,15 +225,24 @@ impl PathRun {
         let mut subjects = Vec::new();
         let mut objects = Vec::new();
         let mut neither = Vec::new();
+        let mut both = Vec::new();
         let specification = &self.plan.specification;
         for &row in rows {
             let ends = [&specification.subject, &specification.object]
                 .map(|slot| self.plan.value(&self.columns, slot, graph_name, row));
             match ends {
-                [Some(subject), _] => subjects.push((subject, row)),
+                [Some(subject), Some(object)] => both.push((subject, object, row)),
+                [Some(subject), None] => subjects.push((subject, row)),
                 [None, Some(object)] => objects.push((object, row)),
                 [None, None] => neither.push(row),
             }
+        }
+        // From the side that has fewer nodes.
+        let subject_count = distinct(both.iter().map(|both| both.0));
+        let object_count = distinct(both.iter().map(|both| both.1));
+        match subject_count <= object_count {
+            true => subjects.extend(both.iter().map(|&(subject, _, row)| (subject, row))),
+            false => objects.extend(both.iter().map(|&(_, object, row)| (object, row))),
         }
         subjects.sort_unstable();
         objects.sort_unstable();
@@ -253,18 +280,37 @@ impl PathRun {
         };
         self.reservation
             .try_resize(nodes.len() * size_of::<u64>())?;
+        let meets = is_repeated(&self.plan.forward) && self.are_met(&rows, task.graph_name);
         Ok(Walking {
             graph_name: task.graph_name,
             direction,
+            walks: Walks::new(evaluator.reservation()),
             evaluator,
             nodes,
             rows,
             next_node: 0,
-            walks: Vec::new(),
+            seeds_per_call: SEEDS_PER_CALL_MIN,
+            meets,
+            search: None,
             first_node: 0,
             next_walk: 0,
             next_row: 0,
+            rows_of_seed: None,
         })
+    }
+
+    /// Whether the rows are few, and have both ends bound.
+    fn are_met(&self, rows: &RowsOfSeeds, graph_name: Option<TermId>) -> bool {
+        let RowsOfSeeds::PerNode(pairs) = rows else {
+            return false;
+        };
+        let specification = &self.plan.specification;
+        let mut ends = [&specification.subject, &specification.object].into_iter();
+        pairs.len() <= PAIRS_MET_MAX
+            && ends.all(|end| {
+                let value = |row| self.plan.value(&self.columns, end, graph_name, row);
+                pairs.iter().all(|(_, row)| value(*row).is_some())
+            })
     }
 
     /// The next batch of a task; none when it is done.
@@ -279,29 +325,112 @@ impl PathRun {
             if !found.rows.is_empty() {
                 return output(plan, columns, walking.graph_name, found).map(Some);
             }
-            if walking.next_node == walking.nodes.len() {
+            if !walking.walk_on(plan, columns).await? {
                 return Ok(None);
             }
-            let path = match walking.direction {
-                Direction::Forward => &plan.forward,
-                Direction::Backward => &plan.backward,
-            };
-            walking.walk_on(path).await?;
         }
     }
 }
 
 impl Walking {
-    /// Walks from some further nodes.
-    async fn walk_on(&mut self, path: &Path) -> Result<()> {
-        self.evaluator.free();
-        self.first_node = self.next_node;
-        self.next_node = self.nodes.len().min(self.first_node + SEEDS_PER_CALL);
-        let seeds = &self.nodes[self.first_node..self.next_node];
-        let walks: Vec<Walk> = (0..).zip(seeds.iter().copied()).collect();
-        self.walks = self.evaluator.evaluate(path, walks).await?;
+    /// Finds some further walks; `false` if there are none.
+    async fn walk_on(&mut self, plan: &PathPlan, columns: &[UInt64Array]) -> Result<bool> {
+        let path = match self.direction {
+            Direction::Forward => &plan.forward,
+            Direction::Backward => &plan.backward,
+        };
+        self.walks.clear();
         self.next_walk = 0;
         self.next_row = 0;
+        self.rows_of_seed = None;
+        if let (Some(mut search), Some(repetition)) = (self.search.take(), repetition(path)) {
+            return self
+                .search_on(&mut search, repetition)
+                .await
+                .map(|is_open| {
+                    self.search = is_open.then_some(search);
+                    true
+                });
+        }
+        if self.next_node == self.nodes.len() {
+            return Ok(false);
+        }
+        self.first_node = self.next_node;
+        let seeds_end = self.first_node + self.seeds_per_call;
+        self.next_node = self.nodes.len().min(seeds_end);
+        let nodes = &self.nodes[self.first_node..self.next_node];
+        let seeds = (0..nodes.len()).map(|seed| (seed as u32, nodes[seed]));
+        if self.meets {
+            self.meet(plan, columns).await?;
+        } else if let Some(repetition) = repetition(path) {
+            let starts: Vec<Walk> = seeds.collect();
+            let like = self.evaluator.reservation();
+            let mut search = Search::new(repetition, starts.len(), &starts, like)?;
+            if self.search_on(&mut search, repetition).await? {
+                self.search = Some(search);
+            }
+        } else {
+            let seeds = Walks::of(seeds, self.evaluator.reservation())?;
+            self.walks = self.evaluator.evaluate(path, seeds, false).await?;
+            self.adapt(self.walks.as_slice().len());
+        }
+        Ok(true)
+    }
+
+    /// The next results of a search; `false` if they were the last.
+    async fn search_on(&mut self, search: &mut Search, repetition: Repetition<'_>) -> Result<bool> {
+        let (evaluator, walks) = (&mut self.evaluator, &mut self.walks);
+        let is_open = search
+            .next(evaluator, repetition, walks, ROWS_PER_BATCH)
+            .await?;
+        if !is_open {
+            self.adapt(search.nodes());
+        }
+        Ok(is_open)
+    }
+
+    /// Takes more or fewer seeds the next time.
+    fn adapt(&mut self, work: usize) {
+        if work > WORK_PER_CALL {
+            self.seeds_per_call = SEEDS_PER_CALL_MIN;
+        } else {
+            self.seeds_per_call = SEEDS_PER_CALL_MAX.min(2 * self.seeds_per_call);
+        }
+    }
+
+    /// Searches from both ends of each row of the seeds.
+    async fn meet(&mut self, plan: &PathPlan, columns: &[UInt64Array]) -> Result<()> {
+        let (Some(forward), Some(backward)) =
+            (repetition(&plan.forward), repetition(&plan.backward))
+        else {
+            return Ok(());
+        };
+        let RowsOfSeeds::PerNode(pairs) = &self.rows else {
+            return Ok(());
+        };
+        let other = match self.direction {
+            Direction::Forward => &plan.specification.object,
+            Direction::Backward => &plan.specification.subject,
+        };
+        for seed in 0..self.next_node - self.first_node {
+            let node = self.nodes[self.first_node + seed];
+            let rows = rows_of(pairs, node);
+            let values = pairs[rows].iter().map(|(_, row)| *row);
+            let mut others: Vec<u64> = values
+                .filter_map(|row| plan.value(columns, other, self.graph_name, row))
+                .collect();
+            others.sort_unstable();
+            others.dedup();
+            for end in others {
+                let ends = match self.direction {
+                    Direction::Forward => [node, end],
+                    Direction::Backward => [end, node],
+                };
+                if is_connected(&mut self.evaluator, [forward, backward], ends).await? {
+                    self.walks.push((seed as u32, end))?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -314,9 +443,20 @@ impl Walking {
             Direction::Forward => &specification.object,
             Direction::Backward => &specification.subject,
         };
-        while let Some(&(seed, reached)) = self.walks.get(self.next_walk) {
+        let may_be_bound = plan.may_be_bound(other);
+        while let Some(&(seed, reached)) = self.walks.as_slice().get(self.next_walk) {
             let node = self.nodes[self.first_node + seed as usize];
-            let (first, rows) = self.rows_of(node);
+            let (first, rows) = match &self.rows_of_seed {
+                Some((of, rows)) if *of == seed => (rows.start, rows.len()),
+                Some(_) | None => {
+                    let rows = match &self.rows {
+                        RowsOfSeeds::PerNode(pairs) => rows_of(pairs, node),
+                        RowsOfSeeds::All(rows) => 0..rows.len(),
+                    };
+                    self.rows_of_seed = Some((seed, rows.clone()));
+                    (rows.start, rows.len())
+                }
+            };
             while self.next_row < rows {
                 if found.rows.len() == ROWS_PER_BATCH {
                     return found;
@@ -326,8 +466,9 @@ impl Walking {
                     RowsOfSeeds::All(all) => all[self.next_row],
                 };
                 self.next_row += 1;
-                let bound = plan.value(columns, other, self.graph_name, row);
-                if bound.is_some_and(|bound| bound != reached) || (is_loop && node != reached) {
+                let bound = || plan.value(columns, other, self.graph_name, row);
+                let is_elsewhere = may_be_bound && bound().is_some_and(|bound| bound != reached);
+                if is_elsewhere || (is_loop && node != reached) {
                     continue;
                 }
                 let (start, end) = match self.direction {
@@ -343,18 +484,42 @@ impl Walking {
         }
         found
     }
+}
 
-    /// Where the rows of a node begin, and how many there are.
-    fn rows_of(&self, node: u64) -> (usize, usize) {
-        match &self.rows {
-            RowsOfSeeds::PerNode(pairs) => {
-                let first = pairs.partition_point(|pair| pair.0 < node);
-                let rows = pairs[first..].iter().take_while(|pair| pair.0 == node);
-                (first, rows.count())
-            }
-            RowsOfSeeds::All(rows) => (0, rows.len()),
-        }
+/// The pairs of a node.
+fn rows_of(pairs: &[(u64, u32)], node: u64) -> Range<usize> {
+    let first = pairs.partition_point(|pair| pair.0 < node);
+    let rows = pairs[first..].partition_point(|pair| pair.0 == node);
+    first..first + rows
+}
+
+/// The repetition that a path is, if it is one.
+fn repetition(path: &Path) -> Option<Repetition<'_>> {
+    match path {
+        Path::Repeat {
+            inner,
+            from_zero,
+            many,
+        } => Some(Repetition {
+            inner,
+            from_zero: *from_zero,
+            many: *many,
+        }),
+        Path::Link(..) | Path::Negated(..) | Path::Sequence(_) | Path::Alternative(_) => None,
     }
+}
+
+/// Whether a path leads on and on.
+fn is_repeated(path: &Path) -> bool {
+    repetition(path).is_some_and(|repetition| repetition.many)
+}
+
+/// The number of distinct nodes.
+fn distinct(nodes: impl Iterator<Item = u64>) -> usize {
+    let mut nodes: Vec<u64> = nodes.collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.len()
 }
 
 /// Builds an output batch.
@@ -365,14 +530,18 @@ fn output(
     found: Found,
 ) -> Result<RecordBatch> {
     let rows = found.rows.len();
+    let (starts, ends) = (
+        UInt64Array::from(found.starts),
+        UInt64Array::from(found.ends),
+    );
     let specification = &plan.specification;
     let is = |slot: &Slot, name: &Arc<str>| slot.variable() == Some(name);
     let output = specification.output.iter().map(|name| {
         if is(&specification.subject, name) {
-            return Ok(UInt64Array::from(found.starts.clone()));
+            return Ok(starts.clone());
         }
         if is(&specification.object, name) {
-            return Ok(UInt64Array::from(found.ends.clone()));
+            return Ok(ends.clone());
         }
         match (&specification.graph, graph_name) {
             (GraphScope::NamedVariable { variable, .. }, Some(graph)) if variable == name => {
