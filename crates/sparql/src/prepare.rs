@@ -59,6 +59,7 @@ pub(crate) fn prepare(
         options.tuning,
     )
     .with_service(engine.options().service.clone());
+    planner.is_set = is_set(&query);
     let relation = plan(&mut planner, kind, &group, &needed)?;
     let template = match &query {
         Query::Construct { template, .. } => Template::compile(&context, template, |variable| {
@@ -87,6 +88,23 @@ fn form(query: &Query) -> (QueryKind, &GraphPattern) {
         Query::Ask { pattern, .. } => (QueryKind::Ask, pattern),
         Query::Construct { pattern, .. } => (QueryKind::Construct, pattern),
         Query::Describe { pattern, .. } => (QueryKind::Describe, pattern),
+    }
+}
+
+/// Whether the answer is the same however often a solution comes.
+fn is_set(query: &Query) -> bool {
+    match query {
+        Query::Select { .. } => false,
+        Query::Ask { .. } | Query::Describe { .. } => true,
+        // Blank nodes of the template are new ones for each solution.
+        Query::Construct { template, .. } => template.iter().all(|triple| {
+            [&triple.subject, &triple.object].iter().all(|term| {
+                matches!(
+                    term,
+                    TermPattern::NamedNode(_) | TermPattern::Literal(_) | TermPattern::Variable(_)
+                )
+            })
+        }),
     }
 }
 

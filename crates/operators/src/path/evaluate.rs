@@ -12,7 +12,7 @@ use orrery_term::TermId;
 
 use super::compile::{Direction, Path};
 use super::edges::Edges;
-use super::search::{Repetition, SEEDS_PER_WORD, Search};
+use super::search::{Reached, Repetition, SEEDS_PER_WORD, Search};
 use super::walks::{Walk, Walks};
 
 /// How long to work before giving way.
@@ -76,13 +76,10 @@ impl Evaluator {
     }
 
     /// Continues each walk along the path: one result per way, but each end once below a repetition.
-    /// `as_set`: it does not matter how often a result comes, so that it comes once where that is
-    /// cheaper.
     pub(super) fn evaluate<'a>(
         &'a mut self,
         path: &'a Path,
         walks: Walks,
-        as_set: bool,
     ) -> BoxFuture<'a, Result<Walks>> {
         async move {
             match path {
@@ -90,10 +87,7 @@ impl Evaluator {
                 Path::Sequence(parts) => {
                     let mut walks = walks;
                     for part in parts {
-                        walks = self.evaluate(part, walks, as_set).await?;
-                        if as_set {
-                            walks.distinct();
-                        }
+                        walks = self.evaluate(part, walks).await?;
                     }
                     Ok(walks)
                 }
@@ -102,7 +96,7 @@ impl Evaluator {
                     for part in parts {
                         let from = walks.as_slice().iter().copied();
                         let from = Walks::of(from, &self.reservation)?;
-                        let found = self.evaluate(part, from, as_set).await?;
+                        let found = self.evaluate(part, from).await?;
                         all.extend(found.as_slice().iter().copied())?;
                     }
                     Ok(all)
@@ -117,10 +111,47 @@ impl Evaluator {
                         from_zero: *from_zero,
                         many: *many,
                     };
-                    match as_set {
-                        true => self.repeat_set(repetition, walks).await,
-                        false => self.repeat(repetition, walks).await,
+                    self.repeat(repetition, walks).await
+                }
+            }
+        }
+        .boxed()
+    }
+
+    /// The nodes that the path leads to, each with the seeds that reach it: once, however many ways
+    /// there are.
+    pub(super) fn evaluate_set<'a>(
+        &'a mut self,
+        path: &'a Path,
+        starts: Reached,
+    ) -> BoxFuture<'a, Result<Reached>> {
+        async move {
+            if let Some(repetition) = Repetition::of(path) {
+                return Search::new(repetition, starts)?.run(self, repetition).await;
+            }
+            match path {
+                Path::Sequence(parts) => {
+                    let mut reached = starts;
+                    for part in parts {
+                        reached = self.evaluate_set(part, reached).await?;
                     }
+                    Ok(reached)
+                }
+                Path::Alternative(parts) if path.links().is_none() => {
+                    let mut all = Search::empty(starts.words(), &self.reservation);
+                    for part in parts {
+                        let from = starts.to_owned()?;
+                        all.absorb(&self.evaluate_set(part, from).await?)?;
+                    }
+                    all.into_reached()
+                }
+                Path::Link(..) | Path::Negated(..) | Path::Alternative(_) | Path::Repeat { .. } => {
+                    let once = Repetition {
+                        inner: path,
+                        from_zero: false,
+                        many: false,
+                    };
+                    Search::new(once, starts)?.run(self, once).await
                 }
             }
         }
@@ -180,58 +211,22 @@ impl Evaluator {
     async fn repeat(&mut self, repetition: Repetition<'_>, mut walks: Walks) -> Result<Walks> {
         let list = walks.as_mut_slice();
         list.sort_unstable_by_key(|&(seed, node)| (node, seed));
-        let mut numbered = Walks::new(&self.reservation);
-        for (number, same) in list.chunk_by(|a, b| a.1 == b.1).enumerate() {
-            numbered.push((number as u32, same[0].1))?;
-        }
-        let reached = self.repeat_set(repetition, numbered).await?;
+        let groups: Vec<&[Walk]> = list.chunk_by(|a, b| a.1 == b.1).collect();
         let mut continued = Walks::new(&self.reservation);
-        let mut from = walks.as_slice().chunk_by(|a, b| a.1 == b.1).enumerate();
-        for ends in reached.as_slice().chunk_by(|a, b| a.0 == b.0) {
-            let Some((_, same)) = from.find(|(number, _)| *number == ends[0].0 as usize) else {
-                continue;
-            };
-            for &(seed, _) in same {
-                continued.extend(ends.iter().map(|&(_, end)| (seed, end)))?;
+        for groups in groups.chunks(SEEDS_PER_SEARCH) {
+            let starts = groups.iter().map(|same| same[0].1);
+            let starts = Reached::of_seeds(starts, &self.reservation)?;
+            let mut search = Search::new(repetition, starts)?;
+            let mut reached = Walks::new(&self.reservation);
+            search
+                .next(self, Some(repetition), &mut reached, usize::MAX)
+                .await?;
+            for &(number, end) in reached.as_slice() {
+                let same = groups[number as usize].iter();
+                continued.extend(same.map(|&(seed, _)| (seed, end)))?;
             }
-            self.look_up_done().await;
         }
         Ok(continued)
-    }
-
-    /// Continues the walks of each seed by some repetitions of a path; each seed has each end
-    /// once. Sorted by seed.
-    async fn repeat_set(&mut self, repetition: Repetition<'_>, mut walks: Walks) -> Result<Walks> {
-        walks.distinct();
-        let mut reached = Walks::new(&self.reservation);
-        let mut list = walks.as_slice();
-        let mut seeds: Vec<u32> = Vec::with_capacity(SEEDS_PER_SEARCH);
-        let mut starts: Vec<Walk> = Vec::new();
-        while !list.is_empty() {
-            seeds.clear();
-            starts.clear();
-            while let Some(&(seed, node)) = list.first() {
-                if seeds.last() != Some(&seed) {
-                    if seeds.len() == SEEDS_PER_SEARCH {
-                        break;
-                    }
-                    seeds.push(seed);
-                }
-                starts.push((seeds.len() as u32 - 1, node));
-                list = &list[1..];
-            }
-            let mut search = Search::new(repetition, seeds.len(), &starts, &self.reservation)?;
-            let first = reached.as_slice().len();
-            search
-                .next(self, repetition, &mut reached, usize::MAX)
-                .await?;
-            let found = &mut reached.as_mut_slice()[first..];
-            for walk in found.iter_mut() {
-                walk.0 = seeds[walk.0 as usize];
-            }
-            found.sort_unstable();
-        }
-        Ok(reached)
     }
 
     /// Keeps the nodes of the active graph.

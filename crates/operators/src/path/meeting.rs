@@ -11,13 +11,10 @@ use orrery_term::TermId;
 
 use super::compile::Path;
 use super::evaluate::Evaluator;
-use super::search::Repetition;
-use super::walks::Walks;
+use super::search::{Reached, Repetition};
 
 /// What a node takes in a set, with the empty places, and in the frontier.
 const NODE_BYTES: usize = 32;
-/// Nodes of a frontier that an inner path is evaluated from at a time.
-const NODES_PER_EVALUATION: usize = 1_024;
 
 /// One of the two searches.
 struct Side<'p> {
@@ -54,14 +51,9 @@ impl<'p> Side<'p> {
                 }
             }
         } else {
-            for nodes in frontier.chunks(NODES_PER_EVALUATION) {
-                let from = nodes.iter().map(|node| (0, *node));
-                let from = Walks::of(from, evaluator.reservation())?;
-                let reached = evaluator.evaluate(self.inner, from, true).await?;
-                if self.reach(other, reached.as_slice().iter().map(|walk| walk.1)) {
-                    return Ok(true);
-                }
-            }
+            let starts = Reached::of_one_seed(frontier, evaluator.reservation())?;
+            let reached = evaluator.evaluate_set(self.inner, starts).await?;
+            return Ok(self.reach(other, reached.nodes().iter().copied()));
         }
         Ok(false)
     }

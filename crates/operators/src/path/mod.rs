@@ -10,7 +10,7 @@
 //!
 //! A path is evaluated on *pairs*: the seed a walk began at, and the node it has reached. A link
 //! looks all nodes up in the order of the permutation; sequences and alternatives keep duplicates, as
-//! SPARQL wants; `*`, `+` and `?` give each end once, by a breadth-first search that all seeds share
+//! SPARQL wants (unless it does not matter, as under `DISTINCT`); `*`, `+` and `?` give each end once, by a breadth-first search that all seeds share
 //! ([`search`]). Where both ends are known, the search goes from both ([`meeting`]). There is no recursion
 //! over the data, only over the expression.
 //!
@@ -48,6 +48,8 @@ pub struct PathSpecification {
     pub object: Slot,
     /// The graphs to walk in. A path stays within one graph (or one merge of graphs).
     pub graph: GraphScope,
+    /// Whether it does not matter how often a solution comes: then it comes once where that is cheaper.
+    pub is_set: bool,
     /// The variables of the output, in order; a variable that is bound nowhere gives a column of nulls.
     pub output: Vec<Arc<str>>,
 }

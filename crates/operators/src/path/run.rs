@@ -18,8 +18,8 @@ use super::edges::{ActiveGraph, Edges};
 use super::evaluate::Evaluator;
 use super::meeting::is_connected;
 use super::plan::PathPlan;
-use super::search::{Repetition, SEEDS_PER_WORD, Search};
-use super::walks::{Walk, Walks};
+use super::search::{Reached, Repetition, SEEDS_PER_WORD, Search};
+use super::walks::Walks;
 use crate::graph_names::GraphNames;
 use crate::pattern::{GraphScope, Slot};
 use crate::solutions::{gather, id_columns, solution_batch};
@@ -343,14 +343,9 @@ impl Walking {
         self.next_walk = 0;
         self.next_row = 0;
         self.rows_of_seed = None;
-        if let (Some(mut search), Some(repetition)) = (self.search.take(), repetition(path)) {
-            return self
-                .search_on(&mut search, repetition)
-                .await
-                .map(|is_open| {
-                    self.search = is_open.then_some(search);
-                    true
-                });
+        if let Some(search) = self.search.take() {
+            self.search_on(search, Repetition::of(path)).await?;
+            return Ok(true);
         }
         if self.next_node == self.nodes.len() {
             return Ok(false);
@@ -359,34 +354,40 @@ impl Walking {
         let seeds_end = self.first_node + self.seeds_per_call;
         self.next_node = self.nodes.len().min(seeds_end);
         let nodes = &self.nodes[self.first_node..self.next_node];
-        let seeds = (0..nodes.len()).map(|seed| (seed as u32, nodes[seed]));
+        let seeds = Reached::of_seeds(nodes.iter().copied(), self.evaluator.reservation())?;
         if self.meets {
             self.meet(plan, columns).await?;
-        } else if let Some(repetition) = repetition(path) {
-            let starts: Vec<Walk> = seeds.collect();
-            let like = self.evaluator.reservation();
-            let mut search = Search::new(repetition, starts.len(), &starts, like)?;
-            if self.search_on(&mut search, repetition).await? {
-                self.search = Some(search);
-            }
+        } else if let Some(repetition) = Repetition::of(path) {
+            let search = Search::new(repetition, seeds)?;
+            self.search_on(search, Some(repetition)).await?;
+        } else if plan.specification.is_set {
+            let reached = self.evaluator.evaluate_set(path, seeds).await?;
+            self.search_on(Search::ended(reached), None).await?;
         } else {
+            let seeds = (0..nodes.len()).map(|seed| (seed as u32, nodes[seed]));
             let seeds = Walks::of(seeds, self.evaluator.reservation())?;
-            self.walks = self.evaluator.evaluate(path, seeds, false).await?;
+            self.walks = self.evaluator.evaluate(path, seeds).await?;
             self.adapt(self.walks.as_slice().len());
         }
         Ok(true)
     }
 
-    /// The next results of a search; `false` if they were the last.
-    async fn search_on(&mut self, search: &mut Search, repetition: Repetition<'_>) -> Result<bool> {
+    /// The next results of a search, which is kept if there may be more.
+    async fn search_on(
+        &mut self,
+        mut search: Search,
+        repetition: Option<Repetition<'_>>,
+    ) -> Result<()> {
         let (evaluator, walks) = (&mut self.evaluator, &mut self.walks);
         let is_open = search
             .next(evaluator, repetition, walks, ROWS_PER_BATCH)
             .await?;
-        if !is_open {
+        if is_open {
+            self.search = Some(search);
+        } else {
             self.adapt(search.nodes());
         }
-        Ok(is_open)
+        Ok(())
     }
 
     /// Takes more or fewer seeds the next time.
@@ -400,9 +401,10 @@ impl Walking {
 
     /// Searches from both ends of each row of the seeds.
     async fn meet(&mut self, plan: &PathPlan, columns: &[UInt64Array]) -> Result<()> {
-        let (Some(forward), Some(backward)) =
-            (repetition(&plan.forward), repetition(&plan.backward))
-        else {
+        let (Some(forward), Some(backward)) = (
+            Repetition::of(&plan.forward),
+            Repetition::of(&plan.backward),
+        ) else {
             return Ok(());
         };
         let RowsOfSeeds::PerNode(pairs) = &self.rows else {
@@ -493,25 +495,9 @@ fn rows_of(pairs: &[(u64, u32)], node: u64) -> Range<usize> {
     first..first + rows
 }
 
-/// The repetition that a path is, if it is one.
-fn repetition(path: &Path) -> Option<Repetition<'_>> {
-    match path {
-        Path::Repeat {
-            inner,
-            from_zero,
-            many,
-        } => Some(Repetition {
-            inner,
-            from_zero: *from_zero,
-            many: *many,
-        }),
-        Path::Link(..) | Path::Negated(..) | Path::Sequence(_) | Path::Alternative(_) => None,
-    }
-}
-
 /// Whether a path leads on and on.
 fn is_repeated(path: &Path) -> bool {
-    repetition(path).is_some_and(|repetition| repetition.many)
+    Repetition::of(path).is_some_and(|repetition| repetition.many)
 }
 
 /// The number of distinct nodes.

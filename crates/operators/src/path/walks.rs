@@ -54,12 +54,6 @@ impl Walks {
         Ok(())
     }
 
-    /// Sorts the walks, by seed and then by node, and keeps each once.
-    pub(super) fn distinct(&mut self) {
-        self.list.sort_unstable();
-        self.list.dedup();
-    }
-
     pub(super) fn clear(&mut self) {
         self.list.clear();
     }

@@ -37,10 +37,13 @@ impl Planner<'_> {
         if !self.tuning.rewrites {
             return self.plain_items(group, seed, needed);
         }
-        let everything = seed.as_ref().map_or_else(
-            || group.visible.clone(),
-            |seed| group.visible.union(&seed.variables()),
-        );
+        let seed_variables = seed.as_ref().map(Relation::variables).unwrap_or_default();
+        let everything = group.visible.union(&seed_variables);
+        let with_chains = match self.is_set {
+            true => self.with_chains(group, &seed_variables, needed)?,
+            false => None,
+        };
+        let group = with_chains.as_ref().unwrap_or(group);
         let mut estimates = Vec::with_capacity(group.items.len());
         for item in &group.items {
             let estimate = self.estimate(item)?;

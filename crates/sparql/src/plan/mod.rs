@@ -11,6 +11,7 @@
 //! Only columns that something above needs are carried.
 
 mod aggregate;
+mod chain;
 mod correlate;
 mod distinct;
 mod exists;
@@ -95,6 +96,8 @@ pub(crate) struct Planner<'s> {
     tuning: Tuning,
     /// How other endpoints are asked, if they are.
     service: Option<ServiceOptions>,
+    /// Whether it does not matter how often a solution of the group being planned comes.
+    pub(crate) is_set: bool,
 }
 
 impl<'s> Planner<'s> {
@@ -113,6 +116,7 @@ impl<'s> Planner<'s> {
             nodes: 0,
             tuning,
             service: None,
+            is_set: false,
         }
     }
 

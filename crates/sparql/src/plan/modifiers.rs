@@ -28,6 +28,24 @@ impl Planner<'_> {
         needed: &VarSet,
         fetch: Option<usize>,
     ) -> Result<Relation> {
+        let was_set = self.is_set;
+        self.is_set = match &derived.modifier {
+            Modifier::Project(_) | Modifier::Order(_) => was_set,
+            Modifier::Distinct => true,
+            // These count.
+            Modifier::Slice { .. } | Modifier::Aggregate { .. } => false,
+        };
+        let relation = self.modified(derived, needed, fetch);
+        self.is_set = was_set;
+        relation
+    }
+
+    fn modified(
+        &mut self,
+        derived: &Derived,
+        needed: &VarSet,
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
         match &derived.modifier {
             Modifier::Project(projected) => {
                 let projected = VarSet::of(projected.iter().copied());

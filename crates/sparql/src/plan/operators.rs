@@ -211,6 +211,7 @@ impl Planner<'_> {
                 path: path.path.clone(),
                 object: operator_slot(path.object, &self.table),
                 graph: operator_scope(&path.scope, &self.table),
+                is_set: self.is_set && self.tuning.rewrites,
                 output: self.names(&columns),
             },
         )?;
@@ -219,7 +220,7 @@ impl Planner<'_> {
 }
 
 /// Whether a path may have length zero.
-fn can_be_empty(path: &PropertyPathExpression) -> bool {
+pub(super) fn can_be_empty(path: &PropertyPathExpression) -> bool {
     match path {
         PropertyPathExpression::ZeroOrMore(_) | PropertyPathExpression::ZeroOrOne(_) => true,
         PropertyPathExpression::Reverse(inner) | PropertyPathExpression::OneOrMore(inner) => {
