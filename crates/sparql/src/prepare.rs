@@ -9,7 +9,7 @@ use orrery_storage::{Permutation, Snapshot};
 use orrery_term::TermId;
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, QueryDataset};
-use spargebra::term::Variable;
+use spargebra::term::{TermPattern, Variable};
 
 use crate::algebra::{Group, Normaliser, Var, VarSet};
 use crate::dataset::dataset;
