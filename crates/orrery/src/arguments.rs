@@ -125,7 +125,12 @@ pub(crate) struct EndpointArguments {
     #[arg(long = "service-allow", value_name = "HOST")]
     pub(crate) allow: Vec<String>,
     /// Time that one request of SERVICE may take
-    #[arg(long = "service-timeout", value_name = "TIME", default_value = "30s")]
+    #[arg(
+        id = "service-timeout",
+        long = "service-timeout",
+        value_name = "TIME",
+        default_value = "30s"
+    )]
     pub(crate) timeout: Seconds,
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Health {
     generation: u64,
     quads: u64,
     queries_running: usize,
+    /// Memory that queries hold of what they may.
+    query_memory_bytes: usize,
 }
 
 pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health> {
@@ -28,5 +30,6 @@ pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health
         generation: snapshot.manifest().generation,
         quads: snapshot.quad_count(),
         queries_running: state.admission.running(),
+        query_memory_bytes: state.engine.memory_held_bytes(),
     })
 }

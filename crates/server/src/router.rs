@@ -24,7 +24,7 @@ use crate::stream_body::{self, Job, TimeLimit};
 use crate::writes::Writes;
 use crate::{changes, console, description, graphs, health, updates};
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use axum::middleware::{self, Next};
@@ -277,6 +277,10 @@ pub(crate) fn body_bytes(parts: &Parts, limit_bytes: usize) -> usize {
 
 /// Reads a body to its end, which must come soon enough.
 pub(crate) async fn read_body(limit_bytes: usize, body: Body) -> Result<Bytes, ServerError> {
+    // What says that it is too long need not be sent at all.
+    if body.size_hint().lower() > limit_bytes as u64 {
+        return Err(ServerError::PayloadTooLarge { limit_bytes });
+    }
     let collected = tokio::time::timeout(BODY_TIME_MAX, Limited::new(body, limit_bytes).collect());
     match collected.await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),

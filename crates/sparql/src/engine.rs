@@ -106,6 +106,11 @@ impl Engine {
         .map_err(|error| error.with_limit(self.options.memory_bytes))
     }
 
+    /// Memory that running queries hold of [`EngineOptions::memory_bytes`].
+    pub fn memory_held_bytes(&self) -> usize {
+        self.runtime.memory_pool.reserved()
+    }
+
     /// The settings.
     pub fn options(&self) -> &EngineOptions {
         &self.options

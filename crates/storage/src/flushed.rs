@@ -107,7 +107,12 @@ pub(crate) fn open(
             }
             None if file.name == DELTA_TERMS_FILE => {
                 let dictionary = &base.delta_dictionary;
-                Some(read_terms(file_system, &path, dictionary, entry.term_count)?)
+                Some(read_terms(
+                    file_system,
+                    &path,
+                    dictionary,
+                    entry.term_count,
+                )?)
             }
             None => {
                 let what = "the manifest names a file that this program does not know";

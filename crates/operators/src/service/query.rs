@@ -77,8 +77,6 @@ pub(super) fn sendable(term: &Term<'_>) -> Option<GroundTerm> {
                 LiteralKind::Typed(datatype) => {
                     Literal::new_typed_literal(lexical, named_node(datatype)?)
                 }
-                // An endpoint of SPARQL 1.1 would refuse the query.
-                LiteralKind::Directional(..) => return None,
             };
             Some(literal.into())
         }

@@ -158,6 +158,169 @@ async fn measure(server: &TestServer, name: &str, path: &str, rounds: usize) {
     println!("{name}: median {median:?}, 99 % {late:?}");
 }
 
+/// Asks by POST; the answer's status and the beginning of its text.
+async fn ask_by_post(server: &TestServer, query: &str, timeout: &str) -> (u16, String) {
+    let headers = ["Content-Type: application/sparql-query"];
+    let path = format!("/sparql?timeout={timeout}");
+    let answer = post(server.address, &path, &headers, query.as_bytes()).await;
+    let text = answer.text().chars().take(300).collect();
+    (answer.status, text)
+}
+
+/// The server is as it was before: nothing runs, no memory is held, it answers.
+async fn assert_unharmed(server: &TestServer) {
+    server.wait_until_running(0).await;
+    let answer = exchange(server.address, &request("GET", "/health", &[])).await;
+    let health: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(health["query_memory_bytes"], 0, "{health}");
+    assert_eq!(ask(server.address, POINT, &[]).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queries_nested_ten_thousand_deep_are_refused_with_their_position() {
+    let server = TestServer::start().await;
+    let nested = |before: &str, open: &str, inside: &str, close: &str, after: &str| {
+        let (open, close) = (open.repeat(10_000), close.repeat(10_000));
+        format!("{before}{open}{inside}{close}{after}")
+    };
+    for query in [
+        nested("ASK { FILTER(", "(", "1", ")", ") }"),
+        nested("ASK ", "{", "?s ?p ?o", "}", ""),
+        nested("ASK { FILTER(", "!(", "true", ")", ") }"),
+        nested("ASK { ", "OPTIONAL { ", "?s ?p ?o", "}", " }"),
+        nested("ASK { ", "{ SELECT * { ", "?s ?p ?o", "} }", " }"),
+        nested("ASK { ?s ", "(", "<e:p>", ")*", " ?o }"),
+        nested("ASK { ?s ", "^(", "<e:p>", ")", " ?o }"),
+        nested("ASK { FILTER(", "STR(", "1", ")", ") }"),
+        nested("ASK { FILTER(", "1 + (", "1", ")", ") }"),
+        nested("ASK { FILTER(", "1 IN (", "1", ")", ") }"),
+        nested("ASK { ", "FILTER NOT EXISTS { ", "?s ?p ?o", "}", " }"),
+        nested("ASK { ", "MINUS { ", "?s ?p ?o", "}", " }"),
+        nested("ASK { ", "GRAPH ?g { ", "?s ?p ?o", "}", " }"),
+        nested("ASK { ", "{} UNION { ", "?s ?p ?o", "}", " }"),
+        nested("ASK { ?s ?p ", "[ ?p ", "1", "]", " }"),
+        nested("ASK { ?s ?p ", "( ", "1", ")", " }"),
+        nested("ASK { ", "<< ", "?s ?p ?o", " >>", " ?q ?r }"),
+        nested("ASK { ?s ?p ", "<<( ?s ?p ", "?o", " )>>", " }"),
+    ] {
+        let (status, text) = ask_by_post(&server, &query, "10").await;
+        assert_eq!(status, 400, "{text}");
+        assert!(text.contains("nested deeper than"), "{text}");
+        assert!(text.contains("line 1, column "), "{text}");
+    }
+    // These need no brackets; each is cut off by some limit, or is answered.
+    for query in [
+        nested("ASK { FILTER(", "!", "true", "", ") }"),
+        nested("ASK { FILTER(1 ", "+ 1", "", "", ") }"),
+        nested("ASK { FILTER(true ", "&& true ", "", "", ") }"),
+        nested("ASK { ?s <e:p>", "/<e:p>", "", "", " ?o }"),
+    ] {
+        let (status, text) = ask_by_post(&server, &query, "10").await;
+        assert!(
+            [200, 400, 501, 503, 507].contains(&status),
+            "{status} {text}"
+        );
+    }
+    assert_unharmed(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_of_ten_megabytes_is_refused() {
+    let server = TestServer::start().await;
+    // By what its head says; a client that waits for "100 Continue" sends no more.
+    let headers = [
+        "Content-Type: application/sparql-query",
+        "Content-Length: 10000000",
+    ];
+    let answer = exchange(server.address, &request("POST", "/sparql", &headers)).await;
+    assert_eq!(answer.status, 413);
+    // Small enough for the door, and still too long for a query.
+    let query = format!("ASK {{ VALUES ?x {{ {} }} }}", "1 ".repeat(1_000_000));
+    let (status, text) = ask_by_post(&server, &query, "10").await;
+    assert_eq!(status, 400);
+    assert!(text.contains("more than the limit of"), "{text}");
+    assert_unharmed(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn regular_expressions_take_linear_time_or_are_refused() {
+    let server = TestServer::start().await;
+    let on_long_text = |pattern: &str| {
+        let text = "a".repeat(50_000);
+        format!("ASK {{ FILTER(REGEX(\"{text}!\", \"{pattern}\")) }}")
+    };
+    for pattern in [
+        "^(a+)+$",
+        "^(a|aa)+$",
+        "^(a|a?)+$",
+        "(.*a){12}b",
+        "^(([a-z])+.)+[A-Z]([a-z])+$",
+    ] {
+        let (status, text) = ask_by_post(&server, &on_long_text(pattern), "10").await;
+        assert_eq!(status, 200, "{text}");
+    }
+    for (pattern, reason) in [
+        ("(((a{100}){100}){100}){100}", "when compiled"),
+        ("(a)\\\\1", "back-reference"),
+    ] {
+        let (status, text) = ask_by_post(&server, &on_long_text(pattern), "10").await;
+        assert_eq!(status, 501, "{text}");
+        assert!(text.contains(reason), "{text}");
+    }
+    assert_unharmed(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paths_and_products_over_everything_are_stopped_and_others_answer_meanwhile() {
+    let server = TestServer::start_with(|options| options.memory_bytes = 8_000_000).await;
+    let everything = "(<e:p>|!<e:p>|^<e:p>)*";
+    let heavy = [
+        "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }".to_owned(),
+        "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i } ORDER BY ?i ?f ?c".to_owned(),
+        format!(
+            "SELECT (COUNT(*) AS ?n) {{ ?a {everything} ?b . ?c {everything} ?d . ?e {everything} ?f }}"
+        ),
+        format!("SELECT DISTINCT ?a ?d {{ ?a {everything} ?b . ?c {everything} ?d }}"),
+        format!("SELECT (COUNT(*) AS ?n) {{ ?a ({everything}/{everything})* ?b . ?c ?d ?e }}"),
+    ];
+    let running = async {
+        let asked = heavy.iter().map(|query| ask_by_post(&server, query, "1.5"));
+        futures::future::join_all(asked).await
+    };
+    let meanwhile = async {
+        for _ in 0..20 {
+            let answer = exchange(server.address, &request("GET", "/health", &[])).await;
+            assert_eq!(answer.status, 200);
+            assert_eq!(ask(server.address, POINT, &[]).await.status, 200);
+        }
+    };
+    let (answers, ()) = tokio::join!(running, meanwhile);
+    for (query, (status, text)) in heavy.iter().zip(answers) {
+        // What streams is broken off in the middle.
+        assert!(
+            [200, 503, 507].contains(&status),
+            "{query}: {status} {text}"
+        );
+        if status != 200 {
+            assert!(
+                text.contains("limit of") || text.contains("memory budget of"),
+                "{text}"
+            );
+        }
+    }
+    assert_unharmed(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_beyond_the_memory_gets_507() {
+    let server = TestServer::start_with(|options| options.memory_bytes = 100_000).await;
+    let query = "SELECT (COUNT(*) AS ?n) { ?a <http://example.com/next>+ ?b }";
+    let (status, text) = ask_by_post(&server, query, "10").await;
+    assert_eq!(status, 507, "{text}");
+    assert!(text.contains("100000 bytes"), "{text}");
+    assert_unharmed(&server).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn monstrous_queries_do_not_bring_the_server_down() {
     let server = TestServer::start().await;
