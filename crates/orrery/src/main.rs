@@ -4,6 +4,7 @@
 //! Exit status: 0 fine, 1 the work failed, 2 wrong usage (clap's own). Results go
 //! to standard output, everything for people to standard error.
 
+mod allocator;
 mod arguments;
 mod commands;
 mod failure;
@@ -19,11 +20,6 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
-
-/// Operators and loads free and take large buffers all the time, which glibc gives back to the
-/// system each time. Not yet measured against it in the product.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -32,6 +32,10 @@ use crate::results::{
 /// Consumers that an out-of-memory error names.
 const CONSUMERS_NAMED: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN.saturating_add(2);
 
+/// One part of so many of the memory is kept back for what no operator counts: batches on their way
+/// from one to the next, terms of results, pages that the allocator holds.
+const UNCOUNTED_SHARE: u64 = 4;
+
 /// Answers SPARQL queries over one database. Cheap to share by `Arc`.
 pub struct Engine {
     database: Arc<Database>,
@@ -71,7 +75,8 @@ pub struct PreparedQuery {
 impl Engine {
     /// An engine over a database.
     pub fn new(database: Arc<Database>, options: EngineOptions) -> Result<Self, QueryError> {
-        let bytes = usize::try_from(options.memory_bytes).unwrap_or(usize::MAX);
+        let counted = options.memory_bytes - options.memory_bytes / UNCOUNTED_SHARE;
+        let bytes = usize::try_from(counted).unwrap_or(usize::MAX);
         let pool: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(
             FairSpillPool::new(bytes),
             CONSUMERS_NAMED,

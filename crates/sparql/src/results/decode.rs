@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
-use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream, StreamExt};
 use orrery_operators::context::QueryContext;
 use orrery_term::{Term, TermId};
 
@@ -79,15 +78,83 @@ pub(crate) fn number_of(ids: &[TermId], id: TermId) -> u32 {
 }
 
 /// Decodes a stream of ids; after an error nothing follows.
+///
+/// Terms can be long, so a batch is decoded in slices: fewer rows where the last slice was large, more
+/// where it was small.
 pub(crate) fn solutions(
     ids: IdStream,
     decoder: Decoder,
     columns: Vec<Option<usize>>,
 ) -> BoxStream<'static, Result<SolutionBatch, QueryError>> {
-    ids.filter(|batch| {
-        let has_rows = !matches!(batch, Ok(batch) if batch.num_rows() == 0);
-        futures::future::ready(has_rows)
+    let state = Slices {
+        ids,
+        decoder,
+        columns,
+        batch: None,
+        rows_per_slice: SLICE_ROWS_MAX,
+    };
+    stream::unfold(state, |mut state| async move {
+        let slice = state.next().await?;
+        Some((slice, state))
     })
-    .map(move |batch| decoder.batch(&batch?, &columns))
     .boxed()
+}
+
+/// Most rows of a slice, and fewest.
+const SLICE_ROWS_MAX: usize = 8_192;
+const SLICE_ROWS_MIN: usize = 64;
+/// Text of a slice beyond which the next one has fewer rows.
+const SLICE_BYTES_MAX: usize = 1 << 20;
+
+/// A stream of batches, given out in slices.
+struct Slices {
+    ids: IdStream,
+    decoder: Decoder,
+    columns: Vec<Option<usize>>,
+    /// What is left of the last batch.
+    batch: Option<RecordBatch>,
+    rows_per_slice: usize,
+}
+
+impl Slices {
+    async fn next(&mut self) -> Option<Result<SolutionBatch, QueryError>> {
+        let batch = loop {
+            match self.batch.take() {
+                Some(batch) if batch.num_rows() > 0 => break batch,
+                Some(_) | None => match self.ids.next().await? {
+                    Ok(batch) => self.batch = Some(batch),
+                    Err(error) => return Some(Err(error)),
+                },
+            }
+        };
+        let rows = batch.num_rows().min(self.rows_per_slice);
+        let slice = self.decoder.batch(&batch.slice(0, rows), &self.columns);
+        if rows < batch.num_rows() {
+            self.batch = Some(batch.slice(rows, batch.num_rows() - rows));
+        }
+        if let Ok(slice) = &slice {
+            self.adapt(slice);
+        }
+        Some(slice)
+    }
+
+    /// Takes fewer rows if the last ones had much text, and more if they had little.
+    fn adapt(&mut self, slice: &SolutionBatch) {
+        let bytes: usize = slice.terms().iter().map(text_bytes).sum();
+        if bytes > SLICE_BYTES_MAX {
+            self.rows_per_slice = SLICE_ROWS_MIN.max(self.rows_per_slice / 2);
+        } else if bytes < SLICE_BYTES_MAX / 4 {
+            self.rows_per_slice = SLICE_ROWS_MAX.min(self.rows_per_slice * 2);
+        }
+    }
+}
+
+/// About the bytes of a term.
+fn text_bytes(term: &Term<'_>) -> usize {
+    let text = match term {
+        Term::Iri(iri) => iri.len(),
+        Term::Literal(literal) => literal.lexical.len(),
+        Term::BlankNode(_) | Term::Triple(_) => 0,
+    };
+    size_of::<Term<'static>>() + text
 }
