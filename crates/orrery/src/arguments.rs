@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use orrery_storage::At;
 
 use crate::units::{Bytes, Seconds};
 
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Write the whole database as N-Quads or TriG
     Dump(DumpArguments),
+    /// List the commits that are kept, the newest first
+    Log(LogArguments),
     /// What is in a database: counts, predicates, bytes
     Stats(StatsArguments),
     /// Read every byte and check every checksum
@@ -146,6 +149,9 @@ pub(crate) struct QueryArguments {
     /// Stop the query after this time, such as 30s
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Seconds>,
+    /// Ask the state after this commit, or at this time (2026-11-21T10:00:00Z), instead of the present one
+    #[arg(long, value_name = "COMMIT|TIME")]
+    pub(crate) at: Option<At>,
 }
 
 #[derive(Args)]
@@ -251,6 +257,21 @@ pub(crate) struct DumpArguments {
     /// Write here instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write the state after this commit, or at this time (2026-11-21T10:00:00Z), instead of the present one
+    #[arg(long, value_name = "COMMIT|TIME")]
+    pub(crate) at: Option<At>,
+}
+
+#[derive(Args)]
+pub(crate) struct LogArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// How many commits to list
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: usize,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
 }
 
 #[derive(Args)]

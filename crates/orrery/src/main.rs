@@ -43,6 +43,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Explain(arguments) => commands::explain::run(arguments),
         Command::Serve(arguments) => commands::serve::run(arguments),
         Command::Dump(arguments) => commands::dump::run(arguments),
+        Command::Log(arguments) => commands::log::run(arguments),
         Command::Stats(arguments) => commands::stats::run(arguments),
         Command::Verify(arguments) => commands::verify::run(arguments),
         Command::Compact(arguments) => commands::compact::run(arguments),

@@ -6,8 +6,15 @@ use common::{Fixture, queries};
 
 const DATA: &str = include_str!("oracle/data.trig");
 
+/// Over data that were loaded at once, and that came by updates.
 fn compare(file: &str, is_ordered: bool) {
-    let fixture = Fixture::new(DATA);
+    compare_over(&Fixture::new(DATA), file, is_ordered);
+    for seed in 0..4 {
+        compare_over(&Fixture::by_updates(DATA, seed), file, is_ordered);
+    }
+}
+
+fn compare_over(fixture: &Fixture, file: &str, is_ordered: bool) {
     let only = std::env::var("ORACLE_QUERY").ok();
     let mut failures = Vec::new();
     for (name, query) in queries(file) {

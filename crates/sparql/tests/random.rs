@@ -163,7 +163,12 @@ fn number(name: &str, default: u64) -> u64 {
 
 #[test]
 fn random_queries_answer_as_spareval() {
-    let fixture = Fixture::new(DATA);
+    // Loaded at once, and come by updates.
+    let fixtures = [
+        Fixture::new(DATA),
+        Fixture::by_updates(DATA, 0),
+        Fixture::by_updates(DATA, 5),
+    ];
     let seed = number("RANDOM_SEED", 1);
     let mut failures = Vec::new();
     let (mut answered, mut rows) = (0, 0);
@@ -172,6 +177,7 @@ fn random_queries_answer_as_spareval() {
             state: seed << 32 | run,
             is_in_exists: false,
         };
+        let fixture = &fixtures[(run % 3) as usize];
         let mut query = format!("{PREFIXES}SELECT * {{ ");
         group(&mut random, 2, &mut query);
         query.push('}');

@@ -133,7 +133,10 @@ impl Database {
 
     fn reopen(&self, followed: &mut Followed) -> Result<bool> {
         let current = self.snapshot();
-        let opened = open_snapshot(&self.file_system, &self.directory, Some(current.base()))?;
+        // After a failure to write, the delta dictionary may have terms that no commit brought.
+        let base = Some(current.base())
+            .filter(|base| base.delta_dictionary.len() == current.delta_terms());
+        let opened = open_snapshot(&self.file_system, &self.directory, base)?;
         let is_new = opened.snapshot.commit() != current.commit()
             || opened.snapshot.manifest().generation != current.manifest().generation;
         *followed = Followed::Read(opened.log_end);

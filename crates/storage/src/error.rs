@@ -124,7 +124,7 @@ pub enum Error {
         found: u64,
     },
     /// A commit that is not there, or no longer.
-    #[error("{} has no commit {wanted}; {what}", path.display())]
+    #[error("{} has no {wanted}; {what}", path.display())]
     NoSuchCommit {
         /// The database.
         path: PathBuf,

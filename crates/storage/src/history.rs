@@ -18,6 +18,8 @@ use crate::{Database, Error, Result, Snapshot};
 
 /// Old snapshots that stay in memory after they were asked for.
 const RECENT_MAX: usize = 4;
+/// Flushed deltas that a base keeps. Each holds all of the one before, so more would cost much room.
+const DELTAS_MAX: usize = 5;
 /// Quads decoded at a time.
 const BATCH_QUADS: usize = 8 * 1024;
 
@@ -324,27 +326,38 @@ pub(crate) fn forget(
     while bases.len() > 1 && serves_from(&bases[1]) <= keep_from {
         bases.remove(0);
     }
-    let last = bases.len() - 1;
-    for (number, base) in bases.iter_mut().enumerate() {
-        // What comes between can be read through the logs; each delta holds all of the one before.
-        let before = base
+    for base in bases {
+        let older = base
             .deltas
             .iter()
             .rposition(|delta| delta.commit < keep_from);
-        let newest = (number == last).then(|| base.deltas.len().wrapping_sub(1));
-        let mut place = 0;
-        base.deltas.retain(|_| {
-            place += 1;
-            Some(place - 1) == before || Some(place - 1) == newest
-        });
-        let start = base
-            .deltas
-            .first()
-            .map_or(base.commit, |delta| delta.commit);
+        base.deltas.drain(..older.unwrap_or(0));
+        thin(base);
+        let start = match base.deltas.first() {
+            Some(delta) if delta.commit < keep_from => delta.commit,
+            _ => base.commit,
+        };
         if start < keep_from {
             let needed = logs_after(base, start).len();
             base.logs.drain(..base.logs.len() - needed);
         }
+    }
+}
+
+/// Gives up deltas between the first and the last, where the logs lead from one to the next, until few are left. Goes on
+/// with the one that leaves the smallest gap, so they stay spread over the commits.
+fn thin(base: &mut BaseEntry) {
+    while base.deltas.len() > DELTAS_MAX {
+        let gap = |&place: &usize| {
+            let before = place
+                .checked_sub(1)
+                .map(|before| base.deltas[before].commit);
+            base.deltas[place + 1].commit - before.unwrap_or(base.commit)
+        };
+        let Some(place) = (1..base.deltas.len() - 1).min_by_key(gap) else {
+            return;
+        };
+        base.deltas.remove(place);
     }
 }
 

@@ -30,8 +30,10 @@ mod segment;
 mod small;
 mod snapshot;
 mod stored;
+mod time;
 mod varint;
 mod verify;
+mod verify_changes;
 mod writer;
 
 pub use database::Database;
@@ -51,6 +53,7 @@ pub use segment::{PublishedCounts, SegmentBuilder, SegmentFiles};
 pub use small::{SmallQuad, build_small, build_small_with};
 pub use snapshot::Snapshot;
 pub use statistics::{Statistics, StatisticsBuilder};
+pub use time::{AtError, format_time, parse_time};
 pub use verify::{Damage, VerifyProgress, verify, verify_with};
 pub use writer::{
     CommitOptions, Durability, PendingCommit, Rebase, Retention, Transaction, Writer, WriterOptions,

@@ -5,7 +5,7 @@
 //! 3. what the checksums cannot tell: keys ascend, are those of terms and are found again; rows ascend; all
 //!    permutations hold the same quads, of ids that exist.
 //!
-//! As every byte of every file belongs to something with a checksum, no flipped bit goes unnoticed. Damage in one file
+//! Then flushed deltas and logs, see `verify_changes`. As every byte of every file belongs to something with a checksum, no flipped bit goes unnoticed. Damage in one file
 //! does not keep the others from being checked. Reads everything once or twice, at the speed of the disk or
 //! some 10 million quads a second.
 
@@ -23,6 +23,7 @@ use crate::io::{FileSystem, LocalFileSystem};
 use crate::manifest::{BaseEntry, FileEntry, Manifest};
 use crate::segment::STATISTICS_FILE;
 use crate::statistics::{self, STATISTICS_KIND};
+use crate::verify_changes::verify_changes;
 use crate::{Error, Result};
 
 /// Something that is not as it was written.
@@ -107,6 +108,8 @@ pub fn verify_with(
         }
         damages.append(&mut check.damages);
     }
+    let is_whole = damages.is_empty();
+    damages.extend(verify_changes(file_system, directory, &manifest, is_whole));
     Ok(damages)
 }
 
@@ -339,12 +342,8 @@ impl Check<'_> {
         dictionary: Option<&Dictionary>,
     ) -> Result<()> {
         let permutation = index.permutation();
-        let limits = dictionary.map(|dictionary| Limits {
-            iris: dictionary.iri_count(),
-            first_triple_term: dictionary.first_triple_term(),
-            terms: dictionary.len(),
-            blank_nodes: self.base.next_blank_node,
-        });
+        let blank_nodes = self.base.next_blank_node;
+        let limits = dictionary.map(|dictionary| Limits::new(dictionary, blank_nodes));
         let mut sum = 0u64;
         let mut scan = index.scan(index.all(), [true; COLUMNS]);
         while let Some(vector) = scan.next_vector()? {
@@ -375,7 +374,7 @@ impl Check<'_> {
 }
 
 /// Which ids exist.
-struct Limits {
+pub(crate) struct Limits {
     iris: u64,
     first_triple_term: u64,
     terms: u64,
@@ -383,7 +382,16 @@ struct Limits {
 }
 
 impl Limits {
-    fn contain(&self, bits: u64) -> bool {
+    pub(crate) fn new(dictionary: &Dictionary, blank_nodes: u64) -> Self {
+        Self {
+            iris: dictionary.iri_count(),
+            first_triple_term: dictionary.first_triple_term(),
+            terms: dictionary.len(),
+            blank_nodes,
+        }
+    }
+
+    pub(crate) fn contain(&self, bits: u64) -> bool {
         let id = TermId::from_bits(bits);
         match id.checked_kind() {
             Some(TermKind::Iri) => id.payload() < self.iris,
@@ -400,14 +408,14 @@ impl Limits {
 }
 
 /// A hash of a quad; their sum does not depend on the order.
-fn hash_quad(quad: [u64; COLUMNS]) -> u64 {
+pub(crate) fn hash_quad(quad: [u64; COLUMNS]) -> u64 {
     quad.iter().fold(0, |hash, &id| {
         let mixed = (hash ^ id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         mixed ^ (mixed >> 32)
     })
 }
 
-fn damage_of(error: Error, path: &Path) -> Damage {
+pub(crate) fn damage_of(error: Error, path: &Path) -> Damage {
     match error {
         Error::Corrupt { path, offset, what } => Damage {
             file: path,

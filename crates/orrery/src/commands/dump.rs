@@ -28,7 +28,11 @@ pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
     let mut output = Output::open(arguments.output.as_deref())?;
     let mut serializer = GraphSerializer::start(format);
     let mut buffer = Vec::with_capacity(2 * CHUNK_BYTES);
-    let mut quads = database.snapshot().quads()?;
+    let snapshot = match arguments.at {
+        Some(at) => database.snapshot_at(at)?,
+        None => database.snapshot(),
+    };
+    let mut quads = snapshot.quads()?;
     while let Some(batch) = quads.next_batch()? {
         for quad in batch.iter() {
             serializer.quad(

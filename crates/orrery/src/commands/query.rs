@@ -22,7 +22,9 @@ enum Format {
 pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
     let text = arguments.text.read()?;
     let engine = arguments.text.engine(&arguments.database)?;
+    let at = arguments.at.map(|at| engine.database().snapshot_at(at));
     let options = QueryOptions {
+        snapshot: at.transpose()?,
         timeout: arguments.timeout.map(|time| time.0),
         ..arguments.text.options()
     };

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use orrery_storage::statistics::PredicateStatistics;
 use orrery_storage::{Database, Permutation, Snapshot};
 use orrery_term::TermId;
 use serde_json::{Value, json};
@@ -46,11 +47,14 @@ pub(crate) fn run(arguments: StatsArguments) -> Result<(), Failure> {
 fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure> {
     let snapshot = database.snapshot();
     let statistics = snapshot.statistics();
-    let mut predicates = statistics.predicates().to_vec();
+    let mut predicates = predicates(&snapshot)?;
     predicates.sort_by_key(|(id, figures)| (std::cmp::Reverse(figures.quads), *id));
     let predicates_in_all = predicates.len();
     predicates.truncate(predicates_max);
-    let files = snapshot.manifest().present().segment.files.iter();
+    let base = snapshot.manifest().present();
+    let segments = [&base.segment].into_iter();
+    let segments = segments.chain(base.deltas.last().map(|delta| &delta.segment));
+    let files = segments.flat_map(|segment| &segment.files);
     Ok(Report {
         quads: snapshot.quad_count(),
         terms: snapshot.dictionary().len() + snapshot.delta_terms(),
@@ -74,14 +78,37 @@ fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure>
     })
 }
 
+/// All predicates with the number of their quads as it is now; the distinct subjects and objects are those of the base.
+fn predicates(snapshot: &Snapshot) -> Result<Vec<(TermId, PredicateStatistics)>, Failure> {
+    let Some(index) = snapshot.index(Permutation::Psog) else {
+        return Ok(Vec::new());
+    };
+    let (mut cursor, mut predicates) = (index.cursor(), Vec::new());
+    let mut last = None;
+    while let Some(predicate) = cursor.distinct_next(&[], last)? {
+        let of_base = snapshot.statistics().predicate(predicate);
+        let figures = PredicateStatistics {
+            quads: cursor.seek(&[predicate])?.len(),
+            ..of_base.copied().unwrap_or_default()
+        };
+        predicates.push((predicate, figures));
+        last = Some(predicate);
+    }
+    Ok(predicates)
+}
+
 /// Without named graphs there is no permutation that begins with the graph.
 fn named_graphs(snapshot: &Snapshot) -> Result<u64, Failure> {
     let Some(index) = snapshot.index(Permutation::Gspo) else {
         return Ok(0);
     };
-    let default_graph = index.range(&[TermId::DEFAULT_GRAPH])?;
-    let graphs = snapshot.statistics().distinct_graphs();
-    Ok(graphs - u64::from(!default_graph.is_empty()))
+    let mut cursor = index.cursor();
+    let (mut graphs, mut last) = (0, TermId::DEFAULT_GRAPH);
+    while let Some(graph) = cursor.distinct_next(&[], Some(last))? {
+        graphs += 1;
+        last = graph;
+    }
+    Ok(graphs)
 }
 
 fn term_text(snapshot: &Snapshot, id: TermId) -> Result<String, Failure> {

@@ -7,12 +7,16 @@
 
 use orrery_operators::count::exact_count;
 use orrery_operators::pattern::{GraphScope, QuadPattern, Slot as PatternSlot};
+use orrery_storage::statistics::PredicateStatistics;
 use orrery_storage::{Permutation, Snapshot};
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
 use crate::algebra::{PathItem, Quad, Scope, Slot, Var, VariableTable};
 use crate::error::QueryError;
+
+/// Distinct predicates that are expected where all data came by updates.
+const PREDICATES_UNKNOWN: u64 = 10;
 
 /// What is expected of one member of a join.
 #[derive(Clone, Debug, Default)]
@@ -43,25 +47,29 @@ impl<'s> Estimator<'s> {
         let mut distinct = Vec::with_capacity(3);
         let statistics = self.snapshot.statistics();
         let of_predicate = match quad.predicate {
-            Slot::Constant(predicate) => statistics.predicate(predicate),
+            Slot::Constant(predicate) => Some(self.predicate(predicate)?),
             Slot::Variable(_) | Slot::Absent => None,
         };
+        let of_all = self.all();
         if let Some(var) = quad.subject.variable() {
             let all = match (of_predicate, quad.object) {
                 (Some(predicate), Slot::Variable(_)) => predicate.distinct_subjects,
-                (None, Slot::Variable(_)) => statistics.distinct_subjects(),
+                (None, Slot::Variable(_)) => of_all.distinct_subjects,
                 (_, Slot::Constant(_) | Slot::Absent) => u64::MAX,
             };
             distinct.push((var, within(all, rows)));
         }
         if let Some(var) = quad.predicate.variable() {
-            let all = statistics.predicates().len() as u64;
+            let all = match statistics.predicates().len() {
+                0 => PREDICATES_UNKNOWN,
+                predicates => predicates as u64,
+            };
             distinct.push((var, within(all, rows)));
         }
         if let Some(var) = quad.object.variable() {
             let all = match (of_predicate, quad.subject) {
                 (Some(predicate), Slot::Variable(_)) => predicate.distinct_objects,
-                (None, Slot::Variable(_)) => statistics.distinct_objects(),
+                (None, Slot::Variable(_)) => of_all.distinct_objects,
                 (_, Slot::Constant(_) | Slot::Absent) => u64::MAX,
             };
             distinct.push((var, within(all, rows)));
@@ -70,6 +78,30 @@ impl<'s> Estimator<'s> {
             distinct.push((var, within(statistics.distinct_graphs(), rows)));
         }
         Ok(Estimate { rows, distinct })
+    }
+
+    /// Figures of a predicate: those of the base, grown as its quads have grown since.
+    fn predicate(&self, predicate: TermId) -> Result<PredicateStatistics, QueryError> {
+        let of_base = self.snapshot.statistics().predicate(predicate);
+        let of_base = of_base.copied().unwrap_or_default();
+        let Some(index) = self.snapshot.index(Permutation::Psog) else {
+            return Ok(of_base);
+        };
+        if index.deltas().is_empty() {
+            return Ok(of_base);
+        }
+        Ok(grown(of_base, index.range(&[predicate])?.len()))
+    }
+
+    /// The same of all quads.
+    fn all(&self) -> PredicateStatistics {
+        let statistics = self.snapshot.statistics();
+        let of_base = PredicateStatistics {
+            quads: statistics.quads(),
+            distinct_subjects: statistics.distinct_subjects(),
+            distinct_objects: statistics.distinct_objects(),
+        };
+        grown(of_base, self.snapshot.quad_count())
     }
 
     fn rows(&self, quad: &Quad, table: &VariableTable) -> Result<f64, QueryError> {
@@ -128,7 +160,7 @@ impl<'s> Estimator<'s> {
     pub(crate) fn path(&self, path: &PathItem) -> Estimate {
         const HOPS: f64 = 10.0;
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let subjects = (self.snapshot.statistics().distinct_subjects() as f64).max(1.0);
+        let subjects = (self.all().distinct_subjects as f64).max(1.0);
         let bound = |slot: Slot| matches!(slot, Slot::Constant(_));
         let rows = match (bound(path.subject), bound(path.object)) {
             (true, true) => 1.0,
@@ -147,6 +179,30 @@ impl<'s> Estimator<'s> {
     pub(crate) fn has_graph(&self, graph: TermId) -> Result<bool, QueryError> {
         let rows = self.range(Permutation::Gspo, &[graph])?;
         Ok(rows.is_some_and(|rows| rows > 0.0))
+    }
+}
+
+/// Figures for another number of quads than they were gathered from. Where there were none, all values are taken to be
+/// distinct.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate"
+)]
+fn grown(of_base: PredicateStatistics, quads: u64) -> PredicateStatistics {
+    if of_base.quads == quads {
+        return of_base;
+    }
+    let growth = quads as f64 / of_base.quads.max(1) as f64;
+    let scale = |distinct: u64| match of_base.quads {
+        0 => quads,
+        _ => (distinct as f64 * growth).ceil() as u64,
+    };
+    PredicateStatistics {
+        quads,
+        distinct_subjects: scale(of_base.distinct_subjects),
+        distinct_objects: scale(of_base.distinct_objects),
     }
 }
 

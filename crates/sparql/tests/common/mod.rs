@@ -11,8 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orrery_sparql::{Engine, EngineOptions, QueryError, QueryOptions, QueryResults, term_to_oxrdf};
-use orrery_storage::build_small;
-use orrery_term::{Direction, Term, Triple};
+use orrery_storage::{
+    CommitOptions, Database, SmallQuad, Transaction, Writer, WriterOptions, build_small,
+};
+use orrery_term::{Direction, Term, TermId, Triple};
 use oxrdf::{Dataset, GraphName, Quad};
 use oxttl::TriGParser;
 
@@ -34,37 +36,100 @@ pub enum Answer {
     Triples(Vec<String>),
 }
 
+/// The quads of TriG for us and for the oracle.
+fn read(trig: &str) -> (Vec<SmallQuad>, Dataset) {
+    let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
+    let mut quads = Vec::new();
+    let mut dataset = Dataset::new();
+    for quad in TriGParser::new().for_slice(trig) {
+        let quad = quad.expect("the test data is TriG");
+        let mut number = |label: &str| {
+            let next = numbers.len() as u64 + 1;
+            *numbers.entry(label.to_owned()).or_insert(next)
+        };
+        let subject = term_of(quad.subject.clone().into(), &mut number);
+        let object = term_of(quad.object.clone(), &mut number);
+        let graph = match &quad.graph_name {
+            GraphName::DefaultGraph => None,
+            GraphName::NamedNode(node) => Some(Term::iri(node.as_str().to_owned())),
+            GraphName::BlankNode(node) => Some(Term::BlankNode(number(node.as_str()))),
+        };
+        let predicate = Term::iri(quad.predicate.as_str().to_owned());
+        dataset.insert(&renumbered(&quad, &subject, &object));
+        quads.push((subject, predicate, object, graph));
+    }
+    (quads, dataset)
+}
+
+type Change = fn(&mut Transaction, &mut Vec<[TermId; 4]>) -> orrery_storage::Result<u64>;
+
+fn commit(writer: &Writer, quads: &[SmallQuad], change: Change) {
+    let mut transaction = writer.begin().expect("a transaction");
+    let mut id = |term: &Term<'_>| transaction.intern(term).expect("an id");
+    let mut rows: Vec<[TermId; 4]> = quads
+        .iter()
+        .map(|(subject, predicate, object, graph)| {
+            let graph = graph.as_ref().map_or(TermId::DEFAULT_GRAPH, &mut id);
+            [id(subject), id(predicate), id(object), graph]
+        })
+        .collect();
+    change(&mut transaction, &mut rows).expect("a change");
+    let pending = transaction.commit(CommitOptions::default());
+    pending.expect("a commit").wait().expect("durable");
+}
+
 impl Fixture {
-    /// Loads TriG. Blank nodes are numbered in the order in which they come, as `_:b1`, `_:b2` ...
-    pub fn new(trig: &str) -> Self {
-        Self::with_options(trig, EngineOptions::default())
+    /// The same data, of which a random part came by updates: a base with some of the quads and some others, then
+    /// transactions that insert the rest and delete the others, with a checkpoint among them. With seed 0 the base is empty.
+    pub fn by_updates(trig: &str, seed: u64) -> Self {
+        let (quads, dataset) = read(trig);
+        let mut random = seed;
+        let mut next = |limit: u64| {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % limit
+        };
+        let mut others = Vec::new();
+        for number in 0..20 {
+            let (subject, predicate, ..) = &quads[next(quads.len() as u64) as usize];
+            let object = Term::string(format!("soon deleted again, as number {number}"));
+            let graph =
+                (number % 3 == 0).then(|| Term::iri(format!("http://example.org/x{number}")));
+            others.push((subject.clone(), predicate.clone(), object, graph));
+        }
+        let (base, later): (Vec<SmallQuad>, Vec<SmallQuad>) = match seed {
+            0 => (Vec::new(), [quads, others.clone()].concat()),
+            _ => [quads, others.clone()]
+                .concat()
+                .into_iter()
+                .partition(|_| next(2) == 0),
+        };
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let database = build_small(directory.path(), &base).expect("a database");
+        let database = Arc::new(database);
+        let writer = database.open_writer(WriterOptions::default());
+        let writer = writer.expect("the writer");
+        let parts: Vec<&[SmallQuad]> = later.chunks(later.len() / 3 + 1).collect();
+        for (number, part) in parts.into_iter().enumerate() {
+            if number == 1 {
+                writer.checkpoint().expect("a checkpoint");
+            }
+            commit(&writer, part, Transaction::insert);
+        }
+        commit(&writer, &others, Transaction::delete);
+        drop(writer);
+        Self::over(database, directory, dataset, EngineOptions::default())
     }
 
-    pub fn with_options(trig: &str, options: EngineOptions) -> Self {
-        let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
-        let mut quads = Vec::new();
-        let mut dataset = Dataset::new();
-        for quad in TriGParser::new().for_slice(trig) {
-            let quad = quad.expect("the test data is TriG");
-            let mut number = |label: &str| {
-                let next = numbers.len() as u64 + 1;
-                *numbers.entry(label.to_owned()).or_insert(next)
-            };
-            let subject = term_of(quad.subject.clone().into(), &mut number);
-            let object = term_of(quad.object.clone(), &mut number);
-            let graph = match &quad.graph_name {
-                GraphName::DefaultGraph => None,
-                GraphName::NamedNode(node) => Some(Term::iri(node.as_str().to_owned())),
-                GraphName::BlankNode(node) => Some(Term::BlankNode(number(node.as_str()))),
-            };
-            let predicate = Term::iri(quad.predicate.as_str().to_owned());
-            dataset.insert(&renumbered(&quad, &subject, &object));
-            quads.push((subject, predicate, object, graph));
-        }
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let database = build_small(directory.path(), &quads).expect("a database");
+    fn over(
+        database: Arc<Database>,
+        directory: tempfile::TempDir,
+        dataset: Dataset,
+        options: EngineOptions,
+    ) -> Self {
         Self {
-            engine: Engine::new(Arc::new(database), options).expect("an engine"),
+            engine: Engine::new(database, options).expect("an engine"),
             dataset,
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
@@ -73,6 +138,18 @@ impl Fixture {
                 .expect("a runtime"),
             _directory: directory,
         }
+    }
+
+    /// Loads TriG. Blank nodes are numbered in the order in which they come, as `_:b1`, `_:b2` ...
+    pub fn new(trig: &str) -> Self {
+        Self::with_options(trig, EngineOptions::default())
+    }
+
+    pub fn with_options(trig: &str, options: EngineOptions) -> Self {
+        let (quads, dataset) = read(trig);
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let database = build_small(directory.path(), &quads).expect("a database");
+        Self::over(Arc::new(database), directory, dataset, options)
     }
 
     /// Our answer.

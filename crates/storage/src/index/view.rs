@@ -168,7 +168,8 @@ impl QuadIndex {
         self.verify_deltas().err().into_iter().collect()
     }
 
-    fn verify_deltas(self: &Arc<Self>) -> Result<()> {
+    /// Checks that each delta fits what it stands on.
+    pub(crate) fn verify_deltas(self: &Arc<Self>) -> Result<()> {
         for level in 0..self.deltas.len() {
             if let Some(damage) = self.deltas[level].verify().pop() {
                 return Err(damage);

@@ -1,0 +1,160 @@
+//! Checking what came after a base: flushed deltas and logs, and that they fit the base and each other.
+//!
+//! 1. each file of a delta: length, checksums against the manifest's, keys that are those of terms;
+//! 2. each log: every record up to its end;
+//! 3. base, last delta and logs together: each change fits what is below it, all permutations hold the same changes, of
+//!    ids that exist.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use orrery_term::{TermId, TermKind, parse_key};
+
+use crate::base::check_summary;
+use crate::block_file::BlockFile;
+use crate::delta::DeltaIndex;
+use crate::flushed::{DELTA_TERMS_FILE, DELTA_TERMS_KIND, for_each_term, permutation_of};
+use crate::io::FileSystem;
+use crate::manifest::{BaseEntry, FileEntry, Manifest, SegmentEntry};
+use crate::replay::{Start, log_path, logs_after, open_log};
+use crate::snapshot::Snapshot;
+use crate::verify::{Damage, Limits, damage_of, hash_quad};
+use crate::{Error, Result};
+
+/// What is wrong with all that the manifest names beside the bases' own segments.
+pub(crate) fn verify_changes(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    manifest: &Manifest,
+    are_bases_whole: bool,
+) -> Vec<Damage> {
+    let mut damages = Vec::new();
+    for base in &manifest.bases {
+        for delta in &base.deltas {
+            check_files(file_system, directory, &delta.segment, &mut damages);
+        }
+        for log in &base.logs {
+            let path = log_path(directory, &log.name);
+            let end = open_log(file_system, &path, base, log).and_then(|mut log| log.end());
+            if let Err(error) = end {
+                damages.push(damage_of(error, &path));
+            }
+        }
+    }
+    if !are_bases_whole || !damages.is_empty() {
+        return damages; // What is damaged need not fit.
+    }
+    let shared = Arc::new(manifest.clone());
+    for base in &manifest.bases {
+        if base.deltas.is_empty() && base.logs.is_empty() {
+            continue;
+        }
+        if let Err(error) = check_fit(file_system, directory, &shared, base) {
+            damages.push(damage_of(error, directory));
+        }
+    }
+    damages
+}
+
+fn check_files(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    segment: &SegmentEntry,
+    damages: &mut Vec<Damage>,
+) {
+    let directory = directory.join(&segment.name);
+    for file in &segment.files {
+        let path = directory.join(&file.name);
+        match check_file(file_system, &path, file) {
+            Ok(found) => damages.extend(found.into_iter().map(|error| damage_of(error, &path))),
+            Err(error) => damages.push(damage_of(error, &path)),
+        }
+    }
+}
+
+fn check_file(file_system: &dyn FileSystem, path: &Path, entry: &FileEntry) -> Result<Vec<Error>> {
+    match file_system.metadata(path)? {
+        None => return Err(Error::corrupt(path, 0, "the file is missing")),
+        Some(found) if found.bytes != entry.bytes => {
+            let what = format!("it has {} bytes, expected {}", found.bytes, entry.bytes);
+            return Err(Error::corrupt(path, found.bytes.min(entry.bytes), what));
+        }
+        Some(_) => {}
+    }
+    if permutation_of(&entry.name).is_some() {
+        let delta = DeltaIndex::open(file_system, path)?;
+        if let Some(summary) = delta.file_summary() {
+            check_summary(path, entry, summary)?;
+        }
+        return Ok(delta.verify());
+    }
+    if entry.name != DELTA_TERMS_FILE {
+        let what = "the manifest names a file that this program does not know";
+        return Err(Error::corrupt(path, 0, what));
+    }
+    let file = BlockFile::open(file_system, path, DELTA_TERMS_KIND)?;
+    check_summary(path, entry, file.summary())?;
+    let damages = file.verify_all();
+    if damages.is_empty() {
+        for_each_term(&file, |key, offset| match parse_key(key) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::corrupt(path, offset, error.to_string())),
+        })?;
+    }
+    Ok(damages)
+}
+
+/// Whether base, last delta and logs fit together.
+fn check_fit(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    manifest: &Arc<Manifest>,
+    base: &BaseEntry,
+) -> Result<()> {
+    let start = Start {
+        base,
+        delta: base.deltas.last(),
+    };
+    let stored = Arc::new(start.open(file_system, directory, None)?);
+    let logs = logs_after(base, start.commit());
+    let replayed = start.replay(file_system, directory, manifest, stored, logs, u64::MAX)?;
+    let snapshot = replayed.snapshot;
+    let mut expected = None;
+    for index in snapshot.indexes() {
+        index.verify_deltas()?;
+        let mut sum = 0u64;
+        for change in index.changes()? {
+            let change = change?;
+            let quad = index.permutation().quad(change.row);
+            let hash = hash_quad(quad);
+            sum = match change.is_insertion {
+                true => sum.wrapping_add(hash),
+                false => sum.wrapping_sub(hash),
+            };
+            check_ids(&snapshot, quad)?;
+        }
+        if *expected.get_or_insert(sum) != sum {
+            let what = format!("{} does not hold the same changes", index.permutation());
+            return Err(Error::corrupt(index.path(), 0, what));
+        }
+    }
+    Ok(())
+}
+
+fn check_ids(snapshot: &Snapshot, quad: [u64; 4]) -> Result<()> {
+    let limits = Limits::new(snapshot.dictionary(), snapshot.next_blank_node());
+    let exists = |bits: u64| {
+        let id = TermId::from_bits(bits);
+        match id.checked_kind() {
+            Some(TermKind::Delta) => id.payload() < snapshot.delta_terms(),
+            _ => limits.contain(bits),
+        }
+    };
+    match quad.iter().find(|&&id| !exists(id)) {
+        None => Ok(()),
+        Some(id) => {
+            let what = format!("a change has the id {id:016x}, which stands for no term");
+            Err(Error::corrupt(snapshot.directory(), 0, what))
+        }
+    }
+}
