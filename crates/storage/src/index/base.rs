@@ -5,7 +5,8 @@ use std::sync::Arc;
 use orrery_term::TermId;
 
 use super::file_cursor::FileCursor;
-use super::{Permutation, Prefix, QuadIndex, RowRange, Side};
+use super::level::Piece;
+use super::{Permutation, Prefix, QuadIndex, QuadRow, RowRange, Side};
 use crate::Result;
 
 /// The column of the graph in SPOG.
@@ -67,11 +68,26 @@ impl BaseCursor {
         column: usize,
         out: &mut Vec<u64>,
     ) -> Result<()> {
-        let column = match (self.is_turned, column) {
+        self.file.read(range, self.file_column(column), out)
+    }
+
+    /// Appends one column of pieces, whose ranges lie within the rows.
+    pub(super) fn read_pieces(
+        &mut self,
+        pieces: &[Piece],
+        column: usize,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let inserted = |row: &QuadRow| row[column];
+        self.file
+            .read_pieces(pieces, self.file_column(column), inserted, out)
+    }
+
+    fn file_column(&self, column: usize) -> usize {
+        match (self.is_turned, column) {
             (false, column) => column,
             (true, 0) => GRAPH_COLUMN,
             (true, column) => column - 1,
-        };
-        self.file.read(range, column, out)
+        }
     }
 }

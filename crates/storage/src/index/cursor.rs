@@ -6,7 +6,7 @@ use std::sync::Arc;
 use orrery_term::TermId;
 
 use super::base::BaseCursor;
-use super::level::{Level, Stack};
+use super::level::{Level, Piece, Stack};
 use super::{COLUMNS, Prefix, QuadIndex, QuadRow, RowRange, Side};
 use crate::Result;
 
@@ -20,7 +20,13 @@ pub struct Cursor {
     base: BaseCursor,
     /// One for each delta, from the file up.
     levels: Vec<Level>,
+    /// What the range that was read last is made of: mostly several columns of a range are read.
+    pieces: Vec<Piece>,
+    planned: Option<RowRange>,
 }
+
+/// Longer ranges are planned part by part.
+const PLANNED_ROWS_MAX: u64 = 1 << 20;
 
 impl Cursor {
     pub(super) fn new(index: Arc<QuadIndex>) -> Self {
@@ -28,6 +34,8 @@ impl Cursor {
             base: BaseCursor::new(&index),
             levels: index.deltas().iter().cloned().map(Level::new).collect(),
             index,
+            pieces: Vec::new(),
+            planned: None,
         }
     }
 
@@ -80,8 +88,29 @@ impl Cursor {
     /// Appends one column (0 to 3 in the permutation's order) of a range that lies within the rows.
     pub fn read(&mut self, range: RowRange, column: usize, out: &mut Vec<u64>) -> Result<()> {
         let range = RowRange::new(range.start, range.end.min(self.index.rows()));
+        if self.levels.is_empty() {
+            return self.base.read(range, column, out);
+        }
         out.reserve(range.len() as usize);
-        Stack::new(&mut self.base, &mut self.levels).read(range, column, out)
+        let mut start = range.start;
+        while start < range.end {
+            let part = RowRange::new(start, range.end.min(start + PLANNED_ROWS_MAX));
+            self.plan(part)?;
+            self.base.read_pieces(&self.pieces, column, out)?;
+            start = part.end;
+        }
+        Ok(())
+    }
+
+    /// Finds out which pieces a range is made of, unless that is known.
+    fn plan(&mut self, range: RowRange) -> Result<()> {
+        if self.planned != Some(range) {
+            self.planned = None; // should reading fail
+            self.pieces.clear();
+            Stack::new(&mut self.base, &mut self.levels).plan(range, &mut self.pieces)?;
+            self.planned = Some(range);
+        }
+        Ok(())
     }
 
     /// One row, or `None` beyond the last.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use orrery_column::{VECTOR_ROWS, VectorBuffer};
 
 use super::file::FileIndex;
+use super::level::Piece;
 use super::slot::VectorSlot;
-use super::{Prefix, RowRange, Side};
+use super::{Prefix, QuadRow, RowRange, Side};
 use crate::Result;
 
 /// A position in a permutation's file, with the vectors it decoded last.
@@ -89,6 +90,80 @@ impl FileCursor {
                 )?;
             }
             start = end;
+        }
+        Ok(())
+    }
+
+    /// Appends one column of pieces, whose ranges lie within the rows; of the rows between, what `inserted` takes from them.
+    ///
+    /// A vector that several pieces need is decoded once and copied run by run.
+    pub(super) fn read_pieces(
+        &mut self,
+        pieces: &[Piece],
+        column: usize,
+        inserted: impl Fn(&QuadRow) -> u64,
+        out: &mut Vec<u64>,
+    ) -> Result<()> {
+        let mut at = 0;
+        let mut read_before = None; // how far the piece was read
+        while let Some(piece) = pieces.get(at) {
+            let range = match piece {
+                Piece::File(range) => *range,
+                Piece::Inserted(row) => {
+                    out.push(inserted(row));
+                    at += 1;
+                    continue;
+                }
+            };
+            let mut start = read_before.take().unwrap_or(range.start);
+            let mut end = range.end;
+            let vector = (start / VECTOR_ROWS as u64) as usize;
+            let first_row = (vector * VECTOR_ROWS) as u64;
+            let vector_end = first_row + self.index.rows_of(vector) as u64;
+            let shares_vector = pieces[at + 1..]
+                .iter()
+                .find_map(|piece| match piece {
+                    Piece::File(next) => Some(next.start < vector_end),
+                    Piece::Inserted(_) => None,
+                })
+                .unwrap_or(false);
+            if end >= vector_end || !shares_vector {
+                // Whole vectors, or few rows, have quicker ways; the last vector of the run may be shared with the next.
+                let whole_end = match end <= vector_end {
+                    true => end,
+                    false => (end / VECTOR_ROWS as u64 * VECTOR_ROWS as u64).max(vector_end),
+                };
+                self.read(RowRange::new(start, whole_end), column, out)?;
+                match whole_end < end {
+                    true => read_before = Some(whole_end),
+                    false => at += 1,
+                }
+                continue;
+            }
+            let values = load(&self.index, &mut self.slots, &mut self.recent, vector)?
+                .values(&self.index, column)?;
+            loop {
+                let run_end = end.min(vector_end);
+                values.append(
+                    (start - first_row) as usize..(run_end - first_row) as usize,
+                    out,
+                );
+                if run_end < end {
+                    read_before = Some(run_end);
+                    break;
+                }
+                at += 1;
+                while let Some(Piece::Inserted(row)) = pieces.get(at) {
+                    out.push(inserted(row));
+                    at += 1;
+                }
+                match pieces.get(at) {
+                    Some(Piece::File(next)) if next.start < vector_end => {
+                        (start, end) = (next.start, next.end);
+                    }
+                    _ => break,
+                }
+            }
         }
         Ok(())
     }

@@ -16,10 +16,20 @@ pub(super) struct Level {
     delta: DeltaIndex,
     /// Where the last search by prefix ended.
     seeking: Place,
+    /// The entries around that place, and the net count before it.
+    around: Option<Around>,
     /// Where the last read ended.
     reading: Place,
     /// Rows `after.0 < row <= after.1` of the whole stand between the entry before `reading` and the one at it.
     gap: Option<(Option<u64>, u64)>,
+}
+
+/// Two neighbouring entries and the net count between them.
+#[derive(Debug)]
+struct Around {
+    before: Option<QuadRow>,
+    after: Option<QuadRow>,
+    net: i64,
 }
 
 /// Between two entries: before the entry with this number of the chunk, or behind the chunk's last.
@@ -44,6 +54,7 @@ impl Level {
         Self {
             delta,
             seeking: Place::default(),
+            around: None,
             reading: Place::default(),
             gap: None,
         }
@@ -52,19 +63,30 @@ impl Level {
     /// Net counts of the entries before both boundaries of a prefix.
     #[inline]
     pub(super) fn nets_around(&mut self, prefix: &Prefix) -> Result<Range<i64>> {
-        let start = self.net_before(prefix, Side::Before)?;
-        if let Some(held) = &self.seeking.chunk {
-            // Mostly there are no entries with the prefix.
-            let next = held
-                .chunk
-                .rows()
-                .get(self.seeking.entry)
-                .or(held.next.as_ref());
-            if !next.is_some_and(|next| prefix.is_behind(next, Side::After)) {
-                return Ok(start..start);
-            }
+        // Mostly there are no entries with the prefix, and the one ahead is the same as the last time. Two comparisons
+        // instead of six.
+        if !self.is_around(prefix) {
+            self.net_before(prefix, Side::Before)?;
+        }
+        let start = self.around.as_ref().map_or(0, |around| around.net);
+        let ahead = self
+            .around
+            .as_ref()
+            .and_then(|around| around.after.as_ref());
+        if !ahead.is_some_and(|next| prefix.is_behind(next, Side::After)) {
+            return Ok(start..start);
         }
         Ok(start..self.net_before(prefix, Side::After)?)
+    }
+
+    /// Whether the boundary before the prefix stands between the entries that are known.
+    #[inline]
+    fn is_around(&self, prefix: &Prefix) -> bool {
+        let is_behind = |row: &QuadRow| prefix.is_behind(row, Side::Before);
+        self.around.as_ref().is_some_and(|around| {
+            around.before.as_ref().is_none_or(is_behind)
+                && !around.after.as_ref().is_some_and(is_behind)
+        })
     }
 
     /// Net count of the entries before a boundary.
@@ -79,7 +101,7 @@ impl Level {
             let hint = place.chunk.as_ref().map_or(0, |held| held.number);
             let behind = gallop(firsts, hint, is_behind);
             if firsts.is_empty() {
-                return Ok(0);
+                return Ok(0); // and there is nothing around
             }
             place.hold(&self.delta, behind.saturating_sub(1))?;
         }
@@ -87,7 +109,15 @@ impl Level {
             return Ok(0); // not reached: a chunk was taken in hand
         };
         place.entry = gallop(held.chunk.rows(), place.entry, is_behind);
-        Ok(held.net + i64::from(held.chunk.nets()[place.entry]))
+        let net = held.net + i64::from(held.chunk.nets()[place.entry]);
+        let rows = held.chunk.rows();
+        // Before a chunk's first entry only if that is the first of all.
+        self.around = Some(Around {
+            before: place.entry.checked_sub(1).map(|before| rows[before]),
+            after: rows.get(place.entry).or(held.next.as_ref()).copied(),
+            net,
+        });
+        Ok(net)
     }
 }
 
@@ -106,6 +136,15 @@ impl Place {
         self.entry = 0;
         Ok(())
     }
+}
+
+/// Rows to be read one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Piece {
+    /// Of the file.
+    File(RowRange),
+    /// Of a delta.
+    Inserted(QuadRow),
 }
 
 /// The file and the deltas over it, from the lowest up.
@@ -128,31 +167,31 @@ impl<'a> Stack<'a> {
         Ok(row)
     }
 
-    /// Appends one column of a range.
-    pub(super) fn read(
-        &mut self,
-        range: RowRange,
-        column: usize,
-        out: &mut Vec<u64>,
-    ) -> Result<()> {
+    /// Appends the pieces that a range is made of.
+    pub(super) fn plan(&mut self, range: RowRange, pieces: &mut Vec<Piece>) -> Result<()> {
         match self.levels.split_last_mut() {
-            None => self.base.read(range, column, out),
-            Some((top, below)) => top.read(Stack::new(self.base, below), range, column, out),
+            Some((top, below)) => top.plan(Stack::new(self.base, below), range, pieces),
+            None => {
+                match pieces.last_mut() {
+                    Some(Piece::File(last)) if last.end == range.start => last.end = range.end,
+                    _ => pieces.push(Piece::File(range)),
+                }
+                Ok(())
+            }
         }
     }
 }
 
 impl Level {
-    /// Appends one column of a range of the rows that this delta makes of those below.
-    fn read(
+    /// Appends the pieces of a range of the rows that this delta makes of those below.
+    fn plan(
         &mut self,
         mut below: Stack<'_>,
         range: RowRange,
-        column: usize,
-        out: &mut Vec<u64>,
+        pieces: &mut Vec<Piece>,
     ) -> Result<()> {
         if self.delta.is_empty() {
-            return below.read(range, column, out);
+            return below.plan(range, pieces);
         }
         if range.is_empty() {
             return Ok(());
@@ -171,14 +210,14 @@ impl Level {
                     row.saturating_add_signed(-net),
                     end.saturating_add_signed(-net),
                 );
-                below.read(run, column, out)?;
+                below.plan(run, pieces)?;
                 row = end;
             }
             if row == range.end {
                 break;
             }
             if held.chunk.is_insertion(self.reading.entry) {
-                out.push(held.chunk.rows()[self.reading.entry][column]);
+                pieces.push(Piece::Inserted(held.chunk.rows()[self.reading.entry]));
                 row += 1;
             }
             self.step(&mut below, next)?;
@@ -195,6 +234,9 @@ impl Level {
             return Ok(());
         }
         self.gap = None;
+        if self.go_forward(below, row)? {
+            return Ok(());
+        }
         let mut chunk = 0; // the first entries of the chunks up to this one stand before the row
         let mut end = self.delta.chunk_count();
         while chunk + 1 < end {
@@ -210,7 +252,45 @@ impl Level {
             }
         }
         self.reading.hold(&self.delta, chunk)?;
-        let (mut low, mut high) = (0, self.chunk_len());
+        let len = self.chunk_len();
+        self.go_within(below, row, 0, len)
+    }
+
+    /// The same, if the place is a little ahead in the chunk in hand. In growing steps.
+    fn go_forward(&mut self, below: &mut Stack<'_>, row: u64) -> Result<bool> {
+        let (entry, len) = (self.reading.entry, self.chunk_len());
+        if entry >= len || self.row_of(below, entry)? >= row {
+            return Ok(false);
+        }
+        let (mut low, mut step) = (entry + 1, 1);
+        loop {
+            let probe = low + step - 1;
+            if probe >= len {
+                // It may be in the next chunk.
+                if self.row_of(below, len - 1)? < row {
+                    return Ok(false);
+                }
+                self.go_within(below, row, low, len)?;
+                return Ok(true);
+            }
+            if self.row_of(below, probe)? >= row {
+                self.go_within(below, row, low, probe)?;
+                return Ok(true);
+            }
+            low = probe + 1;
+            step *= 2;
+        }
+    }
+
+    /// Goes to the first entry at `row` or behind it, in the chunk in hand: all before `low` stand before the row, none from
+    /// `high` on does.
+    fn go_within(
+        &mut self,
+        below: &mut Stack<'_>,
+        row: u64,
+        mut low: usize,
+        mut high: usize,
+    ) -> Result<()> {
         while low < high {
             let middle = low.midpoint(high);
             if self.row_of(below, middle)? < row {

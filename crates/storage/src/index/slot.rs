@@ -49,6 +49,17 @@ pub(super) enum ColumnValues<'a> {
     Decoded(&'a [u64]),
 }
 
+impl ColumnValues<'_> {
+    /// Appends the values of some rows.
+    #[inline]
+    pub(super) fn append(self, rows: Range<usize>, out: &mut Vec<u64>) {
+        match self {
+            Self::Constant(value) => out.extend(std::iter::repeat_n(value, rows.len())),
+            Self::Decoded(values) => out.extend_from_slice(&values[rows]),
+        }
+    }
+}
+
 impl Default for VectorSlot {
     fn default() -> Self {
         Self {
@@ -247,10 +258,7 @@ impl VectorSlot {
             out.extend(rows.map(|row| encoded.get(row).unwrap_or(0)));
             return Ok(());
         }
-        match self.values(index, column)? {
-            ColumnValues::Constant(value) => out.extend(std::iter::repeat_n(value, rows.len())),
-            ColumnValues::Decoded(values) => out.extend_from_slice(&values[rows]),
-        }
+        self.values(index, column)?.append(rows, out);
         Ok(())
     }
 }
