@@ -153,6 +153,22 @@ impl HttpClient {
         self.exchange(request.as_bytes(), body)
     }
 
+    /// Sends an update by POST and reads the whole answer into `body`. Unlike a query it is never
+    /// sent twice.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or does not answer with status 200.
+    pub fn update(&mut self, update: &str, body: &mut Vec<u8>) -> Result<(), HttpError> {
+        let request = format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/sparql-update\r\n\
+             Content-Length: {}\r\n\r\n{update}",
+            self.path,
+            self.authority,
+            update.len()
+        );
+        self.try_exchange(request.as_bytes(), body)
+    }
+
     /// Reads another path of the same server by GET.
     ///
     /// # Errors

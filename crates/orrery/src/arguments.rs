@@ -235,6 +235,12 @@ pub(crate) struct ServerArguments {
     /// behind a proxy that has
     #[arg(long, conflicts_with = "read_only")]
     pub(crate) allow_writes: bool,
+    /// Length of the log from which on it is put into files in the background
+    #[arg(long, value_name = "BYTES", default_value = "64M")]
+    pub(crate) checkpoint_bytes: Bytes,
+    /// Changes in the log from which on it is put into files in the background
+    #[arg(long, value_name = "N", default_value_t = 500_000)]
+    pub(crate) checkpoint_quads: u64,
     #[command(flatten)]
     pub(crate) sources: LoadSourceArguments,
     /// Allow web pages of other origins to ask queries
@@ -323,6 +329,8 @@ pub(crate) enum BenchSuite {
     Bsbm(BsbmCommand),
     /// Load, size, open, point query, explore queries and count, against their bars
     Store(StoreBenchArguments),
+    /// Transactions over HTTP, updates beside queries, opening after a kill, against their bars
+    Update(UpdateBenchArguments),
     /// Ours and another store, side by side on the same data, answers compared
     Compare(CompareArguments),
 }
@@ -381,6 +389,25 @@ pub(crate) struct ExploreArguments {
     /// The same seed draws the same parameters
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct UpdateBenchArguments {
+    /// Number of products of the BSBM data set
+    #[arg(long, value_name = "N", default_value_t = 2_785, value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: u32,
+    /// Seconds that each rate is measured
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) seconds: u64,
+    /// Query mixes to run with and without updates
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) mixes: u32,
+    /// Where data and databases are made: what is measured is the disk below
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
     /// How to report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,

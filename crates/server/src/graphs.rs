@@ -17,7 +17,7 @@
 //! | DELETE | removes | 200; 404 if there is no such graph |
 //! | PATCH | updates by application/sparql-update, which sees the graph as its default graph | 200 |
 //!
-//! Each change is one transaction with `ETag` and `If-Match` as in `updates`. A graph without quads does
+//! A large body of POST is a load (see `bulk`). Each other change is one transaction with `ETag` and `If-Match` as in `updates`. A graph without quads does
 //! not exist: after PUT of an empty document GET answers 404. The default graph always exists.
 
 use crate::access_log::AccessRecord;
@@ -49,6 +49,8 @@ pub(crate) const PATH: &str = "/graphs";
 
 /// Memory that the statements of one request may take, as a multiple of its largest body.
 const MEMORY_PER_BODY_BYTE: usize = 16;
+
+mod bulk;
 
 /// What a request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,6 +210,9 @@ async fn store(
 ) -> Result<Response, ServerError> {
     let wish = CommitWish::new(&parts.headers, address.is_relaxed)?;
     let limit_bytes = state.options.update_bytes_max;
+    if !is_replacing && bulk::is_large(parts, limit_bytes) {
+        return bulk::load(state, writes, parts, body, address, &wish).await;
+    }
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
     let files = read_files(state, parts, body).await?;
     let target = match &address.target {

@@ -54,6 +54,7 @@ pub(crate) struct Writes {
     jobs: mpsc::Sender<Job>,
     jobs_max: usize,
     bodies: Semaphore,
+    writer: Writer,
 }
 
 impl Writes {
@@ -64,10 +65,11 @@ impl Writes {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()?;
+        let of_thread = writer.clone();
         Builder::new()
             .name("orrery-write".to_owned())
             .stack_size(STACK_BYTES)
-            .spawn(move || write(&writer, &runtime, queue, &commits))?;
+            .spawn(move || write(&of_thread, &runtime, queue, &commits))?;
         Builder::new()
             .name("orrery-sync".to_owned())
             .spawn(move || sync(pending))?;
@@ -75,7 +77,13 @@ impl Writes {
             jobs,
             jobs_max,
             bodies: Semaphore::new(BODY_UNITS_MAX as usize),
+            writer,
         })
+    }
+
+    /// The writer itself, for loads, which go around the queue.
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
     }
 
     /// Room for the body of a request; waits until there is.

@@ -23,6 +23,7 @@ mod review;
 mod scan;
 mod stems;
 pub mod templates;
+pub mod update;
 mod vendor;
 mod vocabulary;
 mod words;

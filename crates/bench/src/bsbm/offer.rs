@@ -24,12 +24,23 @@ pub(crate) fn write(
     writer: &mut TripleWriter<'_>,
 ) -> io::Result<()> {
     let random = &mut Random::for_entity(catalog.seed, Stream::Offer, u64::from(number));
-    let offer = Entity::Offer { vendor, number };
     let product = random.normal_rank(MIDDLE_FIRST, catalog.product_count());
+    write_of(catalog.product(product), vendor, number, random, writer)
+}
+
+/// The offer of a given product.
+pub(crate) fn write_of(
+    product: Entity,
+    vendor: u32,
+    number: u32,
+    random: &mut Random,
+    writer: &mut TripleWriter<'_>,
+) -> io::Result<()> {
+    let offer = Entity::Offer { vendor, number };
     let published = TODAY.minus(random.between(1, PUBLISHED_WITHIN_DAYS));
     writer.subject(offer)?;
     writer.constant(RDF_TYPE, CLASS_OFFER);
-    writer.entity(PRODUCT, catalog.product(product));
+    writer.entity(PRODUCT, product);
     writer.entity(VENDOR, Entity::Vendor(vendor));
     let cents = random.between(PRICE_CENTS_MIN, PRICE_CENTS_MAX);
     writer.literal(PRICE, USD, |out| write_dollars(cents, out));

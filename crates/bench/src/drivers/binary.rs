@@ -99,14 +99,24 @@ impl Binary {
     /// # Errors
     /// When the server does not start.
     pub fn serve(&self, database: &Path) -> Result<ServerProcess, BenchError> {
+        self.serve_with(database, &[])
+    }
+
+    /// Serves with further arguments.
+    pub(super) fn serve_with(
+        &self,
+        database: &Path,
+        more: &[&str],
+    ) -> Result<ServerProcess, BenchError> {
         let listen = free_address().map_err(|source| self.cannot_start(source))?;
-        let arguments: [&OsStr; 5] = [
+        let mut arguments: Vec<&OsStr> = vec![
             "serve".as_ref(),
             "--db".as_ref(),
             database.as_ref(),
             "--listen".as_ref(),
             listen.as_ref(),
         ];
+        arguments.extend(more.iter().map(OsStr::new));
         let mut server = ServerProcess {
             child: self.spawn(&arguments, Stdio::null())?,
             endpoint: format!("http://{listen}/sparql"),

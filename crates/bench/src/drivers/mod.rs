@@ -14,6 +14,7 @@ mod open;
 mod peer;
 mod pool;
 mod store;
+mod update;
 
 use std::io;
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ pub use open::{OpenOptions, OpenReport, open};
 pub use peer::Peer;
 pub use pool::parameter_pool;
 pub use store::{Bar, StoreOptions, StoreReport, store};
+pub use update::{UpdateBenchOptions, UpdateReport, update};
 
 /// Why a measurement failed.
 #[derive(Debug, Error)]

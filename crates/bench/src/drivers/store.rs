@@ -62,7 +62,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    fn at_least(what: impl Into<String>, unit: &'static str, figure: f64, bar: f64) -> Self {
+    pub(super) fn at_least(what: impl Into<String>, unit: &'static str, figure: f64, bar: f64) -> Self {
         Self {
             what: what.into(),
             unit,
@@ -73,7 +73,7 @@ impl Bar {
         }
     }
 
-    fn at_most(what: impl Into<String>, unit: &'static str, figure: f64, bar: f64) -> Self {
+    pub(super) fn at_most(what: impl Into<String>, unit: &'static str, figure: f64, bar: f64) -> Self {
         Self {
             what: what.into(),
             unit,
@@ -213,24 +213,29 @@ pub(super) fn write_data(options: &GenerateOptions, path: &Path) -> Result<(), B
 impl fmt::Display for StoreReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{} triples", with_thousands(self.triples))?;
-        let mut table = Table::new(["what", "figure", "bar", "unit", ""]);
-        for bar in &self.bars {
-            table.row([
-                bar.what.clone(),
-                shown(bar.figure),
-                format!(
-                    "{} {}",
-                    if bar.is_minimum { ">=" } else { "<=" },
-                    shown(bar.bar)
-                ),
-                bar.unit.to_owned(),
-                if bar.is_met { "met" } else { "MISSED" }.to_owned(),
-            ]);
-        }
-        table.fmt(formatter)?;
+        table_of(&self.bars).fmt(formatter)?;
         writeln!(formatter)?;
         self.explore.fmt(formatter)
     }
+}
+
+/// The figures beside their bars.
+pub(super) fn table_of(bars: &[Bar]) -> Table {
+    let mut table = Table::new(["what", "figure", "bar", "unit", ""]);
+    for bar in bars {
+        table.row([
+            bar.what.clone(),
+            shown(bar.figure),
+            format!(
+                "{} {}",
+                if bar.is_minimum { ">=" } else { "<=" },
+                shown(bar.bar)
+            ),
+            bar.unit.to_owned(),
+            if bar.is_met { "met" } else { "MISSED" }.to_owned(),
+        ]);
+    }
+    table
 }
 
 /// Rates as whole numbers, the others with two decimals.

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
-    Binary, CompareOptions, ExploreOptions, Peer, StoreOptions, compare, explore, store,
+    Binary, CompareOptions, ExploreOptions, Peer, StoreOptions, UpdateBenchOptions, compare, explore,
+    store, update,
 };
 
 use super::output::Output;
 use crate::arguments::{
     BenchSuite, BsbmCommand, CompareArguments, ExploreArguments, GenerateArguments, ReportFormat,
-    StoreBenchArguments,
+    StoreBenchArguments, UpdateBenchArguments,
 };
 use crate::failure::Failure;
 use crate::units::{ShowBytes, ShowCount};
@@ -21,6 +22,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Bsbm(BsbmCommand::Generate(arguments)) => generate(&arguments),
         BenchSuite::Bsbm(BsbmCommand::Explore(arguments)) => run_explore(arguments),
         BenchSuite::Store(arguments) => run_store(arguments),
+        BenchSuite::Update(arguments) => run_update(arguments),
         BenchSuite::Compare(arguments) => run_compare(arguments),
     }
 }
@@ -89,6 +91,24 @@ fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {
             report.answers_compared
         ))),
     }
+}
+
+fn run_update(arguments: UpdateBenchArguments) -> Result<(), Failure> {
+    let cache = arguments.cache.unwrap_or_else(default_cache);
+    std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
+    let options = UpdateBenchOptions {
+        data: GenerateOptions {
+            products: arguments.products,
+            ..GenerateOptions::default()
+        },
+        cache,
+        seconds: arguments.seconds,
+        mixes: arguments.mixes,
+    };
+    let report = update(&Binary::current()?, &options, &mut |next| {
+        eprintln!("{next} ...");
+    })?;
+    show(&report, arguments.report)
 }
 
 /// Data sets are large and worth keeping: the user's cache, not the system's temporary directory.

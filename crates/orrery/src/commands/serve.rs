@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use orrery_storage::WriterOptions;
 use orrery_server::{HttpOptions, ServerOptions, stop_signal};
 
 use super::update::allow_list;
@@ -23,6 +24,11 @@ pub(crate) fn options(
     Ok(ServerOptions {
         is_read_only: arguments.read_only,
         allow_writes: arguments.allow_writes,
+        writer: WriterOptions {
+            checkpoint_bytes: arguments.checkpoint_bytes.0,
+            checkpoint_quads: arguments.checkpoint_quads,
+            ..WriterOptions::default()
+        },
         load_dir: arguments.sources.load_dir.clone(),
         load_allow: allow_list(&arguments.sources)?,
         listen: arguments.listen,
