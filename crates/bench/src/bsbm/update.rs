@@ -14,7 +14,6 @@ use super::writer::TripleWriter;
 use super::{GenerateOptions, OFFERS_PER_PRODUCT, offer, product};
 
 /// Draws update transactions for a data set.
-#[derive(Debug)]
 pub struct Updates {
     catalog: Catalog,
     words: WordList,

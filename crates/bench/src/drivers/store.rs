@@ -62,7 +62,12 @@ pub struct Bar {
 }
 
 impl Bar {
-    pub(super) fn at_least(what: impl Into<String>, unit: &'static str, figure: f64, bar: f64) -> Self {
+    pub(super) fn at_least(
+        what: impl Into<String>,
+        unit: &'static str,
+        figure: f64,
+        bar: f64,
+    ) -> Self {
         Self {
             what: what.into(),
             unit,
@@ -73,7 +78,12 @@ impl Bar {
         }
     }
 
-    pub(super) fn at_most(what: impl Into<String>, unit: &'static str, figure: f64, bar: f64) -> Self {
+    pub(super) fn at_most(
+        what: impl Into<String>,
+        unit: &'static str,
+        figure: f64,
+        bar: f64,
+    ) -> Self {
         Self {
             what: what.into(),
             unit,

@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::store::{table_of, write_data};
-use super::{
-    Bar, BenchError, Binary, ExploreOptions, LoadOptions, RESULTS_JSON, explore, load,
-};
+use super::{Bar, BenchError, Binary, ExploreOptions, LoadOptions, RESULTS_JSON, explore, load};
 use crate::bsbm::parameters::ParameterPool;
 use crate::bsbm::update::Updates;
 use crate::bsbm::{Catalog, GenerateOptions};
@@ -108,10 +106,25 @@ pub fn update(
         bars: vec![
             Bar::at_least("single-quad transactions, 64 clients", "1/s", many, 5_000.0),
             Bar::at_most("one client, beside its fdatasync", "ms", beside_sync, 1.0),
-            Bar::at_least("INSERT DATA of 1,000 quads, 4 clients", "quads/s", batches, 200_000.0),
+            Bar::at_least(
+                "INSERT DATA of 1,000 quads, 4 clients",
+                "quads/s",
+                batches,
+                200_000.0,
+            ),
             Bar::at_most("DELETE/INSERT WHERE of 100,000 quads", "s", modify, 1.0),
-            Bar::at_least("BSBM with updates, against without", "", beside / alone, 0.8),
-            Bar::at_most("reopening with 1,000,000 quads in the log", "s", reopen, 3.0),
+            Bar::at_least(
+                "BSBM with updates, against without",
+                "",
+                beside / alone,
+                0.8,
+            ),
+            Bar::at_most(
+                "reopening with 1,000,000 quads in the log",
+                "s",
+                reopen,
+                3.0,
+            ),
         ],
         sync,
         one_client,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
-    Binary, CompareOptions, ExploreOptions, Peer, StoreOptions, UpdateBenchOptions, compare, explore,
-    store, update,
+    Binary, CompareOptions, ExploreOptions, Peer, StoreOptions, UpdateBenchOptions, compare,
+    explore, store, update,
 };
 
 use super::output::Output;

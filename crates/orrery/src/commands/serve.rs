@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use orrery_storage::WriterOptions;
 use orrery_server::{HttpOptions, ServerOptions, stop_signal};
+use orrery_storage::WriterOptions;
 
 use super::update::allow_list;
 use crate::arguments::{ServeArguments, ServerArguments};

@@ -23,7 +23,12 @@ const LOAD_MEMORY_BYTES: u64 = 1 << 30;
 
 /// Whether a request goes this way.
 pub(super) fn is_large(parts: &Parts, limit_bytes: usize) -> bool {
-    let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+    let header = |name| {
+        parts
+            .headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
     let content_type = header(header::CONTENT_TYPE).unwrap_or_default();
     let is_multipart = content_type
         .to_ascii_lowercase()

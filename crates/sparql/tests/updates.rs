@@ -1,0 +1,386 @@
+//! Random updates against a model: a plain set of quads, with `spareval` for the `WHERE`s.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use orrery_sparql::{Engine, EngineOptions, UpdateOptions};
+use orrery_storage::{CommitOptions, Database, Durability, Writer, WriterOptions};
+use oxrdf::{Dataset, GraphName, NamedNode, Quad, Term};
+use proptest::prelude::*;
+use spareval::{QueryEvaluator, QueryResults};
+use spargebra::SparqlParser;
+
+/// A quad of the model, as N-Quads without blank nodes.
+type Line = String;
+
+fn iri(name: &str) -> String {
+    format!("<http://e/{name}>")
+}
+
+/// The naive evaluator.
+#[derive(Default)]
+struct Model {
+    dataset: Dataset,
+}
+
+impl Model {
+    fn lines(&self) -> BTreeSet<Line> {
+        self.dataset
+            .iter()
+            .map(|quad| format!("{quad} ."))
+            .collect()
+    }
+
+    fn apply(&mut self, step: &Step) {
+        match step {
+            Step::Insert(quads) => {
+                for quad in quads {
+                    self.dataset.insert(&quad.parsed());
+                }
+            }
+            Step::Delete(quads) => {
+                for quad in quads {
+                    self.dataset.remove(&quad.parsed());
+                }
+            }
+            Step::Modify {
+                from,
+                graph,
+                to,
+                to_graph,
+            } => {
+                let solutions = self.solutions(&pattern(from, graph));
+                let (mut gone, mut come) = (Vec::new(), Vec::new());
+                for (s, o) in solutions {
+                    let quad = |predicate: &str, graph: &Option<String>| {
+                        let subject = NamedNode::new_unchecked(&s);
+                        let predicate = NamedNode::new_unchecked(format!("http://e/{predicate}"));
+                        Quad::new(subject, predicate, o.clone(), graph_name(graph))
+                    };
+                    gone.push(quad(from, graph));
+                    come.push(quad(to, to_graph));
+                }
+                for quad in &gone {
+                    self.dataset.remove(quad);
+                }
+                for quad in &come {
+                    self.dataset.insert(quad);
+                }
+            }
+            Step::Clear(target) => {
+                let all: Vec<Quad> = self.dataset.iter().map(|quad| quad.into_owned()).collect();
+                for quad in all {
+                    let is_named = quad.graph_name != GraphName::DefaultGraph;
+                    let goes = match target {
+                        Target::All => true,
+                        Target::Named => is_named,
+                        Target::Graph(graph) => quad.graph_name == graph_name(graph),
+                    };
+                    if goes {
+                        self.dataset.remove(&quad);
+                    }
+                }
+            }
+        }
+    }
+
+    fn solutions(&self, pattern: &str) -> Vec<(String, Term)> {
+        let text = format!("SELECT ?s ?o {{ {pattern} }}");
+        let query = SparqlParser::new().parse_query(&text).unwrap();
+        let evaluator = QueryEvaluator::new();
+        let results = evaluator.prepare(&query).execute(&self.dataset).unwrap();
+        let QueryResults::Solutions(solutions) = results else {
+            panic!("a SELECT");
+        };
+        solutions
+            .map(|solution| {
+                let solution = solution.unwrap();
+                let Some(Term::NamedNode(s)) = solution.get("s") else {
+                    panic!("a subject");
+                };
+                (s.as_str().to_owned(), solution.get("o").unwrap().clone())
+            })
+            .collect()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Statement {
+    subject: u8,
+    predicate: u8,
+    object: u8,
+    graph: Option<String>,
+}
+
+impl Statement {
+    fn parsed(&self) -> Quad {
+        let object: Term = match self.object {
+            n @ 0..4 => NamedNode::new_unchecked(format!("http://e/s{n}")).into(),
+            n @ 4..8 => oxrdf::Literal::from(i64::from(n)).into(),
+            n => {
+                oxrdf::Literal::new_simple_literal(format!("a text that is long enough {n}")).into()
+            }
+        };
+        Quad::new(
+            NamedNode::new_unchecked(format!("http://e/s{}", self.subject)),
+            NamedNode::new_unchecked(format!("http://e/p{}", self.predicate)),
+            object,
+            graph_name(&self.graph),
+        )
+    }
+
+    fn text(&self) -> String {
+        let quad = self.parsed();
+        let triple = format!("{} {} {} .", quad.subject, quad.predicate, quad.object);
+        in_graph(&triple, &self.graph)
+    }
+}
+
+fn graph_name(graph: &Option<String>) -> GraphName {
+    match graph {
+        Some(name) => NamedNode::new_unchecked(format!("http://e/{name}")).into(),
+        None => GraphName::DefaultGraph,
+    }
+}
+
+fn in_graph(triples: &str, graph: &Option<String>) -> String {
+    match graph {
+        Some(name) => format!("GRAPH {} {{ {triples} }}", iri(name)),
+        None => triples.to_owned(),
+    }
+}
+
+fn pattern(predicate: &str, graph: &Option<String>) -> String {
+    in_graph(&format!("?s {} ?o .", iri(predicate)), graph)
+}
+
+#[derive(Clone, Debug)]
+enum Target {
+    All,
+    Named,
+    Graph(Option<String>),
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(Vec<Statement>),
+    Delete(Vec<Statement>),
+    /// Statements of one predicate and graph become those of another.
+    Modify {
+        from: String,
+        graph: Option<String>,
+        to: String,
+        to_graph: Option<String>,
+    },
+    Clear(Target),
+}
+
+impl Step {
+    fn text(&self) -> String {
+        let block = |quads: &[Statement]| {
+            let lines: Vec<String> = quads.iter().map(Statement::text).collect();
+            lines.join("\n")
+        };
+        match self {
+            Self::Insert(quads) => format!("INSERT DATA {{ {} }}", block(quads)),
+            Self::Delete(quads) => format!("DELETE DATA {{ {} }}", block(quads)),
+            Self::Modify {
+                from,
+                graph,
+                to,
+                to_graph,
+            } => format!(
+                "DELETE {{ {} }} INSERT {{ {} }} WHERE {{ {} }}",
+                pattern(from, graph),
+                pattern(to, to_graph),
+                pattern(from, graph)
+            ),
+            Self::Clear(Target::All) => "CLEAR ALL".to_owned(),
+            Self::Clear(Target::Named) => "DROP NAMED".to_owned(),
+            Self::Clear(Target::Graph(None)) => "CLEAR DEFAULT".to_owned(),
+            Self::Clear(Target::Graph(Some(name))) => format!("DROP GRAPH {}", iri(name)),
+        }
+    }
+}
+
+fn graph() -> impl Strategy<Value = Option<String>> {
+    prop_oneof![
+        Just(None),
+        Just(Some("g1".to_owned())),
+        Just(Some("g2".to_owned()))
+    ]
+}
+
+fn statements() -> impl Strategy<Value = Vec<Statement>> {
+    let statement = (0..4_u8, 0..3_u8, 0..12_u8, graph()).prop_map(|(s, p, o, graph)| Statement {
+        subject: s,
+        predicate: p,
+        object: o,
+        graph,
+    });
+    prop::collection::vec(statement, 0..12)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let predicate = || (0..3_u8).prop_map(|n| format!("p{n}"));
+    prop_oneof![
+        4 => statements().prop_map(Step::Insert),
+        2 => statements().prop_map(Step::Delete),
+        2 => (predicate(), graph(), predicate(), graph()).prop_map(|(from, graph, to, to_graph)| {
+            Step::Modify { from, graph, to, to_graph }
+        }),
+        1 => prop_oneof![
+            Just(Target::All),
+            Just(Target::Named),
+            graph().prop_map(Target::Graph)
+        ].prop_map(Step::Clear),
+    ]
+}
+
+struct Store {
+    _directory: tempfile::TempDir,
+    engine: Engine,
+    writer: Writer,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Store {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Arc::new(Database::create_or_open(directory.path()).unwrap());
+        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        Self {
+            engine: Engine::new(database, EngineOptions::default()).unwrap(),
+            _directory: directory,
+            writer,
+            runtime: tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap(),
+        }
+    }
+
+    /// Commits, or rolls back.
+    fn apply(&self, text: &str, is_committed: bool) {
+        let options = UpdateOptions::default();
+        let update = self.engine.prepare_update(text, &options).expect(text);
+        let mut transaction = self.writer.begin().unwrap();
+        self.runtime
+            .block_on(self.engine.apply(&update, &options, &mut transaction))
+            .expect(text);
+        if is_committed {
+            let options = CommitOptions {
+                durability: Durability::Relaxed,
+                ..CommitOptions::default()
+            };
+            transaction.commit(options).unwrap().wait().unwrap();
+        }
+    }
+
+    fn lines(&self) -> BTreeSet<Line> {
+        let snapshot = self.engine.database().snapshot();
+        let mut lines = BTreeSet::new();
+        let mut quads = snapshot.quads().unwrap();
+        while let Some(batch) = quads.next_batch().unwrap() {
+            for quad in batch.iter() {
+                let graph = quad
+                    .graph
+                    .map(|graph| format!(" {graph}"))
+                    .unwrap_or_default();
+                lines.insert(format!(
+                    "{} {} {}{graph} .",
+                    quad.subject, quad.predicate, quad.object
+                ));
+            }
+        }
+        assert_eq!(lines.len() as u64, snapshot.quad_count());
+        lines
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Requests of one to three operations; each is committed, or rolled back and then leaves no trace.
+    #[test]
+    fn random_updates_do_what_the_model_does(
+        requests in prop::collection::vec((prop::collection::vec(step(), 1..4), prop::bool::weighted(0.8)), 1..12)
+    ) {
+        let store = Store::new();
+        let mut model = Model::default();
+        for (steps, is_committed) in &requests {
+            let text: Vec<String> = steps.iter().map(Step::text).collect();
+            let text = text.join(" ;\n");
+            store.apply(&text, *is_committed);
+            if *is_committed {
+                steps.iter().for_each(|step| model.apply(step));
+            }
+            prop_assert_eq!(store.lines(), model.lines(), "after {}", text);
+        }
+    }
+}
+
+#[test]
+fn blank_nodes_are_new_where_the_specification_says_so() {
+    let store = Store::new();
+    let count = |text: &str| {
+        store.runtime.block_on(async {
+            let prepared = store.engine.prepare(text, &Default::default()).unwrap();
+            match prepared.execute().await.unwrap() {
+                orrery_sparql::QueryResults::Boolean(value) => value,
+                _ => panic!("an ASK"),
+            }
+        })
+    };
+    // One node in one block, whichever graph; another in the next request.
+    store.apply(
+        "INSERT DATA { _:a <http://e/p> 1 GRAPH <http://e/g> { _:a <http://e/p> 2 } }",
+        true,
+    );
+    assert!(count(
+        "ASK { ?x <http://e/p> 1 GRAPH <http://e/g> { ?x <http://e/p> 2 } }"
+    ));
+    store.apply("INSERT DATA { _:a <http://e/p> 3 }", true);
+    assert!(!count("ASK { ?x <http://e/p> 1, 3 }"));
+    // One for each solution, shared by the template's triples, also inside of triple terms.
+    store.apply(
+        "INSERT { _:n <http://e/of> ?o . _:n <http://e/says> <<( _:n <http://e/q> ?b )>> } \
+         WHERE { ?s <http://e/p> ?o BIND(BNODE() AS ?b) }",
+        true,
+    );
+    assert!(count(
+        "ASK { ?n <http://e/of> 1 ; <http://e/says> <<( ?n <http://e/q> ?b )>> }"
+    ));
+    assert!(!count("ASK { ?n <http://e/of> 1, 3 }"));
+    assert!(!count(
+        "ASK { ?n <http://e/says> <<( ?n <http://e/q> ?n )>> }"
+    ));
+}
+
+#[test]
+fn terms_that_are_computed_get_the_ids_that_they_have_in_data() {
+    let store = Store::new();
+    store.apply(
+        "INSERT DATA { <http://e/s> <http://e/p> \"a long text\" }",
+        true,
+    );
+    store.apply(
+        "INSERT { ?s <http://e/q> ?t . ?s ?u ?t } WHERE { ?s <http://e/p> ?o \
+         BIND(CONCAT(?o, \" and more\") AS ?t) BIND(IRI(\"http://e/made\") AS ?u) }",
+        true,
+    );
+    store.apply(
+        "DELETE DATA { <http://e/s> <http://e/made> \"a long text and more\" }",
+        true,
+    );
+    let lines: Vec<Line> = store.lines().into_iter().collect();
+    assert_eq!(
+        lines,
+        [
+            "<http://e/s> <http://e/p> \"a long text\" .",
+            "<http://e/s> <http://e/q> \"a long text and more\" ."
+        ]
+    );
+}
