@@ -164,7 +164,7 @@ async fn what_cannot_be_had_is_refused_with_what_can() {
     assert_eq!(unknown.status, 400);
     assert_eq!(
         unknown.text(),
-        "format `yaml` does not fit this query; known are json, xml, csv, tsv, table\n"
+        "format `yaml` does not fit this query; known are json, xml, csv, tsv, arrow, parquet, table\n"
     );
 }
 
