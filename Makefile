@@ -16,7 +16,7 @@ help:
 	@echo 'make test    every test (about 5 minutes once the dependencies are built)'
 	@echo 'make lint    formatting, clippy and documentation, warnings are errors'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
-	@echo 'make crash   kill a load 50 times at random moments and look at what is left'
+	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make conformance   the test suites of the W3C; writes docs/conformance.md'
 
 setup:
@@ -40,7 +40,9 @@ bench: build
 	$(ORRERY) bench store --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482)
 
 crash: setup
-	ORRERY_KILLS=50 cargo test --release -p orrery --test cli killed_load -- --nocapture
+	ORRERY_CRASH_STATES=200000 ORRERY_FAULT_RUNS=100000 ORRERY_FLIPS=20000 ORRERY_MODEL_RUNS=1000 \
+		cargo test --release -p orrery-loader --test crash -- --nocapture
+	ORRERY_KILLS=50 ORRERY_SERVER_KILLS=200 cargo test --release -p orrery --test cli killed -- --nocapture
 
 conformance: build
 	$(CARGO_TARGET_DIR)/release/conformance

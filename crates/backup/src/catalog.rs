@@ -21,8 +21,8 @@ pub struct BackupList {
     pub number: u64,
     /// When it was made, in microseconds since 1970-01-01T00:00:00Z.
     pub time_micros: i64,
-    /// The generation of the database that it holds.
-    pub generation: u64,
+    /// The last commit that is in it.
+    pub commit: u64,
     /// The files of the database; the manifest last.
     pub files: Vec<ListedFile>,
 }

@@ -20,8 +20,8 @@ const NUMBER_ATTEMPTS_MAX: usize = 10;
 pub struct BackupReport {
     /// The backup's number.
     pub number: u64,
-    /// The generation of the database that it holds.
-    pub generation: u64,
+    /// The last commit that is in it.
+    pub commit: u64,
     /// Number of files that the database consists of.
     pub files: usize,
     /// Their bytes.
@@ -69,14 +69,14 @@ pub async fn backup(
         format_version: FORMAT_VERSION,
         number: earlier.last().map_or(1, |last| last.number + 1),
         time_micros: now_micros(),
-        generation: held.generation,
+        commit: held.commit,
         files,
     };
     for _ in 0..NUMBER_ATTEMPTS_MAX {
         if list.write(target).await? {
             return Ok(BackupReport {
                 number: list.number,
-                generation: list.generation,
+                commit: list.commit,
                 files: list.files.len(),
                 bytes: list.bytes(),
                 bytes_copied,

@@ -17,8 +17,8 @@ use crate::{Error, Result};
 pub struct RestoreReport {
     /// The backup's number.
     pub number: u64,
-    /// The generation of the database that it holds.
-    pub generation: u64,
+    /// The last commit that is in it.
+    pub commit: u64,
     /// Number of files.
     pub files: usize,
     /// Their bytes.
@@ -46,7 +46,7 @@ pub async fn restore(
     let database = Database::open_with(Arc::clone(file_system), directory)?;
     Ok(RestoreReport {
         number: list.number,
-        generation: list.generation,
+        commit: list.commit,
         files: list.files.len(),
         bytes: list.bytes(),
         quads: database.snapshot().quad_count(),

@@ -7,7 +7,8 @@
 //!
 //! A backup needs no lock and hinders nobody. Files are never changed once written, and one that a writer removes while
 //! it is copied stays readable, for it is mapped; where a file went between reading the manifest and opening
-//! it, the new manifest is read. The log alone grows: its records up to the moment of the hold are copied.
+//! it, the new manifest is read. The log alone grows: its records up to the moment of the hold are copied. What is kept
+//! for older states is not part of it.
 //!
 //! A restore writes the manifest last, so a directory is either a whole database or, after a failure,
 //! none; it can be restored into again then.
@@ -19,7 +20,7 @@ use crate::database::{OPEN_ATTEMPTS_MAX, create_directory, missing_file, refuse_
 use crate::io::{FileBytes, FileSystem, FileWriter};
 use crate::lock::WriterLock;
 use crate::log::LOG_DIRECTORY;
-use crate::manifest::{Manifest, SegmentEntry};
+use crate::manifest::{BaseEntry, LogEntry, Manifest, SegmentEntry};
 use crate::replay::{log_path, logs_after, open_log};
 use crate::{Error, Result};
 
@@ -31,8 +32,8 @@ pub const MANIFEST_NAME: &str = "MANIFEST";
 pub struct StateFiles {
     /// The state's files by name; the manifest last.
     pub files: Vec<StateFile>,
-    /// The state's generation.
-    pub generation: u64,
+    /// The last commit of the state.
+    pub commit: u64,
 }
 
 /// A file of a state.
@@ -71,34 +72,79 @@ impl StateFiles {
         directory: &Path,
         manifest: &Manifest,
     ) -> Result<Self> {
-        let manifest = present_only(manifest);
-        let base = manifest.present();
-        let mut files = Vec::new();
-        let deltas = base.deltas.iter().map(|delta| &delta.segment);
-        for segment in [&base.segment].into_iter().chain(deltas) {
-            hold_segment(file_system, directory, segment, &mut files)?;
+        let mut held = Self {
+            files: Vec::new(),
+            commit: 0,
+        };
+        let base = only_present(manifest.present());
+        held.segment(file_system, directory, &base.segment)?;
+        held.commit = base.commit;
+        if let Some(delta) = base.deltas.last() {
+            held.segment(file_system, directory, &delta.segment)?;
+            held.commit = delta.commit;
         }
         for log in &base.logs {
-            let path = log_path(directory, &log.name);
-            let end = open_log(file_system, &path, base, log)?.end()?.position;
-            let mut content = file_system.read(&path)?;
-            content.truncate(usize::try_from(end).unwrap_or(usize::MAX));
-            files.push(StateFile {
-                name: format!("{LOG_DIRECTORY}/{}", log.name),
-                crc32c: crc32c::crc32c(&content),
-                content: FileBytes::from(content),
+            held.log(file_system, directory, &base, log)?;
+        }
+        let manifest = Manifest {
+            bases: vec![base],
+            ..manifest.clone()
+        };
+        let bytes = manifest.to_bytes(&Manifest::path(directory))?;
+        held.copy(MANIFEST_NAME.to_owned(), bytes);
+        Ok(held)
+    }
+
+    fn segment(
+        &mut self,
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        segment: &SegmentEntry,
+    ) -> Result<()> {
+        for entry in &segment.files {
+            let name = format!("{}/{}", segment.name, entry.name);
+            let path = directory.join(&name);
+            let content = file_system.map(&path)?;
+            if content.len() as u64 != entry.bytes {
+                let (found, expected) = (content.len(), entry.bytes);
+                let what = format!("it has {found} bytes, the manifest says {expected}");
+                return Err(Error::corrupt(&path, 0, what));
+            }
+            self.files.push(StateFile {
+                name,
+                content,
+                crc32c: entry.crc32c,
             });
         }
-        let manifest_bytes = manifest.to_bytes(&Manifest::path(directory))?;
-        files.push(StateFile {
-            name: MANIFEST_NAME.to_owned(),
-            crc32c: crc32c::crc32c(&manifest_bytes),
-            content: FileBytes::from(manifest_bytes),
+        Ok(())
+    }
+
+    /// The records of a log file so far.
+    fn log(
+        &mut self,
+        file_system: &dyn FileSystem,
+        directory: &Path,
+        base: &BaseEntry,
+        log: &LogEntry,
+    ) -> Result<()> {
+        let path = log_path(directory, &log.name);
+        let mut reader = open_log(file_system, &path, base, log)?;
+        while let Some(logged) = reader.next_record()? {
+            self.commit = self.commit.max(logged.record.commit);
+        }
+        let end = reader.end()?.position;
+        let mut bytes = file_system.read(&path)?;
+        bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+        self.copy(format!("{LOG_DIRECTORY}/{}", log.name), bytes);
+        Ok(())
+    }
+
+    fn copy(&mut self, name: String, bytes: Vec<u8>) {
+        self.files.push(StateFile {
+            name,
+            crc32c: crc32c::crc32c(&bytes),
+            content: FileBytes::from(bytes),
         });
-        Ok(Self {
-            files,
-            generation: manifest.generation,
-        })
     }
 
     /// Bytes of all files.
@@ -108,40 +154,15 @@ impl StateFiles {
     }
 }
 
-/// A manifest without what only older states need.
-fn present_only(manifest: &Manifest) -> Manifest {
-    let mut base = manifest.present().clone();
-    base.deltas = base.deltas.last().cloned().into_iter().collect();
-    let commit = base.deltas.last().map_or(base.commit, |delta| delta.commit);
-    base.logs = logs_after(&base, commit).to_vec();
-    Manifest {
-        bases: vec![base],
-        ..manifest.clone()
+/// What the present state needs, without what is kept for older ones.
+fn only_present(base: &BaseEntry) -> BaseEntry {
+    let delta = base.deltas.last();
+    let start = delta.map_or(base.commit, |delta| delta.commit);
+    BaseEntry {
+        deltas: delta.cloned().into_iter().collect(),
+        logs: logs_after(base, start).to_vec(),
+        ..base.clone()
     }
-}
-
-fn hold_segment(
-    file_system: &dyn FileSystem,
-    directory: &Path,
-    segment: &SegmentEntry,
-    files: &mut Vec<StateFile>,
-) -> Result<()> {
-    for entry in &segment.files {
-        let name = format!("{}/{}", segment.name, entry.name);
-        let path = directory.join(&name);
-        let content = file_system.map(&path)?;
-        if content.len() as u64 != entry.bytes {
-            let (found, expected) = (content.len(), entry.bytes);
-            let what = format!("it has {found} bytes, the manifest says {expected}");
-            return Err(Error::corrupt(&path, 0, what));
-        }
-        files.push(StateFile {
-            name,
-            content,
-            crc32c: entry.crc32c,
-        });
-    }
-    Ok(())
 }
 
 /// A database being restored into a directory of its own; it is one only after [`finish`](Self::finish).

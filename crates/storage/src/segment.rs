@@ -144,7 +144,7 @@ impl<'a> SegmentBuilder<'a> {
     ) -> Result<Self> {
         let old_manifest = present.map(|snapshot| Arc::clone(snapshot.shared_manifest()));
         let generation = 1 + old_manifest.as_ref().map_or(0, |old| old.generation);
-        remove_unnamed(&*file_system, lock.directory(), old_manifest.as_deref())?;
+        remove_leftovers(&*file_system, lock.directory(), old_manifest.as_deref())?;
         let name = format!("{SEGMENT_PREFIX}{generation:06}");
         Ok(Self {
             files: SegmentFiles::create(&file_system, lock.directory().join(&name))?,
@@ -222,6 +222,22 @@ impl<'a> SegmentBuilder<'a> {
             Arc::new(stored),
         )))
     }
+}
+
+/// Takes over from a writer that may have been killed: puts the manifest on the disk that was found, then removes what
+/// it does not name.
+///
+/// Its rename may never have been synced. A power cut would bring back the manifest before it, which names
+/// files that are removed here, and not the log that commits go to from now on.
+pub(crate) fn remove_leftovers(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    manifest: Option<&Manifest>,
+) -> Result<()> {
+    if let Some(manifest) = manifest {
+        manifest.publish(file_system, directory)?;
+    }
+    remove_unnamed(file_system, directory, manifest)
 }
 
 /// Removes segments, deltas and log files that a manifest does not name: what killed writers left, and what is needed no

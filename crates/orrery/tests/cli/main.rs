@@ -10,5 +10,6 @@ mod backup;
 mod bad_input;
 mod common;
 mod killed_load;
+mod killed_server;
 mod round_trip;
 mod serve;

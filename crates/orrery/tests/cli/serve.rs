@@ -10,9 +10,9 @@ use crate::common::{orrery, succeed, text};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Ends with the test, however that ends.
-struct Server {
-    process: Child,
-    address: String,
+pub(crate) struct Server {
+    pub(crate) process: Child,
+    pub(crate) address: String,
 }
 
 impl Drop for Server {
@@ -23,7 +23,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    fn start(database: &str) -> Self {
+    pub(crate) fn start(database: &str) -> Self {
         let address = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .unwrap()
@@ -42,7 +42,7 @@ impl Server {
     }
 
     /// The whole answer, head and body.
-    fn get(&self, target: &str) -> String {
+    pub(crate) fn get(&self, target: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let request = format!(
             "GET {target} HTTP/1.1\r\nHost: {}\r\nAccept: text/csv\r\nConnection: close\r\n\r\n",

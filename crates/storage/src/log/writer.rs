@@ -247,7 +247,7 @@ impl LogWriter {
     }
 
     /// Ends writing for good.
-    fn stop(&self, error: &Error) -> Error {
+    pub(crate) fn stop(&self, error: &Error) -> Error {
         let mut sync = self.sync.lock();
         let failure = sync
             .failure

@@ -15,16 +15,17 @@ use std::sync::Arc;
 
 use super::open::next_log;
 use super::{Shared, Turn};
-use crate::Result;
 use crate::flushed;
 use crate::history::forget;
 use crate::index::Permutation;
 use crate::io::FileSystem;
+use crate::log::LogWriter;
 use crate::manifest::{FlushedEntry, Manifest};
 use crate::replay::log_path;
 use crate::segment::{DELTA_PREFIX, ignore_missing};
 use crate::snapshot::Snapshot;
 use crate::stored::{Deltas, Stored};
+use crate::{Error, Result};
 
 impl Shared {
     /// See [`super::Writer::checkpoint`].
@@ -64,7 +65,9 @@ impl Turn {
         };
         old_log.close()?;
         let database = &shared.database;
-        let (log, manifest) = next_log(&**database.file_system(), database.directory(), &latest)?;
+        let (file_system, directory) = (&**database.file_system(), database.directory());
+        let (log, manifest) = next_log(file_system, directory, &latest)
+            .map_err(|error| go_on_with(file_system, directory, &latest, &old_log, error))?;
         let snapshot = Arc::new(latest.with_manifest(Arc::new(manifest)));
         let mut state = shared.state.lock();
         state.log = Arc::new(log);
@@ -101,6 +104,21 @@ impl Turn {
         shared.state.lock().latest = Arc::clone(&snapshot);
         database.replace_snapshot(snapshot);
         Ok(manifest)
+    }
+}
+
+/// After a new log file could not be begun: the manifest on the disk may name it or not. Puts the manifest of the present state
+/// back, so that commits can go on in the old file; if that fails too, there are no more commits.
+fn go_on_with(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    latest: &Snapshot,
+    old_log: &LogWriter,
+    error: Error,
+) -> Error {
+    match latest.manifest().publish(file_system, directory) {
+        Ok(()) => error,
+        Err(second) => old_log.stop(&second),
     }
 }
 

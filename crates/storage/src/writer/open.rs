@@ -14,7 +14,7 @@ use crate::lock::WriterLock;
 use crate::log::{LOG_DIRECTORY, LogEnd, LogHeader, LogWriter};
 use crate::manifest::{FORMAT_VERSION, LogEntry, Manifest};
 use crate::replay::log_path;
-use crate::segment::remove_unnamed;
+use crate::segment::remove_leftovers;
 use crate::snapshot::Snapshot;
 use crate::{Database, Error, Result};
 
@@ -44,7 +44,7 @@ impl Database {
     ) -> Result<Writer> {
         let file_system = &**self.file_system();
         let present = self.snapshot();
-        remove_unnamed(file_system, self.directory(), Some(present.manifest()))?;
+        remove_leftovers(file_system, self.directory(), Some(present.manifest()))?;
         let (log, snapshot) = match (end, present.manifest().present().logs.last()) {
             (Some(end), Some(entry)) => {
                 let path = log_path(self.directory(), &entry.name);

@@ -88,14 +88,18 @@ impl PowerCuts {
     }
 
     fn sync(&mut self, inode: Inode) {
-        let durable = &mut self.durable;
-        self.pending.retain(|(change, can_be_saved)| {
-            let is_saved = *can_be_saved && change.is_covered_by(inode);
-            if is_saved {
-                durable.apply(change);
-            }
-            !is_saved
-        });
+        let is_saved =
+            |(change, can_be_saved): &(Change, bool)| *can_be_saved && change.is_covered_by(inode);
+        let (saved, pending): (Vec<_>, Vec<_>) = std::mem::take(&mut self.pending)
+            .into_iter()
+            .partition(is_saved);
+        self.pending = pending;
+        for (change, _) in saved {
+            self.durable.apply(&change);
+            // What was given up before and stood in the same place is overwritten for good.
+            self.pending
+                .retain(|(given_up, can_be_saved)| *can_be_saved || !given_up.overlaps(&change));
+        }
     }
 
     /// The disk as it is found after a power cut at this point.

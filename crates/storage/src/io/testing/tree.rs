@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
@@ -69,6 +70,43 @@ impl Change {
             Self::Rename { from, to, .. } => from.directory == synced || to.directory == synced,
             Self::Write { inode, .. } | Self::SetLength { inode, .. } => *inode == synced,
         }
+    }
+}
+
+impl Change {
+    /// Whether both change the same bytes or the same name.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        match (self.bytes(), other.bytes()) {
+            (Some((inode, mine)), Some((other, others))) => {
+                inode == other && mine.start < others.end && others.start < mine.end
+            }
+            _ => self
+                .entries()
+                .any(|entry| other.entries().any(|other| other == entry)),
+        }
+    }
+
+    /// The bytes that are changed.
+    fn bytes(&self) -> Option<(Inode, Range<usize>)> {
+        match self {
+            Self::Write {
+                inode,
+                offset,
+                bytes,
+            } => Some((*inode, *offset..*offset + bytes.len())),
+            Self::SetLength { inode, .. } => Some((*inode, 0..usize::MAX)),
+            Self::Create { .. } | Self::Rename { .. } | Self::Remove { .. } => None,
+        }
+    }
+
+    /// The names that are changed.
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let (first, second) = match self {
+            Self::Create { entry, .. } | Self::Remove { entry } => (Some(entry), None),
+            Self::Rename { from, to, .. } => (Some(from), Some(to)),
+            Self::Write { .. } | Self::SetLength { .. } => (None, None),
+        };
+        first.into_iter().chain(second)
     }
 }
 

@@ -1,0 +1,83 @@
+//! A flipped bit anywhere is an error or does not matter; it is never a wrong answer.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use orrery_storage::io::FileSystem;
+use orrery_storage::io::testing::RecordingFileSystem;
+use orrery_storage::{At, Error, Result, verify_with};
+
+use crate::setting;
+use crate::workload::{Step, Workload};
+use crate::world::{DIRECTORY, Random, content, open};
+
+/// A database with segment, flushed delta and logs, all of them with something in them; not in use.
+fn example() -> (RecordingFileSystem, Workload) {
+    let disk = RecordingFileSystem::new();
+    let mut workload = Workload::create(Arc::new(disk.clone()), 5).unwrap();
+    for _ in 0..3 {
+        for step in [Step::Commit, Step::Group, Step::Checkpoint, Step::Commit] {
+            workload.run(step).unwrap();
+        }
+    }
+    workload.session = None;
+    (disk, workload)
+}
+
+/// Reads the present state and an older one; whether all could be read.
+fn look(disk: &RecordingFileSystem, workload: &Workload, older: u64) -> Result<()> {
+    let file_system: Arc<dyn FileSystem> = Arc::new(disk.clone());
+    let database = open(&file_system)?;
+    let snapshot = database.snapshot();
+    let last = workload.states.last_key_value().expect("some").0;
+    assert_eq!(snapshot.commit(), *last, "a commit went away silently");
+    assert_eq!(&content(&snapshot)?, workload.state());
+    let old = database.snapshot_at(At::Commit(older))?;
+    assert_eq!(content(&old)?, workload.states[&older]);
+    Ok(())
+}
+
+#[test]
+fn no_flipped_bit_changes_an_answer() {
+    let flips = setting("ORRERY_FLIPS", 3_000);
+    let (disk, workload) = example();
+    let commits: Vec<u64> = workload.states.keys().copied().collect();
+    look(&disk, &workload, commits[1]).unwrap();
+    let files = disk.files();
+    let mut random = Random(3);
+    let (mut refused, mut unharmed) = (0, 0);
+    for number in 0..flips {
+        // Each file as often as any other: the small ones matter as much.
+        let path = &files[number % files.len()];
+        let bits = disk.metadata(path).unwrap().unwrap().bytes as usize * 8;
+        if bits == 0 {
+            continue;
+        }
+        let bit = random.below(bits);
+        let damaged = disk.copy();
+        damaged.flip_bit(path, bit).unwrap();
+        let older = commits[random.below(commits.len())];
+        match look(&damaged, &workload, older) {
+            Ok(()) => unharmed += 1,
+            Err(Error::Corrupt { .. } | Error::FormatVersion { .. }) => refused += 1,
+            Err(other) => panic!("{} bit {bit}: {other}", path.display()),
+        }
+        if number.is_multiple_of(10) {
+            check_verify(&damaged, path, bit);
+        }
+    }
+    println!("{flips} flipped bits: {refused} refused, {unharmed} not read or of no meaning");
+    assert!(refused > unharmed / 2);
+}
+
+/// `orrery verify` finds the damage and names the file, unless the bit means nothing.
+fn check_verify(disk: &RecordingFileSystem, path: &Path, bit: usize) {
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let found = verify_with(disk, Path::new(DIRECTORY), |_| {}).unwrap();
+    let is_named = found.iter().any(|damage| damage.file == path);
+    let may_be_free = name == "LOCK" || name.ends_with(".log");
+    assert!(
+        is_named || (may_be_free && found.is_empty()),
+        "{name} bit {bit}: {found:?}"
+    );
+}

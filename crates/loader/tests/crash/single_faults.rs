@@ -1,0 +1,176 @@
+//! One call to the file system fails, or the disk is full for a while.
+
+use std::sync::Arc;
+
+use orrery_storage::io::FileSystem;
+use orrery_storage::io::testing::{FailingFileSystem, Fault, RecordingFileSystem, Unsynced};
+use orrery_storage::{Error, Result};
+
+use crate::setting;
+use crate::workload::{Step, Workload};
+use crate::world::{content, open};
+
+const STEPS: [Step; 9] = [
+    Step::Commit,
+    Step::Checkpoint,
+    Step::Group,
+    Step::Commit,
+    Step::Relaxed,
+    Step::Reopen,
+    Step::Clear,
+    Step::Checkpoint,
+    Step::Commit,
+];
+
+/// Goes on after an error as a server would: while commits are possible nothing is done about it, else the database is
+/// opened anew.
+fn persist(workload: &mut Workload, step: Step) -> Result<()> {
+    if workload.session.is_none() {
+        return workload.reopen();
+    }
+    let Err(error) = workload.run(step) else {
+        return Ok(());
+    };
+    let is_expected = matches!(
+        error,
+        Error::Io { .. } | Error::NoSpace { .. } | Error::WritingStopped { .. }
+    );
+    assert!(is_expected, "{step:?}: {error}");
+    match &workload.session {
+        Some(session) if session.writer.check().is_ok() => Ok(()),
+        _ => workload.reopen(),
+    }
+}
+
+/// Runs the steps with one call failing; whether there was such a call.
+fn run_with(number: u64, fault: Fault) -> bool {
+    let disk = RecordingFileSystem::new();
+    let failing = FailingFileSystem::over(&disk);
+    let mut workload = Workload::create(Arc::new(failing.clone()), 7).unwrap();
+    failing.fail_call(failing.calls() + number, fault);
+    let last_call = failing.calls() + number;
+    for step in STEPS {
+        // The fault may hit the opening itself; the second time it works.
+        if persist(&mut workload, step).is_err() {
+            workload.reopen().unwrap();
+        }
+    }
+    let happened = failing.calls() > last_call;
+    workload.session = None;
+    let place = |what| format!("{fault:?} of call {number}, then a power cut: {what:?}");
+    check(&workload, Arc::new(disk.copy()), &place(Unsynced::Kept));
+    let mut cuts = disk.power_cuts();
+    while cuts.advance() {}
+    for unsynced in [Unsynced::Dropped, Unsynced::Kept, Unsynced::Random(number)] {
+        check(&workload, Arc::new(cuts.state(unsynced)), &place(unsynced));
+    }
+    happened
+}
+
+fn check(workload: &Workload, disk: Arc<dyn FileSystem>, place: &str) {
+    let snapshot = open(&disk).expect(place).snapshot();
+    let (found, acknowledged) = (snapshot.commit(), workload.acknowledged);
+    assert!(
+        found >= acknowledged,
+        "{place}: {found}, not {acknowledged}"
+    );
+    assert_eq!(
+        content(&snapshot).unwrap(),
+        workload.states[&found],
+        "{place}"
+    );
+}
+
+#[test]
+fn an_error_of_any_single_call_loses_nothing_that_was_acknowledged() {
+    let runs_max = setting("ORRERY_FAULT_RUNS", 600) as u64;
+    let mut calls = 0;
+    while run_with(calls, Fault::Io) {
+        calls += 50;
+    }
+    // All calls where the limit allows it, else evenly spread ones.
+    let stride = (calls * 4).div_ceil(runs_max).max(1);
+    for (offset, fault) in Fault::ALL.into_iter().enumerate() {
+        let mut number = offset as u64 % stride;
+        while run_with(number, fault) {
+            number += stride;
+        }
+    }
+    println!("about {calls} calls, every {stride}. of them failed in four ways");
+}
+
+/// Kills the process before a call, opens the database anew, commits; then the power goes. Whether there was such a call.
+fn kill_at(number: u64) -> bool {
+    let disk = RecordingFileSystem::new();
+    // Not told of failed syncs: what the killed process wrote is in the system's memory, and a later sync saves it.
+    let failing = FailingFileSystem::new(Arc::new(disk.clone()));
+    let mut workload = Workload::create(Arc::new(failing.clone()), 13).unwrap();
+    let last_call = failing.calls() + number;
+    failing.fail_from(last_call, Fault::Io);
+    let is_killed = STEPS.iter().any(|&step| workload.run(step).is_err());
+    workload.session = None;
+    failing.heal();
+    workload.reopen().unwrap();
+    workload.run(Step::Commit).unwrap();
+    let mut cuts = disk.power_cuts();
+    while cuts.advance() {}
+    let random = (0..6).map(|seed| Unsynced::Random(number * 8 + seed));
+    for unsynced in random.chain([Unsynced::Dropped, Unsynced::Kept]) {
+        let place = format!("killed at call {number}, then a power cut: {unsynced:?}");
+        check(&workload, Arc::new(cuts.state(unsynced)), &place);
+    }
+    is_killed
+}
+
+#[test]
+fn what_was_acknowledged_after_a_kill_survives_a_power_cut() {
+    let runs_max = setting("ORRERY_FAULT_RUNS", 600) as u64;
+    let mut calls = 0;
+    while kill_at(calls) {
+        calls += 50;
+    }
+    let stride = calls.div_ceil(runs_max).max(1);
+    let mut number = 0;
+    while kill_at(number) {
+        number += stride;
+    }
+    println!("killed at every {stride}. of about {calls} calls");
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_while_stops_writers_but_not_readers_and_then_all_goes_on() {
+    for start in 0..120 {
+        let disk = RecordingFileSystem::new();
+        let failing = FailingFileSystem::over(&disk);
+        let mut workload = Workload::create(Arc::new(failing.clone()), 11).unwrap();
+        workload.run(Step::Commit).unwrap();
+        failing.fail_from(failing.calls() + start, Fault::NoSpace);
+        let mut refused = 0;
+        for step in [Step::Commit, Step::Checkpoint, Step::Commit, Step::Commit] {
+            if let Err(error) = workload.run(step) {
+                refused += 1;
+                assert!(
+                    matches!(error, Error::NoSpace { .. } | Error::WritingStopped { .. }),
+                    "{error}"
+                );
+            }
+            let database = &workload.session.as_ref().unwrap().database;
+            let snapshot = database.snapshot();
+            assert_eq!(
+                content(&snapshot).unwrap(),
+                workload.states[&snapshot.commit()]
+            );
+        }
+        failing.heal();
+        if workload.run(Step::Commit).is_err() {
+            // Only a failed sync needs the database to be opened anew.
+            workload.reopen().unwrap();
+            workload.run(Step::Commit).unwrap();
+        }
+        workload.run(Step::Checkpoint).unwrap();
+        workload.reopen().unwrap();
+        if start == 0 {
+            assert_eq!(refused, 4);
+        }
+    }
+}
