@@ -110,8 +110,15 @@ fn load_checked(
     match result {
         Ok(report) => Ok(finished(report, start)),
         Err(error) => {
-            // Give its space back; if this fails, the next load does it.
-            let _ = files.remove_dir_all(&segment_directory);
+            // Give its space back; if this fails, the next load does it. Where nobody knows which manifest is on the
+            // disk, it may name these files.
+            let is_unknown = matches!(
+                error,
+                LoadError::Storage(orrery_storage::Error::WritingStopped { .. })
+            );
+            if !is_unknown {
+                let _ = files.remove_dir_all(&segment_directory);
+            }
             Err(error)
         }
     }

@@ -248,6 +248,10 @@ impl Manifest {
     }
 
     /// Makes this the manifest of the database; when it returns, it is on the disk.
+    ///
+    /// After [`Error::WritingStopped`] nobody knows which manifest a power cut would leave: no file that either of them names
+    /// may be removed, and no commit acknowledged, until the database is opened anew. After any other error the one before
+    /// is in place.
     pub(crate) fn publish(&self, file_system: &dyn FileSystem, directory: &Path) -> Result<()> {
         let new_path = directory.join(MANIFEST_NEW_FILE);
         let bytes = self.to_bytes(&new_path)?;
@@ -255,8 +259,14 @@ impl Manifest {
         file.append(&bytes)?;
         file.sync()?;
         drop(file);
-        file_system.rename(&new_path, &Self::path(directory))?;
-        file_system.sync_dir(directory)
+        let path = Self::path(directory);
+        file_system.rename(&new_path, &path)?;
+        file_system
+            .sync_dir(directory)
+            .map_err(|error| Error::WritingStopped {
+                path,
+                what: error.to_string(),
+            })
     }
 
     pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {

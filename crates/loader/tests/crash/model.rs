@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orrery_storage::io::testing::RecordingFileSystem;
-use orrery_storage::{At, Permutation, QuadPosition, Snapshot, verify_with};
+use orrery_storage::{Permutation, QuadPosition, Snapshot, verify_with};
 use orrery_term::{Term, TermId};
 
 use crate::setting;
@@ -75,8 +75,7 @@ fn run(seed: u64) {
         }
         let commits: Vec<u64> = workload.states.keys().copied().collect();
         let older = commits[random.below(commits.len())];
-        let old = database.snapshot_at(At::Commit(older)).unwrap();
-        assert_eq!(content(&old).unwrap(), workload.states[&older]);
+        workload.check_older(database, older).unwrap();
         if number.is_multiple_of(8) {
             let damage = verify_with(&disk, Path::new(DIRECTORY), |_| {}).unwrap();
             assert!(damage.is_empty(), "{damage:?}");

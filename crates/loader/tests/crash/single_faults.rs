@@ -10,15 +10,19 @@ use crate::setting;
 use crate::workload::{Step, Workload};
 use crate::world::{content, open};
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 13] = [
     Step::Commit,
     Step::Checkpoint,
     Step::Group,
     Step::Commit,
     Step::Relaxed,
     Step::Reopen,
+    Step::Compact,
+    Step::Commit,
     Step::Clear,
     Step::Checkpoint,
+    Step::Load,
+    Step::Commit,
     Step::Commit,
 ];
 

@@ -1,13 +1,19 @@
 //! A random sequence of everything that writes, with what must be there after each commit.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use orrery_loader::{
+    CompactOptions, LoadError, LoadOptions, SilentProgress, Source, compact, load_into,
+};
 use orrery_storage::io::FileSystem;
-use orrery_storage::{CommitOptions, Database, Durability, Error, PendingCommit, Result, Writer};
+use orrery_storage::{
+    At, CommitOptions, Database, Durability, Error, PendingCommit, Result, Writer,
+};
 
-use crate::world::{DIRECTORY, Random, State, content, open, options, rows};
+use crate::world::{DIRECTORY, Random, State, content, line, open, options, rows};
 
 /// Something that writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,20 +29,35 @@ pub(crate) enum Step {
     /// All quads of a graph go.
     Clear,
     Checkpoint,
+    Compact,
+    /// A bulk load into the open database.
+    Load,
     Reopen,
 }
 
 impl Step {
     pub(crate) fn random(random: &mut Random) -> Self {
-        match random.below(20) {
+        match random.below(24) {
             0..8 => Self::Commit,
             8..10 => Self::Group,
             10..12 => Self::Relaxed,
             12 => Self::Rollback,
             13 => Self::Clear,
             14..18 => Self::Checkpoint,
+            18..20 => Self::Compact,
+            20 => Self::Load,
             _ => Self::Reopen,
         }
+    }
+}
+
+const LOAD_MEMORY_BYTES: u64 = 64 << 20;
+
+/// The only way in which a load may fail here.
+fn storage_error(error: LoadError) -> Error {
+    match error {
+        LoadError::Storage(error) => error,
+        other => panic!("{other}"),
     }
 }
 
@@ -135,6 +156,14 @@ impl Workload {
             Step::Checkpoint => {
                 self.writer()?.checkpoint()?;
             }
+            Step::Compact => {
+                let options = CompactOptions {
+                    memory_bytes: LOAD_MEMORY_BYTES,
+                    threads: 1,
+                };
+                compact(&self.writer()?, &options, &SilentProgress).map_err(storage_error)?;
+            }
+            Step::Load => self.load()?,
             Step::Reopen => self.reopen()?,
         }
         Ok(())
@@ -201,6 +230,29 @@ impl Workload {
         Ok(())
     }
 
+    fn load(&mut self) -> Result<()> {
+        let numbers = self.random.numbers(40);
+        let mut file = tempfile::Builder::new().suffix(".nq").tempfile().unwrap();
+        for &number in &numbers {
+            file.write_all(line(number).as_bytes()).unwrap();
+        }
+        let options = LoadOptions {
+            memory_bytes: LOAD_MEMORY_BYTES,
+            threads: 1,
+            ..LoadOptions::default()
+        };
+        let writer = self.writer()?;
+        let before = writer.begin()?.begins_after();
+        let mut state = self.states[&before].clone();
+        state.extend(numbers);
+        self.states.insert(before + 1, state);
+        let sources = [Source::File(file.path().to_path_buf())];
+        load_into(&writer, &sources, &options, &SilentProgress).map_err(storage_error)?;
+        self.acknowledged = writer.database().snapshot().commit();
+        assert_eq!(self.acknowledged, before + 1);
+        Ok(())
+    }
+
     /// Ends the session and begins another; finds out which commits there are.
     pub(crate) fn reopen(&mut self) -> Result<()> {
         self.session = None;
@@ -218,6 +270,22 @@ impl Workload {
     fn writer(&self) -> Result<Writer> {
         let session = self.session.as_ref();
         Ok(session.expect("a session is open").writer.clone())
+    }
+
+    /// Compares an older state, if it is one that can still be read.
+    pub(crate) fn check_older(&self, database: &Database, older: u64) -> Result<()> {
+        match database.snapshot_at(At::Commit(older)) {
+            Ok(old) => assert_eq!(content(&old)?, self.states[&older]),
+            Err(Error::NoSuchCommit { .. }) => {
+                let mut kept = database.commits()?.into_iter();
+                assert!(
+                    kept.all(|kept| kept.number != older),
+                    "{older} is in the list"
+                );
+            }
+            Err(other) => return Err(other),
+        }
+        Ok(())
     }
 
     /// What the database should hold now.

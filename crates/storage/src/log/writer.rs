@@ -246,7 +246,7 @@ impl LogWriter {
         self.file.path()
     }
 
-    /// Ends writing for good.
+    /// Ends writing for good because of an error; gives the error that everybody gets from now on.
     pub(crate) fn stop(&self, error: &Error) -> Error {
         let mut sync = self.sync.lock();
         let failure = sync

@@ -51,7 +51,10 @@ fn replace_with_faults(
     assert!(built.is_err() || found == set(&new));
     if let Err(error) = &built {
         assert!(
-            matches!(error, Error::NoSpace { .. } | Error::Io { .. }),
+            matches!(
+                error,
+                Error::NoSpace { .. } | Error::Io { .. } | Error::WritingStopped { .. }
+            ),
             "{error}"
         );
     }

@@ -67,7 +67,7 @@ impl Turn {
         let database = &shared.database;
         let (file_system, directory) = (&**database.file_system(), database.directory());
         let (log, manifest) = next_log(file_system, directory, &latest)
-            .map_err(|error| go_on_with(file_system, directory, &latest, &old_log, error))?;
+            .map_err(|error| stop_where_unknown(&old_log, error))?;
         let snapshot = Arc::new(latest.with_manifest(Arc::new(manifest)));
         let mut state = shared.state.lock();
         state.log = Arc::new(log);
@@ -99,7 +99,10 @@ impl Turn {
         let manifest = Arc::new(manifest);
         let snapshot =
             Snapshot::with_deltas(Arc::clone(&manifest), stored, deltas, latest.counts())?;
-        manifest.publish(&**database.file_system(), database.directory())?;
+        let log = Arc::clone(&shared.state.lock().log);
+        manifest
+            .publish(&**database.file_system(), database.directory())
+            .map_err(|error| stop_where_unknown(&log, error))?;
         let snapshot = Arc::new(snapshot);
         shared.state.lock().latest = Arc::clone(&snapshot);
         database.replace_snapshot(snapshot);
@@ -107,18 +110,11 @@ impl Turn {
     }
 }
 
-/// After a new log file could not be begun: the manifest on the disk may name it or not. Puts the manifest of the present state
-/// back, so that commits can go on in the old file; if that fails too, there are no more commits.
-fn go_on_with(
-    file_system: &dyn FileSystem,
-    directory: &Path,
-    latest: &Snapshot,
-    old_log: &LogWriter,
-    error: Error,
-) -> Error {
-    match latest.manifest().publish(file_system, directory) {
-        Ok(()) => error,
-        Err(second) => old_log.stop(&second),
+/// Ends writing if nobody knows which manifest is on the disk: commits might go to a log that it does not name.
+pub(super) fn stop_where_unknown(log: &LogWriter, error: Error) -> Error {
+    match error {
+        Error::WritingStopped { .. } => log.stop(&error),
+        other => other,
     }
 }
 

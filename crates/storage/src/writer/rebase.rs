@@ -20,7 +20,7 @@ use std::sync::Arc;
 use orrery_term::{TermId, TermKind};
 use parking_lot::MutexGuard;
 
-use super::checkpoint::remove_dropped;
+use super::checkpoint::{remove_dropped, stop_where_unknown};
 use super::open::next_log;
 use super::{Turn, Writer};
 use crate::base::Base;
@@ -135,8 +135,10 @@ impl Rebase<'_> {
             Some(turn) => turn,
             None => shared.take_turn(),
         };
-        let published = turn.switch(entry, carried, is_load)?;
-        self.is_published = true;
+        let published = turn.switch(entry, carried, is_load);
+        // Where nobody knows, the manifest on the disk may name the files.
+        self.is_published = matches!(&published, Ok(_) | Err(Error::WritingStopped { .. }));
+        let published = published?;
         drop(turn);
         remove_dropped(
             file_system,
@@ -230,7 +232,8 @@ impl Turn {
             shared.now_us(),
         );
         let state = Snapshot::of_stored(Arc::new(manifest), stored);
-        let (log, manifest) = next_log(file_system, directory, &state)?;
+        let (log, manifest) = next_log(file_system, directory, &state)
+            .map_err(|error| stop_where_unknown(&old_log, error))?;
         let after = Arc::new(state.with_manifest(Arc::new(manifest)));
         self.install(log, &after);
         Ok(Published {

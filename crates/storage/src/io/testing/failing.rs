@@ -68,7 +68,8 @@ impl FailingFileSystem {
         }
     }
 
-    /// Over a recording one: what a failed sync did not save, no later sync saves, as on Linux.
+    /// Over a recording one: what a failed sync of a file did not save, no later sync saves, as on Linux. Names
+    /// can still be saved by another sync of their directory, for a file system keeps them in its journal.
     pub fn over(recording: &RecordingFileSystem) -> Self {
         Self {
             recording: Some(recording.clone()),
@@ -117,6 +118,7 @@ impl FailingFileSystem {
         }
     }
 
+    /// A sync of a file.
     fn sync(&self, path: &Path, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let called = self.call(Effect::Changes, path, "sync");
         match (&called, &self.recording) {
@@ -210,7 +212,8 @@ impl FileSystem for FailingFileSystem {
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        self.sync(path, || self.inner.sync_dir(path))
+        self.call(Effect::Changes, path, "sync")?;
+        self.inner.sync_dir(path)
     }
 
     fn list(&self, path: &Path) -> Result<Vec<PathBuf>> {
