@@ -12,40 +12,83 @@ use orrery_term::{Term, vocabulary::rdf};
 const SD: &str = "http://www.w3.org/ns/sparql-service-description#";
 const FORMATS: &str = "http://www.w3.org/ns/formats/";
 
+/// What an endpoint can do beyond what all of ours can.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Capabilities {
+    /// The default graph of a query without dataset is the union of all graphs.
+    pub(crate) union_default_graph: bool,
+    /// `SERVICE` may ask other endpoints.
+    pub(crate) federation: bool,
+    /// Updates are taken.
+    pub(crate) update: bool,
+}
+
 /// What this endpoint can do, in a graph format of the client's choice.
-pub(crate) fn describe(parts: &Parts, format: Option<String>) -> Result<Response, ServerError> {
+pub(crate) fn describe(
+    parts: &Parts,
+    format: Option<String>,
+    capabilities: Capabilities,
+) -> Result<Response, ServerError> {
     let chosen = Wish::new(&parts.headers, format).graph()?;
     let mut serializer = GraphSerializer::start(chosen.format);
     let mut out = Vec::new();
-    let service = Term::BlankNode(0);
-    for (predicate, object) in statements(parts) {
-        serializer.triple(
-            &service,
-            &Term::iri(predicate),
-            &Term::iri(object),
-            &mut out,
-        )?;
+    for [subject, predicate, object] in statements(parts, capabilities) {
+        serializer.triple(&subject, &predicate, &object, &mut out)?;
     }
     serializer.finish(&mut out)?;
     Ok(([(header::CONTENT_TYPE, chosen.content_type())], out).into_response())
 }
 
-/// Predicates and objects of the service.
-fn statements(parts: &Parts) -> Vec<(String, String)> {
-    let sd = |name: &str| format!("{SD}{name}");
-    let mut statements = vec![
-        (rdf::TYPE.to_owned(), sd("Service")),
+type Statement = [Term<'static>; 3];
+
+fn statements(parts: &Parts, capabilities: Capabilities) -> Vec<Statement> {
+    let sd = |name: &str| Term::iri(format!("{SD}{name}"));
+    let w3c_format = |name: &str| Term::iri(format!("{FORMATS}{name}"));
+    let [service, dataset, default_graph] = [0, 1, 2].map(Term::BlankNode);
+    let mut of_service = vec![
+        (Term::iri(rdf::TYPE), sd("Service")),
+        (sd("supportedLanguage"), sd("SPARQL10Query")),
         (sd("supportedLanguage"), sd("SPARQL11Query")),
     ];
+    if capabilities.update {
+        of_service.push((sd("supportedLanguage"), sd("SPARQL11Update")));
+    }
     // The endpoint's own address is known only as the client wrote it.
     let host = parts
         .headers
         .get(header::HOST)
         .and_then(|host| host.to_str().ok());
     if let Some(host) = host.filter(|host| is_host(host)) {
-        statements.push((sd("endpoint"), format!("http://{host}{}", parts.uri.path())));
+        let endpoint = format!("http://{host}{}", parts.uri.path());
+        of_service.push((sd("endpoint"), Term::iri(endpoint)));
     }
-    let solutions = SolutionFormat::ALL
+    if capabilities.union_default_graph {
+        of_service.push((sd("feature"), sd("UnionDefaultGraph")));
+    }
+    if capabilities.federation {
+        of_service.push((sd("feature"), sd("BasicFederatedQuery")));
+    }
+    for name in solution_formats().chain(graph_formats()) {
+        of_service.push((sd("resultFormat"), w3c_format(name)));
+    }
+    if capabilities.update {
+        for name in graph_formats() {
+            of_service.push((sd("inputFormat"), w3c_format(name)));
+        }
+    }
+    of_service.push((sd("defaultDataset"), dataset.clone()));
+    let mut statements: Vec<Statement> = of_service
+        .into_iter()
+        .map(|(predicate, object)| [service.clone(), predicate, object])
+        .collect();
+    statements.push([dataset.clone(), Term::iri(rdf::TYPE), sd("Dataset")]);
+    statements.push([dataset, sd("defaultGraph"), default_graph.clone()]);
+    statements.push([default_graph, Term::iri(rdf::TYPE), sd("Graph")]);
+    statements
+}
+
+fn solution_formats() -> impl Iterator<Item = &'static str> {
+    SolutionFormat::ALL
         .into_iter()
         .filter_map(|format| match format {
             SolutionFormat::Json => Some("SPARQL_Results_JSON"),
@@ -54,19 +97,18 @@ fn statements(parts: &Parts) -> Vec<(String, String)> {
             SolutionFormat::Tsv => Some("SPARQL_Results_TSV"),
             // The W3C has no names for these.
             SolutionFormat::Arrow | SolutionFormat::Parquet | SolutionFormat::Table => None,
-        });
-    let graphs = GraphFormat::ALL.into_iter().map(|format| match format {
+        })
+}
+
+fn graph_formats() -> impl Iterator<Item = &'static str> {
+    GraphFormat::ALL.into_iter().map(|format| match format {
         GraphFormat::Turtle => "Turtle",
         GraphFormat::NTriples => "N-Triples",
         GraphFormat::NQuads => "N-Quads",
         GraphFormat::TriG => "TriG",
         GraphFormat::RdfXml => "RDF_XML",
         GraphFormat::JsonLd => "JSON-LD",
-    });
-    for name in solutions.chain(graphs) {
-        statements.push((sd("resultFormat"), format!("{FORMATS}{name}")));
-    }
-    statements
+    })
 }
 
 /// A header is not to be trusted to be fit for an IRI.

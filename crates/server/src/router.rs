@@ -13,6 +13,7 @@
 
 use crate::access_log::{AccessRecord, log_access};
 use crate::admission::Admission;
+use crate::description::Capabilities;
 use crate::documents::Documents;
 use crate::errors::ServerError;
 use crate::guard::WriteRule;
@@ -201,7 +202,9 @@ async fn sparql(
             }
             .await
         }
-        Ok(Operation::Describe { format }) => description::describe(&parts, format),
+        Ok(Operation::Describe { format }) => {
+            description::describe(&parts, format, state.capabilities())
+        }
         Err(error) => Err(error),
     };
     answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
@@ -297,6 +300,15 @@ pub(crate) async fn read_body(limit_bytes: usize, body: Body) -> Result<Bytes, S
 }
 
 impl ServerState {
+    /// What the service description tells.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            union_default_graph: self.options.union_default_graph,
+            federation: self.engine.options().service.is_some(),
+            update: self.writes.is_ok(),
+        }
+    }
+
     /// The writer's door, for a request that may go through it.
     pub(crate) fn writes(&self, headers: &HeaderMap) -> Result<&Writes, ServerError> {
         self.write_rule.check(headers)?;

@@ -313,6 +313,36 @@ async fn head_has_the_headers_and_no_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_service_description_tells_what_this_server_can_do() {
+    const SD: &str = "http://www.w3.org/ns/sparql-service-description#";
+    let accept = ["Accept: application/n-triples"];
+    let plain = TestServer::start().await;
+    let plain = get(plain.address, "/sparql", &accept).await;
+    for name in [
+        "SPARQL11Query",
+        "defaultDataset",
+        "defaultGraph",
+        "Dataset",
+        "resultFormat",
+    ] {
+        assert!(plain.text().contains(&format!("<{SD}{name}>")), "{name}");
+    }
+    for name in ["UnionDefaultGraph", "BasicFederatedQuery"] {
+        assert!(!plain.text().contains(name), "{name}");
+    }
+    let able = TestServer::start_with(|options| {
+        options.http.union_default_graph = true;
+        options.endpoints.allow = orrery_remote::AllowList::parse(["example.org"]).unwrap();
+    })
+    .await;
+    let able = get(able.address, "/sparql", &accept).await;
+    for name in ["UnionDefaultGraph", "BasicFederatedQuery"] {
+        let feature = format!("<{SD}feature> <{SD}{name}> .");
+        assert!(able.text().contains(&feature), "{}", able.text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bare_get_gets_the_service_description() {
     let server = TestServer::start().await;
     let turtle = get(server.address, "/sparql", &[]).await;
