@@ -181,7 +181,7 @@ impl<'a> Iterator for Tokens<'a> {
 
 /// Whether a sort key is that of a triple term.
 pub(crate) fn is_triple(key: &[u8]) -> bool {
-    debug_assert!(DEFAULT_GRAPH_KEY < BLANK_NODE_KEY && TRIPLE_KEY < INLINE_KEY);
+    const { assert!(DEFAULT_GRAPH_KEY < BLANK_NODE_KEY && TRIPLE_KEY < INLINE_KEY) };
     key.first() == Some(&TRIPLE_KEY)
 }
 

@@ -13,6 +13,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use orrery_loader::{BackgroundCompaction, BackgroundOptions, CompactOptions};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_storage::{Database, Writer};
 use std::io;
@@ -29,6 +30,9 @@ use tokio::task::JoinSet;
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(30);
 /// How often the server looks whether a load has published a new state of the database.
 const REFRESH_PERIOD: Duration = Duration::from_secs(1);
+/// A compaction may use the queries' memory divided by this, and not less than it can work with.
+const COMPACTION_MEMORY_PART: u64 = 8;
+const COMPACTION_BYTES_MIN: u64 = 64 << 20;
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -68,6 +72,8 @@ pub struct Server {
     database: Arc<Database>,
     listener: TcpListener,
     router: Router,
+    /// None where the server only reads.
+    compaction: Option<BackgroundCompaction>,
     grace: Duration,
     connections_max: usize,
 }
@@ -91,6 +97,11 @@ impl Server {
                     address: options.listen,
                     source,
                 })?;
+        let compaction = writer.as_ref().ok().map(|writer| {
+            let options = compaction_options(options.memory_bytes);
+            BackgroundCompaction::start(writer.clone(), options)
+        });
+        let compaction = compaction.transpose();
         let writing = Writing {
             writer,
             listen: options.listen,
@@ -102,6 +113,7 @@ impl Server {
             database,
             listener,
             router: router(engine, writing, options.http)?,
+            compaction: compaction.map_err(|error| ServeError::System(io::Error::other(error)))?,
             grace: options.grace,
             connections_max: options.connections_max,
         })
@@ -151,6 +163,11 @@ impl Server {
             );
             connections.shutdown().await;
         }
+        let compaction = self.compaction;
+        // It ends a compaction that is under way, and waits for that.
+        if let Err(error) = tokio::task::spawn_blocking(move || drop(compaction)).await {
+            tracing::error!("ending the compaction failed: {error}");
+        }
         tracing::info!("stopped");
         Ok(())
     }
@@ -191,6 +208,18 @@ fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, S
         tracing::warn!("serving read-only: {error}");
         error.to_string()
     })
+}
+
+/// Compaction comes on top of the memory of the queries.
+fn compaction_options(memory_bytes: u64) -> BackgroundOptions {
+    let defaults = BackgroundOptions::default();
+    BackgroundOptions {
+        compact: CompactOptions {
+            memory_bytes: (memory_bytes / COMPACTION_MEMORY_PART).max(COMPACTION_BYTES_MIN),
+            ..defaults.compact
+        },
+        ..defaults
+    }
 }
 
 fn open(db: &std::path::Path) -> Result<Database, ServeError> {

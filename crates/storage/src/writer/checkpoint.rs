@@ -13,6 +13,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::MutexGuard;
+
 use super::open::next_log;
 use super::{Shared, Turn};
 use crate::flushed;
@@ -30,7 +32,18 @@ use crate::{Error, Result};
 impl Shared {
     /// See [`super::Writer::checkpoint`].
     pub(super) fn checkpoint(self: &Arc<Self>) -> Result<bool> {
-        let _maintenance = self.maintenance.lock();
+        self.checkpoint_under(self.maintenance.lock())
+    }
+
+    /// The same, unless a compaction or a load is under way, which makes a checkpoint of its own at its end.
+    pub(super) fn checkpoint_unless_busy(self: &Arc<Self>) -> Result<bool> {
+        match self.maintenance.try_lock() {
+            Some(maintenance) => self.checkpoint_under(maintenance),
+            None => Ok(false),
+        }
+    }
+
+    fn checkpoint_under(self: &Arc<Self>, _maintenance: MutexGuard<'_, ()>) -> Result<bool> {
         let turn = self.take_turn();
         if self.state.lock().latest.deltas().len() == 0 {
             return Ok(false);

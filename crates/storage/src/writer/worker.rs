@@ -80,7 +80,7 @@ pub(super) fn run(shared: &Arc<Shared>) {
             }
         }
         if next.checkpoint
-            && let Err(error) = shared.checkpoint()
+            && let Err(error) = shared.checkpoint_unless_busy()
         {
             tracing::error!("the checkpoint failed, the log goes on growing: {error}");
         }
