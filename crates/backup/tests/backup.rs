@@ -21,7 +21,7 @@ fn quads(count: usize, mark: &str) -> Vec<SmallQuad> {
             iri(format!("s{}", number / 3)),
             iri(format!("p{}", number % 3)),
             Term::string(format!("the text of {mark}, number {number}")),
-            (number % 2 == 0).then(|| iri("graph".to_owned())),
+            (number.is_multiple_of(2)).then(|| iri("graph".to_owned())),
         )
     };
     (0..count).map(quad).collect()

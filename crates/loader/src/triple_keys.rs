@@ -227,7 +227,7 @@ mod tests {
             assert_eq!(marked(node), None);
             marked_nodes.push(node, number);
         }
-        let mut sort_keys = vec![
+        let mut sort_keys = [
             numbered,
             triple(&nodes[0], &nodes[3]),
             triple(&nodes[0], &inline_key),
