@@ -69,7 +69,7 @@ pub(crate) fn parse_document<E: DocumentEvents>(
             Ok(mut quad) => {
                 errors_without_progress = 0;
                 if format == Format::RdfXml {
-                    trim_namespaces(&mut quad);
+                    trim_namespaces(&mut quad.object);
                 }
                 match take(&quad, interner) {
                     Ok(()) => events.quad_taken(interner)?,
@@ -111,12 +111,16 @@ fn rdf_format(format: Format) -> RdfFormat {
 }
 
 /// Leaves out what an XML literal declares and does not use.
-fn trim_namespaces(quad: &mut Quad) {
-    if let Term::Literal(literal) = &quad.object
+fn trim_namespaces(object: &mut Term) {
+    let mut object = object;
+    while let Term::Triple(triple) = object {
+        object = &mut triple.object;
+    }
+    if let Term::Literal(literal) = object
         && literal.datatype() == rdf::XML_LITERAL
         && let Cow::Owned(trimmed) = with_used_namespaces(literal.value())
     {
-        quad.object = Literal::new_typed_literal(trimmed, rdf::XML_LITERAL).into();
+        *object = Literal::new_typed_literal(trimmed, rdf::XML_LITERAL).into();
     }
 }
 

@@ -7,9 +7,11 @@
 //! ([`Shape::needs_large_stack`]). The scan costs about a microsecond per
 //! kilobyte.
 
+mod check;
+mod select;
 mod tokens;
 
-use spargebra::{Query, SparqlParser, Update};
+use spargebra::{GraphUpdateOperation, Query, SparqlParser, SparqlSyntaxError, Update};
 
 use crate::error::QueryError;
 
@@ -231,16 +233,48 @@ fn skip_iri(bytes: &[u8], at: usize) -> usize {
 
 /// Parses a query that [`measure`] let through.
 pub(crate) fn parse(text: &str, base_iri: Option<&str>) -> Result<Query, QueryError> {
-    parser(base_iri)?
-        .parse_query(&tokens::as_parsed(text))
-        .map_err(|error| readable_error(text, &error.to_string()))
+    let query = parsed(text, base_iri, |parser, text| parser.parse_query(text))?;
+    let pattern = match &query {
+        Query::Select { pattern, .. }
+        | Query::Construct { pattern, .. }
+        | Query::Describe { pattern, .. }
+        | Query::Ask { pattern, .. } => pattern,
+    };
+    check::nested_aggregates(pattern)?;
+    Ok(query)
 }
 
 /// Parses an update that [`measure_update`] let through.
 pub(crate) fn parse_update(text: &str, base_iri: Option<&str>) -> Result<Update, QueryError> {
-    parser(base_iri)?
-        .parse_update(&tokens::as_parsed(text))
-        .map_err(|error| readable_error(text, &error.to_string()))
+    let update = parsed(text, base_iri, |parser, text| parser.parse_update(text))?;
+    for operation in &update.operations {
+        if let GraphUpdateOperation::DeleteInsert { pattern, .. } = operation {
+            check::nested_aggregates(pattern)?;
+        }
+    }
+    Ok(update)
+}
+
+/// Reads a text with what spargebra reads otherwise than SPARQL, or lets through, set right.
+fn parsed<T>(
+    text: &str,
+    base_iri: Option<&str>,
+    read: impl Fn(SparqlParser, &str) -> Result<T, SparqlSyntaxError>,
+) -> Result<T, QueryError> {
+    let parser = parser(base_iri)?;
+    let tokens = tokens::as_parsed(text);
+    let read_in = read(parser.clone(), &tokens).or_else(|error| {
+        let error = error.to_string();
+        let rewritten = match error.contains(select::REFUSAL) {
+            true => select::with_expressions_for_variables(&tokens),
+            false => None,
+        };
+        rewritten
+            .and_then(|text| read(parser, &text).ok())
+            .ok_or_else(|| readable_error(text, &error))
+    })?;
+    check::triple_term_subjects(text)?;
+    Ok(read_in)
 }
 
 fn parser(base_iri: Option<&str>) -> Result<SparqlParser, QueryError> {

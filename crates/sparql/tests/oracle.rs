@@ -8,9 +8,13 @@ const DATA: &str = include_str!("oracle/data.trig");
 
 /// Over data that were loaded at once, and that came by updates.
 fn compare(file: &str, is_ordered: bool) {
-    compare_over(&Fixture::new(DATA), file, is_ordered);
+    compare_data(DATA, file, is_ordered);
+}
+
+fn compare_data(data: &str, file: &str, is_ordered: bool) {
+    compare_over(&Fixture::new(data), file, is_ordered);
     for seed in 0..4 {
-        compare_over(&Fixture::by_updates(DATA, seed), file, is_ordered);
+        compare_over(&Fixture::by_updates(data, seed), file, is_ordered);
     }
 }
 
@@ -70,4 +74,11 @@ fn ordered_solutions_come_in_the_order_of_spareval() {
 #[test]
 fn ask_construct_and_describe_answer_as_spareval() {
     compare(include_str!("oracle/forms.txt"), false);
+}
+
+#[test]
+fn triple_terms_and_base_directions_are_answered_as_by_spareval() {
+    let data = include_str!("oracle/triple_terms.trig");
+    compare_data(data, include_str!("oracle/triple_terms.txt"), false);
+    compare_data(data, include_str!("oracle/triple_terms_forms.txt"), false);
 }

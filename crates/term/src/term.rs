@@ -341,6 +341,18 @@ impl fmt::Display for Literal<'_> {
 }
 
 fn write_escaped(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    // These two are no characters, and hardly any text has them.
+    if let Some(at) = text.find(['\u{FFFE}', '\u{FFFF}']) {
+        let (before, found) = text.split_at(at);
+        let (first, rest) = found.split_at('\u{FFFE}'.len_utf8());
+        write_escaped(before, f)?;
+        f.write_str(if first == "\u{FFFE}" {
+            "\\uFFFE"
+        } else {
+            "\\uFFFF"
+        })?;
+        return write_escaped(rest, f);
+    }
     let mut written = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escape = match byte {

@@ -5,8 +5,11 @@
 //! characters go out raw, and carriage returns become line feeds on the way back. Here
 //! the last is escaped, and what XML cannot say is an error.
 //!
-//! <https://www.w3.org/TR/rdf-syntax-grammar/>
+//! Triple terms and base directions are those of RDF/XML 1.2.
+//!
+//! <https://www.w3.org/TR/rdf12-xml/>
 
+use super::solutions::ITS;
 use super::text::{is_xml_forbidden, write_blank_node_label, write_xml_text};
 use orrery_term::{LiteralKind, Term};
 
@@ -21,7 +24,7 @@ pub(super) struct RdfXml {
 const RDF: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
 
 /// Names that mean something else in the syntax (RDF/XML, 7.2.2 to 7.2.4).
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 15] = [
     "RDF",
     "ID",
     "about",
@@ -34,6 +37,9 @@ const RESERVED: [&str; 12] = [
     "aboutEach",
     "aboutEachPrefix",
     "li",
+    "version",
+    "annotation",
+    "annotationNodeID",
 ];
 
 /// Namespaces that no document may declare (Namespaces in XML, 3).
@@ -51,42 +57,15 @@ impl RdfXml {
         object: &Term<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), String> {
-        let (namespace, name) = qualified_name(predicate)?;
         check(subject)?;
-        check(object)?;
+        check_property(predicate, object)?;
         self.start(out);
         if self.subject.as_ref() != Some(subject) {
             self.end_subject(out);
-            out.extend_from_slice(b"<rdf:Description");
-            write_node(out, "about", subject)?;
-            out.extend_from_slice(b">\n");
+            write_description(subject, out)?;
             self.subject = Some(subject.clone().into_owned());
         }
-        out.extend_from_slice(b"  <p:");
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b" xmlns:p=\"");
-        write_xml_text(out, namespace);
-        out.push(b'"');
-        let Term::Literal(literal) = object else {
-            write_node(out, "resource", object)?;
-            out.extend_from_slice(b"/>\n");
-            return Ok(());
-        };
-        match &literal.kind {
-            LiteralKind::String => {}
-            LiteralKind::Language(tag) => write_attribute(out, "xml:lang", tag),
-            LiteralKind::Directional(tag, direction) => {
-                write_attribute(out, "xml:lang", tag);
-                write_attribute(out, "its:dir", direction.as_str());
-            }
-            LiteralKind::Typed(datatype) => write_attribute(out, "rdf:datatype", datatype),
-        }
-        out.push(b'>');
-        write_xml_text(out, &literal.lexical);
-        out.extend_from_slice(b"</p:");
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b">\n");
-        Ok(())
+        write_property(predicate, object, out)
     }
 
     /// Appends what ends the document.
@@ -112,6 +91,62 @@ impl RdfXml {
     }
 }
 
+/// Appends `<rdf:Description rdf:about="iri">`.
+fn write_description(subject: &Term<'_>, out: &mut Vec<u8>) -> Result<(), String> {
+    out.extend_from_slice(b"<rdf:Description");
+    write_node(out, "about", subject)?;
+    out.extend_from_slice(b">\n");
+    Ok(())
+}
+
+/// Appends the element of a statement. What is of RDF 1.2 says so itself: when the document began,
+/// nobody knew that it would come.
+fn write_property(
+    predicate: &Term<'_>,
+    object: &Term<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), String> {
+    let (namespace, name) = qualified_name(predicate)?;
+    out.extend_from_slice(b"  <p:");
+    out.extend_from_slice(name.as_bytes());
+    write_attribute(out, "xmlns:p", namespace);
+    match object {
+        Term::Iri(_) | Term::BlankNode(_) => {
+            write_node(out, "resource", object)?;
+            out.extend_from_slice(b"/>\n");
+            return Ok(());
+        }
+        Term::Literal(literal) => {
+            match &literal.kind {
+                LiteralKind::String => {}
+                LiteralKind::Language(tag) => write_attribute(out, "xml:lang", tag),
+                LiteralKind::Directional(tag, direction) => {
+                    write_attribute(out, "rdf:version", "1.2");
+                    write_attribute(out, "xmlns:its", ITS);
+                    write_attribute(out, "its:version", "2.0");
+                    write_attribute(out, "its:dir", direction.as_str());
+                    write_attribute(out, "xml:lang", tag);
+                }
+                LiteralKind::Typed(datatype) => write_attribute(out, "rdf:datatype", datatype),
+            }
+            out.push(b'>');
+            write_xml_text(out, &literal.lexical);
+        }
+        Term::Triple(triple) => {
+            write_attribute(out, "rdf:version", "1.2");
+            write_attribute(out, "rdf:parseType", "Triple");
+            out.extend_from_slice(b">\n");
+            write_description(triple.subject(), out)?;
+            write_property(triple.predicate(), triple.object(), out)?;
+            out.extend_from_slice(b"</rdf:Description>\n");
+        }
+    }
+    out.extend_from_slice(b"</p:");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b">\n");
+    Ok(())
+}
+
 fn write_attribute(out: &mut Vec<u8>, name: &str, value: &str) {
     out.push(b' ');
     out.extend_from_slice(name.as_bytes());
@@ -134,12 +169,23 @@ fn write_node(out: &mut Vec<u8>, role: &str, node: &Term<'_>) -> Result<(), Stri
     Ok(())
 }
 
+/// Whether a statement's predicate and object can be written, before anything of it is.
+fn check_property(predicate: &Term<'_>, object: &Term<'_>) -> Result<(), String> {
+    qualified_name(predicate)?;
+    match object {
+        Term::Triple(triple) => {
+            check(triple.subject())?;
+            check_property(triple.predicate(), triple.object())
+        }
+        Term::Iri(_) | Term::BlankNode(_) | Term::Literal(_) => check(object),
+    }
+}
+
 fn check(term: &Term<'_>) -> Result<(), String> {
     let text = match term {
         Term::Literal(literal) => &literal.lexical,
         Term::Iri(iri) => iri,
-        Term::BlankNode(_) => return Ok(()),
-        Term::Triple(triple) => return triple.parts().into_iter().try_for_each(check),
+        Term::BlankNode(_) | Term::Triple(_) => return Ok(()),
     };
     match text.chars().find(|&character| is_xml_forbidden(character)) {
         None => Ok(()),

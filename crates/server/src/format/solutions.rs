@@ -219,7 +219,7 @@ fn write_csv_field(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// The namespace of the attribute that tells a text's base direction.
-const ITS: &str = "http://www.w3.org/2005/11/its";
+pub(super) const ITS: &str = "http://www.w3.org/2005/11/its";
 
 const XML_OPENING: &[u8] =
     br#"<?xml version="1.0"?><sparql xmlns="http://www.w3.org/2005/sparql-results#">"#;

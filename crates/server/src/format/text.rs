@@ -76,9 +76,24 @@ pub(super) fn write_ntriples_term(out: &mut Vec<u8>, term: &Term<'_>) {
 
 fn write_literal(out: &mut Vec<u8>, literal: &Literal<'_>) {
     out.push(b'"');
+    let mut rest = literal.lexical.as_ref();
+    // Canonical N-Triples escapes these two, which are no characters; hardly any text has them.
+    while let Some(at) = rest.find(['\u{FFFE}', '\u{FFFF}']) {
+        let (before, found) = rest.split_at(at);
+        write_quoted(out, before);
+        let is_last = found.starts_with('\u{FFFF}');
+        out.extend_from_slice(if is_last { b"\\uFFFF" } else { b"\\uFFFE" });
+        rest = &found['\u{FFFE}'.len_utf8()..];
+    }
+    write_quoted(out, rest);
+    out.push(b'"');
+    write_literal_kind(out, literal);
+}
+
+fn write_quoted(out: &mut Vec<u8>, text: &str) {
     write_escaped(
         out,
-        literal.lexical.as_bytes(),
+        text.as_bytes(),
         |byte| byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7F),
         |out, byte| match byte {
             b'"' => out.extend_from_slice(b"\\\""),
@@ -86,10 +101,14 @@ fn write_literal(out: &mut Vec<u8>, literal: &Literal<'_>) {
             b'\n' => out.extend_from_slice(b"\\n"),
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x0C => out.extend_from_slice(b"\\f"),
             other => write_unicode_escape(out, other),
         },
     );
-    out.push(b'"');
+}
+
+fn write_literal_kind(out: &mut Vec<u8>, literal: &Literal<'_>) {
     match &literal.kind {
         LiteralKind::String => {}
         LiteralKind::Language(tag) => {

@@ -19,7 +19,7 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use self::triple_terms::{TakenApart, ground, ground_term};
+use self::triple_terms::{Ground, TakenApart, ground, ground_term};
 use super::expression::{balanced, conjuncts, has_exists, map_children};
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Service,
@@ -269,9 +269,11 @@ impl<'q> Normaliser<'q> {
     }
 
     fn path_end(&mut self, term: &TermPattern, taken_apart: &mut Vec<TakenApart>) -> Result<Slot> {
-        match ground(term)? {
-            Some(constant) => Ok(Slot::Constant(self.intern(&constant)?)),
-            None => self.slot(term, taken_apart),
+        match ground(term) {
+            Ground::Term(constant) => Ok(Slot::Constant(self.intern(&constant)?)),
+            // Not even a path of length zero starts from what is no term.
+            Ground::Impossible => Ok(Slot::Absent),
+            Ground::Open => self.slot(term, taken_apart),
         }
     }
 

@@ -60,7 +60,7 @@ pub(super) fn as_parsed(text: &str) -> Cow<'_, str> {
 }
 
 /// Bytes that names of variables, prefixes and resources are made of, without their punctuation.
-fn is_name(byte: u8) -> bool {
+pub(super) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'%') || byte >= 0x80
 }
 

@@ -178,9 +178,17 @@ impl<'s> Planner<'s> {
             }
             StepKind::Exists { group, filters, .. } => with_filters(group, filters),
             StepKind::Minus(group) | StepKind::Mark { group, .. } => with_filters(group, &[]),
-            StepKind::Bind { expression, .. } | StepKind::Filter(expression) => {
-                variables(expression, &self.table)
+            StepKind::Bind {
+                variable,
+                expression,
+                ..
+            } => {
+                // The variable itself may come with a seed.
+                let mut seen = variables(expression, &self.table);
+                seen.insert(*variable);
+                seen
             }
+            StepKind::Filter(expression) => variables(expression, &self.table),
         }
     }
 

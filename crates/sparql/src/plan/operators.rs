@@ -1,5 +1,6 @@
 //! Unions, paths, computed columns: one plan node each, with its columns.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion_common::ScalarValue;
@@ -10,6 +11,7 @@ use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{ExecutionPlan, PhysicalExpr};
 use orrery_operators::path::{PathExec, PathSpecification};
 use spargebra::algebra::{Expression, PropertyPathExpression};
+use spargebra::term::Variable;
 
 use super::{Planner, Relation, Result};
 use crate::algebra::{Group, Item, PathItem, Quad, Slot, Var, VarSet};
@@ -104,18 +106,34 @@ impl Planner<'_> {
         Ok(projected)
     }
 
-    /// `Extend(input, variable, expression)`.
+    /// `Extend(input, variable, expression)`. Where a seed binds the variable already, the group's solutions
+    /// have to agree with it.
     pub(super) fn bind(
         &mut self,
-        input: Relation,
+        mut input: Relation,
         variable: Var,
         expression: &Expression,
         needed: &VarSet,
     ) -> Result<Relation> {
+        let mut expression = Cow::Borrowed(expression);
+        if input.column(variable).is_some() {
+            let name = Variable::new_unchecked(self.table.name(variable).as_ref());
+            let seeded = Expression::Variable(name);
+            let is_same = Expression::SameTerm(
+                Box::new(seeded.clone()),
+                Box::new(expression.as_ref().clone()),
+            );
+            // Where either is unbound there is nothing to disagree with.
+            let agrees = Expression::Coalesce(vec![is_same, Expression::Literal(true.into())]);
+            input = self.filter(input, &[agrees])?;
+            expression = Cow::Owned(Expression::Coalesce(vec![seeded, expression.into_owned()]));
+        }
         if !needed.contains(variable) {
             return Ok(input);
         }
-        let value = self.compile(expression, &input.plan.schema())?.into_value();
+        let value = self
+            .compile(&expression, &input.plan.schema())?
+            .into_value();
         let mut columns: Vec<Var> = input
             .columns
             .iter()

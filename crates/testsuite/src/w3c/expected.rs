@@ -9,7 +9,7 @@ use oxrdf::{Graph, NamedNode, NamedOrBlankNodeRef, Quad, Term, TermRef, Variable
 use oxrdfio::{RdfFormat, RdfParser};
 use sparesults::{QueryResultsFormat, QueryResultsParser, SliceQueryResultsParserOutput};
 
-use super::isomorphism::{Cell, Numbers, Table};
+use super::isomorphism::{Numbers, Table};
 
 const RS: &str = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#";
 
@@ -237,7 +237,7 @@ pub(crate) fn compare_quads(expected: &[Quad], actual: &[Quad]) -> Result<(), St
                 Some(quad.object.as_ref()),
                 graph,
             ];
-            let row = terms.map(|term| table.cell(term)).into();
+            let row = table.row(terms);
             table.push(row);
         }
         // A parser may give a statement twice.
@@ -284,15 +284,12 @@ fn compare_solutions(
 fn solution_table(solutions: &Solutions, variables: &[String], numbers: Numbers) -> Table {
     let mut table = Table::new(numbers);
     for row in &solutions.rows {
-        let cells = variables
-            .iter()
-            .map(|variable| {
-                let column = solutions.variables.iter().position(|v| v == variable);
-                let term = column.and_then(|column| row.get(column)?.as_ref());
-                table.cell(term.map(Term::as_ref))
-            })
-            .collect::<Vec<Cell>>();
-        table.push(cells);
+        let row = table.row(variables.iter().map(|variable| {
+            let column = solutions.variables.iter().position(|v| v == variable);
+            let term = column.and_then(|column| row.get(column)?.as_ref());
+            term.map(Term::as_ref)
+        }));
+        table.push(row);
     }
     table
 }

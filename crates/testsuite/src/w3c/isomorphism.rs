@@ -54,16 +54,39 @@ impl Table {
         }
     }
 
-    /// The cell of a term.
-    pub(crate) fn cell(&mut self, term: Option<oxrdf::TermRef<'_>>) -> Cell {
-        match term {
-            None => Cell::Empty,
-            Some(oxrdf::TermRef::BlankNode(node)) => self.blank(node.as_str()),
-            Some(oxrdf::TermRef::Literal(literal)) if self.numbers == Numbers::ByValue => {
+    /// The row of these terms: a cell each, and five for a triple term, two of them its brackets.
+    pub(crate) fn row<'t>(
+        &mut self,
+        terms: impl IntoIterator<Item = Option<oxrdf::TermRef<'t>>>,
+    ) -> Vec<Cell> {
+        let mut row = Vec::new();
+        for term in terms {
+            match term {
+                None => row.push(Cell::Empty),
+                Some(term) => self.push_cells(term, &mut row),
+            }
+        }
+        row
+    }
+
+    fn push_cells(&mut self, term: oxrdf::TermRef<'_>, row: &mut Vec<Cell>) {
+        let cell = match term {
+            oxrdf::TermRef::BlankNode(node) => self.blank(node.as_str()),
+            oxrdf::TermRef::Literal(literal) if self.numbers == Numbers::ByValue => {
                 Cell::Ground(with_canonical_number(literal))
             }
-            Some(term) => Cell::Ground(term.to_string()),
-        }
+            oxrdf::TermRef::Triple(triple) => {
+                row.push(Cell::Ground("<<(".to_owned()));
+                self.push_cells(triple.subject.as_ref().into(), row);
+                self.push_cells(triple.predicate.as_ref().into(), row);
+                self.push_cells(triple.object.as_ref(), row);
+                Cell::Ground(")>>".to_owned())
+            }
+            oxrdf::TermRef::NamedNode(_) | oxrdf::TermRef::Literal(_) => {
+                Cell::Ground(term.to_string())
+            }
+        };
+        row.push(cell);
     }
 
     /// The cell of a blank node.

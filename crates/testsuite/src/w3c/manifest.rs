@@ -166,6 +166,9 @@ impl Manifest {
             Ok(TestKind::DataPositive { data })
         } else if name.ends_with("NegativeSyntax") || name.ends_with("NegativeEval") {
             Ok(TestKind::DataNegative { data })
+        } else if name.ends_with("C14N") {
+            let result = self.file(test, &mf("result"))?;
+            Ok(TestKind::DataCanonical { data, result })
         } else if name.ends_with("Eval") {
             let result = self.file(test, &mf("result"))?;
             Ok(TestKind::DataEvaluation { data, result })
@@ -196,6 +199,9 @@ impl Manifest {
             "ProtocolTest" | "GraphStoreProtocolTest" => self.http_test(test),
             "ServiceDescriptionTest" => manifest_http::service_description(test),
             "QueryEvaluationTest" | "CSVResultFormatTest" => self.query_evaluation(test),
+            "PositiveEntailmentTest" | "NegativeEntailmentTest" => Ok(TestKind::Waiting {
+                reason: "reasoning",
+            }),
             _ => Err(format!("{name} is no known kind of test")),
         }
     }

@@ -67,6 +67,42 @@ pub const SUITES: &[Suite] = &[
         manifests: &["rdf/rdf11/rdf-xml/manifest.ttl"],
     },
     Suite {
+        name: "RDF 1.2 N-Triples",
+        manifests: &[
+            "rdf/rdf12/rdf-n-triples/syntax/manifest.ttl",
+            "rdf/rdf12/rdf-n-triples/c14n/manifest.ttl",
+        ],
+    },
+    Suite {
+        name: "RDF 1.2 N-Quads",
+        manifests: &[
+            "rdf/rdf12/rdf-n-quads/syntax/manifest.ttl",
+            "rdf/rdf12/rdf-n-quads/c14n/manifest.ttl",
+        ],
+    },
+    Suite {
+        name: "RDF 1.2 Turtle",
+        manifests: &[
+            "rdf/rdf12/rdf-turtle/syntax/manifest.ttl",
+            "rdf/rdf12/rdf-turtle/eval/manifest.ttl",
+        ],
+    },
+    Suite {
+        name: "RDF 1.2 TriG",
+        manifests: &[
+            "rdf/rdf12/rdf-trig/syntax/manifest.ttl",
+            "rdf/rdf12/rdf-trig/eval/manifest.ttl",
+        ],
+    },
+    Suite {
+        name: "RDF 1.2 RDF/XML",
+        manifests: &["rdf/rdf12/rdf-xml/eval/manifest.ttl"],
+    },
+    Suite {
+        name: "RDF 1.2 semantics",
+        manifests: &["rdf/rdf12/rdf-semantics/manifest.ttl"],
+    },
+    Suite {
         name: "SPARQL 1.0 query syntax",
         manifests: &["sparql/sparql10/manifest-syntax.ttl"],
     },
@@ -123,6 +159,26 @@ pub const SUITES: &[Suite] = &[
         name: "SPARQL 1.1 entailment regimes",
         manifests: &["sparql/sparql11/entailment/manifest.ttl"],
     },
+    Suite {
+        name: "SPARQL 1.2 syntax",
+        manifests: &[
+            "sparql/sparql12/syntax/manifest.ttl",
+            "sparql/sparql12/syntax-triple-terms-negative/manifest.ttl",
+            "sparql/sparql12/syntax-triple-terms-positive/manifest.ttl",
+            "sparql/sparql12/version/manifest.ttl",
+        ],
+    },
+    Suite {
+        name: "SPARQL 1.2 evaluation",
+        manifests: &[
+            "sparql/sparql12/codepoint-escapes/manifest.ttl",
+            "sparql/sparql12/eval-triple-terms/manifest.ttl",
+            "sparql/sparql12/expression/manifest.ttl",
+            "sparql/sparql12/grouping/manifest.ttl",
+            "sparql/sparql12/lang-basedir/manifest.ttl",
+            "sparql/sparql12/rdf11/manifest.ttl",
+        ],
+    },
 ];
 
 /// One test of a manifest.
@@ -152,6 +208,13 @@ pub enum TestKind {
         /// The file.
         data: String,
         /// A file in a simpler format.
+        result: String,
+    },
+    /// The file loads, and its dump in N-Quads has the same lines as another, which is canonical.
+    DataCanonical {
+        /// The file.
+        data: String,
+        /// The canonical one.
         result: String,
     },
     /// The query is accepted.

@@ -88,6 +88,9 @@ fn run_one(files: &Files, directory: &Path, runtime: &Runtime, test: &Test) -> O
         TestKind::DataEvaluation { data, result } => {
             syntax::accepted(files, directory, data, Some(result))
         }
+        TestKind::DataCanonical { data, result } => {
+            syntax::canonical(files, directory, data, result)
+        }
         TestKind::QueryPositive { query } => evaluation::accepted(files, directory, query),
         TestKind::QueryNegative { query } => evaluation::refused(files, directory, query),
         TestKind::QueryEvaluation(query) => evaluation::evaluate(files, directory, runtime, query),

@@ -38,8 +38,10 @@ impl Normaliser<'_> {
         pattern: &TriplePattern,
         taken_apart: &mut Vec<TakenApart>,
     ) -> Result<Slot> {
-        if let Some(term) = ground_triple(pattern)? {
-            return self.constant(&term);
+        match ground_triple(pattern) {
+            Ground::Term(term) => return self.constant(&term),
+            Ground::Impossible => return Ok(Slot::Absent),
+            Ground::Open => {}
         }
         let triple = self.table.fresh("triple");
         let subject = self.part(&pattern.subject, taken_apart)?;
@@ -155,26 +157,40 @@ impl Component {
     }
 }
 
-/// The term of a pattern without variables.
-pub(super) fn ground(term: &TermPattern) -> Result<Option<Term<'static>>> {
-    Ok(match term {
-        TermPattern::NamedNode(node) => Some(Term::iri(node.as_str().to_owned())),
-        TermPattern::Literal(literal) => Some(literal_from_oxrdf(literal).into_owned()),
-        TermPattern::BlankNode(_) | TermPattern::Variable(_) => None,
-        TermPattern::Triple(triple) => ground_triple(triple)?,
-    })
+/// What a pattern without variables stands for.
+pub(super) enum Ground {
+    Term(Term<'static>),
+    /// A triple term that cannot be, such as one with a literal as its subject: nothing matches it.
+    Impossible,
+    /// The pattern has variables.
+    Open,
 }
 
-fn ground_triple(pattern: &TriplePattern) -> Result<Option<Term<'static>>> {
+/// The term of a pattern, if it has no variables.
+pub(super) fn ground(term: &TermPattern) -> Ground {
+    match term {
+        TermPattern::NamedNode(node) => Ground::Term(Term::iri(node.as_str().to_owned())),
+        TermPattern::Literal(literal) => Ground::Term(literal_from_oxrdf(literal).into_owned()),
+        TermPattern::BlankNode(_) | TermPattern::Variable(_) => Ground::Open,
+        TermPattern::Triple(triple) => ground_triple(triple),
+    }
+}
+
+fn ground_triple(pattern: &TriplePattern) -> Ground {
     let predicate = match &pattern.predicate {
         NamedNodePattern::NamedNode(node) => Term::iri(node.as_str().to_owned()),
-        NamedNodePattern::Variable(_) => return Ok(None),
+        NamedNodePattern::Variable(_) => return Ground::Open,
     };
-    let (Some(subject), Some(object)) = (ground(&pattern.subject)?, ground(&pattern.object)?)
-    else {
-        return Ok(None);
-    };
-    triple_term(subject, predicate, object).map(Some)
+    match (ground(&pattern.subject), ground(&pattern.object)) {
+        (Ground::Term(subject), Ground::Term(object)) => {
+            match Triple::new(subject, predicate, object) {
+                Ok(triple) => Ground::Term(triple.into()),
+                Err(_) => Ground::Impossible,
+            }
+        }
+        (Ground::Open, _) | (_, Ground::Open) => Ground::Open,
+        (Ground::Impossible, _) | (_, Ground::Impossible) => Ground::Impossible,
+    }
 }
 
 /// The term of inline data.
@@ -182,22 +198,14 @@ pub(super) fn ground_term(term: &GroundTerm) -> Result<Term<'static>> {
     match term {
         GroundTerm::NamedNode(node) => Ok(Term::iri(node.as_str().to_owned())),
         GroundTerm::Literal(literal) => Ok(literal_from_oxrdf(literal).into_owned()),
-        GroundTerm::Triple(triple) => triple_term(
+        GroundTerm::Triple(triple) => Triple::new(
             Term::iri(triple.subject.as_str().to_owned()),
             Term::iri(triple.predicate.as_str().to_owned()),
             ground_term(&triple.object)?,
-        ),
-    }
-}
-
-fn triple_term(
-    subject: Term<'static>,
-    predicate: Term<'static>,
-    object: Term<'static>,
-) -> Result<Term<'static>> {
-    Triple::new(subject, predicate, object)
+        )
         .map(Term::from)
-        .map_err(|error| QueryError::unsupported(error.to_string()))
+        .map_err(|error| QueryError::unsupported(error.to_string())),
+    }
 }
 
 /// The expression of a pattern without variables.
