@@ -14,7 +14,10 @@
 use crate::errors::ServerError;
 use orrery_storage::{CommitOptions, PendingCommit, Transaction, Writer};
 use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 
@@ -25,6 +28,9 @@ const COMMITS_WAITING_MAX: usize = 1024;
 /// Bytes of request bodies in memory for changes at the same time, in units of [`BODY_UNIT_BYTES`].
 const BODY_UNITS_MAX: u32 = 256 << 10;
 const BODY_UNIT_BYTES: usize = 1 << 10;
+
+/// How long a stopping server waits for changes that are under way.
+const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What came of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +57,17 @@ type Answer = oneshot::Sender<Result<Committed, ServerError>>;
 /// The door to the writer.
 #[derive(Debug)]
 pub(crate) struct Writes {
-    jobs: mpsc::Sender<Job>,
+    /// Until the server stops.
+    jobs: Option<mpsc::Sender<Job>>,
     jobs_max: usize,
     bodies: Semaphore,
     writer: Writer,
+    /// Disconnected when both threads have ended.
+    ended: Mutex<Receiver<()>>,
 }
 
 impl Writes {
-    /// Starts both threads; they end with the last sender.
+    /// Starts both threads; they end with this value.
     pub(crate) fn start(writer: Writer, jobs_max: usize) -> io::Result<Self> {
         let (jobs, queue) = mpsc::channel(jobs_max);
         let (commits, pending) = mpsc::channel(COMMITS_WAITING_MAX);
@@ -66,18 +75,27 @@ impl Writes {
             .enable_time()
             .build()?;
         let of_thread = writer.clone();
+        let (alive, ended) = std::sync::mpsc::channel();
+        let also_alive = alive.clone();
         Builder::new()
             .name("orrery-write".to_owned())
             .stack_size(STACK_BYTES)
-            .spawn(move || write(&of_thread, &runtime, queue, &commits))?;
+            .spawn(move || {
+                write(&of_thread, &runtime, queue, &commits);
+                drop((of_thread, alive));
+            })?;
         Builder::new()
             .name("orrery-sync".to_owned())
-            .spawn(move || sync(pending))?;
+            .spawn(move || {
+                sync(pending);
+                drop(also_alive);
+            })?;
         Ok(Self {
-            jobs,
+            jobs: Some(jobs),
             jobs_max,
             bodies: Semaphore::new(BODY_UNITS_MAX as usize),
             writer,
+            ended: Mutex::new(ended),
         })
     }
 
@@ -98,8 +116,8 @@ impl Writes {
     /// Makes a change, and returns when it is as durable as it asked to be.
     pub(crate) async fn make(&self, change: Change) -> Result<Committed, ServerError> {
         let (answer, committed) = oneshot::channel();
-        self.jobs
-            .try_send(Job { change, answer })
+        let jobs = self.jobs.as_ref().ok_or(ServerError::Stopping)?;
+        jobs.try_send(Job { change, answer })
             .map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => ServerError::WritesBusy {
                     waiting_max: self.jobs_max,
@@ -111,6 +129,18 @@ impl Writes {
                 message: "the change ended without an answer".to_owned(),
             })
         })
+    }
+}
+
+impl Drop for Writes {
+    /// Waits for the changes that are under way, so that the writer, which goes with this value,
+    /// can put on the disk what is not there yet.
+    fn drop(&mut self) {
+        self.jobs = None;
+        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if ended.recv_timeout(STOP_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("a change is still under way and is given up");
+        }
     }
 }
 
