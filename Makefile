@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build demo test lint doc bench crash conformance
+.PHONY: help setup build demo test lint doc bench soak crash conformance
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -17,6 +17,8 @@ help:
 	@echo 'make lint    formatting, clippy and documentation, warnings are errors'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
+	@echo 'make soak    16 clients with heavy queries for SECONDS=60; the server stays within MEMORY=1G'
+	@echo 'make crash   kill a load 50 times at random moments and look at what is left'
 	@echo 'make conformance   the test suites of the W3C; writes docs/conformance.md'
 
 setup:
@@ -38,6 +40,12 @@ lint: setup
 
 bench: build
 	$(ORRERY) bench store --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482)
+
+SOAK := $(CARGO_TARGET_DIR)/soak
+soak: build
+	mkdir -p $(SOAK)
+	test -d $(SOAK)/db || ( $(ORRERY) bench bsbm generate --products 2785 -o $(SOAK)/data.nt && $(ORRERY) load --db $(SOAK)/db $(SOAK)/data.nt && rm $(SOAK)/data.nt )
+	python3 scripts/soak.py $(ORRERY) $(SOAK)/db --memory $(or $(MEMORY),1G) --seconds $(or $(SECONDS),60)
 
 crash: setup
 	ORRERY_CRASH_STATES=200000 ORRERY_FAULT_RUNS=100000 ORRERY_FLIPS=20000 ORRERY_MODEL_RUNS=1000 \

@@ -11,6 +11,7 @@
 //! Only columns that something above needs are carried.
 
 mod aggregate;
+mod candidates;
 mod chain;
 mod correlate;
 mod distinct;

@@ -15,6 +15,9 @@ use datafusion_physical_plan::expressions::{Column, Literal};
 use datafusion_physical_plan::limit::GlobalLimitExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 
+use spargebra::algebra::Expression;
+
+use super::candidates::{CandidatesExec, ROWS_ASKED_MAX};
 use super::distinct::DistinctExec;
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
@@ -147,7 +150,30 @@ impl Planner<'_> {
         let Some(order) = LexOrdering::new(order) else {
             return Ok(input);
         };
+        let input = self.candidates(input, keys, fetch)?;
         let plan = SortExec::new(order, input.plan).with_fetch(fetch);
+        self.relation(Arc::new(plan), input.columns, input.certain, input.rows)
+    }
+
+    /// The rows that can be among the first ones of a sort, as far as that is known before it.
+    fn candidates(
+        &mut self,
+        input: Relation,
+        keys: &[OrderKey],
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        let first = keys.first().and_then(|key| match &key.expression {
+            Expression::Variable(variable) => {
+                let var = self.table.get(variable.as_str())?;
+                Some((input.column(var)?, key.is_descending))
+            }
+            _ => None,
+        });
+        let fetch = fetch.filter(|fetch| self.tuning.rewrites && *fetch <= ROWS_ASKED_MAX);
+        let (Some((column, is_descending)), Some(fetch)) = (first, fetch) else {
+            return Ok(input);
+        };
+        let plan = CandidatesExec::new(input.plan, column, is_descending, fetch);
         self.relation(Arc::new(plan), input.columns, input.certain, input.rows)
     }
 
