@@ -18,7 +18,6 @@ help:
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60; the server stays within MEMORY=1G'
-	@echo 'make crash   kill a load 50 times at random moments and look at what is left'
 	@echo 'make conformance   the test suites of the W3C; writes docs/conformance.md'
 
 setup:
