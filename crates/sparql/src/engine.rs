@@ -16,6 +16,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
 use orrery_storage::{Database, Snapshot};
+use orrery_term::TermId;
 
 use crate::error::QueryError;
 use crate::execute::{self, Limits};
@@ -64,6 +65,8 @@ pub struct PreparedQuery {
     /// The column of each variable of the answer.
     pub(crate) columns: Vec<Option<usize>>,
     pub(crate) template: Template,
+    /// The graphs from which `DESCRIBE` describes; all if there is no list.
+    pub(crate) described: Option<Arc<[TermId]>>,
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) estimates: Estimates,
     pub(crate) context: Arc<QueryContext>,
@@ -217,7 +220,8 @@ impl PreparedQuery {
             }
             QueryKind::Describe => {
                 let columns = self.columns.iter().copied().flatten().collect();
-                let triples = describe(ids, decoder, columns, pool, limit_bytes);
+                let graphs = self.described.clone();
+                let triples = describe(ids, decoder, (columns, graphs), pool, limit_bytes);
                 QueryResults::Triples(TripleStream::new(triples))
             }
         })

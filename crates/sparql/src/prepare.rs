@@ -73,6 +73,7 @@ pub(crate) fn prepare(
         variables,
         columns: vars.iter().map(|var| relation.column(*var)).collect(),
         template,
+        described: dataset.graphs(),
         plan: relation.plan,
         estimates: planner.estimates,
         context,

@@ -4,6 +4,7 @@
 //! - [`mod@reference`]: `spareval`, the evaluator of the Oxigraph project, as an
 //!   independent opinion on what a query's answer is.
 //! - [`engine`]: our own engine, from files through the loader to an answer.
+//! - [`oracle`]: random queries over random data, against the reference and among our own plans.
 //! - [`shared`]: where test data that is not ours is found, or said to be absent.
 //! - [`w3c`]: the test suites of the W3C, read from their manifests.
 //!
@@ -13,6 +14,7 @@
 pub mod answer;
 pub mod engine;
 pub mod explore;
+pub mod oracle;
 pub mod reference;
 pub mod shared;
 pub mod w3c;

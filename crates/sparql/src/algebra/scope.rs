@@ -52,6 +52,16 @@ pub(crate) struct Dataset {
 }
 
 impl Dataset {
+    /// The graphs that are in it; all where there is no list.
+    pub(crate) fn graphs(&self) -> Option<Arc<[TermId]>> {
+        let default: &[TermId] = match &self.default {
+            Scope::Union(graphs) => graphs,
+            Scope::Default | Scope::AllUnion | Scope::Named(_) | Scope::NamedVariable { .. } => &[],
+        };
+        let named = self.named.as_ref()?;
+        Some(default.iter().chain(named.iter()).copied().collect())
+    }
+
     /// The scope of `GRAPH <name>`; the merge of no graphs where the dataset excludes it.
     pub(crate) fn named_graph(&self, name: Option<TermId>) -> Scope {
         match (name, &self.named) {

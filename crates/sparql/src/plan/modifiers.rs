@@ -132,7 +132,8 @@ impl Planner<'_> {
         keys: &[OrderKey],
         fetch: Option<usize>,
     ) -> Result<Relation> {
-        if input.is_empty {
+        // Rows without columns are all alike, and DataFusion's sort loses them.
+        if input.is_empty || input.columns.is_empty() {
             return Ok(input);
         }
         let schema = input.plan.schema();

@@ -82,18 +82,19 @@ pub(crate) fn construct(
     .boxed()
 }
 
-/// The concise bounded descriptions of all terms in the solutions: every triple with the term as
-/// its subject, and so on through blank nodes.
+/// The concise bounded descriptions of all terms in some columns of the solutions: every triple, in
+/// the given graphs or in any, with the term as its subject, and so on through blank nodes.
 pub(crate) fn describe(
     ids: IdStream,
     decoder: Decoder,
-    columns: Vec<usize>,
+    (columns, graphs): (Vec<usize>, Option<Arc<[TermId]>>),
     pool: &Arc<dyn MemoryPool>,
     limit_bytes: u64,
 ) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
     let walk = Walk {
         ids: Some(ids),
         columns,
+        graphs,
         open: VecDeque::new(),
         seen: HashSet::new(),
         given: Given::new(pool, limit_bytes),
@@ -111,6 +112,7 @@ struct Walk {
     /// The solutions, until all are read.
     ids: Option<IdStream>,
     columns: Vec<usize>,
+    graphs: Option<Arc<[TermId]>>,
     open: VecDeque<TermId>,
     seen: HashSet<TermId>,
     given: Given,
@@ -171,7 +173,7 @@ impl Walk {
         };
         let mut cursor = index.cursor();
         let mut triples = Vec::new();
-        let (mut predicates, mut objects) = (Vec::new(), Vec::new());
+        let (mut predicates, mut objects, mut graphs) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..RESOURCES_PER_BATCH {
             let Some(subject) = self.open.pop_front() else {
                 break;
@@ -179,9 +181,15 @@ impl Walk {
             let range = cursor.seek(&[subject])?;
             predicates.clear();
             objects.clear();
+            graphs.clear();
             cursor.read(range, 1, &mut predicates)?;
             cursor.read(range, 2, &mut objects)?;
-            for (predicate, object) in predicates.iter().zip(&objects) {
+            cursor.read(range, 3, &mut graphs)?;
+            for ((predicate, object), graph) in predicates.iter().zip(&objects).zip(&graphs) {
+                let graph = TermId::from_bits(*graph);
+                if (self.graphs.as_ref()).is_some_and(|graphs| !graphs.contains(&graph)) {
+                    continue;
+                }
                 let object = TermId::from_bits(*object);
                 if object.kind() == TermKind::BlankNode {
                     self.visit(object);

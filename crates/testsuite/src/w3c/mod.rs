@@ -28,6 +28,7 @@ mod update;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use isomorphism::{Cell, Numbers, Table};
 pub use known::{KnownFailures, known_failures_path};
 pub use report::{markdown, report_path, table, unexpected};
 pub use run::run;

@@ -1,0 +1,80 @@
+//! Compares answers to random queries: our engine in all its variants, and `spareval`.
+//!
+//! `make oracle`, or `oracle [--queries N] [--seed N] [--threads N] [--differences N]`.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use orrery_testsuite::oracle::{Options, Report, run};
+
+/// Queries between two lines of progress.
+const PROGRESS_QUERIES: u64 = 20_000;
+
+fn main() -> ExitCode {
+    let options = match options(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(message) => {
+            eprintln!("oracle: {message}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let start = Instant::now();
+    // Panics of an engine are differences, and told as such.
+    std::panic::set_hook(Box::new(|_| {}));
+    let progress = |done: u64| {
+        if done.is_multiple_of(PROGRESS_QUERIES) {
+            eprintln!("{done} queries after {} s", start.elapsed().as_secs());
+        }
+    };
+    match run(options, &progress) {
+        Ok(report) => {
+            print(&report);
+            println!("seed {}, {} s", options.seed, start.elapsed().as_secs());
+            if report.differences.is_empty() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            }
+        }
+        Err(error) => {
+            eprintln!("oracle: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options {
+        queries: 200_000,
+        seed: 1,
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        differences_max: 20,
+    };
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().and_then(|value| value.parse::<u64>().ok());
+        let value = value.ok_or_else(|| format!("{name} wants a number"))?;
+        let small = usize::try_from(value).unwrap_or(usize::MAX);
+        match name.as_str() {
+            "--queries" => options.queries = value,
+            "--seed" => options.seed = value,
+            "--threads" => options.threads = small,
+            "--differences" => options.differences_max = small,
+            other => return Err(format!("{other} is not known")),
+        }
+    }
+    Ok(options)
+}
+
+fn print(report: &Report) {
+    for difference in &report.differences {
+        println!("{difference}\n----");
+    }
+    println!("{} queries compared with spareval", report.with_reference);
+    println!("{} queries compared among our plans", report.among_plans);
+    println!("{} queries left out: too many rows", report.too_large);
+    println!("{} had rows, {} rows in all", report.with_rows, report.rows);
+    for (variant, count) in &report.variants {
+        println!("{count} runs with {variant}");
+    }
+    println!("{} differences", report.differences.len());
+}

@@ -1,0 +1,31 @@
+//! The oracle: random queries over random data, answered by our engine in several ways and by `spareval`.
+//!
+//! ```text
+//!   seed -> data set -> database                    our engine: rewrites on and off, vectors of all sizes
+//!        -> query (a tree of the grammar)       ->  spareval: without its optimizer, all rows, sort keys
+//!        -> compared: multisets up to blank nodes, order up to ties, limits by containment
+//!        -> a difference is shrunk: quads and parts of the query go as long as it stays
+//! ```
+//!
+//! Where the reference does not follow the specification, or where that leaves a choice, the query is
+//! compared only among our own plans, or what differs is made alike; `docs/oracle.md` lists all of these.
+//!
+//! `make oracle` runs 200,000 queries; 2,000 are run by the tests. The same seed gives the same queries.
+
+mod answer;
+mod case;
+mod compare;
+mod data;
+mod grammar;
+mod order;
+mod random;
+mod reference;
+mod rewrite;
+mod run;
+mod shrink;
+mod store;
+mod tree;
+
+pub use case::Difference;
+pub use run::{FoundDifference, Options, Report, run};
+pub use store::{Variant, VariantCounts};

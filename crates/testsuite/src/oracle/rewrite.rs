@@ -1,0 +1,199 @@
+//! What is done to a query before the reference answers it; the reasons are in [`super::reference`].
+
+use spargebra::algebra::{
+    AggregateExpression, Expression, GraphPattern, PropertyPathExpression,
+};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
+
+/// Adapts patterns, with fresh names for the middles of paths.
+#[derive(Default)]
+pub(super) struct Rewriter {
+    middles: usize,
+}
+
+impl Rewriter {
+    /// The pattern without `REDUCED`, without `ORDER BY` where no `LIMIT` depends on it, and with
+    /// its paths and `COUNT(DISTINCT *)` adapted.
+    pub(super) fn pattern(&mut self, pattern: GraphPattern) -> GraphPattern {
+        self.modified(pattern, false)
+    }
+
+    fn boxed(&mut self, pattern: Box<GraphPattern>) -> Box<GraphPattern> {
+        Box::new(self.modified(*pattern, false))
+    }
+
+    /// Solution modifiers keep whether a limit is above; everything else stands below it.
+    fn modified(&mut self, pattern: GraphPattern, is_limited: bool) -> GraphPattern {
+        match pattern {
+            GraphPattern::Reduced { inner } => self.modified(*inner, is_limited),
+            GraphPattern::OrderBy { inner, .. } if !is_limited => self.modified(*inner, false),
+            GraphPattern::OrderBy { inner, expression } => GraphPattern::OrderBy {
+                inner: self.boxed(inner),
+                expression,
+            },
+            GraphPattern::Slice {
+                inner,
+                start,
+                length,
+            } => GraphPattern::Slice {
+                inner: Box::new(self.modified(*inner, true)),
+                start,
+                length,
+            },
+            GraphPattern::Distinct { inner } => GraphPattern::Distinct {
+                inner: Box::new(self.modified(*inner, is_limited)),
+            },
+            GraphPattern::Project { inner, variables } => GraphPattern::Project {
+                inner: Box::new(self.modified(*inner, is_limited)),
+                variables,
+            },
+            other => self.unmodified(other),
+        }
+    }
+
+    fn unmodified(&mut self, pattern: GraphPattern) -> GraphPattern {
+        match pattern {
+            GraphPattern::Join { left, right } => GraphPattern::Join {
+                left: self.boxed(left),
+                right: self.boxed(right),
+            },
+            GraphPattern::LeftJoin {
+                left,
+                right,
+                expression,
+            } => GraphPattern::LeftJoin {
+                left: self.boxed(left),
+                right: self.boxed(right),
+                expression: expression.map(|expression| self.expression(expression)),
+            },
+            GraphPattern::Union { left, right } => GraphPattern::Union {
+                left: self.boxed(left),
+                right: self.boxed(right),
+            },
+            GraphPattern::Minus { left, right } => GraphPattern::Minus {
+                left: self.boxed(left),
+                right: self.boxed(right),
+            },
+            GraphPattern::Filter { expr, inner } => GraphPattern::Filter {
+                expr: self.expression(expr),
+                inner: self.boxed(inner),
+            },
+            GraphPattern::Graph { name, inner } => GraphPattern::Graph {
+                name,
+                inner: self.boxed(inner),
+            },
+            GraphPattern::Extend {
+                inner,
+                variable,
+                expression,
+            } => GraphPattern::Extend {
+                inner: self.boxed(inner),
+                variable,
+                expression: self.expression(expression),
+            },
+            GraphPattern::Group {
+                inner,
+                variables,
+                aggregates,
+            } => self.group(inner, variables, aggregates),
+            GraphPattern::Path {
+                subject,
+                path,
+                object,
+            } => self.path(subject, path, object),
+            // Without patterns inside, or (modifiers) seen before.
+            other => other,
+        }
+    }
+
+    fn group(
+        &mut self,
+        inner: Box<GraphPattern>,
+        variables: Vec<Variable>,
+        aggregates: Vec<(Variable, AggregateExpression)>,
+    ) -> GraphPattern {
+        let counts_solutions = aggregates.iter().any(|(_, aggregate)| {
+            matches!(aggregate, AggregateExpression::CountSolutions { distinct: true })
+        });
+        let inner = if counts_solutions {
+            let mut visible = Vec::new();
+            inner.on_in_scope_variable(|variable| {
+                if !visible.contains(variable) {
+                    visible.push(variable.clone());
+                }
+            });
+            Box::new(GraphPattern::Project {
+                inner: self.boxed(inner),
+                variables: visible,
+            })
+        } else {
+            self.boxed(inner)
+        };
+        GraphPattern::Group {
+            inner,
+            variables,
+            aggregates,
+        }
+    }
+
+    /// SPARQL 1.1, 18.2.2.4 and 18.4: what is left to the reference are closures and negated sets.
+    fn path(
+        &mut self,
+        subject: TermPattern,
+        path: PropertyPathExpression,
+        object: TermPattern,
+    ) -> GraphPattern {
+        match path {
+            PropertyPathExpression::NamedNode(predicate) => GraphPattern::Bgp {
+                patterns: vec![TriplePattern {
+                    subject,
+                    predicate: NamedNodePattern::NamedNode(predicate),
+                    object,
+                }],
+            },
+            PropertyPathExpression::Reverse(inner) => self.path(object, *inner, subject),
+            PropertyPathExpression::Sequence(first, second) => {
+                self.middles += 1;
+                let name = format!("pathMiddle{}", self.middles);
+                let middle = TermPattern::Variable(Variable::new_unchecked(name));
+                GraphPattern::Join {
+                    left: Box::new(self.path(subject, *first, middle.clone())),
+                    right: Box::new(self.path(middle, *second, object)),
+                }
+            }
+            PropertyPathExpression::Alternative(first, second) => GraphPattern::Union {
+                left: Box::new(self.path(subject.clone(), *first, object.clone())),
+                right: Box::new(self.path(subject, *second, object)),
+            },
+            closure => GraphPattern::Path {
+                subject,
+                path: closure,
+                object,
+            },
+        }
+    }
+
+    /// `EXISTS` where it is a condition or part of one by `&&`, `||`, `!`: all that the grammar makes.
+    fn expression(&mut self, expression: Expression) -> Expression {
+        let mut both = |a: Box<Expression>, b: Box<Expression>| {
+            (Box::new(self.expression(*a)), Box::new(self.expression(*b)))
+        };
+        match expression {
+            Expression::And(a, b) => {
+                let (a, b) = both(a, b);
+                Expression::And(a, b)
+            }
+            Expression::Or(a, b) => {
+                let (a, b) = both(a, b);
+                Expression::Or(a, b)
+            }
+            Expression::Equal(a, b) => {
+                let (a, b) = both(a, b);
+                Expression::Equal(a, b)
+            }
+            Expression::Not(inner) => Expression::Not(Box::new(self.expression(*inner))),
+            Expression::Exists(pattern) => Expression::Exists(self.boxed(pattern)),
+            other => other,
+        }
+    }
+}

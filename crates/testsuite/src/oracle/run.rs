@@ -1,0 +1,204 @@
+//! Many cases, on some threads, and what became of them.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::case::{Difference, Opinion, Outcome, check};
+use super::data::DataSet;
+use super::grammar::{self, PREFIXES};
+use super::random::Random;
+use super::shrink::{Failure, opinion, shrink};
+use super::store::{Store, Variant, VariantCounts};
+use super::tree::Tree;
+use crate::Error;
+
+/// Queries over one data set, so that building databases costs little.
+const QUERIES_PER_DATA_SET: u64 = 100;
+/// Attempts at a query that the parser takes.
+const ATTEMPTS_MAX: usize = 20;
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many queries.
+    pub queries: u64,
+    /// Another seed, other queries.
+    pub seed: u64,
+    /// Threads.
+    pub threads: usize,
+    /// Differences after which the run ends.
+    pub differences_max: usize,
+}
+
+/// What became of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Queries whose answers were compared with the reference.
+    pub with_reference: u64,
+    /// Queries whose answers were compared among our plans.
+    pub among_plans: u64,
+    /// Queries that were left out because their answers are too large.
+    pub too_large: u64,
+    /// Rows in all.
+    pub rows: u64,
+    /// Queries with at least one row.
+    pub with_rows: u64,
+    /// How often each variant was run.
+    pub variants: VariantCounts,
+    /// What differed, made small.
+    pub differences: Vec<FoundDifference>,
+}
+
+/// A difference that was found.
+#[derive(Clone, Debug)]
+pub struct FoundDifference {
+    /// Which data set and which query of it.
+    pub number: (u64, u64),
+    /// The data in N-Quads.
+    pub data: String,
+    /// The query.
+    pub query: String,
+    /// What differs.
+    pub difference: Difference,
+    /// The query in which it was found.
+    pub found_in: String,
+}
+
+impl std::fmt::Display for FoundDifference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (set, query) = self.number;
+        writeln!(f, "data set {set}, query {query}: {}", self.difference.what)?;
+        write!(f, "data:\n{}query:\n{PREFIXES}{}\n", self.data, self.query)?;
+        writeln!(f, "expected, before ORDER BY and LIMIT:\n{}", self.difference.expected)?;
+        writeln!(f, "came:\n{}", self.difference.actual)?;
+        writeln!(f, "found in: {}", self.found_in)
+    }
+}
+
+/// Runs the oracle; `progress` is called after each data set with the number of queries done.
+pub fn run(options: Options, progress: &(dyn Fn(u64) + Sync)) -> Result<Report, Error> {
+    let next = AtomicU64::new(0);
+    let done = AtomicU64::new(0);
+    let report = Mutex::new(Report::default());
+    let sets = options.queries.div_ceil(QUERIES_PER_DATA_SET);
+    let work = || -> Result<(), Error> {
+        loop {
+            let set = next.fetch_add(1, Ordering::Relaxed);
+            if set >= sets {
+                return Ok(());
+            }
+            let queries = QUERIES_PER_DATA_SET.min(options.queries - set * QUERIES_PER_DATA_SET);
+            let of_set = run_data_set(options.seed, set, queries)?;
+            let Ok(mut report) = report.lock() else {
+                return Ok(());
+            };
+            report.add(of_set);
+            if report.differences.len() >= options.differences_max {
+                next.store(sets, Ordering::Relaxed);
+            }
+            progress(done.fetch_add(queries, Ordering::Relaxed) + queries);
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..options.threads.max(1))
+            .map(|_| scope.spawn(work))
+            .collect();
+        threads.into_iter().try_for_each(|thread| {
+            let ended = thread.join();
+            ended.unwrap_or_else(|_| Err(Error::Reference("a thread panicked".to_owned())))
+        })
+    })?;
+    report
+        .into_inner()
+        .map_err(|_| Error::Reference("a thread panicked".to_owned()))
+}
+
+impl Report {
+    fn add(&mut self, other: Self) {
+        self.with_reference += other.with_reference;
+        self.among_plans += other.among_plans;
+        self.too_large += other.too_large;
+        self.rows += other.rows;
+        self.with_rows += other.with_rows;
+        for (variant, count) in other.variants {
+            *self.variants.entry(variant).or_default() += count;
+        }
+        self.differences.extend(other.differences);
+    }
+}
+
+fn run_data_set(seed: u64, set: u64, queries: u64) -> Result<Report, Error> {
+    let mut random = Random::new(seed, set);
+    let data = DataSet::random(&mut random);
+    let store = Store::new(&data.quads)?;
+    let mut report = Report::default();
+    for number in 0..queries {
+        let mut random = Random::new(seed ^ 0x5eed, set * QUERIES_PER_DATA_SET + number);
+        let Some(query) = parsed_query(&mut random, &data) else {
+            continue;
+        };
+        let vectors = random.pick(&Variant::VECTORS);
+        let variants = [Variant::USUAL, Variant::PLAIN, vectors];
+        report.one(&store, &data, &query, &variants, (set, number));
+    }
+    Ok(report)
+}
+
+fn parsed_query(random: &mut Random, data: &DataSet) -> Option<Tree> {
+    (0..ATTEMPTS_MAX)
+        .map(|_| grammar::query(random, data.kind, data.has_graphs()))
+        .find(|query| {
+            let text = format!("{PREFIXES}{}", query.to_text());
+            spargebra::SparqlParser::new().parse_query(&text).is_ok()
+        })
+}
+
+impl Report {
+    fn one(
+        &mut self,
+        store: &Store,
+        data: &DataSet,
+        query: &Tree,
+        variants: &[Variant],
+        number: (u64, u64),
+    ) {
+        let text = query.to_text();
+        let opinion = opinion(query);
+        let quads = (&data.quads[..], data.kind);
+        let outcome = check(store, quads, &text, opinion, variants);
+        match outcome {
+            Outcome::NoQuery => return,
+            Outcome::TooLarge => {
+                self.too_large += 1;
+                return;
+            }
+            Outcome::Same { rows } => {
+                self.rows += rows as u64;
+                self.with_rows += u64::from(rows > 0);
+            }
+            Outcome::Different(difference) => {
+                let failure = Failure {
+                    quads: data.quads.clone(),
+                    query: query.clone(),
+                    difference,
+                };
+                let small = shrink(failure, data.kind);
+                let lines = small.quads.iter().map(|quad| format!("{quad} .\n"));
+                self.differences.push(FoundDifference {
+                    number,
+                    data: lines.collect(),
+                    query: small.query.to_text(),
+                    difference: small.difference,
+                    found_in: text,
+                });
+            }
+        }
+        match opinion {
+            Opinion::Reference => self.with_reference += 1,
+            Opinion::OurPlainPlan => self.among_plans += 1,
+        }
+        for variant in variants {
+            *self.variants.entry(*variant).or_default() += 1;
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Our own engine over a small database, with the variants in which a query can be run.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use orrery_sparql::{
+    Engine, EngineOptions, QueryError, QueryOptions, QueryResults, Tuning, term_to_oxrdf,
+};
+use orrery_storage::{SmallQuad, build_small};
+use orrery_term::Term;
+use oxrdf::{GraphName, NamedOrBlankNode, Quad};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use super::answer::{Answer, Solutions};
+use crate::Error;
+
+/// A query that takes longer hangs.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// How a query is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Variant {
+    /// Whether the optimizer rewrites it.
+    pub rewrites: bool,
+    /// Rows in a vector; chosen by the operators if not given.
+    pub vector_rows: Option<usize>,
+}
+
+impl Variant {
+    /// As users run it.
+    pub const USUAL: Self = Self {
+        rewrites: true,
+        vector_rows: None,
+    };
+    /// The plain translation of the algebra.
+    pub const PLAIN: Self = Self {
+        rewrites: false,
+        vector_rows: None,
+    };
+    /// The others.
+    pub const VECTORS: [Self; 6] = [
+        Self::with(true, 1),
+        Self::with(true, 7),
+        Self::with(true, 1_024),
+        Self::with(false, 1),
+        Self::with(false, 7),
+        Self::with(false, 1_024),
+    ];
+
+    const fn with(rewrites: bool, vector_rows: usize) -> Self {
+        Self {
+            rewrites,
+            vector_rows: Some(vector_rows),
+        }
+    }
+}
+
+impl std::fmt::Display for Variant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let rewrites = if self.rewrites { "on" } else { "off" };
+        match self.vector_rows {
+            Some(rows) => write!(f, "rewrites {rewrites}, vectors of {rows}"),
+            None => write!(f, "rewrites {rewrites}, vectors of dynamic size"),
+        }
+    }
+}
+
+/// A database in a temporary directory.
+pub(crate) struct Store {
+    engine: Engine,
+    runtime: Runtime,
+    _directory: TempDir,
+}
+
+impl Store {
+    /// A database of some quads. Their blank nodes are called `b` and a number.
+    pub(crate) fn new(quads: &[Quad]) -> Result<Self, Error> {
+        let mut directory = tempfile::Builder::new();
+        directory.prefix("oracle");
+        let shared_memory = std::path::Path::new("/dev/shm");
+        let directory = if shared_memory.is_dir() {
+            directory.tempdir_in(shared_memory)
+        } else {
+            directory.tempdir()
+        };
+        let directory = directory.map_err(|source| Error::Io {
+            path: "a temporary directory".into(),
+            source,
+        })?;
+        let quads = quads.iter().map(small_quad).collect::<Result<Vec<_>, _>>()?;
+        let database = build_small(directory.path(), &quads)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| Error::Io {
+                path: "tokio runtime".into(),
+                source,
+            })?;
+        Ok(Self {
+            engine: Engine::new(Arc::new(database), EngineOptions::default())?,
+            runtime,
+            _directory: directory,
+        })
+    }
+
+    /// Our answer, or what went wrong; a panic is an error too.
+    pub(crate) fn ask(&self, query: &str, variant: Variant) -> Result<Answer, String> {
+        let run = || self.runtime.block_on(self.evaluate(query, variant));
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(answer) => answer.map_err(|error| error.to_string()),
+            Err(panic) => Err(format!("panic: {}", message(&panic))),
+        }
+    }
+
+    async fn evaluate(&self, query: &str, variant: Variant) -> Result<Answer, QueryError> {
+        let options = QueryOptions {
+            timeout: Some(TIME_LIMIT),
+            tuning: Tuning {
+                rewrites: variant.rewrites,
+                vector_rows: variant.vector_rows,
+            },
+            ..QueryOptions::default()
+        };
+        let prepared = self.engine.prepare(query, &options)?;
+        Ok(match prepared.execute().await? {
+            QueryResults::Boolean(value) => Answer::Boolean(value),
+            QueryResults::Solutions(mut stream) => {
+                let variables = stream.variables().to_vec();
+                let mut rows = Vec::new();
+                while let Some(batch) = stream.next().await {
+                    let batch = batch?;
+                    let columns = variables.len();
+                    rows.extend((0..batch.rows()).map(|row| {
+                        (0..columns)
+                            .map(|column| batch.term(row, column).map(term_to_oxrdf))
+                            .collect()
+                    }));
+                }
+                Answer::Solutions(Solutions { variables, rows })
+            }
+            QueryResults::Triples(mut stream) => {
+                let mut triples = Vec::new();
+                while let Some(batch) = stream.next().await {
+                    for (subject, predicate, object) in batch?.iter() {
+                        let terms = [subject, predicate, object].map(term_to_oxrdf);
+                        triples.push(triple(terms)?);
+                    }
+                }
+                Answer::Graph(triples)
+            }
+        })
+    }
+}
+
+fn triple([subject, predicate, object]: [oxrdf::Term; 3]) -> Result<oxrdf::Triple, QueryError> {
+    let wrong = |what: &str| QueryError::Internal {
+        message: format!("{what} in a graph"),
+    };
+    let subject =
+        NamedOrBlankNode::try_from(subject).map_err(|_| wrong("a literal as subject"))?;
+    let oxrdf::Term::NamedNode(predicate) = predicate else {
+        return Err(wrong("a predicate that is no IRI"));
+    };
+    Ok(oxrdf::Triple::new(subject, predicate, object))
+}
+
+fn message(panic: &Box<dyn std::any::Any + Send>) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+    text.unwrap_or_default()
+}
+
+fn small_quad(quad: &Quad) -> Result<SmallQuad, Error> {
+    let graph = match &quad.graph_name {
+        GraphName::DefaultGraph => None,
+        GraphName::NamedNode(node) => Some(term(&node.clone().into())?),
+        GraphName::BlankNode(node) => Some(term(&node.clone().into())?),
+    };
+    Ok((
+        term(&quad.subject.clone().into())?,
+        term(&quad.predicate.clone().into())?,
+        term(&quad.object)?,
+        graph,
+    ))
+}
+
+fn term(term: &oxrdf::Term) -> Result<Term<'static>, Error> {
+    let unknown = || Error::Syntax(format!("{term} in the data of the oracle"));
+    Ok(match term {
+        oxrdf::Term::NamedNode(node) => Term::iri(node.as_str().to_owned()),
+        oxrdf::Term::BlankNode(node) => {
+            let number = node.as_str().strip_prefix('b');
+            let number = number.and_then(|number| number.parse().ok());
+            Term::BlankNode(number.ok_or_else(unknown)?)
+        }
+        oxrdf::Term::Literal(literal) => match literal.language() {
+            Some(tag) => Term::language(literal.value().to_owned(), tag.to_owned()),
+            None => Term::typed(
+                literal.value().to_owned(),
+                literal.datatype().as_str().to_owned(),
+            ),
+        },
+        oxrdf::Term::Triple(_) => return Err(unknown()),
+    })
+}
+
+/// How often each variant was run.
+pub type VariantCounts = BTreeMap<Variant, u64>;
