@@ -168,6 +168,8 @@ pub(crate) enum Modifier {
     Aggregate {
         keys: Vec<Var>,
         aggregates: Vec<(Var, AggregateExpression)>,
+        /// The variables of the solutions that are grouped, without those that subqueries hide.
+        solution: VarSet,
     },
 }
 

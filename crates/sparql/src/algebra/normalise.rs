@@ -609,11 +609,14 @@ impl<'q> Normaliser<'q> {
             };
             computed.push((self.variable(variable), aggregate));
         }
+        let mut solution = VarSet::default();
+        inner.on_in_scope_variable(|variable| solution.insert(self.variable(variable)));
         Ok(derived(
             group,
             Modifier::Aggregate {
                 keys,
                 aggregates: computed,
+                solution,
             },
         ))
     }
@@ -648,7 +651,9 @@ fn derived(inner: Group, modifier: Modifier) -> Group {
                 inner.certain.intersection(&projected),
             )
         }
-        Modifier::Aggregate { keys, aggregates } => {
+        Modifier::Aggregate {
+            keys, aggregates, ..
+        } => {
             let keys = VarSet::of(keys.iter().copied());
             let mut visible = keys.intersection(&inner.visible);
             for (var, _) in aggregates {

@@ -20,7 +20,7 @@ impl Planner<'_> {
         &mut self,
         inner: &Group,
         keys: &[Var],
-        aggregates: &[(Var, AggregateExpression)],
+        (aggregates, solution): (&[(Var, AggregateExpression)], &VarSet),
         needed: &VarSet,
     ) -> Result<Relation> {
         let aggregates: Vec<(Var, AggregateExpression)> = aggregates
@@ -36,7 +36,7 @@ impl Planner<'_> {
         if keys.is_empty() && aggregates.is_empty() {
             return self.unit();
         }
-        let below = self.read_by(inner, keys, &aggregates);
+        let below = self.read_by(solution, keys, &aggregates);
         let input = self.group(inner, None, &below, None)?;
         // `COUNT(DISTINCT *)` counts by all columns.
         let columns = input.columns.iter().copied();
@@ -71,10 +71,10 @@ impl Planner<'_> {
         self.relation(Arc::new(plan), columns, certain, rows)
     }
 
-    /// Variables of the inner group that keys and aggregates read.
+    /// Variables that keys and aggregates read of solutions with some variables.
     fn read_by(
         &self,
-        inner: &Group,
+        solution: &VarSet,
         keys: &[Var],
         aggregates: &[(Var, AggregateExpression)],
     ) -> VarSet {
@@ -82,11 +82,7 @@ impl Planner<'_> {
         for (_, aggregate) in aggregates {
             match aggregate {
                 AggregateExpression::CountSolutions { distinct: true } => {
-                    let solution = inner
-                        .visible
-                        .iter()
-                        .filter(|var| !is_internal(self.table.name(*var)));
-                    below.extend(&VarSet::of(solution));
+                    below.extend(solution);
                 }
                 AggregateExpression::CountSolutions { distinct: false } => {}
                 AggregateExpression::FunctionCall { expr, .. } => {
@@ -140,9 +136,4 @@ impl Planner<'_> {
             AggregateExpression::FunctionCall { .. } => false,
         }
     }
-}
-
-/// Whether a variable is none of the query's: made by the planner, or a blank node of a pattern.
-fn is_internal(name: &str) -> bool {
-    name.starts_with('.') || name.starts_with("_:")
 }

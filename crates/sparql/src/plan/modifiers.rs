@@ -68,9 +68,11 @@ impl Planner<'_> {
             Modifier::Slice { offset, limit } => {
                 self.slice(&derived.inner, *offset, *limit, (needed, fetch))
             }
-            Modifier::Aggregate { keys, aggregates } => {
-                self.aggregate(&derived.inner, keys, aggregates, needed)
-            }
+            Modifier::Aggregate {
+                keys,
+                aggregates,
+                solution,
+            } => self.aggregate(&derived.inner, keys, (aggregates, solution), needed),
         }
     }
 

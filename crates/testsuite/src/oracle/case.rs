@@ -56,9 +56,14 @@ pub(crate) fn check(
     let Ok(query) = SparqlParser::new().parse_query(&text) else {
         return Outcome::NoQuery;
     };
-    let question = Question::of(&query);
-    let whole = match whole_answer(store, quads, &question.whole, opinion) {
+    let question = Question::of(&query, quads);
+    let whole = match opinion {
+        Opinion::Reference => reference::answer(quads, &question.whole),
+        Opinion::OurPlainPlan => our_whole_answer(store, &query, &text),
+    };
+    let whole = match whole {
         Ok(whole) => whole,
+        Err(NoAnswer::NoQuery) => return Outcome::NoQuery,
         Err(NoAnswer::TooLarge) => return Outcome::TooLarge,
         Err(NoAnswer::Failed(message)) => {
             return Outcome::Different(Difference {
@@ -94,17 +99,18 @@ pub(crate) fn check(
     }
 }
 
-fn whole_answer(
-    store: &Store,
-    quads: &[Quad],
-    whole: &Query,
-    opinion: Opinion,
-) -> Result<Answer, NoAnswer> {
-    match opinion {
-        Opinion::Reference => reference::answer(quads, whole),
-        Opinion::OurPlainPlan => store
-            .ask(&whole.to_string(), Variant::PLAIN)
-            .map_err(NoAnswer::Failed),
+/// What our plain plan gives for the query without its outermost modifiers.
+fn our_whole_answer(store: &Store, query: &Query, text: &str) -> Result<Answer, NoAnswer> {
+    let Some(unmodified) = Question::unmodified(query) else {
+        return store.ask(text, Variant::PLAIN).map_err(NoAnswer::Failed);
+    };
+    let text = unmodified.to_string();
+    // spargebra writes `a/(b|c)` as `a/b|c`, and `(!a|!^a)/b` as something that is no path.
+    match SparqlParser::new().parse_query(&text) {
+        Ok(again) if again == unmodified => {
+            store.ask(&text, Variant::PLAIN).map_err(NoAnswer::Failed)
+        }
+        _ => Err(NoAnswer::NoQuery),
     }
 }
 

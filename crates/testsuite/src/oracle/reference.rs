@@ -10,6 +10,10 @@
 //!   what our engine has chosen is made of them here.
 //! - Paths: it drops duplicates of an alternative inside of another path; by 18.4 an alternative is a
 //!   union. Alternatives, sequences and inverses are taken apart as 18.2.2.4 does.
+//!   A path that may have length zero leads from a constant to itself even if no graph has it
+//!   (18.4); it asks for a node of the graph. That step is added.
+//! - `GRAPH`: it gives one solution in place of one for each graph (or none) where nothing inside reads
+//!   quads. The pattern is joined with its graph's name, for a variable as a union over the graphs (18.6).
 //! - `COUNT(DISTINCT *)`: it counts blank nodes of patterns as variables; they are projected away.
 //! - `REDUCED`: it drops neighbours, we drop nothing; both are allowed (18.5). It is taken out.
 //! - `ORDER BY` without `LIMIT`, in a subquery: means nothing, is taken out, because its sort may
@@ -18,7 +22,9 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use oxrdf::{Dataset, GraphName, NamedOrBlankNode, Quad, Term, Triple, Variable};
+use oxrdf::{
+    Dataset, GraphName, GraphNameRef, NamedNode, NamedOrBlankNode, Quad, Term, Triple, Variable,
+};
 use spareval::{QueryEvaluator, QueryResults};
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, OrderExpression, QueryDataset};
@@ -51,30 +57,46 @@ pub(crate) struct Question {
 pub(crate) enum NoAnswer {
     /// Too many rows.
     TooLarge,
+    /// The question cannot be written as text.
+    NoQuery,
     /// An error, or a panic.
     Failed(String),
 }
 
 impl Question {
     /// Takes a query apart.
-    pub(crate) fn of(query: &Query) -> Self {
+    pub(crate) fn of(query: &Query, quads: &[Quad]) -> Self {
         let mut whole = query.clone();
-        let mut modifiers = Modifiers::default();
-        if let Query::Select { pattern, .. } = &mut whole {
-            let taken = std::mem::take(pattern);
-            *pattern = without_modifiers(taken, &mut modifiers);
-        }
+        let modifiers = take_modifiers(&mut whole);
+        let named_graphs = named_graphs(&selected(quads, query.dataset()));
         match &mut whole {
             Query::Select { pattern, .. }
             | Query::Construct { pattern, .. }
             | Query::Describe { pattern, .. }
             | Query::Ask { pattern, .. } => {
                 let taken = std::mem::take(pattern);
-                *pattern = Rewriter::default().pattern(taken);
+                *pattern = Rewriter::new(named_graphs).pattern(taken);
             }
         }
         Self { whole, modifiers }
     }
+
+    /// The query without its outermost modifiers but for `DISTINCT`, for our engine; none if it
+    /// has none.
+    pub(crate) fn unmodified(query: &Query) -> Option<Query> {
+        let mut whole = query.clone();
+        take_modifiers(&mut whole);
+        (whole != *query).then_some(whole)
+    }
+}
+
+fn take_modifiers(query: &mut Query) -> Modifiers {
+    let mut modifiers = Modifiers::default();
+    if let Query::Select { pattern, .. } = query {
+        let taken = std::mem::take(pattern);
+        *pattern = without_modifiers(taken, &mut modifiers);
+    }
+    modifiers
 }
 
 fn without_modifiers(pattern: GraphPattern, modifiers: &mut Modifiers) -> GraphPattern {
@@ -184,6 +206,16 @@ fn evaluate_over(data: &Dataset, query: &Query) -> Result<Answer, NoAnswer> {
             Ok(Answer::Graph(triples))
         }
     }
+}
+
+fn named_graphs(data: &Dataset) -> Vec<NamedNode> {
+    let mut names = BTreeSet::new();
+    for quad in data {
+        if let GraphNameRef::NamedNode(name) = quad.graph_name {
+            names.insert(name.into_owned());
+        }
+    }
+    names.into_iter().collect()
 }
 
 /// The RDF dataset of a query: the graphs of `FROM` merged, and those of `FROM NAMED`.

@@ -3,15 +3,24 @@
 use spargebra::algebra::{
     AggregateExpression, Expression, GraphPattern, PropertyPathExpression,
 };
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::term::{
+    GroundTerm, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
+};
 
-/// Adapts patterns, with fresh names for the middles of paths.
-#[derive(Default)]
+/// Adapts patterns over a dataset with some named graphs, with fresh names for the middles of paths.
 pub(super) struct Rewriter {
+    named_graphs: Vec<NamedNode>,
     middles: usize,
 }
 
 impl Rewriter {
+    pub(super) fn new(named_graphs: Vec<NamedNode>) -> Self {
+        Self {
+            named_graphs,
+            middles: 0,
+        }
+    }
+
     /// The pattern without `REDUCED`, without `ORDER BY` where no `LIMIT` depends on it, and with
     /// its paths and `COUNT(DISTINCT *)` adapted.
     pub(super) fn pattern(&mut self, pattern: GraphPattern) -> GraphPattern {
@@ -78,10 +87,13 @@ impl Rewriter {
                 expr: self.expression(expr),
                 inner: self.boxed(inner),
             },
-            GraphPattern::Graph { name, inner } => GraphPattern::Graph {
-                name,
-                inner: self.boxed(inner),
-            },
+            GraphPattern::Graph { name, inner } => {
+                let inner = self.boxed(inner);
+                match name {
+                    NamedNodePattern::NamedNode(graph) => self.in_graph(graph, inner),
+                    NamedNodePattern::Variable(variable) => self.in_each_graph(&variable, &inner),
+                }
+            }
             GraphPattern::Extend {
                 inner,
                 variable,
@@ -104,6 +116,28 @@ impl Rewriter {
             // Without patterns inside, or (modifiers) seen before.
             other => other,
         }
+    }
+
+    fn in_graph(&self, graph: NamedNode, inner: Box<GraphPattern>) -> GraphPattern {
+        if !self.named_graphs.contains(&graph) {
+            return nothing();
+        }
+        GraphPattern::Graph {
+            name: graph.into(),
+            inner,
+        }
+    }
+
+    fn in_each_graph(&self, variable: &Variable, inner: &GraphPattern) -> GraphPattern {
+        let branches = self.named_graphs.iter().map(|graph| GraphPattern::Join {
+            left: Box::new(values(variable, GroundTerm::NamedNode(graph.clone()))),
+            right: Box::new(self.in_graph(graph.clone(), Box::new(inner.clone()))),
+        });
+        let union = branches.reduce(|left, right| GraphPattern::Union {
+            left: Box::new(left),
+            right: Box::new(right),
+        });
+        union.unwrap_or_else(nothing)
     }
 
     fn group(
@@ -165,11 +199,7 @@ impl Rewriter {
                 left: Box::new(self.path(subject.clone(), *first, object.clone())),
                 right: Box::new(self.path(subject, *second, object)),
             },
-            closure => GraphPattern::Path {
-                subject,
-                path: closure,
-                object,
-            },
+            closure => closure_path(subject, closure, object),
         }
     }
 
@@ -194,6 +224,82 @@ impl Rewriter {
             Expression::Not(inner) => Expression::Not(Box::new(self.expression(*inner))),
             Expression::Exists(pattern) => Expression::Exists(self.boxed(pattern)),
             other => other,
+        }
+    }
+}
+
+/// No solution.
+fn nothing() -> GraphPattern {
+    GraphPattern::Values {
+        variables: Vec::new(),
+        bindings: Vec::new(),
+    }
+}
+
+/// The solution that binds a variable.
+fn values(variable: &Variable, term: GroundTerm) -> GraphPattern {
+    GraphPattern::Values {
+        variables: vec![variable.clone()],
+        bindings: vec![vec![Some(term)]],
+    }
+}
+
+fn constant(term: &TermPattern) -> Option<GroundTerm> {
+    match term {
+        TermPattern::NamedNode(node) => Some(node.clone().into()),
+        TermPattern::Literal(literal) => Some(literal.clone().into()),
+        TermPattern::BlankNode(_) | TermPattern::Variable(_) | TermPattern::Triple(_) => None,
+    }
+}
+
+/// A closure or a negated set, with the step of length zero from a constant.
+fn closure_path(
+    subject: TermPattern,
+    path: PropertyPathExpression,
+    object: TermPattern,
+) -> GraphPattern {
+    let zero = match (constant(&subject), constant(&object)) {
+        _ if !can_be_empty(&path) => None,
+        (Some(from), Some(to)) if from == to => return GraphPattern::default(),
+        (Some(term), None) => variable_of(&object).map(|variable| values(variable, term)),
+        (None, Some(term)) => variable_of(&subject).map(|variable| values(variable, term)),
+        (Some(_), Some(_)) | (None, None) => None,
+    };
+    let path = GraphPattern::Path {
+        subject,
+        path,
+        object,
+    };
+    match zero {
+        // Closures give each pair once.
+        Some(zero) => GraphPattern::Distinct {
+            inner: Box::new(GraphPattern::Union {
+                left: Box::new(path),
+                right: Box::new(zero),
+            }),
+        },
+        None => path,
+    }
+}
+
+fn variable_of(term: &TermPattern) -> Option<&Variable> {
+    match term {
+        TermPattern::Variable(variable) => Some(variable),
+        _ => None,
+    }
+}
+
+/// Whether a path may have length zero.
+fn can_be_empty(path: &PropertyPathExpression) -> bool {
+    match path {
+        PropertyPathExpression::ZeroOrMore(_) | PropertyPathExpression::ZeroOrOne(_) => true,
+        PropertyPathExpression::Reverse(inner) | PropertyPathExpression::OneOrMore(inner) => {
+            can_be_empty(inner)
+        }
+        PropertyPathExpression::Sequence(a, b) => can_be_empty(a) && can_be_empty(b),
+        PropertyPathExpression::Alternative(a, b) => can_be_empty(a) || can_be_empty(b),
+        PropertyPathExpression::NamedNode(_) | PropertyPathExpression::NegatedPropertySet(_) => {
+            false
         }
     }
 }
