@@ -9,7 +9,7 @@ use spargebra::algebra::Expression;
 use spargebra::term::Variable;
 
 use super::expression::{conjuncts, is_volatile, variables};
-use super::{Group, Item, Step, StepKind, VarSet, VariableTable};
+use super::{Group, Item, Scope, Step, StepKind, VarSet, VariableTable};
 use crate::algebra::Var;
 
 impl Group {
@@ -28,6 +28,22 @@ impl Group {
     /// Whether it is the join of nothing: one solution that binds nothing.
     pub(crate) fn is_unit(&self) -> bool {
         self.items.is_empty() && self.filters.is_empty() && self.steps.is_empty()
+    }
+
+    /// Whether every solution has a quad of these graphs, so that the graph is there, and a variable
+    /// for it is bound to its name.
+    pub(crate) fn reads(&self, scope: &Scope) -> bool {
+        self.items.iter().any(|item| match item {
+            Item::Quad(quad) => quad.scope == *scope,
+            Item::Union(branches) => branches.iter().all(|branch| branch.reads(scope)),
+            Item::Group(group) => group.reads(scope),
+            // A path may have length zero, a subquery may hide the variable.
+            Item::Path(_)
+            | Item::Values(_)
+            | Item::Graphs(_)
+            | Item::Derived(_)
+            | Item::Seed(_) => false,
+        })
     }
 
     /// Adds an item to the join.

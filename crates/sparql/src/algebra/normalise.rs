@@ -467,7 +467,7 @@ impl<'q> Normaliser<'q> {
                 }
                 let scope = self.dataset.any_named_graph(var);
                 let mut group = self.in_graph(scope.clone(), inner, place)?;
-                if !group.items_certain.contains(var) {
+                if !group.reads(&scope) {
                     group = self.join(Group::of(Item::Graphs(scope)), group);
                 }
                 Ok(group)
@@ -481,12 +481,8 @@ impl<'q> Normaliser<'q> {
             ..place.clone()
         };
         let group = self.pattern(inner, &inside)?;
-        let reads_graph = group
-            .items
-            .iter()
-            .any(|item| matches!(item, Item::Quad(quad) if quad.scope == scope));
         let needs_check = match scope {
-            Scope::Named(_) | Scope::Union(_) => !reads_graph,
+            Scope::Named(_) | Scope::Union(_) => !group.reads(&scope),
             Scope::Default | Scope::AllUnion | Scope::NamedVariable { .. } => false,
         };
         if !needs_check {

@@ -64,9 +64,13 @@ impl Expected {
         if whole.variables[..width] != actual.variables[..] {
             return Some("other variables".to_owned());
         }
-        let all: Vec<Vec<Option<Term>>> = whole.rows.iter().map(|row| row[..width].to_vec()).collect();
+        let all: Vec<Vec<Option<Term>>> =
+            whole.rows.iter().map(|row| row[..width].to_vec()).collect();
         let after_offset = all.len().saturating_sub(self.modifiers.offset);
-        let expected_rows = self.modifiers.limit.map_or(after_offset, |limit| limit.min(after_offset));
+        let expected_rows = self
+            .modifiers
+            .limit
+            .map_or(after_offset, |limit| limit.min(after_offset));
         if actual.rows.len() != expected_rows {
             return Some(format!("{} rows, not {expected_rows}", actual.rows.len()));
         }
@@ -86,18 +90,23 @@ impl Expected {
         for row in all {
             *counts.entry(self.line(row)).or_default() += 1;
         }
-        rows.iter().map(|row| self.line(row)).find(|line| {
-            match counts.get_mut(line) {
+        rows.iter()
+            .map(|row| self.line(row))
+            .find(|line| match counts.get_mut(line) {
                 Some(count) if *count > 0 => {
                     *count -= 1;
                     false
                 }
                 _ => true,
-            }
-        })
+            })
     }
 
-    fn order_difference(&self, whole: &Solutions, width: usize, actual: &Solutions) -> Option<String> {
+    fn order_difference(
+        &self,
+        whole: &Solutions,
+        width: usize,
+        actual: &Solutions,
+    ) -> Option<String> {
         let descending = &self.modifiers.descending;
         if descending.is_empty() {
             return None;
@@ -124,7 +133,9 @@ impl Expected {
             };
             let (before, after) = (count(Ordering::Less), count(Ordering::Greater));
             if before > place || after > whole.rows.len() - 1 - place {
-                return Some(format!("row {at} is not one of those that the limit leaves"));
+                return Some(format!(
+                    "row {at} is not one of those that the limit leaves"
+                ));
             }
         }
         None
@@ -149,7 +160,10 @@ impl Expected {
     fn table(&self, rows: &[Vec<Option<Term>>]) -> Table {
         let mut table = Table::new(self.numbers());
         for row in rows {
-            let cells = row.iter().map(|term| self.cell(&mut table, term.as_ref())).collect();
+            let cells = row
+                .iter()
+                .map(|term| self.cell(&mut table, term.as_ref()))
+                .collect();
             table.push(cells);
         }
         table

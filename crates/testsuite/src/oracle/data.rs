@@ -11,7 +11,7 @@ use super::random::Random;
 pub(crate) const NAMESPACE: &str = "http://example.org/";
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 /// Most quads of a data set.
-const QUADS_MAX: usize = 36;
+const QUADS_MAX: usize = 60;
 
 /// What literals a data set has, and so what a query over it can be compared on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,12 @@ const CALENDAR: [(&str, &str); 10] = [
     ("2000", "gYear"),
 ];
 const TEXTS: [&str; 6] = ["", "a", "ab", "a longer string", "é", "1"];
-const TAGGED: [(&str, &str); 4] = [("a", "en"), ("a", "fr"), ("b", "en-us"), ("a longer text", "en")];
+const TAGGED: [(&str, &str); 4] = [
+    ("a", "en"),
+    ("a", "fr"),
+    ("b", "en-us"),
+    ("a longer text", "en"),
+];
 const DATE_TIMES: [&str; 3] = [
     "2000-01-01T00:00:00Z",
     "2000-01-02T00:00:00.25Z",
@@ -99,7 +104,10 @@ pub(crate) fn named(name: &str) -> NamedNode {
 
 /// A literal of a datatype of XML Schema.
 fn typed((lexical, datatype): (&str, &str)) -> Literal {
-    Literal::new_typed_literal(lexical, NamedNode::new_unchecked(format!("{XSD}{datatype}")))
+    Literal::new_typed_literal(
+        lexical,
+        NamedNode::new_unchecked(format!("{XSD}{datatype}")),
+    )
 }
 
 /// A random literal of the kind, for data and for queries.
@@ -133,7 +141,8 @@ impl DataSet {
         let has_graphs = random.chance(70);
         let mut quads = BTreeSet::new();
         let mut sorted = Vec::new();
-        for _ in 0..random.below(QUADS_MAX + 1) {
+        let most = random.pick(&[12, 30, QUADS_MAX]);
+        for _ in 0..random.below(most + 1) {
             let quad = quad(random, kind, has_graphs);
             if quads.insert(quad.to_string()) {
                 sorted.push(quad);
@@ -184,8 +193,8 @@ fn quad(random: &mut Random, kind: Kind, has_graphs: bool) -> Quad {
         _ => {
             let predicate = named(random.pick(&VALUES));
             let object: Term = match random.below(12) {
-                0 => node(random).into(),
-                1 => blank(random).into(),
+                0..=2 => node(random).into(),
+                3 => blank(random).into(),
                 _ => literal(random, kind).into(),
             };
             Quad::new(subject, predicate, object, graph)

@@ -58,7 +58,13 @@ fn literals(a: LiteralRef<'_>, b: LiteralRef<'_>) -> Option<Ordering> {
 
 /// The value of a number; those of the oracle are doubles exactly.
 fn number(literal: LiteralRef<'_>) -> Option<f64> {
-    let types = [xsd::INTEGER, xsd::DECIMAL, xsd::DOUBLE, xsd::FLOAT, xsd::BYTE];
+    let types = [
+        xsd::INTEGER,
+        xsd::DECIMAL,
+        xsd::DOUBLE,
+        xsd::FLOAT,
+        xsd::BYTE,
+    ];
     let is_number = types.contains(&literal.datatype());
     literal.value().parse().ok().filter(|_| is_number)
 }

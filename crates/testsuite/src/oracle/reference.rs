@@ -168,13 +168,19 @@ fn evaluate(quads: &[Quad], query: &Query) -> Result<Answer, NoAnswer> {
         | Query::Ask { dataset, .. } => dataset.take(),
     };
     let data = selected(quads, dataset.as_ref());
-    if let Query::Describe { pattern, base_iri, .. } = query {
+    if let Query::Describe {
+        pattern, base_iri, ..
+    } = query
+    {
         let terms = Query::Select {
             dataset: None,
             pattern,
             base_iri,
         };
-        return Ok(Answer::Graph(described(&data, evaluate_over(&data, &terms)?)));
+        return Ok(Answer::Graph(described(
+            &data,
+            evaluate_over(&data, &terms)?,
+        )));
     }
     evaluate_over(&data, &query)
 }

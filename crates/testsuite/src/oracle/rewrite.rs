@@ -1,8 +1,6 @@
 //! What is done to a query before the reference answers it; the reasons are in [`super::reference`].
 
-use spargebra::algebra::{
-    AggregateExpression, Expression, GraphPattern, PropertyPathExpression,
-};
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, PropertyPathExpression};
 use spargebra::term::{
     GroundTerm, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
 };
@@ -147,7 +145,10 @@ impl Rewriter {
         aggregates: Vec<(Variable, AggregateExpression)>,
     ) -> GraphPattern {
         let counts_solutions = aggregates.iter().any(|(_, aggregate)| {
-            matches!(aggregate, AggregateExpression::CountSolutions { distinct: true })
+            matches!(
+                aggregate,
+                AggregateExpression::CountSolutions { distinct: true }
+            )
         });
         let inner = if counts_solutions {
             let mut visible = Vec::new();

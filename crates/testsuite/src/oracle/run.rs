@@ -69,7 +69,11 @@ impl std::fmt::Display for FoundDifference {
         let (set, query) = self.number;
         writeln!(f, "data set {set}, query {query}: {}", self.difference.what)?;
         write!(f, "data:\n{}query:\n{PREFIXES}{}\n", self.data, self.query)?;
-        writeln!(f, "expected, before ORDER BY and LIMIT:\n{}", self.difference.expected)?;
+        writeln!(
+            f,
+            "expected, before ORDER BY and LIMIT:\n{}",
+            self.difference.expected
+        )?;
         writeln!(f, "came:\n{}", self.difference.actual)?;
         writeln!(f, "found in: {}", self.found_in)
     }

@@ -80,7 +80,13 @@ impl Shrinker {
         self.attempts_left = self.attempts_left.checked_sub(1)?;
         let opinion = opinion(query);
         let variants = every_variant();
-        match check(store, (quads, self.kind), &query.to_text(), opinion, &variants) {
+        match check(
+            store,
+            (quads, self.kind),
+            &query.to_text(),
+            opinion,
+            &variants,
+        ) {
             Outcome::Different(difference) => Some(difference),
             Outcome::Same { .. } | Outcome::NoQuery | Outcome::TooLarge => None,
         }

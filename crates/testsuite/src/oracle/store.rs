@@ -90,7 +90,10 @@ impl Store {
             path: "a temporary directory".into(),
             source,
         })?;
-        let quads = quads.iter().map(small_quad).collect::<Result<Vec<_>, _>>()?;
+        let quads = quads
+            .iter()
+            .map(small_quad)
+            .collect::<Result<Vec<_>, _>>()?;
         let database = build_small(directory.path(), &quads)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -159,8 +162,7 @@ fn triple([subject, predicate, object]: [oxrdf::Term; 3]) -> Result<oxrdf::Tripl
     let wrong = |what: &str| QueryError::Internal {
         message: format!("{what} in a graph"),
     };
-    let subject =
-        NamedOrBlankNode::try_from(subject).map_err(|_| wrong("a literal as subject"))?;
+    let subject = NamedOrBlankNode::try_from(subject).map_err(|_| wrong("a literal as subject"))?;
     let oxrdf::Term::NamedNode(predicate) = predicate else {
         return Err(wrong("a predicate that is no IRI"));
     };

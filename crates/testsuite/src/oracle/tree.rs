@@ -196,7 +196,10 @@ mod tests {
         assert!(smaller.contains(&"{ ?a }".to_owned()), "{smaller:?}");
         assert!(smaller.contains(&"{ ?b }".to_owned()), "{smaller:?}");
         assert!(smaller.contains(&"{ ?a ?b }".to_owned()), "{smaller:?}");
-        assert!(smaller.contains(&"{ ?a OPTIONAL { }}".to_owned()), "{smaller:?}");
+        assert!(
+            smaller.contains(&"{ ?a OPTIONAL { }}".to_owned()),
+            "{smaller:?}"
+        );
     }
 
     #[test]

@@ -259,9 +259,7 @@ impl Grammar<'_> {
                 truth.child(self.call(test, &[1, 1]))
             }
             11 if self.kind != Kind::Odd => {
-                let pattern = self
-                    .random
-                    .pick(&["^a", "A", "b$", "a.*g", "[0-9]", ":a"]);
+                let pattern = self.random.pick(&["^a", "A", "b$", "a.*g", "[0-9]", ":a"]);
                 let flags = self.random.pick(&["", "i", "s", "q"]);
                 truth
                     .text("REGEX(STR(")

@@ -23,8 +23,11 @@ PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
 
 /// The variables that patterns share.
 const VARIABLES: [&str; 5] = ["?v", "?w", "?x", "?y", "?z"];
+/// Those that most often stand for nodes, and for values.
+const NODE_VARIABLES: [&str; 3] = ["?v", "?w", "?x"];
+const VALUE_VARIABLES: [&str; 3] = ["?y", "?z", "?x"];
 /// Triple patterns of a query; a path and a variable predicate count double.
-const PATTERNS_MAX: usize = 7;
+const PATTERNS_MAX: usize = 6;
 /// How deep groups stand in groups.
 const DEPTH: usize = 3;
 /// Elements of a group.
@@ -105,9 +108,9 @@ impl Grammar<'_> {
         let weights = [
             6,
             3,
-            4,
+            3,
             2,
-            2,
+            1,
             nested * 5,
             nested * 3,
             nested * 3,
@@ -195,8 +198,7 @@ impl Grammar<'_> {
     fn values(&mut self) -> Tree {
         let (a, b) = (self.variable(), self.variable());
         let names = if a == b { vec![a] } else { vec![a, b] };
-        let mut values =
-            Tree::new(Sort::Element).text(format!("VALUES ({}) {{ ", names.join(" ")));
+        let mut values = Tree::new(Sort::Element).text(format!("VALUES ({}) {{ ", names.join(" ")));
         for _ in 0..self.random.below(4) {
             let mut row = "(".to_owned();
             for _ in &names {
@@ -232,6 +234,21 @@ impl Grammar<'_> {
             2 => format!("[] :{} {} . ", self.predicate(), self.object()),
             // Bound by a clean predicate only, for MIN and MAX.
             3 | 4 => format!("{} :{CLEAN_VALUE} ?k . ", self.subject()),
+            // As data may have it: from nodes to nodes, from nodes to values.
+            5..=12 => {
+                let (s, o) = (
+                    self.random.pick(&NODE_VARIABLES),
+                    self.random.pick(&NODE_VARIABLES),
+                );
+                format!("{s} :{} {o} . ", self.random.pick(&LINKS))
+            }
+            13..=15 => {
+                let (s, o) = (
+                    self.random.pick(&NODE_VARIABLES),
+                    self.random.pick(&VALUE_VARIABLES),
+                );
+                format!("{s} :{} {o} . ", self.random.pick(&VALUES))
+            }
             _ => {
                 let (s, o) = (self.subject(), self.object());
                 format!("{s} :{} {o} . ", self.predicate())

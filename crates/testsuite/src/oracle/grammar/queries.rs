@@ -170,7 +170,10 @@ impl Grammar<'_> {
             let subquery = match kind {
                 0..=4 => {
                     let Aggregation { select, group, end } = self.aggregation(depth - 1, false);
-                    Tree::new(Sort::Clause).child(select).child(group).child(end)
+                    Tree::new(Sort::Clause)
+                        .child(select)
+                        .child(group)
+                        .child(end)
                 }
                 5 => self.counted(depth),
                 _ => self.plain_subquery(depth),
