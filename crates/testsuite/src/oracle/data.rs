@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term};
 
 use super::random::Random;
+use super::store::Arrival;
 
 /// Namespace of all names.
 pub(crate) const NAMESPACE: &str = "http://example.org/";
@@ -31,6 +32,7 @@ pub(crate) enum Kind {
 pub(crate) struct DataSet {
     /// What literals it may have.
     pub(crate) kind: Kind,
+    pub(crate) arrival: Arrival,
     /// The quads, sorted and distinct; blank nodes are called `b1`, `b2`, ...
     pub(crate) quads: Vec<Quad>,
 }
@@ -148,8 +150,14 @@ impl DataSet {
                 sorted.push(quad);
             }
         }
+        let arrival = if random.chance(40) {
+            Arrival::Updated
+        } else {
+            Arrival::Built
+        };
         Self {
             kind,
+            arrival,
             quads: sorted,
         }
     }

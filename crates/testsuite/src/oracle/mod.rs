@@ -28,4 +28,4 @@ mod tree;
 
 pub use case::Difference;
 pub use run::{FoundDifference, Options, Report, run};
-pub use store::{Variant, VariantCounts};
+pub use store::{Arrival, Variant, VariantCounts};

@@ -8,7 +8,7 @@ use super::data::DataSet;
 use super::grammar::{self, PREFIXES};
 use super::random::Random;
 use super::shrink::{Failure, opinion, shrink};
-use super::store::{Store, Variant, VariantCounts};
+use super::store::{Arrival, Store, Variant, VariantCounts};
 use super::tree::Tree;
 use crate::Error;
 
@@ -43,6 +43,8 @@ pub struct Report {
     pub rows: u64,
     /// Queries with at least one row.
     pub with_rows: u64,
+    /// Of all these queries, those over a database whose data came by updates.
+    pub over_updates: u64,
     /// How often each variant was run.
     pub variants: VariantCounts,
     /// What differed, made small.
@@ -54,6 +56,8 @@ pub struct Report {
 pub struct FoundDifference {
     /// Which data set and which query of it.
     pub number: (u64, u64),
+    /// How the data came.
+    pub arrival: Arrival,
     /// The data in N-Quads.
     pub data: String,
     /// The query.
@@ -68,7 +72,7 @@ impl std::fmt::Display for FoundDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (set, query) = self.number;
         writeln!(f, "data set {set}, query {query}: {}", self.difference.what)?;
-        write!(f, "data:\n{}query:\n{PREFIXES}{}\n", self.data, self.query)?;
+        write!(f, "data ({:?}):\n{}query:\n{PREFIXES}{}\n", self.arrival, self.data, self.query)?;
         writeln!(
             f,
             "expected, before ORDER BY and LIMIT:\n{}",
@@ -124,6 +128,7 @@ impl Report {
         self.too_large += other.too_large;
         self.rows += other.rows;
         self.with_rows += other.with_rows;
+        self.over_updates += other.over_updates;
         for (variant, count) in other.variants {
             *self.variants.entry(variant).or_default() += count;
         }
@@ -134,7 +139,7 @@ impl Report {
 fn run_data_set(seed: u64, set: u64, queries: u64) -> Result<Report, Error> {
     let mut random = Random::new(seed, set);
     let data = DataSet::random(&mut random);
-    let store = Store::new(&data.quads)?;
+    let store = Store::new(&data.quads, data.arrival)?;
     let mut report = Report::default();
     for number in 0..queries {
         let mut random = Random::new(seed ^ 0x5eed, set * QUERIES_PER_DATA_SET + number);
@@ -186,10 +191,11 @@ impl Report {
                     query: query.clone(),
                     difference,
                 };
-                let small = shrink(failure, data.kind);
+                let small = shrink(failure, data.kind, data.arrival);
                 let lines = small.quads.iter().map(|quad| format!("{quad} .\n"));
                 self.differences.push(FoundDifference {
                     number,
+                    arrival: data.arrival,
                     data: lines.collect(),
                     query: small.query.to_text(),
                     difference: small.difference,
@@ -197,6 +203,7 @@ impl Report {
                 });
             }
         }
+        self.over_updates += u64::from(data.arrival == Arrival::Updated);
         match opinion {
             Opinion::Reference => self.with_reference += 1,
             Opinion::OurPlainPlan => self.among_plans += 1,

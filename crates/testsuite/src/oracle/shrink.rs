@@ -5,7 +5,7 @@ use oxrdf::Quad;
 
 use super::case::{Difference, Opinion, Outcome, check};
 use super::data::Kind;
-use super::store::{Store, Variant};
+use super::store::{Arrival, Store, Variant};
 use super::tree::Tree;
 
 /// Smaller cases that are tried in all.
@@ -20,9 +20,10 @@ pub(crate) struct Failure {
 }
 
 /// The smallest failure that can be reached by taking something away.
-pub(crate) fn shrink(failure: Failure, kind: Kind) -> Failure {
+pub(crate) fn shrink(failure: Failure, kind: Kind, arrival: Arrival) -> Failure {
     let mut shrinker = Shrinker {
         kind,
+        arrival,
         attempts_left: ATTEMPTS_MAX,
         smallest: failure,
     };
@@ -32,13 +33,14 @@ pub(crate) fn shrink(failure: Failure, kind: Kind) -> Failure {
 
 struct Shrinker {
     kind: Kind,
+    arrival: Arrival,
     attempts_left: usize,
     smallest: Failure,
 }
 
 impl Shrinker {
     fn smaller_query(&mut self) -> bool {
-        let Ok(store) = Store::new(&self.smallest.quads) else {
+        let Ok(store) = Store::new(&self.smallest.quads, self.arrival) else {
             return false;
         };
         let size = self.smallest.query.to_text().len();
@@ -62,7 +64,7 @@ impl Shrinker {
             for start in (0..all.len()).step_by(run) {
                 let end = (start + run).min(all.len());
                 let quads = [&all[..start], &all[end..]].concat();
-                let Ok(store) = Store::new(&quads) else {
+                let Ok(store) = Store::new(&quads, self.arrival) else {
                     return false;
                 };
                 if let Some(difference) = self.fails(&store, &quads, &self.smallest.query.clone()) {

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use orrery_sparql::{
     Engine, EngineOptions, QueryError, QueryOptions, QueryResults, Tuning, term_to_oxrdf,
 };
-use orrery_storage::{SmallQuad, build_small};
-use orrery_term::Term;
+use orrery_storage::{
+    CommitOptions, Durability, SmallQuad, Transaction, Writer, WriterOptions, build_small,
+};
+use orrery_term::{Term, TermId};
 use oxrdf::{GraphName, NamedOrBlankNode, Quad};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -68,16 +71,27 @@ impl std::fmt::Display for Variant {
     }
 }
 
+/// How the quads come into a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Arrival {
+    /// All at once, into sorted files.
+    Built,
+    /// Some at first, with others that do not belong there; two transactions put that right. What is read
+    /// then are the files with insertions and tombstones over them.
+    Updated,
+}
+
 /// A database in a temporary directory.
 pub(crate) struct Store {
     engine: Engine,
     runtime: Runtime,
+    _writer: Option<Writer>,
     _directory: TempDir,
 }
 
 impl Store {
     /// A database of some quads. Their blank nodes are called `b` and a number.
-    pub(crate) fn new(quads: &[Quad]) -> Result<Self, Error> {
+    pub(crate) fn new(quads: &[Quad], arrival: Arrival) -> Result<Self, Error> {
         let mut directory = tempfile::Builder::new();
         directory.prefix("oracle");
         let shared_memory = std::path::Path::new("/dev/shm");
@@ -94,7 +108,13 @@ impl Store {
             .iter()
             .map(small_quad)
             .collect::<Result<Vec<_>, _>>()?;
-        let database = build_small(directory.path(), &quads)?;
+        let (database, writer) = match arrival {
+            Arrival::Built => (Arc::new(build_small(directory.path(), &quads)?), None),
+            Arrival::Updated => {
+                let writer = updated(directory.path(), &quads)?;
+                (Arc::clone(writer.database()), Some(writer))
+            }
+        };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -103,8 +123,9 @@ impl Store {
                 source,
             })?;
         Ok(Self {
-            engine: Engine::new(Arc::new(database), EngineOptions::default())?,
+            engine: Engine::new(database, EngineOptions::default())?,
             runtime,
+            _writer: writer,
             _directory: directory,
         })
     }
@@ -207,6 +228,62 @@ fn term(term: &oxrdf::Term) -> Result<Term<'static>, Error> {
         },
         oxrdf::Term::Triple(_) => return Err(unknown()),
     })
+}
+
+/// A database of the quads, of which every second comes by an update.
+fn updated(directory: &Path, quads: &[SmallQuad]) -> Result<Writer, Error> {
+    let wrong = wrong_quads(quads);
+    let first = quads.iter().step_by(2).chain(&wrong);
+    let database = Arc::new(build_small(directory, &first.cloned().collect::<Vec<_>>())?);
+    let writer = database.open_writer(WriterOptions::default())?;
+    let mut transaction = writer.begin()?;
+    let mut gone = ids(&mut transaction, wrong.iter().chain(quads.iter().step_by(6)))?;
+    transaction.delete(&mut gone)?;
+    commit(transaction)?;
+    let mut transaction = writer.begin()?;
+    // Also those that were deleted a moment ago.
+    let mut inserted = ids(&mut transaction, quads.iter())?;
+    transaction.insert(&mut inserted)?;
+    commit(transaction)?;
+    Ok(writer)
+}
+
+/// Quads of the same terms that are not among the given ones.
+fn wrong_quads(quads: &[SmallQuad]) -> Vec<SmallQuad> {
+    let others = quads.iter().cycle().skip(1);
+    quads
+        .iter()
+        .zip(others)
+        .map(|(quad, other)| (quad.0.clone(), quad.1.clone(), other.2.clone(), quad.3.clone()))
+        .filter(|quad| !quads.contains(quad))
+        .collect()
+}
+
+fn ids<'q>(
+    transaction: &mut Transaction,
+    quads: impl Iterator<Item = &'q SmallQuad>,
+) -> Result<Vec<[TermId; 4]>, Error> {
+    let mut rows = Vec::new();
+    for (subject, predicate, object, graph) in quads {
+        let graph = match graph {
+            Some(graph) => transaction.intern(graph)?,
+            None => TermId::DEFAULT_GRAPH,
+        };
+        let subject = transaction.intern(subject)?;
+        let predicate = transaction.intern(predicate)?;
+        rows.push([subject, predicate, transaction.intern(object)?, graph]);
+    }
+    Ok(rows)
+}
+
+fn commit(transaction: Transaction) -> Result<(), Error> {
+    let options = CommitOptions {
+        who: "oracle".to_owned(),
+        durability: Durability::Relaxed,
+        expected: None,
+    };
+    transaction.commit(options)?.wait()?;
+    Ok(())
 }
 
 /// How often each variant was run.
