@@ -10,6 +10,7 @@ ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
 .PHONY: help setup build demo test lint doc bench soak crash conformance
+.PHONY: help setup build demo test lint doc bench crash conformance oracle
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -18,6 +19,7 @@ help:
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60; the server stays within MEMORY=1G'
+	@echo 'make oracle  200,000 random queries against an independent evaluator (QUERIES=, SEED=)'
 	@echo 'make conformance   the test suites of the W3C; writes docs/conformance.md'
 
 setup:
@@ -53,3 +55,6 @@ crash: setup
 
 conformance: build
 	$(CARGO_TARGET_DIR)/release/conformance
+
+oracle: build
+	$(CARGO_TARGET_DIR)/release/oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)

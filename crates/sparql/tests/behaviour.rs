@@ -289,3 +289,44 @@ fn a_path_of_length_zero_starts_from_a_variable_only_at_nodes_of_the_graph() {
     let query = "SELECT * { VALUES ?v { 1 } ?v :p? ?v }";
     assert!(rows(&fixture, query).is_empty());
 }
+
+/// Found by the oracle (`crates/testsuite`), as are the tests below.
+#[test]
+fn a_distinct_count_in_a_subquery_sees_the_variables_that_it_hides() {
+    let fixture = Fixture::new("");
+    let query = "SELECT ?c { { SELECT (COUNT(DISTINCT *) AS ?c) { VALUES ?x { 1 2 2 } } } }";
+    let integer = "^^<http://www.w3.org/2001/XMLSchema#integer>";
+    assert_eq!(rows(&fixture, query), [format!("c=\"2\"{integer}")]);
+}
+
+#[test]
+fn a_solution_without_variables_can_be_ordered() {
+    let fixture = Fixture::new("");
+    assert_eq!(rows(&fixture, "SELECT * { } ORDER BY ?x"), [""]);
+    assert_eq!(
+        rows(&fixture, "SELECT ?y { } ORDER BY (?x + 1) LIMIT 2"),
+        [""]
+    );
+}
+
+#[test]
+fn a_graph_that_values_names_must_be_there() {
+    let fixture = Fixture::new("@prefix : <http://example.org/> . :g1 { :s :p :o }");
+    let query = "SELECT ?g { GRAPH ?g { VALUES ?g { :g1 :g2 1 } } }";
+    assert_eq!(rows(&fixture, query), ["g=<g1>"]);
+    let query = "SELECT ?x { GRAPH ?g { { ?s :p :o } UNION { VALUES ?x { 1 } } } }";
+    assert_eq!(rows(&fixture, query).len(), 2);
+}
+
+#[test]
+fn describe_keeps_to_the_graphs_of_the_query() {
+    let fixture =
+        Fixture::new("@prefix : <http://example.org/> . :s :p 1 . :g1 { :s :p 2 } :g2 { :s :p 3 }");
+    let triples = |query: &str| match fixture.ask(&format!("{PREFIXES}{query}")) {
+        Ok(Answer::Triples(triples)) => triples.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(triples("DESCRIBE :s"), 3);
+    assert_eq!(triples("DESCRIBE :s FROM :g1"), 1);
+    assert_eq!(triples("DESCRIBE :s FROM :g1 FROM NAMED :g2"), 2);
+}

@@ -42,6 +42,7 @@ impl Group {
             | Item::Values(_)
             | Item::Graphs(_)
             | Item::Derived(_)
+            | Item::Service(_)
             | Item::Seed(_) => false,
         })
     }

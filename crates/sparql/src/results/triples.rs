@@ -153,7 +153,11 @@ impl Walk {
     }
 
     fn visit(&mut self, id: TermId) {
-        let can_be_subject = matches!(id.kind(), TermKind::Iri | TermKind::BlankNode);
+        // An IRI may have come by an update; a literal that did is no subject, and nothing is found.
+        let can_be_subject = matches!(
+            id.kind(),
+            TermKind::Iri | TermKind::BlankNode | TermKind::Delta
+        );
         if can_be_subject && self.seen.insert(id) {
             self.open.push_back(id);
         }

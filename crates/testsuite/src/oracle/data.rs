@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term};
+use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
 
 use super::random::Random;
 use super::store::Arrival;
@@ -17,7 +17,7 @@ const QUADS_MAX: usize = 60;
 /// What literals a data set has, and so what a query over it can be compared on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Numbers in canonical form, strings, tagged strings, dateTimes.
+    /// Numbers in canonical form, strings, tagged strings, dateTimes, triple terms.
     Canonical,
     /// Also numbers that are not written in canonical form, of which the reference forgets the form
     /// as soon as an expression touches them.
@@ -143,7 +143,7 @@ impl DataSet {
         let has_graphs = random.chance(70);
         let mut quads = BTreeSet::new();
         let mut sorted = Vec::new();
-        let most = random.pick(&[12, 30, QUADS_MAX]);
+        let most = random.pick(&[20, 40, QUADS_MAX]);
         for _ in 0..random.below(most + 1) {
             let quad = quad(random, kind, has_graphs);
             if quads.insert(quad.to_string()) {
@@ -203,9 +203,22 @@ fn quad(random: &mut Random, kind: Kind, has_graphs: bool) -> Quad {
             let object: Term = match random.below(12) {
                 0..=2 => node(random).into(),
                 3 => blank(random).into(),
+                4 if kind == Kind::Canonical => triple_term(random).into(),
                 _ => literal(random, kind).into(),
             };
             Quad::new(subject, predicate, object, graph)
         }
     }
+}
+
+/// A triple term, rarely with another one in it.
+fn triple_term(random: &mut Random) -> Triple {
+    let object: Term = match random.below(6) {
+        0 => triple_term(random).into(),
+        1 => blank(random).into(),
+        2 => literal(random, Kind::Canonical).into(),
+        _ => named(random.pick(&NODES)).into(),
+    };
+    let subject = named(random.pick(&NODES));
+    Triple::new(subject, named(random.pick(&LINKS)), object)
 }

@@ -2,7 +2,7 @@
 
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, PropertyPathExpression};
 use spargebra::term::{
-    GroundTerm, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
+    GroundTerm, GroundTriple, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
 };
 
 /// Adapts patterns over a dataset with some named graphs, with fresh names for the middles of paths.
@@ -249,7 +249,21 @@ fn constant(term: &TermPattern) -> Option<GroundTerm> {
     match term {
         TermPattern::NamedNode(node) => Some(node.clone().into()),
         TermPattern::Literal(literal) => Some(literal.clone().into()),
-        TermPattern::BlankNode(_) | TermPattern::Variable(_) | TermPattern::Triple(_) => None,
+        TermPattern::Triple(triple) => {
+            let GroundTerm::NamedNode(subject) = constant(&triple.subject)? else {
+                return None;
+            };
+            let NamedNodePattern::NamedNode(predicate) = triple.predicate.clone() else {
+                return None;
+            };
+            let object = constant(&triple.object)?;
+            Some(GroundTerm::Triple(Box::new(GroundTriple {
+                subject,
+                predicate,
+                object,
+            })))
+        }
+        TermPattern::BlankNode(_) | TermPattern::Variable(_) => None,
     }
 }
 

@@ -72,7 +72,11 @@ impl std::fmt::Display for FoundDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (set, query) = self.number;
         writeln!(f, "data set {set}, query {query}: {}", self.difference.what)?;
-        write!(f, "data ({:?}):\n{}query:\n{PREFIXES}{}\n", self.arrival, self.data, self.query)?;
+        write!(
+            f,
+            "data ({:?}):\n{}query:\n{PREFIXES}{}\n",
+            self.arrival, self.data, self.query
+        )?;
         writeln!(
             f,
             "expected, before ORDER BY and LIMIT:\n{}",

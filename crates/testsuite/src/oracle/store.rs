@@ -12,7 +12,7 @@ use orrery_sparql::{
 use orrery_storage::{
     CommitOptions, Durability, SmallQuad, Transaction, Writer, WriterOptions, build_small,
 };
-use orrery_term::{Term, TermId};
+use orrery_term::{Term, TermId, Triple};
 use oxrdf::{GraphName, NamedOrBlankNode, Quad};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -210,9 +210,9 @@ fn small_quad(quad: &Quad) -> Result<SmallQuad, Error> {
     ))
 }
 
-fn term(term: &oxrdf::Term) -> Result<Term<'static>, Error> {
-    let unknown = || Error::Syntax(format!("{term} in the data of the oracle"));
-    Ok(match term {
+fn term(of: &oxrdf::Term) -> Result<Term<'static>, Error> {
+    let unknown = || Error::Syntax(format!("{of} in the data of the oracle"));
+    Ok(match of {
         oxrdf::Term::NamedNode(node) => Term::iri(node.as_str().to_owned()),
         oxrdf::Term::BlankNode(node) => {
             let number = node.as_str().strip_prefix('b');
@@ -226,7 +226,12 @@ fn term(term: &oxrdf::Term) -> Result<Term<'static>, Error> {
                 literal.datatype().as_str().to_owned(),
             ),
         },
-        oxrdf::Term::Triple(_) => return Err(unknown()),
+        oxrdf::Term::Triple(triple) => {
+            let subject = term(&triple.subject.clone().into())?;
+            let predicate = term(&triple.predicate.clone().into())?;
+            let triple = Triple::new(subject, predicate, term(&triple.object)?);
+            Term::Triple(Box::new(triple.map_err(|_| unknown())?))
+        }
     })
 }
 
@@ -237,7 +242,10 @@ fn updated(directory: &Path, quads: &[SmallQuad]) -> Result<Writer, Error> {
     let database = Arc::new(build_small(directory, &first.cloned().collect::<Vec<_>>())?);
     let writer = database.open_writer(WriterOptions::default())?;
     let mut transaction = writer.begin()?;
-    let mut gone = ids(&mut transaction, wrong.iter().chain(quads.iter().step_by(6)))?;
+    let mut gone = ids(
+        &mut transaction,
+        wrong.iter().chain(quads.iter().step_by(6)),
+    )?;
     transaction.delete(&mut gone)?;
     commit(transaction)?;
     let mut transaction = writer.begin()?;
@@ -254,7 +262,14 @@ fn wrong_quads(quads: &[SmallQuad]) -> Vec<SmallQuad> {
     quads
         .iter()
         .zip(others)
-        .map(|(quad, other)| (quad.0.clone(), quad.1.clone(), other.2.clone(), quad.3.clone()))
+        .map(|(quad, other)| {
+            (
+                quad.0.clone(),
+                quad.1.clone(),
+                other.2.clone(),
+                quad.3.clone(),
+            )
+        })
         .filter(|quad| !quads.contains(quad))
         .collect()
 }

@@ -7,7 +7,7 @@
 use super::{Grammar, Kind, NODES, Sort, Tree};
 
 /// Functions of one argument that give a term.
-const ONE: [&str; 32] = [
+const ONE: [&str; 36] = [
     "STR",
     "LANG",
     "DATATYPE",
@@ -40,6 +40,10 @@ const ONE: [&str; 32] = [
     "xsd:float",
     "xsd:string",
     "xsd:dateTime",
+    "SUBJECT",
+    "PREDICATE",
+    "OBJECT",
+    "LANGDIR",
 ];
 /// Functions of two arguments that give a term.
 const TWO: [&str; 6] = [
@@ -51,13 +55,16 @@ const TWO: [&str; 6] = [
     "SUBSTR",
 ];
 /// Tests of one argument.
-const TEST: [&str; 6] = [
+const TEST: [&str; 9] = [
     "isIRI",
     "isURI",
     "isBLANK",
     "isLITERAL",
     "isNUMERIC",
     "xsd:boolean",
+    "isTRIPLE",
+    "hasLANG",
+    "hasLANGDIR",
 ];
 /// Tests of two arguments.
 const TEST_TWO: [&str; 6] = [
@@ -102,7 +109,10 @@ impl Grammar<'_> {
                 let function = self.random.pick(&TWO);
                 self.call(function, &[depth - 1, depth - 1])
             }
-            13 => self.call("SUBSTR", &[depth - 1, 0, 0]),
+            13 => {
+                let function = self.random.pick(&["SUBSTR", "TRIPLE"]);
+                self.call(function, &[depth - 1, 0, 0])
+            }
             14 => {
                 let from = self.random.pick(&["a", "[ab]", "b+", "(a)(b)"]);
                 let to = self.random.pick(&["", "Z", "$1", "long"]);

@@ -77,7 +77,26 @@ impl Grammar<'_> {
         if self.random.chance(25) {
             return self.node();
         }
+        if self.kind == Kind::Canonical && self.random.chance(5) {
+            let (subject, object) = (self.node(), self.node());
+            return format!("<<( {subject} :{} {object} )>>", self.random.pick(&LINKS));
+        }
         literal(self.random, self.kind).to_string()
+    }
+
+    /// A triple term with variables in it.
+    fn triple_pattern(&mut self) -> String {
+        let object = if self.random.chance(15) {
+            self.triple_pattern()
+        } else {
+            self.object()
+        };
+        let subject = self.subject();
+        let predicate = match self.random.below(4) {
+            0 => self.variable().to_owned(),
+            _ => format!(":{}", self.random.pick(&LINKS)),
+        };
+        format!("<<( {subject} {predicate} {object} )>>")
     }
 
     /// Takes patterns from the budget, if there are as many.
@@ -232,6 +251,10 @@ impl Grammar<'_> {
                 format!("{s} :{link} {label} . {label} :{} {o} . ", self.predicate())
             }
             2 => format!("[] :{} {} . ", self.predicate(), self.object()),
+            3 if self.kind == Kind::Canonical && self.takes(1) => {
+                let (s, o) = (self.subject(), self.triple_pattern());
+                format!("{s} :{} {o} . ", self.random.pick(&VALUES))
+            }
             // Bound by a clean predicate only, for MIN and MAX.
             3 | 4 => format!("{} :{CLEAN_VALUE} ?k . ", self.subject()),
             // As data may have it: from nodes to nodes, from nodes to values.

@@ -1,0 +1,26 @@
+//! Random queries have the answers that the specification gives them, in all variants of our plans.
+#![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
+
+use orrery_testsuite::oracle::{Options, run};
+
+/// Differences that are shown.
+const SHOWN: usize = 5;
+
+#[test]
+fn random_queries_answer_as_the_reference_in_every_variant() {
+    let options = Options {
+        queries: 2_000,
+        seed: 1,
+        threads: 2,
+        differences_max: SHOWN,
+    };
+    let report = run(options, &|_| {}).unwrap();
+    let shown: Vec<String> = report.differences.iter().map(ToString::to_string).collect();
+    assert!(shown.is_empty(), "{}", shown.join("\n----\n"));
+    // The comparison says something only if there is something to compare.
+    assert!(report.with_reference > 1_000, "{report:?}");
+    assert!(report.among_plans > 50, "{report:?}");
+    assert!(report.with_rows > 600, "{report:?}");
+    assert!(report.over_updates > 400, "{report:?}");
+    assert_eq!(report.variants.len(), 8, "{report:?}");
+}
