@@ -330,3 +330,20 @@ fn describe_keeps_to_the_graphs_of_the_query() {
     assert_eq!(triples("DESCRIBE :s FROM :g1"), 1);
     assert_eq!(triples("DESCRIBE :s FROM :g1 FROM NAMED :g2"), 2);
 }
+
+#[test]
+fn graph_has_a_solution_for_each_graph_in_which_the_optional_part_has_none() {
+    let fixture =
+        Fixture::new("@prefix : <http://example.org/> . :g1 { :s :p :o } :g2 { :s :q :o }");
+    let query = "SELECT ?g ?x { GRAPH ?g { OPTIONAL { ?x :p ?y } } }";
+    assert_eq!(rows(&fixture, query), ["g=<g1> x=<s>", "g=<g2>"]);
+    let query = "SELECT ?g { GRAPH ?g { ?s ?p :o MINUS { ?t :q :o OPTIONAL { ?t :r ?s } } } }";
+    assert_eq!(rows(&fixture, query), ["g=<g1>", "g=<g2>"]);
+}
+
+#[test]
+fn a_path_of_length_zero_in_a_graph_does_not_ask_for_the_graph_as_a_node() {
+    let fixture = Fixture::new("@prefix : <http://example.org/> . :g { :s :p :o }");
+    let query = "SELECT ?x { GRAPH ?g { ?s :p ?o . ?o :q? ?x } }";
+    assert_eq!(rows(&fixture, query), ["x=<o>"]);
+}

@@ -5,6 +5,7 @@
 //! (an aggregation, a `LIMIT`), the graph is taken apart into one branch per named
 //! graph, as the specification evaluates it.
 
+mod each_graph;
 mod optional;
 mod plain;
 mod triple_terms;
@@ -19,6 +20,7 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
+use self::each_graph::needs_each_graph;
 use self::triple_terms::{Ground, TakenApart, ground, ground_term};
 use super::expression::{balanced, conjuncts, has_exists, map_children};
 use super::{
@@ -462,7 +464,11 @@ impl<'q> Normaliser<'q> {
             }
             NamedNodePattern::Variable(variable) => {
                 let var = self.variable(variable);
-                if !self.rewrites || works_per_graph(inner) || is_in_optional(inner, variable) {
+                if !self.rewrites
+                    || works_per_graph(inner)
+                    || is_in_optional(inner, variable)
+                    || needs_each_graph(inner)
+                {
                     return self.graph_by_graph(var, inner, place);
                 }
                 let scope = self.dataset.any_named_graph(var);

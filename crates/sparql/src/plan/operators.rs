@@ -176,7 +176,8 @@ impl Planner<'_> {
         if !can_be_empty(&path.path) {
             return Ok(input);
         }
-        let ends = path.variables().intersection(&input.variables());
+        let ends = [path.subject, path.object].into_iter();
+        let ends = VarSet::of(ends.filter_map(Slot::variable)).intersection(&input.variables());
         let unknown = ends.difference(nodes);
         let needed = later.union(&path.variables());
         let mut input = input;

@@ -10,6 +10,7 @@
 //!   what our engine has chosen is made of them here.
 //! - Paths: it drops duplicates of an alternative inside of another path; by 18.4 an alternative is a
 //!   union. Alternatives, sequences and inverses are taken apart as 18.2.2.4 does.
+//!   So are negated sets, of which it gives one solution between constants, not one for each triple.
 //!   A path that may have length zero leads from a constant to itself even if no graph has it
 //!   (18.4); it asks for a node of the graph. That step is added.
 //! - `GRAPH`: it gives one solution in place of one for each graph (or none) where nothing inside reads

@@ -200,7 +200,33 @@ impl Rewriter {
                 left: Box::new(self.path(subject.clone(), *first, object.clone())),
                 right: Box::new(self.path(subject, *second, object)),
             },
+            PropertyPathExpression::NegatedPropertySet(excluded) => {
+                self.negated_set(subject, excluded, object)
+            }
             closure => closure_path(subject, closure, object),
+        }
+    }
+
+    /// A triple with a predicate that is none of these, once for each such triple.
+    fn negated_set(
+        &mut self,
+        subject: TermPattern,
+        excluded: Vec<NamedNode>,
+        object: TermPattern,
+    ) -> GraphPattern {
+        self.middles += 1;
+        let predicate = Variable::new_unchecked(format!("pathPredicate{}", self.middles));
+        let excluded = excluded.into_iter().map(Expression::NamedNode).collect();
+        let is_excluded = Expression::In(Box::new(predicate.clone().into()), excluded);
+        GraphPattern::Filter {
+            expr: Expression::Not(Box::new(is_excluded)),
+            inner: Box::new(GraphPattern::Bgp {
+                patterns: vec![TriplePattern {
+                    subject,
+                    predicate: predicate.into(),
+                    object,
+                }],
+            }),
         }
     }
 

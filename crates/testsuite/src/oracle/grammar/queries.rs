@@ -309,7 +309,7 @@ impl Grammar<'_> {
                 let conversion = self.random.pick(&["STR", "xsd:integer", "xsd:double"]);
                 tree.text(format!("{function}({conversion}({name}))"))
             }
-            9 if !keys.is_empty() => {
+            9 if !keys.is_empty() && self.kind != Kind::Odd => {
                 let key = &keys[self.random.below(keys.len())];
                 tree.text(format!("SAMPLE({key})"))
             }
