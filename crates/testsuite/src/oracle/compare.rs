@@ -162,7 +162,7 @@ impl Expected {
         for row in rows {
             let cells = row
                 .iter()
-                .map(|term| self.cell(&mut table, term.as_ref()))
+                .flat_map(|term| self.cells(&mut table, term.as_ref()))
                 .collect();
             table.push(cells);
         }
@@ -176,17 +176,18 @@ impl Expected {
         }
     }
 
-    fn cell(&self, table: &mut Table, term: Option<&Term>) -> Cell {
+    /// The cells of a term: one, or several of a triple term.
+    fn cells(&self, table: &mut Table, term: Option<&Term>) -> Vec<Cell> {
         match term {
             Some(Term::BlankNode(node)) if self.known_nodes.contains(node.as_str()) => {
-                Cell::Ground(node.to_string())
+                vec![Cell::Ground(node.to_string())]
             }
             Some(Term::Literal(literal)) if literal.value().contains(SEPARATOR) => {
                 let mut parts: Vec<&str> = literal.value().split(SEPARATOR).collect();
                 parts.sort_unstable();
-                Cell::Ground(parts.join("|"))
+                vec![Cell::Ground(parts.join("|"))]
             }
-            term => table.cell(term.map(Term::as_ref)),
+            term => table.row([term.map(Term::as_ref)]),
         }
     }
 
