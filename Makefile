@@ -9,8 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build demo test lint doc bench soak crash conformance
-.PHONY: help setup build demo test lint doc bench crash conformance oracle
+.PHONY: help setup build demo test lint doc bench soak crash conformance oracle
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
