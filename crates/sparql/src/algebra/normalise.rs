@@ -173,7 +173,7 @@ impl<'q> Normaliser<'q> {
                 Ok(group)
             }
             GraphPattern::Minus { left, right } => {
-                let mut group = self.pattern(left, place)?;
+                let mut group = self.graph_by_graph_left(left, place)?;
                 let right = self.pattern(right, place)?;
                 group.minus(right, place.scope.variable());
                 Ok(group)
@@ -339,6 +339,7 @@ impl<'q> Normaliser<'q> {
             };
             if let Some(pattern) = pattern {
                 let inner = self.exists_pattern(group, pattern, place)?;
+                self.bind_graph(group, place);
                 group.exists(inner, is_negated);
                 continue;
             }
@@ -346,6 +347,24 @@ impl<'q> Normaliser<'q> {
             group.filter(condition, &self.table);
         }
         Ok(())
+    }
+
+    /// The left side of an operator that looks at one solution after the other.
+    fn graph_by_graph_left(&mut self, left: &GraphPattern, place: &Place) -> Result<Group> {
+        let mut group = self.pattern(left, place)?;
+        self.bind_graph(&mut group, place);
+        Ok(group)
+    }
+
+    /// Inside of `GRAPH ?g` every pattern is evaluated graph by graph: before a step looks whether
+    /// something matches, it must be known in which graph.
+    fn bind_graph(&self, group: &mut Group, place: &Place) {
+        if let Scope::NamedVariable { variable, .. } = &place.scope
+            && !group.items_certain.contains(*variable)
+        {
+            let graphs = Group::of(Item::Graphs(place.scope.clone()));
+            *group = graphs.join(std::mem::take(group), &self.table);
+        }
     }
 
     fn exists_pattern(
@@ -386,6 +405,7 @@ impl<'q> Normaliser<'q> {
         if let Expression::Exists(pattern) = &expression {
             let inner = self.exists_pattern(group, pattern, place)?;
             let mark = self.table.fresh("exists");
+            self.bind_graph(group, place);
             group.mark(mark, inner);
             let name = Variable::new_unchecked(self.table.name(mark).as_ref());
             // Known to `rename` under its own name.

@@ -17,7 +17,7 @@ impl Normaliser<'_> {
         if !self.rewrites {
             return self.plain_left_join(left, right, expression, place);
         }
-        let mut group = self.pattern(left, place)?;
+        let mut group = self.graph_by_graph_left(left, place)?;
         let right_pattern = right;
         let mut right = self.pattern(right, place)?;
         let Some(expression) = expression else {

@@ -29,7 +29,7 @@ impl Normaliser<'_> {
         {
             return self.left_join_by_parts(left, right, expression, place);
         }
-        let mut group = self.pattern(left, place)?;
+        let mut group = self.graph_by_graph_left(left, place)?;
         let right = self.pattern(right, place)?;
         let visible = group.visible.union(&right.visible).union(&place.outer);
         let mut filters = Vec::new();
