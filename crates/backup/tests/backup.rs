@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::TryStreamExt as _;
 use object_store::memory::InMemory;
@@ -11,8 +12,10 @@ use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use orrery_backup::{BackupList, Error, RestoreReport, Target, backup, restore};
 use orrery_storage::io::{FileSystem, LocalFileSystem};
-use orrery_storage::{Database, SmallQuad, build_small, verify};
-use orrery_term::Term;
+use orrery_storage::{
+    CommitOptions, Database, SmallQuad, Transaction, Writer, WriterOptions, build_small, verify,
+};
+use orrery_term::{Term, TermId};
 
 fn quads(count: usize, mark: &str) -> Vec<SmallQuad> {
     let iri = |text: String| Term::iri(format!("http://example.org/{text}"));
@@ -190,6 +193,73 @@ fn a_backup_that_was_interrupted_is_none() {
     let again = run(backup(&LocalFileSystem, &source, &target)).unwrap();
     assert_eq!(again, whole);
     restore_to(&target, None, &place.join("restored")).unwrap();
+}
+
+/// Commits one more quad; the number of the commit.
+fn commit(writer: &Writer, number: u64) -> u64 {
+    let mut transaction = writer.begin().unwrap();
+    let term = |transaction: &mut Transaction, text: String| {
+        transaction.intern(&Term::string(text)).unwrap()
+    };
+    let row = [
+        transaction
+            .intern(&Term::iri("http://example.org/s"))
+            .unwrap(),
+        transaction
+            .intern(&Term::iri("http://example.org/p"))
+            .unwrap(),
+        term(&mut transaction, format!("committed as number {number}")),
+        TermId::DEFAULT_GRAPH,
+    ];
+    transaction.insert(&mut vec![row]).unwrap();
+    let pending = transaction.commit(CommitOptions::default()).unwrap();
+    pending.wait().unwrap()
+}
+
+#[test]
+fn a_backup_of_a_database_that_is_written_is_the_state_of_one_commit() {
+    let place = Place::new();
+    let source = place.join("db");
+    build_small(&source, &quads(30, "text")).unwrap();
+    let database = Arc::new(Database::open(&source).unwrap());
+    let writer = database.open_writer(WriterOptions::default()).unwrap();
+    let target = place.target();
+    let first = database.snapshot().commit();
+    let is_done = AtomicBool::new(false);
+    let reports = std::thread::scope(|scope| {
+        let backups = scope.spawn(|| {
+            let once = || run(backup(&LocalFileSystem, &source, &target)).unwrap();
+            let mut reports = vec![once(), once()];
+            while !is_done.load(Ordering::Relaxed) {
+                reports.push(once());
+            }
+            reports.push(once());
+            reports
+        });
+        for number in 0..60 {
+            commit(&writer, number);
+            if number % 15 == 14 {
+                writer.checkpoint().unwrap();
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+        backups.join().unwrap()
+    });
+    assert!(reports.is_sorted_by_key(|report| report.commit));
+    // The segment is copied once, then only what changes.
+    assert!(reports[1].bytes_copied < reports[0].bytes_copied);
+    let last = reports.last().unwrap().commit;
+    assert_eq!(last, first + 60);
+    for report in reports.iter().step_by(reports.len().div_ceil(6)) {
+        let directory = place.join(&format!("restored-{}", report.number));
+        let restored = restore_to(&target, Some(report.number), &directory).unwrap();
+        assert_eq!(restored.quads, 30 + report.commit - first);
+        assert!(verify(&directory, |_| {}).unwrap().is_empty());
+        // It can be written like any other.
+        let database = Arc::new(Database::open(&directory).unwrap());
+        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        assert_eq!(commit(&writer, 1000), report.commit + 1);
+    }
 }
 
 #[test]

@@ -77,11 +77,13 @@ fn write_and_kill(mut server: Server, updates: usize, counts: &mut [usize; CLIEN
     let left = AtomicUsize::new(updates);
     let (enough, is_enough) = mpsc::channel();
     let address = server.address.clone();
+    // All connect before any writes: the first few updates may be enough.
+    let connect = |_| BufReader::new(TcpStream::connect(&address).unwrap());
+    let streams: Vec<_> = (0..CLIENTS).map(connect).collect();
     std::thread::scope(|scope| {
-        for (client, count) in counts.iter_mut().enumerate() {
+        for ((client, count), mut stream) in counts.iter_mut().enumerate().zip(streams) {
             let (left, address, enough) = (&left, &address, enough.clone());
             scope.spawn(move || {
-                let mut stream = BufReader::new(TcpStream::connect(address).unwrap());
                 while update(&mut stream, address, client, *count) {
                     *count += 1;
                     let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
