@@ -251,7 +251,8 @@ impl Grammar<'_> {
                 format!("{s} :{link} {label} . {label} :{} {o} . ", self.predicate())
             }
             2 => format!("[] :{} {} . ", self.predicate(), self.object()),
-            3 if self.kind == Kind::Canonical && self.takes(1) => {
+            // In EXISTS, the reference takes a literal that cannot be a subject for no value.
+            3 if self.kind == Kind::Canonical && self.exists_depth == 0 && self.takes(1) => {
                 let (s, o) = (self.subject(), self.triple_pattern());
                 format!("{s} :{} {o} . ", self.random.pick(&VALUES))
             }
