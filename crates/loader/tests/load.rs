@@ -465,3 +465,76 @@ fn no_statements_make_an_empty_database() {
         .unwrap();
     assert_eq!(quads_of(&fixture.db()).len(), 1);
 }
+
+/// Blank nodes within triple terms, in several files and batches, on top of what is there.
+#[test]
+fn triple_terms_keep_their_blank_nodes_through_every_way_of_a_load() {
+    let text = |file: usize| {
+        let mut text = String::new();
+        for n in 0..3_000 {
+            text += &format!(
+                "_:s{n} <urn:says> <<( _:s{n} <urn:p{file}> <<( _:o{} <urn:q> \"{n}\" )>> )>> .\n\
+                 _:o{n} <urn:is> \"object {n} of file {file}\" .\n",
+                n % 700
+            );
+        }
+        text
+    };
+    let mut answers = Vec::new();
+    for memory_bytes in [1 << 20, 256 << 20] {
+        let fixture = Fixture::new();
+        let options = LoadOptions {
+            memory_bytes,
+            ..options()
+        };
+        let file = |n: usize| fixture.file(&format!("{n}.nt"), text(n));
+        fixture.load_with(&[file(0), file(1)], &options).unwrap();
+        fixture.load_with(&[file(2)], &options).unwrap();
+        let lines = quads_of(&fixture.db());
+        assert_eq!(lines.len(), 3 * 6_000);
+        // The subject is the one within; the inner node is the one that `is` the object of its number.
+        let objects: std::collections::BTreeMap<&str, &str> = lines
+            .iter()
+            .filter_map(|line| line.split_once(" <urn:is> "))
+            .collect();
+        let mut meanings = BTreeSet::new();
+        for line in &lines {
+            let Some((subject, triple)) = line.split_once(" <urn:says> ") else {
+                continue;
+            };
+            let words: Vec<&str> = triple.split(' ').collect();
+            assert_eq!(words[1], subject, "{line}");
+            let object = objects[words[4]];
+            assert!(meanings.insert(format!("{} {} {object}", words[2], words[6])));
+            let number: usize = words[6].trim_matches('"').parse().unwrap();
+            let file = &words[2]["<urn:p".len()..words[2].len() - 1];
+            let expected = format!("\"object {} of file {file}\" .", number % 700);
+            assert_eq!(object, expected, "{line}");
+        }
+        assert_eq!(meanings.len(), 9_000);
+        answers.push(meanings);
+    }
+    assert_eq!(answers[0], answers[1]);
+}
+
+#[test]
+fn blank_nodes_of_triple_terms_survive_wrong_statements() {
+    let fixture = Fixture::new();
+    let text = "_:a <urn:p> <<( _:b <urn:p> _:c )>> .\n\
+                _:wrong <urn:p> <<( _:worse <urn:p> _:c )>> x .\n\
+                _:c <urn:p> \"c\" .\n";
+    let options = LoadOptions {
+        skip_errors: true,
+        ..options()
+    };
+    let source = fixture.file("a.nt", text);
+    fixture.load_with(&[source], &options).unwrap();
+    let lines: Vec<String> = quads_of(&fixture.db()).into_iter().collect();
+    assert_eq!(
+        lines,
+        [
+            "_:b0 <urn:p> <<( _:b1 <urn:p> _:b2 )>> .",
+            "_:b2 <urn:p> \"c\" .",
+        ]
+    );
+}
