@@ -24,12 +24,18 @@ impl Drop for Server {
 
 impl Server {
     pub(crate) fn start(database: &str) -> Self {
+        Self::start_with(database, &[])
+    }
+
+    /// With more options.
+    fn start_with(database: &str, options: &[&str]) -> Self {
         let address = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .unwrap()
             .to_string();
         let process = orrery()
             .args(["serve", "--db", database, "--listen", &address])
+            .args(options)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -76,14 +82,14 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_server_sees_what_a_load_publishes_and_stops_when_asked() {
+fn a_server_that_only_reads_sees_what_a_load_publishes_and_stops_when_asked() {
     let home = tempfile::tempdir().unwrap();
     let database = home.path().join("db");
     let (first, second) = (home.path().join("1.nt"), home.path().join("2.nt"));
     std::fs::write(&first, "<a:s> <a:p> <a:o> .\n").unwrap();
     std::fs::write(&second, "<a:s> <a:p> <a:q> .\n<a:s> <a:p> <a:r> .\n").unwrap();
     succeed(&["load", "--db", text(&database), text(&first)]);
-    let mut server = Server::start(text(&database));
+    let mut server = Server::start_with(text(&database), &["--read-only"]);
     assert!(server.get("/health").starts_with("HTTP/1.1 200"));
     assert_eq!(server.count(), 1);
     succeed(&["load", "--db", text(&database), text(&second)]);
@@ -95,4 +101,30 @@ fn a_server_sees_what_a_load_publishes_and_stops_when_asked() {
         .unwrap();
     assert!(stopped.success());
     assert!(server.process.wait().unwrap().success());
+}
+
+#[test]
+fn a_server_that_writes_takes_loads_over_http_only() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("db");
+    let data = home.path().join("1.nt");
+    std::fs::write(&data, "<a:s> <a:p> <a:o> .\n").unwrap();
+    succeed(&["load", "--db", text(&database), text(&data)]);
+    let server = Server::start(text(&database));
+    wait_until("the server answers", || {
+        server.get("/health").starts_with("HTTP/1.1 200")
+    });
+    std::fs::write(&data, "<a:s> <a:p> <a:q> .\n").unwrap();
+    let beside = orrery()
+        .args(["load", "--db", text(&database), text(&data)])
+        .output()
+        .unwrap();
+    assert_eq!(beside.status.code(), Some(1));
+    succeed(&[
+        "load",
+        "--server",
+        &format!("http://{}", server.address),
+        text(&data),
+    ]);
+    assert_eq!(server.count(), 2);
 }
