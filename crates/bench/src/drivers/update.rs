@@ -272,12 +272,12 @@ fn reopen(binary: &Binary, database: &Path) -> Result<f64, BenchError> {
     drop(server);
     let start = Instant::now();
     let server = binary.serve_with(database, &WITHOUT_CHECKPOINTS)?;
-    let seconds = start.elapsed().as_secs_f64();
     let mut connection = HttpClient::new(server.endpoint())?;
     let count = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }";
     connection
         .query(count, RESULTS_JSON, &mut body)
         .map_err(failed("the count after reopening"))?;
+    let seconds = start.elapsed().as_secs_f64();
     let expected = format!("\"{LOG_QUADS}\"");
     match String::from_utf8_lossy(&body).contains(&expected) {
         true => Ok(seconds),

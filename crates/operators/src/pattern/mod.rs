@@ -156,6 +156,18 @@ impl ObjectRanges {
         &self.0
     }
 
+    /// The ids that fall into an interval of both.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let mut shared = Vec::new();
+        for (low, high) in &self.0 {
+            for (other_low, other_high) in &other.0 {
+                shared.push((*low.max(other_low), *high.min(other_high)));
+            }
+        }
+        Self::new(shared)
+    }
+
     /// Whether an id falls into one of the intervals.
     pub fn contains(&self, id: TermId) -> bool {
         self.0.iter().any(|(low, high)| *low <= id && id <= *high)

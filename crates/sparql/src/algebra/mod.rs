@@ -21,6 +21,7 @@ mod scope;
 mod service;
 mod variables;
 
+use orrery_operators::pattern::ObjectRanges;
 use orrery_term::TermId;
 use spargebra::algebra::{AggregateExpression, Expression, PropertyPathExpression};
 
@@ -54,6 +55,8 @@ pub(crate) struct Quad {
     pub(crate) predicate: Slot,
     pub(crate) object: Slot,
     pub(crate) scope: Scope,
+    /// If the planner found some: the only ids that the object needs to be looked for.
+    pub(crate) object_ranges: Option<ObjectRanges>,
 }
 
 impl Quad {

@@ -241,6 +241,7 @@ impl<'q> Normaliser<'q> {
                 NamedNodePattern::Variable(variable) => Slot::Variable(self.variable(variable)),
             };
             let quad = Quad {
+                object_ranges: None,
                 subject: self.slot(&pattern.subject, &mut taken_apart)?,
                 predicate,
                 object: self.slot(&pattern.object, &mut taken_apart)?,
@@ -294,6 +295,7 @@ impl<'q> Normaliser<'q> {
         match path {
             PropertyPathExpression::NamedNode(node) => {
                 let quad = Quad {
+                    object_ranges: None,
                     subject,
                     predicate: self.constant(&Term::iri(node.as_str()))?,
                     object,

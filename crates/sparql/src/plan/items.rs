@@ -8,9 +8,10 @@ use orrery_operators::rows::RowsExec;
 use spargebra::algebra::Expression;
 
 use super::join_order::{Access, Condition, Join, Member, Order, VARIABLES_MAX};
+use super::ranges::passing_ids;
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
-use crate::algebra::{Group, Item, Quad, Scope, Values, Var, VarSet};
+use crate::algebra::{Group, Item, Quad, Scope, Values, Var, VarSet, VariableTable};
 use crate::statistics::{Estimate, operator_pattern, selectivity};
 
 /// A filter that waits until its variables are bound.
@@ -145,7 +146,15 @@ impl Planner<'_> {
             .iter()
             .map(|filter| Condition {
                 variables: local.mask(&variables(filter, &self.table)),
-                selectivity: selectivity(filter),
+                // The exact count of the range is the better estimate.
+                selectivity: match group
+                    .items
+                    .iter()
+                    .any(|item| is_ranged(item, filter, &self.table))
+                {
+                    true => 1.0,
+                    false => selectivity(filter),
+                },
             })
             .collect();
         Join {
@@ -282,6 +291,7 @@ impl Planner<'_> {
             .map(|(quad, rows)| {
                 let mut step = PatternStep::new(operator_pattern(quad, &self.table));
                 step.estimated_rows = Some(*rows);
+                step.object_ranges.clone_from(&quad.object_ranges);
                 step
             })
             .collect()
@@ -431,6 +441,17 @@ fn services_last(group: &Group, order: &mut Order) {
     };
     let (last, first): (Vec<usize>, Vec<usize>) = order.members.iter().partition(|m| waits(m));
     order.members = [first, last].concat();
+}
+
+/// Whether the ids that pass the filter are a range of the pattern.
+fn is_ranged(item: &Item, filter: &Expression, table: &VariableTable) -> bool {
+    match item {
+        Item::Quad(quad) if quad.object_ranges.is_some() => quad
+            .object
+            .variable()
+            .is_some_and(|object| passing_ids(filter, table.name(object)).is_some()),
+        _ => false,
+    }
 }
 
 /// The filters whose variables are all there, and will not be bound any further.

@@ -24,9 +24,11 @@ mod numbered;
 mod operators;
 mod optional;
 mod plain;
+mod ranges;
 mod reduce;
 mod service;
 mod shared;
+mod sharpen;
 mod skip;
 
 use std::collections::HashMap;
@@ -137,6 +139,8 @@ impl<'s> Planner<'s> {
         needed: &VarSet,
         fetch: Option<usize>,
     ) -> Result<Relation> {
+        let outside = seed.as_ref().map(Relation::variables).unwrap_or_default();
+        let group = &*self.sharpened(group, &outside)?;
         let mut needs = vec![needed.clone()];
         for step in group.steps.iter().rev() {
             let mut before = needs.last().cloned().unwrap_or_default();

@@ -196,6 +196,7 @@ impl Planner<'_> {
         let as_object = (other("s"), other("p"), node);
         let branches = [as_subject, as_object].map(|(subject, predicate, object)| {
             Group::of(Item::Quad(Quad {
+                object_ranges: None,
                 subject,
                 predicate,
                 object,

@@ -5,6 +5,8 @@
 //! distinct subjects a predicate has) comes from the statistics that the loader
 //! gathered. Filters get a guess by their form.
 
+use std::ops::Bound;
+
 use orrery_operators::count::exact_count;
 use orrery_operators::pattern::{GraphScope, QuadPattern, Slot as PatternSlot};
 use orrery_storage::statistics::PredicateStatistics;
@@ -105,6 +107,35 @@ impl<'s> Estimator<'s> {
     }
 
     fn rows(&self, quad: &Quad, table: &VariableTable) -> Result<f64, QueryError> {
+        let rows = self.rows_of_any(quad, table)?;
+        Ok(match self.ranged(quad)? {
+            Some(ranged) => rows.min(ranged),
+            None => rows,
+        })
+    }
+
+    /// Quads of the predicate whose object is within the ranges, in whatever graph.
+    fn ranged(&self, quad: &Quad) -> Result<Option<f64>, QueryError> {
+        let (Some(ranges), Slot::Constant(predicate), Some(index)) = (
+            &quad.object_ranges,
+            quad.predicate,
+            self.snapshot.index(Permutation::Posg),
+        ) else {
+            return Ok(None);
+        };
+        let mut cursor = index.cursor();
+        let mut rows = 0;
+        for (low, high) in ranges.intervals() {
+            let found =
+                cursor.seek_between(&[predicate], Bound::Included(*low), Bound::Included(*high))?;
+            rows += found.len();
+        }
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let rows = rows as f64;
+        Ok(Some(rows))
+    }
+
+    fn rows_of_any(&self, quad: &Quad, table: &VariableTable) -> Result<f64, QueryError> {
         let pattern = operator_pattern(quad, table);
         if let Some(exact) = exact_count(self.snapshot, &pattern)? {
             #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -1,0 +1,196 @@
+//! Filters that say more than "drop this row": turned into joins and ranges before a group is planned.
+//!
+//! * `FILTER(?a = ?b)` between two variables of the group's patterns, of which one surely is
+//!   a node (an IRI or a blank node): `=` is then identity of terms, so `?b` becomes `?a` in the patterns, a join
+//!   instead of a product, and a step gives `?b` its value again. That a variable is a node is
+//!   known of subjects, and of objects where the predicate has no literal at all, which one
+//!   look-up in POSG tells.
+//! * `FILTER(?o < 5)` on the object of a pattern with constant predicate: the ids that can pass are a few
+//!   ranges of POSG ([`ranges`](super::ranges)). The filter stays; the ranges bound what is read, and their
+//!   exact length is the estimate.
+//!
+//! Both only where every solution binds the variables by patterns, so that no error or unbound value
+//! can tell the difference.
+
+use std::borrow::Cow;
+use std::ops::Bound;
+
+use orrery_storage::Permutation;
+use orrery_term::{TermId, TermKind};
+use spargebra::algebra::Expression;
+use spargebra::term::Variable;
+
+use super::ranges::passing_ids;
+use super::{Planner, Result};
+use crate::algebra::expression::map_children;
+use crate::algebra::{Group, Item, Quad, Slot, Step, StepKind, Var, VarSet};
+
+impl Planner<'_> {
+    /// The group with its filters used as joins and ranges; `outside` are variables that have values already.
+    pub(super) fn sharpened<'g>(
+        &self,
+        group: &'g Group,
+        outside: &VarSet,
+    ) -> Result<Cow<'g, Group>> {
+        if group.filters.is_empty() || !self.tuning.rewrites {
+            return Ok(Cow::Borrowed(group));
+        }
+        let mut sharpened = Cow::Borrowed(group);
+        while let Some((at, kept, replaced)) = self.find_equality(&sharpened, outside)? {
+            self.unify(sharpened.to_mut(), at, kept, replaced);
+        }
+        for at in 0..sharpened.items.len() {
+            let Item::Quad(quad) = &sharpened.items[at] else {
+                continue;
+            };
+            let (Slot::Constant(_), Slot::Variable(object)) = (quad.predicate, quad.object) else {
+                continue;
+            };
+            let name = self.table.name(object);
+            let ranges = sharpened
+                .filters
+                .iter()
+                .filter_map(|filter| passing_ids(filter, name))
+                .reduce(|all, more| all.intersection(&more));
+            if ranges.is_some()
+                && let Item::Quad(quad) = &mut sharpened.to_mut().items[at]
+            {
+                quad.object_ranges = ranges;
+            }
+        }
+        Ok(sharpened)
+    }
+
+    /// A filter that says that two variables are the same node: its place, and which variable replaces which.
+    fn find_equality(&self, group: &Group, outside: &VarSet) -> Result<Option<(usize, Var, Var)>> {
+        for (at, filter) in group.filters.iter().enumerate() {
+            let (Expression::Equal(left, right) | Expression::SameTerm(left, right)) = filter
+            else {
+                continue;
+            };
+            let (Expression::Variable(left), Expression::Variable(right)) = (&**left, &**right)
+            else {
+                continue;
+            };
+            let (Some(left), Some(right)) = (
+                self.table.get(left.as_str()),
+                self.table.get(right.as_str()),
+            ) else {
+                continue;
+            };
+            if left == right || !binds_by_patterns(group, left) || !binds_by_patterns(group, right)
+            {
+                continue;
+            }
+            let is_identity = matches!(filter, Expression::SameTerm(..))
+                || self.is_node(group, left)?
+                || self.is_node(group, right)?;
+            if !is_identity {
+                continue;
+            }
+            for (kept, replaced) in [(left, right), (right, left)] {
+                if !outside.contains(replaced) && occurs_in_nodes_only(group, replaced) {
+                    return Ok(Some((at, kept, replaced)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn unify(&self, group: &mut Group, at: usize, kept: Var, replaced: Var) {
+        group.filters.remove(at);
+        for item in &mut group.items {
+            if let Item::Quad(quad) = item {
+                for slot in [&mut quad.subject, &mut quad.object] {
+                    if *slot == Slot::Variable(replaced) {
+                        *slot = Slot::Variable(kept);
+                    }
+                }
+            }
+        }
+        let (from, to) = (self.table.name(replaced), self.table.name(kept));
+        for filter in &mut group.filters {
+            *filter = renamed(filter.clone(), from, to);
+        }
+        group.items_certain = group.items_certain.difference(&VarSet::of([replaced]));
+        let expression = Expression::Variable(Variable::new_unchecked(to.to_string()));
+        group.steps.insert(
+            0,
+            Step {
+                kind: StepKind::Bind {
+                    variable: replaced,
+                    expression,
+                    is_certain: true,
+                },
+                introduces: VarSet::of([replaced]),
+                touches: VarSet::default(),
+            },
+        );
+    }
+
+    /// Whether a pattern of the group binds the variable to nodes only.
+    fn is_node(&self, group: &Group, var: Var) -> Result<bool> {
+        for item in &group.items {
+            let Item::Quad(quad) = item else { continue };
+            if quad.subject == Slot::Variable(var) {
+                return Ok(true);
+            }
+            if let (Slot::Constant(predicate), true) =
+                (quad.predicate, quad.object == Slot::Variable(var))
+                && !self.has_literals(predicate)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn has_literals(&self, predicate: TermId) -> Result<bool> {
+        let Some(index) = self.context.snapshot().index(Permutation::Posg) else {
+            return Ok(true);
+        };
+        let literals = index.cursor().seek_between(
+            &[predicate],
+            Bound::Included(TermId::first_of(TermKind::Literal)),
+            Bound::Unbounded,
+        )?;
+        Ok(!literals.is_empty())
+    }
+}
+
+fn binds_by_patterns(group: &Group, var: Var) -> bool {
+    group
+        .items
+        .iter()
+        .any(|item| matches!(item, Item::Quad(quad) if quad.nodes().contains(var)))
+}
+
+/// Whether the variable stands as subject or object of patterns, and nowhere else in the group's items.
+fn occurs_in_nodes_only(group: &Group, var: Var) -> bool {
+    group.items.iter().all(|item| match item {
+        Item::Quad(Quad {
+            predicate, scope, ..
+        }) => *predicate != Slot::Variable(var) && scope.variable() != Some(var),
+        other => !other.visible().contains(var),
+    })
+}
+
+fn renamed(expression: Expression, from: &str, to: &str) -> Expression {
+    let new = |variable: Variable| match variable.as_str() == from {
+        true => Variable::new_unchecked(to),
+        false => variable,
+    };
+    match expression {
+        Expression::Variable(variable) => Expression::Variable(new(variable)),
+        Expression::Bound(variable) => Expression::Bound(new(variable)),
+        other => {
+            let mapped = map_children(other, &mut |child| {
+                Ok::<_, std::convert::Infallible>(renamed(child, from, to))
+            });
+            match mapped {
+                Ok(expression) => expression,
+                Err(never) => match never {},
+            }
+        }
+    }
+}
