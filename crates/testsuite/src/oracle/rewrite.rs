@@ -25,8 +25,8 @@ impl Rewriter {
         self.modified(pattern, false)
     }
 
-    fn boxed(&mut self, pattern: Box<GraphPattern>) -> Box<GraphPattern> {
-        Box::new(self.modified(*pattern, false))
+    fn boxed(&mut self, pattern: GraphPattern) -> Box<GraphPattern> {
+        Box::new(self.modified(pattern, false))
     }
 
     /// Solution modifiers keep whether a limit is above; everything else stands below it.
@@ -35,7 +35,7 @@ impl Rewriter {
             GraphPattern::Reduced { inner } => self.modified(*inner, is_limited),
             GraphPattern::OrderBy { inner, .. } if !is_limited => self.modified(*inner, false),
             GraphPattern::OrderBy { inner, expression } => GraphPattern::OrderBy {
-                inner: self.boxed(inner),
+                inner: self.boxed(*inner),
                 expression,
             },
             GraphPattern::Slice {
@@ -61,32 +61,32 @@ impl Rewriter {
     fn unmodified(&mut self, pattern: GraphPattern) -> GraphPattern {
         match pattern {
             GraphPattern::Join { left, right } => GraphPattern::Join {
-                left: self.boxed(left),
-                right: self.boxed(right),
+                left: self.boxed(*left),
+                right: self.boxed(*right),
             },
             GraphPattern::LeftJoin {
                 left,
                 right,
                 expression,
             } => GraphPattern::LeftJoin {
-                left: self.boxed(left),
-                right: self.boxed(right),
+                left: self.boxed(*left),
+                right: self.boxed(*right),
                 expression: expression.map(|expression| self.expression(expression)),
             },
             GraphPattern::Union { left, right } => GraphPattern::Union {
-                left: self.boxed(left),
-                right: self.boxed(right),
+                left: self.boxed(*left),
+                right: self.boxed(*right),
             },
             GraphPattern::Minus { left, right } => GraphPattern::Minus {
-                left: self.boxed(left),
-                right: self.boxed(right),
+                left: self.boxed(*left),
+                right: self.boxed(*right),
             },
             GraphPattern::Filter { expr, inner } => GraphPattern::Filter {
                 expr: self.expression(expr),
-                inner: self.boxed(inner),
+                inner: self.boxed(*inner),
             },
             GraphPattern::Graph { name, inner } => {
-                let inner = self.boxed(inner);
+                let inner = self.boxed(*inner);
                 match name {
                     NamedNodePattern::NamedNode(graph) => self.in_graph(graph, inner),
                     NamedNodePattern::Variable(variable) => self.in_each_graph(&variable, &inner),
@@ -97,7 +97,7 @@ impl Rewriter {
                 variable,
                 expression,
             } => GraphPattern::Extend {
-                inner: self.boxed(inner),
+                inner: self.boxed(*inner),
                 variable,
                 expression: self.expression(expression),
             },
@@ -158,11 +158,11 @@ impl Rewriter {
                 }
             });
             Box::new(GraphPattern::Project {
-                inner: self.boxed(inner),
+                inner: self.boxed(*inner),
                 variables: visible,
             })
         } else {
-            self.boxed(inner)
+            self.boxed(*inner)
         };
         GraphPattern::Group {
             inner,
@@ -249,7 +249,7 @@ impl Rewriter {
                 Expression::Equal(a, b)
             }
             Expression::Not(inner) => Expression::Not(Box::new(self.expression(*inner))),
-            Expression::Exists(pattern) => Expression::Exists(self.boxed(pattern)),
+            Expression::Exists(pattern) => Expression::Exists(self.boxed(*pattern)),
             other => other,
         }
     }
