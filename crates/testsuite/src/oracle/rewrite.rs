@@ -105,7 +105,7 @@ impl Rewriter {
                 inner,
                 variables,
                 aggregates,
-            } => self.group(inner, variables, aggregates),
+            } => self.group(*inner, variables, aggregates),
             GraphPattern::Path {
                 subject,
                 path,
@@ -140,7 +140,7 @@ impl Rewriter {
 
     fn group(
         &mut self,
-        inner: Box<GraphPattern>,
+        inner: GraphPattern,
         variables: Vec<Variable>,
         aggregates: Vec<(Variable, AggregateExpression)>,
     ) -> GraphPattern {
@@ -158,11 +158,11 @@ impl Rewriter {
                 }
             });
             Box::new(GraphPattern::Project {
-                inner: self.boxed(*inner),
+                inner: self.boxed(inner),
                 variables: visible,
             })
         } else {
-            self.boxed(*inner)
+            self.boxed(inner)
         };
         GraphPattern::Group {
             inner,
