@@ -181,7 +181,7 @@ impl Manifest {
     ///
     /// # Panics
     ///
-    /// If there is none, which [`Self::read`] refuses.
+    /// If there is none, which `Self::read` refuses.
     pub fn present(&self) -> &BaseEntry {
         let Some(base) = self.bases.last() else {
             unreachable!("a manifest without a base was accepted");

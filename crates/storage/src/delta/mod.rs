@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The *position* of an entry is the number of rows of the index below that stand before the entry's row. It is looked up when
-//! it is first needed ([`UNKNOWN`] until then) and kept when chunks are copied. With it a row number of
+//! it is first needed (`UNKNOWN` until then) and kept when chunks are copied. With it a row number of
 //! the whole becomes a row number below, which is how [`QuadIndex::view`](crate::index::QuadIndex::view) reads. So a delta
 //! belongs to the index that it was made for, and must not be put over another.
 //!
