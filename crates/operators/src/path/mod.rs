@@ -11,7 +11,7 @@
 //! A path is evaluated on *pairs*: the seed a walk began at, and the node it has reached. A link
 //! looks all nodes up in the order of the permutation; sequences and alternatives keep duplicates, as
 //! SPARQL wants (unless it does not matter, as under `DISTINCT`); `*`, `+` and `?` give each end once, by a breadth-first search that all seeds share
-//! ([`search`]). Where both ends are known, the search goes from both ([`meeting`]). There is no recursion
+//! (`search`). Where both ends are known, the search goes from both (`meeting`). There is no recursion
 //! over the data, only over the expression.
 //!
 //! Memory: the pairs of one group of seeds, or a search's nodes with a bit for each seed, counted
