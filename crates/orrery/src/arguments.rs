@@ -241,6 +241,9 @@ pub(crate) struct ServerArguments {
     /// Changes in the log from which on it is put into files in the background
     #[arg(long, value_name = "N", default_value_t = 500_000)]
     pub(crate) checkpoint_quads: u64,
+    /// Changes from which on, if they also are an eighth of the database, they are compacted in the background
+    #[arg(long, value_name = "N", default_value_t = 250_000)]
+    pub(crate) compact_quads: u64,
     #[command(flatten)]
     pub(crate) sources: LoadSourceArguments,
     /// Allow web pages of other origins to ask queries

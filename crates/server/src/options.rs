@@ -36,6 +36,8 @@ pub struct ServerOptions {
     pub load_allow: AllowList,
     /// How the writer works.
     pub writer: WriterOptions,
+    /// Changes from which on, if they also are an eighth of the base, they are taken into it in the background.
+    pub compact_quads: u64,
     /// Connections open at the same time; more wait in the system's queue.
     pub connections_max: usize,
     /// Whom `SERVICE` may ask.
@@ -54,6 +56,7 @@ impl ServerOptions {
             grace: Duration::from_secs(10),
             is_read_only: false,
             allow_writes: false,
+            compact_quads: 250_000,
             load_dir: None,
             load_allow: AllowList::default(),
             writer: WriterOptions::default(),

@@ -83,6 +83,7 @@ impl Server {
     pub async fn bind(options: ServerOptions) -> Result<Self, ServeError> {
         let database = Arc::new(open(&options.db)?);
         let writer = writer(&database, &options);
+        let background = compaction_options(&options);
         let engine_options = EngineOptions {
             memory_bytes: options.memory_bytes,
             temp_dir: options.temp_dir,
@@ -97,10 +98,10 @@ impl Server {
                     address: options.listen,
                     source,
                 })?;
-        let compaction = writer.as_ref().ok().map(|writer| {
-            let options = compaction_options(options.memory_bytes);
-            BackgroundCompaction::start(writer.clone(), options)
-        });
+        let compaction = writer
+            .as_ref()
+            .ok()
+            .map(|writer| BackgroundCompaction::start(writer.clone(), background));
         let compaction = compaction.transpose();
         let writing = Writing {
             writer,
@@ -211,11 +212,12 @@ fn writer(database: &Arc<Database>, options: &ServerOptions) -> Result<Writer, S
 }
 
 /// Compaction comes on top of the memory of the queries.
-fn compaction_options(memory_bytes: u64) -> BackgroundOptions {
+fn compaction_options(options: &ServerOptions) -> BackgroundOptions {
     let defaults = BackgroundOptions::default();
     BackgroundOptions {
+        changes_min: options.compact_quads,
         compact: CompactOptions {
-            memory_bytes: (memory_bytes / COMPACTION_MEMORY_PART).max(COMPACTION_BYTES_MIN),
+            memory_bytes: (options.memory_bytes / COMPACTION_MEMORY_PART).max(COMPACTION_BYTES_MIN),
             ..defaults.compact
         },
         ..defaults

@@ -26,7 +26,9 @@ const TOUCHED_QUADS: u64 = 100_000;
 /// Quads in the log when the server is killed.
 const LOG_QUADS: u64 = 1_000_000;
 /// Settings under which the log is never cut.
-const WITHOUT_CHECKPOINTS: [&str; 4] = [
+const WITHOUT_CHECKPOINTS: [&str; 6] = [
+    "--compact-quads",
+    "1000000000",
     "--checkpoint-quads",
     "1000000000",
     "--checkpoint-bytes",

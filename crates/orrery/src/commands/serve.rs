@@ -29,6 +29,7 @@ pub(crate) fn options(
             checkpoint_quads: arguments.checkpoint_quads,
             ..WriterOptions::default()
         },
+        compact_quads: arguments.compact_quads,
         load_dir: arguments.sources.load_dir.clone(),
         load_allow: allow_list(&arguments.sources)?,
         listen: arguments.listen,
