@@ -26,9 +26,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, header, request::Parts};
 use axum::response::Response;
 use bytes::Bytes;
-use orrery_storage::{At, CommitChanges, Database, Error as StorageError, QuadRef};
-use oxsdatatypes::{DateTime, Decimal, Integer};
-use std::str::FromStr;
+use orrery_storage::{At, AtError, CommitChanges, Database, Error as StorageError, QuadRef};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -44,22 +42,8 @@ const RDF_PATCH: HeaderValue = HeaderValue::from_static("application/rdf-patch")
 
 /// `at=17` is a commit, `at=2026-11-21T10:00:00Z` a time.
 pub(crate) fn parse_at(text: &str) -> Result<At, ServerError> {
-    if let Ok(number) = text.parse() {
-        return Ok(At::Commit(number));
-    }
-    let bad = || {
-        ServerError::bad_request(format!(
-            "`{text}` is neither the number of a commit nor a time such as 2026-11-21T10:00:00Z"
-        ))
-    };
-    let time = DateTime::from_str(text).map_err(|_| bad())?;
-    let epoch = DateTime::from_str("1970-01-01T00:00:00Z").map_err(|_| bad())?;
-    let since = time.checked_sub(epoch).ok_or_else(bad)?;
-    let minutes = (since.days() * 24 + since.hours()) * 60 + since.minutes();
-    let micros = since.seconds().checked_mul(Decimal::from(1_000_000));
-    let micros = micros.and_then(|micros| Integer::try_from(micros.checked_floor()?).ok());
-    let micros = i64::from(micros.ok_or_else(bad)?);
-    Ok(At::Time(minutes * 60_000_000 + micros))
+    text.parse()
+        .map_err(|error: AtError| ServerError::bad_request(error.to_string()))
 }
 
 /// What a client wants.

@@ -2,10 +2,14 @@
 
 use std::str::FromStr;
 
+use orrery_term::inline::{civil_from_days, days_from_civil};
+
 use crate::history::At;
 
 const US_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
+/// Days from 0000-01-01, where the calendar counts from, to 1970-01-01.
+const DAYS_TO_1970: i64 = 719_528;
 
 /// Neither a commit nor a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +59,7 @@ pub fn parse_time(text: &str) -> Option<i64> {
         rest = &fraction[digits..];
     }
     let offset_minutes = parse_offset(rest)?;
-    let seconds = days_since_1970(year, month, day) * SECONDS_PER_DAY
+    let seconds = (days_from_civil(year, month, day) - DAYS_TO_1970) * SECONDS_PER_DAY
         + (hour * 60 + minute - offset_minutes) * 60
         + second;
     Some(seconds * US_PER_SECOND + fraction_us)
@@ -83,7 +87,7 @@ fn parse_offset(text: &str) -> Option<i64> {
 /// A time in UTC as in RFC 3339, to the microsecond: `2026-11-21T10:00:00.000000Z`.
 pub fn format_time(time_us: i64) -> String {
     let seconds = time_us.div_euclid(US_PER_SECOND);
-    let (year, month, day) = date_of(seconds.div_euclid(SECONDS_PER_DAY));
+    let (year, month, day) = civil_from_days(seconds.div_euclid(SECONDS_PER_DAY) + DAYS_TO_1970);
     let of_day = seconds.rem_euclid(SECONDS_PER_DAY);
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
     let fraction = time_us.rem_euclid(US_PER_SECOND);
@@ -98,32 +102,6 @@ fn days_of(year: i64, month: i64) -> i64 {
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     }
-}
-
-// Both after Hinnant, "chrono-Compatible Low-Level Date Algorithms": years begin in March, so that the leap
-// day is the last of its year; 146,097 days are 400 years.
-
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
-}
-
-fn date_of(days_since_1970: i64) -> (i64, i64, i64) {
-    let days = days_since_1970 + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = (month_from_march + 2) % 12 + 1;
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

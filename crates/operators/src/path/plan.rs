@@ -5,17 +5,12 @@ use std::sync::Arc;
 
 use arrow::array::UInt64Array;
 use arrow::datatypes::SchemaRef;
-use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use orrery_term::TermId;
 
 use super::PathSpecification;
@@ -23,6 +18,7 @@ use super::compile::{Direction, Path, compile};
 use super::run::{PathRun, value};
 use crate::context::QueryContext;
 use crate::error::Error;
+use crate::node::optional_input_methods;
 use crate::pattern::{GraphScope, Slot, describe_graph_scope, describe_slot};
 use crate::solutions::{plan_properties, schema_variables, solution_schema};
 
@@ -148,49 +144,18 @@ impl DisplayAs for PathExec {
     }
 }
 
+impl PathExec {
+    fn with_input(&self, input: Option<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Self::try_new(
+            Arc::clone(&self.plan.context),
+            input,
+            self.plan.specification.clone(),
+        )?)
+    }
+}
+
 impl ExecutionPlan for PathExec {
-    fn name(&self) -> &'static str {
-        "PathExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.input.iter().collect()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        assert_or_internal_err!(
-            children.len() == usize::from(self.input.is_some()),
-            "PathExec: wrong number of children"
-        );
-        let context = Arc::clone(&self.plan.context);
-        let specification = self.plan.specification.clone();
-        Ok(Self::try_new(context, children.pop(), specification)?)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
-    }
+    optional_input_methods!("PathExec");
 
     fn execute(
         &self,

@@ -5,17 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::datatypes::SchemaRef;
-use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, Metric, MetricValue, MetricsSet,
 };
-use datafusion_physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use orrery_storage::Permutation;
 use parking_lot::Mutex;
 
@@ -27,6 +22,7 @@ use super::stream::{Input, PatternStream};
 use super::{PatternMode, PatternSpecification};
 use crate::context::QueryContext;
 use crate::error::Error;
+use crate::node::optional_input_methods;
 use crate::solutions::{plan_properties, schema_variables, solution_schema};
 
 /// A compiled pattern and what its executions share.
@@ -184,49 +180,18 @@ impl DisplayAs for PatternExec {
     }
 }
 
+impl PatternExec {
+    fn with_input(&self, input: Option<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Self::try_new(
+            Arc::clone(&self.plan.context),
+            input,
+            self.plan.specification.clone(),
+        )?)
+    }
+}
+
 impl ExecutionPlan for PatternExec {
-    fn name(&self) -> &'static str {
-        "PatternExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.input.iter().collect()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        assert_or_internal_err!(
-            children.len() == usize::from(self.input.is_some()),
-            "PatternExec: wrong number of children"
-        );
-        let context = Arc::clone(&self.plan.context);
-        let specification = self.plan.specification.clone();
-        Ok(Self::try_new(context, children.pop(), specification)?)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
-    }
+    optional_input_methods!("PatternExec");
 
     fn execute(
         &self,

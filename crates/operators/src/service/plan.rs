@@ -4,23 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use spargebra::term::Variable;
 
 use super::run::ServiceRun;
 use super::{Endpoint, ServiceOptions, ServiceSpecification};
 use crate::context::QueryContext;
 use crate::error::Error;
+use crate::node::optional_input_methods;
 use crate::solutions::{plan_properties, schema_variables, solution_schema};
 
 /// Characters of a pattern that a plan shows.
@@ -170,52 +166,19 @@ impl DisplayAs for ServiceExec {
     }
 }
 
-impl ExecutionPlan for ServiceExec {
-    fn name(&self) -> &'static str {
-        "ServiceExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.input.iter().collect()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        assert_or_internal_err!(
-            children.len() == usize::from(self.input.is_some()),
-            "ServiceExec: wrong number of children"
-        );
+impl ServiceExec {
+    fn with_input(&self, input: Option<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Self::try_new(
             Arc::clone(&self.plan.context),
             self.plan.options.clone(),
-            children.pop(),
+            input,
             self.plan.specification.clone(),
         )?)
     }
+}
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
-    }
+impl ExecutionPlan for ServiceExec {
+    optional_input_methods!("ServiceExec");
 
     fn execute(
         &self,

@@ -275,7 +275,7 @@ fn two_digits(bytes: &[u8]) -> Option<i64> {
 
 /// Days from 0000-01-01 to a civil date; Howard Hinnant, "chrono-Compatible Low-Level Date
 /// Algorithms", with the epoch moved to the year 0.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let shifted_year = if month <= 2 { year - 1 } else { year };
     let era = shifted_year.div_euclid(400);
     let year_of_era = shifted_year.rem_euclid(400);
@@ -284,8 +284,8 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era + 60
 }
 
-/// The inverse of [`days_from_civil`].
-fn civil_from_days(days: i64) -> (i64, u8, u8) {
+/// The inverse of [`days_from_civil`]: year, month (1-12) and day (1-31).
+pub fn civil_from_days(days: i64) -> (i64, u8, u8) {
     let shifted = days - 60;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);

@@ -26,7 +26,7 @@ use crate::id::{TermId, TermKind};
 use crate::term::{Literal, LiteralKind, Term};
 use crate::vocabulary::xsd;
 
-pub use calendar::{InlineDate, InlineDateTime, TimeZone};
+pub use calendar::{InlineDate, InlineDateTime, TimeZone, civil_from_days, days_from_civil};
 pub use number::IntegerType;
 pub use text::ShortString;
 
