@@ -9,13 +9,14 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build demo test lint doc bench soak crash conformance oracle
+.PHONY: help setup build demo test lint doc bench soak crash conformance oracle compare
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
 	@echo 'make test    every test (about 5 minutes once the dependencies are built)'
 	@echo 'make lint    formatting, clippy and documentation, warnings are errors'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
+	@echo 'make compare ours and Virtuoso on 10 million triples; writes docs/performance.md (20 minutes)'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60; the server stays within MEMORY=1G'
 	@echo 'make oracle  200,000 random queries against an independent evaluator (QUERIES=, SEED=)'
@@ -40,6 +41,9 @@ lint: setup
 
 bench: build
 	$(ORRERY) bench store --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482)
+
+compare: build
+	$(ORRERY) bench compare --peer virtuoso --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482) --document docs/performance.md
 
 SOAK := $(CARGO_TARGET_DIR)/soak
 soak: build

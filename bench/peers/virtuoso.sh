@@ -121,6 +121,8 @@ load() { # DIR FILE
         loaders+=($!)
     done
     wait "${loaders[@]}"
+    # Updates over HTTP come as the user SPARQL.
+    sql 'GRANT SPARQL_UPDATE TO "SPARQL";' >/dev/null
     sql "checkpoint;" >/dev/null
     awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN { printf "seconds %.3f\n", b - a }'
     rm -f "$dir"/part-*.nt

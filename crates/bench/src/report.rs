@@ -13,6 +13,8 @@ pub struct Times {
     pub runs: usize,
     /// The arithmetic mean.
     pub mean_ms: f64,
+    /// The geometric mean.
+    pub geometric_mean_ms: f64,
     /// Half of the runs took no longer.
     pub median_ms: f64,
     /// 95 of 100 runs took no longer.
@@ -34,6 +36,9 @@ impl Times {
         Self {
             runs: sorted_ms.len(),
             mean_ms: sorted_ms.iter().sum::<f64>() / sorted_ms.len() as f64,
+            geometric_mean_ms: (sorted_ms.iter().map(|run| run.ln()).sum::<f64>()
+                / sorted_ms.len() as f64)
+                .exp(),
             median_ms: quantile(&sorted_ms, 0.5),
             p95_ms: quantile(&sorted_ms, 0.95),
             min_ms: *min_ms,
@@ -117,6 +122,17 @@ impl fmt::Display for Table {
     }
 }
 
+/// A document with a section replaced: what stands between the lines `<!-- NAME -->` and
+/// `<!-- end of NAME -->`. `None` if it has no such lines.
+pub fn with_section(document: &str, name: &str, content: &str) -> Option<String> {
+    let begin = format!("<!-- {name} -->\n");
+    let end = format!("<!-- end of {name} -->");
+    let start = document.find(&begin)? + begin.len();
+    let length = document.get(start..)?.find(&end)?;
+    let (before, rest) = (document.get(..start)?, document.get(start + length..)?);
+    Some(format!("{before}{}\n{rest}", content.trim_end()))
+}
+
 /// A whole number with its thousands set apart, as `1,000,312`.
 pub fn with_thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -143,6 +159,8 @@ mod tests {
             (100, 50.0, 95.0)
         );
         assert_eq!((times.min_ms, times.max_ms), (1.0, 100.0));
+        let pair = Times::of(&[Duration::from_millis(2), Duration::from_millis(8)]);
+        assert!((pair.geometric_mean_ms - 4.0).abs() < 1e-9);
         assert_eq!(Times::of(&[]), Times::default());
     }
 
@@ -151,6 +169,17 @@ mod tests {
         assert_eq!(with_thousands(999), "999");
         assert_eq!(with_thousands(1_000_312), "1,000,312");
         assert_eq!(with_thousands(0), "0");
+    }
+
+    #[test]
+    fn a_section_of_a_document_is_replaced() {
+        let document = "a\n<!-- x -->\nold\nold\n<!-- end of x -->\nz\n";
+        assert_eq!(
+            with_section(document, "x", "new\n\n").unwrap(),
+            "a\n<!-- x -->\nnew\n<!-- end of x -->\nz\n"
+        );
+        assert_eq!(with_section(document, "y", "new"), None);
+        assert_eq!(with_section("<!-- x -->\n", "x", "new"), None);
     }
 
     #[test]

@@ -349,6 +349,10 @@ pub(crate) struct CompareArguments {
     /// Query mixes of the explore queries
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) mixes: u32,
+    /// Also write the table into this document, between `<!-- compare NAME -->` and
+    /// `<!-- end of compare NAME -->`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) document: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: StoreBenchArguments,
 }

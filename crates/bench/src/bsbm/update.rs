@@ -22,6 +22,8 @@ pub struct Updates {
     offer: u32,
     /// The next offer to be deleted.
     deleted: u32,
+    /// The graph to be changed, as `GRAPH <..> { .. }` takes it.
+    graph: Option<String>,
 }
 
 impl Updates {
@@ -37,7 +39,15 @@ impl Updates {
             product: before.product_count(),
             offer: before.offer_count(),
             deleted: 0,
+            graph: None,
         }
+    }
+
+    /// The same transactions, on a named graph instead of the default graph.
+    #[must_use]
+    pub fn within(mut self, graph: Option<&str>) -> Self {
+        self.graph = graph.map(str::to_owned);
+        self
     }
 
     /// A new product and its offers.
@@ -61,14 +71,22 @@ impl Updates {
         }
         writer.finish()?;
         let triples = String::from_utf8(triples).map_err(io::Error::other)?;
-        Ok(format!("INSERT DATA {{\n{triples}}}"))
+        Ok(format!("INSERT DATA {{\n{}}}", self.in_graph(&triples)))
     }
 
     /// The end of an offer.
     pub fn delete(&mut self) -> String {
         self.deleted += 1;
         let offer = self.catalog.offer(self.deleted);
-        format!("DELETE WHERE {{ <{offer}> ?p ?o }}")
+        let pattern = format!("<{offer}> ?p ?o");
+        format!("DELETE WHERE {{ {} }}", self.in_graph(&pattern))
+    }
+
+    fn in_graph(&self, quads: &str) -> String {
+        match &self.graph {
+            Some(graph) => format!("GRAPH <{graph}> {{ {quads} }}"),
+            None => quads.to_owned(),
+        }
     }
 }
 
@@ -88,5 +106,11 @@ mod tests {
         assert!(first.contains("Offer401> ") && second.contains("Offer421> "));
         assert!(updates.delete().contains("Offer1> "));
         assert!(updates.delete().contains("Offer2> "));
+        let mut updates = updates.within(Some("http://example.org/g"));
+        assert!(
+            updates
+                .delete()
+                .contains("{ GRAPH <http://example.org/g> { <")
+        );
     }
 }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -115,6 +116,58 @@ pub fn explore(options: &ExploreOptions) -> Result<ExploreReport, BenchError> {
         total += run_mix(&mut client, pool, &mut random, &mut runs)?;
     }
     Ok(summarize(&runs, options.mixes, total))
+}
+
+/// Runs the explore queries with several clients at a time, each with parameters of its own and as many
+/// mixes as the options say, and gives the mixes an hour of all together: from when all have warmed up until
+/// the last has its last answer.
+///
+/// # Errors
+/// When a query fails.
+pub fn explore_clients(options: &ExploreOptions, clients: u32) -> Result<f64, BenchError> {
+    let warm = Barrier::new(clients as usize);
+    let client = |number: u32| -> Result<(Instant, Instant), BenchError> {
+        let own = ExploreOptions {
+            seed: options.seed + u64::from(number) * 1_000,
+            ..options.clone()
+        };
+        let warmed = explore(&ExploreOptions {
+            mixes: 0,
+            ..own.clone()
+        });
+        // Also after a failure, or the others would wait for ever.
+        warm.wait();
+        warmed?;
+        let start = Instant::now();
+        explore(&ExploreOptions {
+            warm_up_mixes: 0,
+            ..own
+        })?;
+        Ok((start, Instant::now()))
+    };
+    let times = std::thread::scope(|scope| {
+        let client = &client;
+        let threads: Vec<_> = (0..clients)
+            .map(|number| scope.spawn(move || client(number)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread.join().unwrap_or_else(|_| {
+                    Err(BenchError::Result {
+                        what: "a client of the explore queries panicked".to_owned(),
+                    })
+                })
+            })
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let start = times.iter().map(|(start, _)| *start).min();
+    let end = times.iter().map(|(_, end)| *end).max();
+    let seconds = match (start, end) {
+        (Some(start), Some(end)) => (end - start).as_secs_f64(),
+        _ => return Ok(0.0),
+    };
+    Ok(f64::from(clients * options.mixes) * 3_600.0 / seconds)
 }
 
 /// Runs one mix and returns the time spent in queries.

@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use url::form_urlencoded;
+
 use super::BenchError;
 use super::binary::Binary;
 use crate::http_client::{HttpClient, QueryEncoding};
@@ -40,6 +42,9 @@ pub(super) struct PeerServer {
 }
 
 impl Peer {
+    /// The graph that scripts load into; queries have it as their default graph.
+    pub const GRAPH: &'static str = "http://example.org/bsbm";
+
     /// The peer whose script is `FOLDER/NAME.sh`.
     pub fn new(folder: &Path, name: &str) -> Self {
         Self {
@@ -94,7 +99,8 @@ impl Peer {
         let server = PeerServer {
             child,
             endpoint: format!(
-                "http://127.0.0.1:{PORT_HTTP}/sparql?default-graph-uri=http%3A%2F%2Fexample.org%2Fbsbm"
+                "http://127.0.0.1:{PORT_HTTP}/sparql?default-graph-uri={}",
+                form_urlencoded::byte_serialize(Peer::GRAPH.as_bytes()).collect::<String>()
             ),
         };
         let start = Instant::now();

@@ -101,7 +101,7 @@ pub fn update(
     let reopen = reopen(binary, &home.path().join("log.db"))?;
 
     progress("loading the BSBM data");
-    let (alone, beside) = explore_and_update(binary, options, home.path(), progress)?;
+    let (alone, beside) = beside_updates(binary, options, home.path(), progress)?;
     let beside_sync = one_client.median_ms - sync.median_ms;
     Ok(UpdateReport {
         products: options.data.products,
@@ -290,7 +290,7 @@ fn reopen(binary: &Binary, database: &Path) -> Result<f64, BenchError> {
 }
 
 /// Explore mixes an hour without and with updates.
-fn explore_and_update(
+fn beside_updates(
     binary: &Binary,
     options: &UpdateBenchOptions,
     home: &Path,
@@ -310,7 +310,7 @@ fn explore_and_update(
     )?;
     let server = binary.serve(&database)?;
     let pool = ParameterPool::from_catalog(&Catalog::new(&options.data))?;
-    let mut explore_options = ExploreOptions {
+    let explore_options = ExploreOptions {
         mixes: options.mixes,
         pool: Some(pool),
         ..ExploreOptions::new(server.endpoint())
@@ -319,28 +319,8 @@ fn explore_and_update(
     let alone = explore(&explore_options)?.query_mixes_per_hour;
     progress("BSBM explore and update");
     let mut updates = Updates::new(&options.data, options.mixes);
-    let mut connection = HttpClient::new(server.endpoint())?;
-    let mut body = Vec::new();
-    explore_options.warm_up_mixes = 0;
-    explore_options.mixes = 1;
-    let mut seconds = 0.0;
-    for mix in 0..options.mixes {
-        let insert = updates.insert().map_err(|source| BenchError::File {
-            path: home.to_owned(),
-            source,
-        })?;
-        let delete = updates.delete();
-        let start = Instant::now();
-        for text in [&insert, &delete] {
-            connection
-                .update(text, &mut body)
-                .map_err(failed("a BSBM update"))?;
-        }
-        seconds += start.elapsed().as_secs_f64();
-        explore_options.seed = u64::from(mix) + 1;
-        seconds += explore(&explore_options)?.seconds;
-    }
-    Ok((alone, f64::from(options.mixes) * 3_600.0 / seconds))
+    let beside = super::mixed::explore_and_update(&explore_options, &mut updates)?;
+    Ok((alone, beside))
 }
 
 impl fmt::Display for UpdateReport {

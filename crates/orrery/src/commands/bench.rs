@@ -1,13 +1,14 @@
 //! `orrery bench`: generators and measurements; this binary measures itself from outside.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
     Binary, CompareOptions, ExploreOptions, Peer, StoreOptions, UpdateBenchOptions, compare,
     explore, store, update,
 };
+use orrery_bench::report::with_section;
 
 use super::output::Output;
 use crate::arguments::{
@@ -69,6 +70,11 @@ fn run_store(arguments: StoreBenchArguments) -> Result<(), Failure> {
 }
 
 fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {
+    let section = format!("compare {}", arguments.peer);
+    if let Some(path) = &arguments.document {
+        // Before a quarter of an hour is spent on what cannot be written.
+        document_with_section(path, &section, "")?;
+    }
     let cache = arguments.store.cache.unwrap_or_else(default_cache);
     std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
     let options = CompareOptions {
@@ -84,6 +90,9 @@ fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {
         eprintln!("{next} ...");
     })?;
     show(&report, arguments.store.report)?;
+    if let Some(path) = &arguments.document {
+        write_section(path, &section, &report.to_string())?;
+    }
     match report.differences.len() {
         0 => Ok(()),
         count => Err(Failure::Other(format!(
@@ -91,6 +100,22 @@ fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {
             report.answers_compared
         ))),
     }
+}
+
+/// Replaces a section of a document on disk.
+fn write_section(path: &Path, section: &str, content: &str) -> Result<(), Failure> {
+    let document = document_with_section(path, section, content)?;
+    std::fs::write(path, document).map_err(|error| Failure::file(path, error))
+}
+
+fn document_with_section(path: &Path, section: &str, content: &str) -> Result<String, Failure> {
+    let document = std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))?;
+    with_section(&document, section, content).ok_or_else(|| {
+        Failure::Other(format!(
+            "{}: no lines `<!-- {section} -->` and `<!-- end of {section} -->` to write between",
+            path.display()
+        ))
+    })
 }
 
 fn run_update(arguments: UpdateBenchArguments) -> Result<(), Failure> {

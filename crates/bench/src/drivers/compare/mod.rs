@@ -1,0 +1,250 @@
+//! Our store and a peer, side by side in one run: load, size, the explore queries with one client and
+//! with four, the business intelligence queries, eight analytical queries, explore mixes with updates;
+//! same machine, same data, same parameters, same client. The answers are compared row by row.
+//!
+//! First everything is measured on ours, then on the peer, for two servers at once would
+//! share cores and file cache. The explore queries have parameters of their own for each run;
+//! the other queries are asked with a few sets of parameters, several times each, and the best time of
+//! each set counts (the first run of a set warms caches for both). Updates come last.
+
+mod figures;
+mod questions;
+
+use std::path::PathBuf;
+
+use super::mixed::explore_and_update;
+use super::peer::Peer;
+use super::store::write_data;
+use super::{
+    BenchError, Binary, ExploreOptions, ExploreReport, LoadOptions, explore, explore_clients, load,
+};
+use crate::bsbm::parameters::ParameterPool;
+use crate::bsbm::templates::{ANALYTICAL, BUSINESS};
+use crate::bsbm::update::Updates;
+use crate::bsbm::{Catalog, GenerateOptions};
+use crate::http_client::QueryEncoding;
+
+pub use self::figures::{CompareReport, Goal, Pair};
+use self::questions::{Answers, Question};
+
+const LOAD_MEMORY: &str = "4G";
+/// Clients of the concurrent explore mixes.
+const CLIENTS: u32 = 4;
+/// What the geometric mean of the explore queries' times is to be, in milliseconds.
+const EXPLORE_GOALS: [(u8, f64); 3] = [(2, 0.5), (5, 1.0), (7, 0.5)];
+/// How many times faster ours is to be on queries that have no goal in milliseconds.
+const FACTOR: f64 = 5.0;
+/// The business intelligence query whose goal is a time, in milliseconds.
+const BUSINESS_GOAL: (&str, f64) = ("BI Q4", 500.0);
+
+/// What to compare.
+#[derive(Clone, Debug)]
+pub struct CompareOptions {
+    /// The data set.
+    pub data: GenerateOptions,
+    /// Where data and databases are kept.
+    pub cache: PathBuf,
+    /// Mixes of the explore queries.
+    pub mixes: u32,
+    /// The other store.
+    pub peer: Peer,
+}
+
+/// What is asked.
+struct Workload {
+    data: GenerateOptions,
+    mixes: u32,
+    pool: ParameterPool,
+    explored: Vec<Question>,
+    timed: Vec<Question>,
+    after_updates: Vec<Question>,
+}
+
+/// What was measured over HTTP.
+struct Measured {
+    explore: ExploreReport,
+    /// Mixes an hour of several clients together.
+    concurrent: f64,
+    /// Mixes an hour with updates between them.
+    updated: f64,
+    /// Answers to explore queries, not timed.
+    explored: Answers,
+    timed: Answers,
+    after_updates: Answers,
+}
+
+/// Loads both stores with the same data and asks both the same questions.
+///
+/// # Errors
+/// When any of it fails; answers that differ are no error but stand in the report.
+pub fn compare(
+    binary: &Binary,
+    options: &CompareOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<CompareReport, BenchError> {
+    let name = format!("bsbm-{}-{}", options.data.products, options.data.seed);
+    let data = options.cache.join(format!("{name}.nt"));
+    progress("generating the data");
+    write_data(&options.data, &data)?;
+    progress("setting up the peer");
+    options.peer.setup()?;
+    let workload = Workload::new(options)?;
+
+    progress("loading ours");
+    let database = options.cache.join(format!("{name}.db"));
+    let our_load = load(
+        binary,
+        &LoadOptions {
+            database: database.clone(),
+            files: vec![data.clone()],
+            memory: LOAD_MEMORY.to_owned(),
+        },
+    )?;
+    progress("asking ours");
+    let ours = workload.measure(binary.serve(&database)?.endpoint(), None)?;
+
+    progress("loading the peer");
+    let directory = options
+        .cache
+        .join(format!("{name}.{}", options.peer.name()));
+    super::load::remove(&directory)?;
+    let peer_load = options.peer.load(&directory, &data)?;
+    progress("asking the peer");
+    let peer = workload.measure(
+        options.peer.serve(&directory)?.endpoint(),
+        Some(Peer::GRAPH),
+    )?;
+
+    let triples = our_load.triples;
+    let peer_rate = our_load.triples_read as f64 / peer_load.seconds;
+    let peer_size = peer_load.bytes as f64 / triples as f64;
+    let mut pairs = vec![
+        Pair::rate(
+            "bulk load",
+            "triples/s",
+            (our_load.triples_per_second, peer_rate),
+        )
+        .with_goal(Goal::AtLeast(1_500_000.0)),
+        Pair::cost(
+            "database size",
+            "bytes/triple",
+            (our_load.bytes_per_triple, peer_size),
+        )
+        .with_goal(Goal::AtMost(45.0)),
+    ];
+    pairs.extend(mix_pairs(&ours, &peer));
+    let analytical_start = pairs.len() + BUSINESS.len();
+    pairs.extend(query_pairs(&workload.timed, &ours.timed, &peer.timed));
+    let logarithms: Vec<f64> = pairs[analytical_start..]
+        .iter()
+        .map(|pair| pair.factor.ln())
+        .collect();
+    Ok(CompareReport {
+        peer: options.peer.name().to_owned(),
+        triples,
+        pairs,
+        analytical_factor: (logarithms.iter().sum::<f64>() / logarithms.len().max(1) as f64).exp(),
+        answers_compared: workload.questions(),
+        differences: workload.differences(&ours, &peer),
+    })
+}
+
+impl Workload {
+    fn new(options: &CompareOptions) -> Result<Self, BenchError> {
+        let catalog = Catalog::new(&options.data);
+        let pool = ParameterPool::from_catalog(&catalog)?;
+        Ok(Self {
+            data: options.data,
+            mixes: options.mixes,
+            explored: questions::explored(&pool)?,
+            timed: questions::timed(&catalog)?,
+            after_updates: questions::after_updates(),
+            pool,
+        })
+    }
+
+    fn questions(&self) -> usize {
+        self.explored.len() + self.timed.len() + self.after_updates.len()
+    }
+
+    /// Asks one store everything; `graph` is the named graph where the data is, if not in the
+    /// default graph.
+    fn measure(&self, endpoint: &str, graph: Option<&str>) -> Result<Measured, BenchError> {
+        let options = ExploreOptions {
+            mixes: self.mixes,
+            pool: Some(self.pool.clone()),
+            encoding: QueryEncoding::Form,
+            ..ExploreOptions::new(endpoint)
+        };
+        let mut updates = Updates::new(&self.data, self.mixes).within(graph);
+        Ok(Measured {
+            explore: explore(&options)?,
+            concurrent: explore_clients(&options, CLIENTS)?,
+            explored: questions::ask(endpoint, &self.explored)?,
+            timed: questions::time(endpoint, &self.timed)?,
+            updated: explore_and_update(&options, &mut updates)?,
+            after_updates: questions::ask(endpoint, &self.after_updates)?,
+        })
+    }
+
+    fn differences(&self, ours: &Measured, peer: &Measured) -> Vec<String> {
+        let mut differences = ours.explored.differences(&self.explored, &peer.explored);
+        differences.extend(ours.timed.differences(&self.timed, &peer.timed));
+        differences.extend(
+            ours.after_updates
+                .differences(&self.after_updates, &peer.after_updates),
+        );
+        differences
+    }
+}
+
+/// The explore mixes and their queries.
+fn mix_pairs(ours: &Measured, peer: &Measured) -> Vec<Pair> {
+    let alone = (
+        ours.explore.query_mixes_per_hour,
+        peer.explore.query_mixes_per_hour,
+    );
+    let mut pairs = vec![
+        Pair::rate("explore, one client", "mixes/h", alone).with_goal(Goal::AtLeast(110_000.0)),
+        Pair::rate(
+            format!("explore, {CLIENTS} clients"),
+            "mixes/h",
+            (ours.concurrent, peer.concurrent),
+        )
+        .with_goal(Goal::AtLeast(170_000.0)),
+        Pair::rate(
+            "explore and update, one client",
+            "mixes/h",
+            (ours.updated, peer.updated),
+        )
+        .with_goal(Goal::AtLeast(80_000.0)),
+    ];
+    for (ours, peer) in ours.explore.queries.iter().zip(&peer.explore.queries) {
+        let times = (ours.times.geometric_mean_ms, peer.times.geometric_mean_ms);
+        let pair = Pair::cost(format!("explore Q{}", ours.query), "ms", times);
+        let goal = EXPLORE_GOALS.iter().find(|(query, _)| *query == ours.query);
+        pairs.push(match goal {
+            Some((_, goal)) => pair.with_goal(Goal::AtMost(*goal)),
+            None => pair,
+        });
+    }
+    pairs
+}
+
+/// The business intelligence and analytical queries.
+fn query_pairs(questions: &[Question], ours: &Answers, peer: &Answers) -> Vec<Pair> {
+    let names = BUSINESS
+        .iter()
+        .chain(&ANALYTICAL)
+        .map(|template| template.name);
+    names
+        .map(|name| {
+            let times = (ours.mean_ms(questions, name), peer.mean_ms(questions, name));
+            let goal = match BUSINESS_GOAL {
+                (query, goal) if query == name => Goal::AtMost(goal),
+                _ => Goal::Factor(FACTOR),
+            };
+            Pair::cost(name, "ms", times).with_goal(goal)
+        })
+        .collect()
+}
