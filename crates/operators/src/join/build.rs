@@ -25,6 +25,14 @@ const TABLE_BYTES_PER_ROW: usize = 16;
 /// Which of the shared variables, one bit each.
 pub(super) type VariableSet = u64;
 
+/// The set of so many variables.
+pub(super) fn all_of(variables: usize) -> VariableSet {
+    match variables {
+        0 => 0,
+        count => u64::MAX >> (64 - count),
+    }
+}
+
 /// The collected rows, complete.
 pub(super) struct BuildSide {
     pub(super) columns: Vec<UInt64Array>,

@@ -39,8 +39,9 @@ pub enum JoinMode {
     Anti,
     /// The left solutions that have one, once each (`EXISTS`).
     Semi,
-    /// The left solutions that have none which also shares a bound variable with them (`MINUS`).
-    Minus,
+    /// The left solutions that have none which also shares a bound variable with them (`MINUS`). Some shared
+    /// variables must agree like all others, but do not count for that.
+    Minus(Vec<Uncounted>),
     /// Every left solution, with this further variable: whether it has one, as an `xsd:boolean`.
     Mark(Arc<str>),
 }
@@ -50,9 +51,19 @@ impl JoinMode {
     fn is_existence(&self) -> bool {
         match self {
             Self::Inner | Self::Left => false,
-            Self::Anti | Self::Semi | Self::Minus | Self::Mark(_) => true,
+            Self::Anti | Self::Semi | Self::Minus(_) | Self::Mark(_) => true,
         }
     }
+}
+
+/// A shared variable that `MINUS` does not count, for it stands for a term: inside of `EXISTS` the outer row has
+/// replaced it (SPARQL 1.1, 18.6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncounted {
+    /// The variable.
+    pub variable: Arc<str>,
+    /// A variable of the left side: where it is unbound, the variable counts after all.
+    pub witness: Option<Arc<str>>,
 }
 
 /// What a [`SolutionJoinExec`] is to do.

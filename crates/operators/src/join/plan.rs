@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::{Array, UInt64Array};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Result, assert_or_internal_err};
@@ -15,9 +16,9 @@ use datafusion_physical_plan::{
     ReplaceChildrenOptions,
 };
 
-use super::build::SHARED_VARIABLES_MAX;
+use super::build::{SHARED_VARIABLES_MAX, VariableSet, all_of};
 use super::stream::JoinStream;
-use super::{JoinMode, JoinSpecification};
+use super::{JoinMode, JoinSpecification, Uncounted};
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::pattern::{ChunkFilter, expression_variables};
@@ -60,6 +61,46 @@ pub(super) struct JoinPlan {
     /// For every output variable its place in `merged`.
     pub(super) merged_output: Vec<Option<usize>>,
     pub(super) output: Vec<OutputColumn>,
+    pub(super) counted: Counted,
+}
+
+/// Which shared variables `MINUS` counts, by their places among the shared ones.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    /// In every row.
+    pub(super) always: VariableSet,
+    /// In rows where this column of the left side is null.
+    pub(super) unless: Vec<(VariableSet, usize)>,
+}
+
+impl Counted {
+    fn new(mode: &JoinMode, shared: &[&str], left: &[Arc<str>]) -> Self {
+        let mut counted = Self {
+            always: all_of(shared.len()),
+            unless: Vec::new(),
+        };
+        let JoinMode::Minus(uncounted) = mode else {
+            return counted;
+        };
+        for Uncounted { variable, witness } in uncounted {
+            let Some(at) = shared.iter().position(|name| *name == &**variable) else {
+                continue;
+            };
+            counted.always &= !(1 << at);
+            let witness = witness.as_deref().and_then(|name| place(name, left));
+            counted
+                .unless
+                .extend(witness.map(|column| (1 << at, column)));
+        }
+        counted
+    }
+
+    /// The variables that count for a left row.
+    pub(super) fn in_row(&self, left: &[UInt64Array], row: usize) -> VariableSet {
+        let unless = self.unless.iter();
+        let more = unless.filter(|(_, witness)| left[*witness].is_null(row));
+        more.fold(self.always, |counted, (variable, _)| counted | variable)
+    }
 }
 
 fn place(name: &str, variables: &[Arc<str>]) -> Option<usize> {
@@ -100,6 +141,8 @@ impl JoinPlan {
             })
             .collect();
         let merged_output = specification.output.iter();
+        let shared: Vec<&str> = left_shared.iter().map(|&column| &*left[column]).collect();
+        let counted = Counted::new(&specification.mode, &shared, left);
         Ok(Self {
             schema: solution_schema(&specification.output),
             merged_output: merged_output.map(|name| place(name, &names)).collect(),
@@ -109,6 +152,7 @@ impl JoinPlan {
             merged,
             filters,
             output,
+            counted,
             specification,
         })
     }
@@ -181,7 +225,12 @@ impl DisplayAs for SolutionJoinExec {
             JoinMode::Left => write!(f, "left")?,
             JoinMode::Anti => write!(f, "anti")?,
             JoinMode::Semi => write!(f, "semi")?,
-            JoinMode::Minus => write!(f, "minus")?,
+            JoinMode::Minus(uncounted) => {
+                write!(f, "minus")?;
+                for uncounted in uncounted {
+                    write!(f, " without ?{}", uncounted.variable)?;
+                }
+            }
             JoinMode::Mark(variable) => write!(f, "mark ?{variable}")?,
         }
         write!(f, " on")?;

@@ -3,7 +3,8 @@
 use arrow::array::{Array, UInt64Array};
 use datafusion_common::Result;
 
-use super::build::{BuildSide, NO_ROW, VariableSet, unbound_in};
+use super::build::{BuildSide, NO_ROW, all_of, unbound_in};
+use super::plan::Counted;
 
 /// Pairs per call.
 const PAIRS_PER_CALL: usize = 8_192;
@@ -44,13 +45,13 @@ enum Candidates {
 
 /// What the pairs are for.
 #[derive(Clone, Copy)]
-pub(super) struct ProbeRules {
+pub(super) struct ProbeRules<'p> {
     /// Rows that have matched need no further pairs.
     pub(super) is_existence: bool,
     /// The first pair of a row decides: there are no filters.
     pub(super) first_decides: bool,
-    /// Solutions that share no bound variable are no match.
-    pub(super) is_minus: bool,
+    /// Solutions that share no bound variable of these are no match.
+    pub(super) counted: Option<&'p Counted>,
 }
 
 impl Probe {
@@ -73,7 +74,7 @@ impl Probe {
         &mut self,
         build: &mut BuildSide,
         shared: &[usize],
-        rules: ProbeRules,
+        rules: ProbeRules<'_>,
     ) -> Result<(Pairs, bool)> {
         let mut pairs = Pairs::default();
         let mut probes = 0;
@@ -112,19 +113,21 @@ impl Probe {
         &mut self,
         build: &mut BuildSide,
         shared: &[usize],
-        rules: ProbeRules,
+        rules: ProbeRules<'_>,
     ) -> Result<bool> {
         let mut unbound = build.groups[self.group].unbound;
         if self.may_be_unbound {
             unbound |= unbound_in(&self.columns, shared, self.row);
         }
         let keys = all_of(shared.len()) & !unbound;
+        if let Some(counted) = rules.counted
+            && keys & counted.in_row(&self.columns, self.row) == 0
+        {
+            self.next_row();
+            return Ok(true);
+        }
         if keys == 0 {
-            if rules.is_minus {
-                self.next_row();
-            } else {
-                self.candidates = Candidates::All { position: 0 };
-            }
+            self.candidates = Candidates::All { position: 0 };
             return Ok(true);
         }
         let table = build.table(self.group, keys)?;
@@ -143,7 +146,7 @@ impl Probe {
         build: &BuildSide,
         table: usize,
         mut position: u32,
-        rules: ProbeRules,
+        rules: ProbeRules<'_>,
         pairs: &mut Pairs,
     ) {
         while position != NO_ROW {
@@ -163,7 +166,13 @@ impl Probe {
         self.next_row();
     }
 
-    fn take_all(&mut self, build: &BuildSide, position: u32, rules: ProbeRules, pairs: &mut Pairs) {
+    fn take_all(
+        &mut self,
+        build: &BuildSide,
+        position: u32,
+        rules: ProbeRules<'_>,
+        pairs: &mut Pairs,
+    ) {
         let rows = &build.groups[self.group].rows[position as usize..];
         let room = match rules.first_decides {
             true => 1,
@@ -186,13 +195,5 @@ impl Probe {
     fn next_row(&mut self) {
         self.row += 1;
         self.candidates = Candidates::Unknown;
-    }
-}
-
-/// The set of so many variables.
-fn all_of(variables: usize) -> VariableSet {
-    match variables {
-        0 => 0,
-        count => u64::MAX >> (64 - count),
     }
 }

@@ -99,7 +99,7 @@ impl JoinStream {
         )?;
         let gives_nothing = match self.plan.specification.mode {
             JoinMode::Inner | JoinMode::Semi => build.groups.is_empty(),
-            JoinMode::Left | JoinMode::Anti | JoinMode::Minus | JoinMode::Mark(_) => false,
+            JoinMode::Left | JoinMode::Anti | JoinMode::Minus(_) | JoinMode::Mark(_) => false,
         };
         if !gives_nothing {
             self.phase = Phase::Probe(build);
@@ -114,7 +114,7 @@ impl JoinStream {
         let rules = ProbeRules {
             is_existence: mode.is_existence(),
             first_decides: mode.is_existence() && self.plan.filters.is_empty(),
-            is_minus: *mode == JoinMode::Minus,
+            counted: matches!(mode, JoinMode::Minus(_)).then_some(&self.plan.counted),
         };
         while let (Phase::Probe(build), Some(probe)) = (&mut self.phase, &mut self.probe) {
             let (pairs, is_exhausted) = probe.advance(build, &self.plan.left_shared, rules)?;
@@ -146,7 +146,7 @@ impl JoinStream {
         };
         let rows = match &self.plan.specification.mode {
             JoinMode::Inner => return Ok(None),
-            JoinMode::Left | JoinMode::Anti | JoinMode::Minus => of(false),
+            JoinMode::Left | JoinMode::Anti | JoinMode::Minus(_) => of(false),
             JoinMode::Semi => of(true),
             JoinMode::Mark(_) => (0..probe.rows as u32).collect(),
         };

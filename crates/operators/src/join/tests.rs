@@ -31,9 +31,22 @@ fn any_mode() -> impl Strategy<Value = JoinMode> {
         Just(JoinMode::Left),
         Just(JoinMode::Anti),
         Just(JoinMode::Semi),
-        Just(JoinMode::Minus),
+        Just(JoinMode::Minus(Vec::new())),
+        Just(JoinMode::Minus(vec![uncounted("a", None)])),
+        Just(JoinMode::Minus(vec![
+            uncounted("a", Some("l")),
+            uncounted("b", None)
+        ])),
+        Just(JoinMode::Minus(vec![uncounted("b", Some("b"))])),
         Just(JoinMode::Mark(Arc::from("mark"))),
     ]
+}
+
+fn uncounted(variable: &str, witness: Option<&str>) -> Uncounted {
+    Uncounted {
+        variable: Arc::from(variable),
+        witness: witness.map(Arc::from),
+    }
 }
 
 fn solutions(variables: &[&str], rows: &Rows) -> Vec<Solution> {
@@ -52,8 +65,16 @@ fn compatible(left: &Solution, right: &Solution) -> bool {
         .all(|(name, value)| left.get(name).is_none_or(|other| other == value))
 }
 
-fn shares_a_variable(left: &Solution, right: &Solution) -> bool {
-    right.keys().any(|name| left.contains_key(name))
+fn shares_a_variable(left: &Solution, right: &Solution, uncounted: &[Uncounted]) -> bool {
+    let is_term = |name: &String| {
+        uncounted.iter().any(|it| {
+            let witness = it.witness.as_deref();
+            *it.variable == **name && witness.is_none_or(|witness| left.contains_key(witness))
+        })
+    };
+    right
+        .keys()
+        .any(|name| left.contains_key(name) && !is_term(name))
 }
 
 /// The filter of the tests: ?l and ?r are the same term.
@@ -75,9 +96,11 @@ fn expected(
     for left in left {
         let mut matches: Vec<Solution> = Vec::new();
         for right in right {
-            if !compatible(left, right)
-                || (*mode == JoinMode::Minus && !shares_a_variable(left, right))
-            {
+            let meets = match mode {
+                JoinMode::Minus(uncounted) => shares_a_variable(left, right, uncounted),
+                _ => true,
+            };
+            if !compatible(left, right) || !meets {
                 continue;
             }
             let mut merged = right.clone();
@@ -89,11 +112,10 @@ fn expected(
         }
         match (mode, matches.is_empty()) {
             (JoinMode::Inner | JoinMode::Left, false) => solutions.extend(matches),
-            (JoinMode::Left | JoinMode::Anti | JoinMode::Minus, true) | (JoinMode::Semi, false) => {
-                solutions.push(left.clone())
-            }
+            (JoinMode::Left | JoinMode::Anti | JoinMode::Minus(_), true)
+            | (JoinMode::Semi, false) => solutions.push(left.clone()),
             (JoinMode::Inner | JoinMode::Semi, true)
-            | (JoinMode::Anti | JoinMode::Minus, false) => {}
+            | (JoinMode::Anti | JoinMode::Minus(_), false) => {}
             (JoinMode::Mark(mark), no_match) => {
                 let mut marked = left.clone();
                 marked.insert(mark.to_string(), TermId::boolean(!no_match));
@@ -126,7 +148,7 @@ fn join(mode: &JoinMode, is_filtered: bool, left: &Rows, right: &Rows) -> Arc<dy
 fn output_of(mode: &JoinMode) -> Vec<Arc<str>> {
     match mode {
         JoinMode::Inner | JoinMode::Left => names(&["r", "a", "b", "l"]),
-        JoinMode::Semi | JoinMode::Anti | JoinMode::Minus => names(&["l", "a", "b"]),
+        JoinMode::Semi | JoinMode::Anti | JoinMode::Minus(_) => names(&["l", "a", "b"]),
         JoinMode::Mark(_) => names(&["l", "mark", "a", "b"]),
     }
 }
@@ -139,7 +161,7 @@ proptest! {
         left in any_rows(),
         right in any_rows(),
     ) {
-        let is_filtered = is_filtered && mode != JoinMode::Minus;
+        let is_filtered = is_filtered && !matches!(mode, JoinMode::Minus(_));
         let expected = expected(
             &mode,
             is_filtered,

@@ -234,6 +234,20 @@ impl Group {
         });
     }
 
+    /// `LeftJoin(self, group, conditions)` where the conditions are steps on the joined solutions.
+    pub(crate) fn optional_if(&mut self, group: Self, conditions: Self, table: &VariableTable) {
+        self.outer.extend(&group.outer.union(&conditions.outer));
+        let (introduced, certain) = (group.visible.clone(), &self.certain);
+        let mut step = Step {
+            introduces: introduced.difference(certain),
+            touches: VarSet::default(),
+            kind: StepKind::OptionalIf { group, conditions },
+        };
+        step.touches = step.mentioned(table).difference(certain);
+        self.visible.extend(&introduced);
+        self.steps.push(step);
+    }
+
     /// `Minus(self, right)`. Without a common variable nothing is removed; the variable of a
     /// `GRAPH` around both is not among them.
     pub(crate) fn minus(&mut self, right: Self, graph: Option<Var>) {
@@ -245,7 +259,10 @@ impl Group {
         let touches = right.visible.union(&right.outer).difference(&self.certain);
         self.outer.extend(&right.outer);
         self.steps.push(Step {
-            kind: StepKind::Minus(right),
+            kind: StepKind::Minus {
+                group: right,
+                substituted: Vec::new(),
+            },
             introduces: VarSet::default(),
             touches,
         });

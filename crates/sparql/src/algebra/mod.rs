@@ -25,6 +25,8 @@ use orrery_operators::pattern::ObjectRanges;
 use orrery_term::TermId;
 use spargebra::algebra::{AggregateExpression, Expression, PropertyPathExpression};
 
+use self::expression::variables;
+
 pub(crate) use normalise::Normaliser;
 pub(crate) use scope::{Dataset, Scope};
 pub(crate) use service::{Service, ServiceEndpoint};
@@ -147,6 +149,16 @@ pub(crate) struct Seed {
     pub(crate) number: usize,
     pub(crate) visible: VarSet,
     pub(crate) certain: VarSet,
+    /// Variables in whose place the rows put terms, so that they are variables no more.
+    pub(crate) substituted: Vec<Substituted>,
+}
+
+/// A variable that a row from outside of a pattern replaces by a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Substituted {
+    pub(crate) variable: Var,
+    /// Bound in exactly those rows that replace the variable; without one, all do.
+    pub(crate) witness: Option<Var>,
 }
 
 /// A group with a solution modifier on it.
@@ -203,7 +215,17 @@ pub(crate) enum StepKind {
         filters: Vec<Expression>,
         guard: Option<Var>,
     },
-    Minus(Group),
+    /// `OPTIONAL` with a filter that has an `EXISTS`: the conditions are done on the joined solutions, as
+    /// the steps of a group without items.
+    OptionalIf {
+        group: Group,
+        conditions: Group,
+    },
+    /// Common variables that were replaced by terms are not counted as common.
+    Minus {
+        group: Group,
+        substituted: Vec<Substituted>,
+    },
     Bind {
         variable: Var,
         expression: Expression,
@@ -238,6 +260,60 @@ pub(crate) struct Group {
     pub(crate) items_certain: VarSet,
     /// Variables of enclosing patterns that expressions inside mention (EXISTS).
     pub(crate) outer: VarSet,
+}
+
+impl Step {
+    /// Variables that the step may read, whether they are bound before it or by its own patterns.
+    pub(crate) fn mentioned(&self, table: &VariableTable) -> VarSet {
+        let of_group = |group: &Group| group.visible.union(&group.outer);
+        let with_filters = |group: &Group, filters: &[Expression]| {
+            let mut seen = of_group(group);
+            for filter in filters {
+                seen.extend(&variables(filter, table));
+            }
+            seen
+        };
+        match &self.kind {
+            StepKind::Optional {
+                group,
+                filters,
+                guard,
+            } => {
+                let mut seen = with_filters(group, filters);
+                if let Some(guard) = guard {
+                    seen.insert(*guard);
+                }
+                seen
+            }
+            StepKind::OptionalIf { group, conditions } => {
+                let mut seen = with_filters(group, &conditions.filters);
+                for step in &conditions.steps {
+                    seen.extend(&step.mentioned(table));
+                }
+                seen
+            }
+            StepKind::Exists { group, filters, .. } => with_filters(group, filters),
+            StepKind::Minus { group, substituted } => {
+                let mut seen = of_group(group);
+                for replaced in substituted {
+                    seen.extend(&VarSet::of(replaced.witness));
+                }
+                seen
+            }
+            StepKind::Mark { group, .. } => of_group(group),
+            StepKind::Bind {
+                variable,
+                expression,
+                ..
+            } => {
+                // The variable itself may come with a seed.
+                let mut seen = variables(expression, table);
+                seen.insert(*variable);
+                seen
+            }
+            StepKind::Filter(expression) => variables(expression, table),
+        }
+    }
 }
 
 impl Item {

@@ -488,7 +488,7 @@ impl<'q> Normaliser<'q> {
                 let var = self.variable(variable);
                 if !self.rewrites
                     || works_per_graph(inner)
-                    || is_in_optional(inner, variable)
+                    || is_on_a_right_side(inner, variable)
                     || needs_each_graph(inner)
                 {
                     return self.graph_by_graph(var, inner, place);
@@ -722,23 +722,21 @@ fn union_of(left: Group, right: Group) -> Group {
     union
 }
 
-/// Whether a variable stands in an `OPTIONAL`. The variable of a `GRAPH` is not bound inside of it:
-/// what the optional part gives for it meets the graph's name only afterwards.
-fn is_in_optional(pattern: &GraphPattern, variable: &Variable) -> bool {
+/// Whether a variable stands in an `OPTIONAL` or a `MINUS`. The variable of a `GRAPH` is not bound inside of it:
+/// what that part gives for it meets the graph's name only afterwards.
+fn is_on_a_right_side(pattern: &GraphPattern, variable: &Variable) -> bool {
     match pattern {
-        GraphPattern::LeftJoin { left, right, .. } => {
-            mentions(right, variable) || is_in_optional(left, variable)
+        GraphPattern::LeftJoin { left, right, .. } | GraphPattern::Minus { left, right } => {
+            mentions(right, variable) || is_on_a_right_side(left, variable)
         }
-        GraphPattern::Join { left, right }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => {
-            is_in_optional(left, variable) || is_in_optional(right, variable)
+        GraphPattern::Join { left, right } | GraphPattern::Union { left, right } => {
+            is_on_a_right_side(left, variable) || is_on_a_right_side(right, variable)
         }
         GraphPattern::Filter { inner, .. }
         | GraphPattern::Extend { inner, .. }
         | GraphPattern::OrderBy { inner, .. }
         | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner } => is_in_optional(inner, variable),
+        | GraphPattern::Reduced { inner } => is_on_a_right_side(inner, variable),
         // Subqueries are taken apart by graph anyway.
         GraphPattern::Slice { .. } | GraphPattern::Group { .. } | GraphPattern::Project { .. } => {
             false

@@ -5,9 +5,12 @@
 //! right side of an `OPTIONAL`. For all rows at once that means: every nested group is joined to
 //! the numbered outer rows, and since the number is among the shared variables, the parts
 //! find together again row by row. Subqueries are left alone: only what they project is shared.
+//!
+//! One operator tells a variable from the term in its place: `MINUS` asks whether both sides bind a common
+//! variable. What the rows replaced, and their number, are not among those ([`Substituted`]).
 
 use crate::algebra::expression::variables;
-use crate::algebra::{Group, Item, Seed, Step, StepKind, VarSet, VariableTable};
+use crate::algebra::{Group, Item, Seed, Step, StepKind, Substituted, VarSet, VariableTable};
 
 /// Whether knowing the outer row changes what a group does inside, beyond joining with it.
 pub(super) fn depends_on(group: &Group, outer: &VarSet, table: &VariableTable) -> bool {
@@ -19,12 +22,11 @@ pub(super) fn depends_on(group: &Group, outer: &VarSet, table: &VariableTable) -
             .difference(&group.items_certain)
             .intersects(outer)
     });
-    let loose_step = group
-        .steps
-        .iter()
-        .any(|step| step.touches.intersects(outer));
     loose_filter
-        || loose_step
+        || group
+            .steps
+            .iter()
+            .any(|step| step_depends_on(step, group, outer, table))
         || group.items.iter().any(|item| match item {
             Item::Union(branches) => branches.iter().any(|b| depends_on(b, outer, table)),
             Item::Group(inner) => depends_on(inner, outer, table),
@@ -35,6 +37,51 @@ pub(super) fn depends_on(group: &Group, outer: &VarSet, table: &VariableTable) -
             | Item::Seed(_)
             | Item::Service(_)
             | Item::Derived(_) => false,
+        })
+}
+
+fn step_depends_on(step: &Step, group: &Group, outer: &VarSet, table: &VariableTable) -> bool {
+    if step.touches.intersects(outer) {
+        return true;
+    }
+    match &step.kind {
+        StepKind::Optional { group: right, .. } | StepKind::OptionalIf { group: right, .. } => {
+            depends_on(right, outer, table)
+        }
+        StepKind::Minus { group: right, .. } => {
+            let shared = group.visible.intersection(&right.visible);
+            let own = shared.difference(outer);
+            // A common variable that is always there makes the domains meet whatever else is counted.
+            let always_meets = own.intersects(&group.items_certain.intersection(&right.certain));
+            (shared.intersects(outer) && !always_meets) || depends_on(right, outer, table)
+        }
+        // Their patterns see the row that is there, outer values included.
+        StepKind::Exists { .. } | StepKind::Mark { .. } => false,
+        StepKind::Bind { .. } | StepKind::Filter(_) => false,
+    }
+}
+
+/// Whether a `MINUS` would see which variables were replaced.
+pub(super) fn has_minus(group: &Group) -> bool {
+    let in_items = group.items.iter().any(|item| match item {
+        Item::Union(branches) => branches.iter().any(has_minus),
+        Item::Group(inner) => has_minus(inner),
+        Item::Quad(_)
+        | Item::Path(_)
+        | Item::Values(_)
+        | Item::Graphs(_)
+        | Item::Seed(_)
+        | Item::Service(_)
+        | Item::Derived(_) => false,
+    });
+    in_items
+        || group.steps.iter().any(|step| match &step.kind {
+            StepKind::Minus { .. } => true,
+            StepKind::Optional { group, .. } | StepKind::OptionalIf { group, .. } => {
+                has_minus(group)
+            }
+            StepKind::Exists { .. } | StepKind::Mark { .. } => false,
+            StepKind::Bind { .. } | StepKind::Filter(_) => false,
         })
 }
 
@@ -73,7 +120,19 @@ fn correlated_step(step: &Step, seed: &Seed) -> Step {
             filters: filters.clone(),
             guard: *guard,
         },
-        StepKind::Minus(group) => StepKind::Minus(correlated(group, seed)),
+        // The conditions are steps on rows that the seed has reached already.
+        StepKind::OptionalIf { group, conditions } => StepKind::OptionalIf {
+            group: correlated(group, seed),
+            conditions: conditions.clone(),
+        },
+        StepKind::Minus { group, substituted } => {
+            let mut all: Vec<Substituted> = substituted.clone();
+            all.extend(&seed.substituted);
+            StepKind::Minus {
+                group: correlated(group, seed),
+                substituted: all,
+            }
+        }
         StepKind::Exists {
             group,
             filters,

@@ -16,13 +16,13 @@ use orrery_operators::join::JoinMode;
 use orrery_operators::pattern::PatternMode;
 use spargebra::algebra::Expression;
 
-use super::correlate::{correlated, depends_on};
+use super::correlate::{correlated, depends_on, has_minus};
 use super::join::is_equality;
 use super::numbered::NumberedExec;
 use super::optional::is_patterns_only;
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
-use crate::algebra::{Group, Seed, Var, VarSet};
+use crate::algebra::{Group, Seed, Substituted, Var, VarSet};
 
 impl Planner<'_> {
     /// Keeps the rows for which the group has (`is_negated`: has no) solution.
@@ -211,11 +211,16 @@ impl Planner<'_> {
                 mentioned.insert(var);
             }
         }
-        let seed = self.with_columns(left.clone(), mentioned.iter().collect())?;
+        let mut seed = self.with_columns(left.clone(), mentioned.iter().collect())?;
+        let mut substituted = Vec::new();
+        if has_minus(&group) {
+            (seed, substituted) = self.with_witnesses(seed)?;
+        }
         let item = Seed {
             number: self.seeds.len(),
-            visible: mentioned,
+            visible: seed.variables(),
             certain: seed.certain.clone(),
+            substituted,
         };
         self.seeds.push(seed);
         let group = correlated(&group, &item);
@@ -223,7 +228,23 @@ impl Planner<'_> {
         Ok((left, row, right))
     }
 
-    fn numbered(&mut self, input: Relation, row: Var) -> Result<Relation> {
+    /// What the rows of a seed replace: all their variables. Of those that may be unbound, a copy tells later
+    /// in which rows they were not.
+    fn with_witnesses(&mut self, seed: Relation) -> Result<(Relation, Vec<Substituted>)> {
+        let mut substituted = Vec::with_capacity(seed.columns.len());
+        let mut copies = Vec::new();
+        for &variable in &seed.columns {
+            let witness = match seed.certain.contains(variable) {
+                true => None,
+                false => Some(self.table.fresh("outer")),
+            };
+            copies.extend(witness.map(|witness| (variable, witness)));
+            substituted.push(Substituted { variable, witness });
+        }
+        Ok((self.with_copies(seed, &copies)?, substituted))
+    }
+
+    pub(super) fn numbered(&mut self, input: Relation, row: Var) -> Result<Relation> {
         let name = Arc::clone(self.table.name(row));
         let plan = Arc::new(NumberedExec::new(input.plan, &name));
         let mut columns = input.columns;

@@ -11,11 +11,11 @@ use datafusion_common::{JoinType, NullEquality};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::expressions::Column;
 use datafusion_physical_plan::joins::{HashJoinExec, JoinOn, PartitionMode};
-use orrery_operators::join::{JoinMode, JoinSpecification, SolutionJoinExec};
+use orrery_operators::join::{JoinMode, JoinSpecification, SolutionJoinExec, Uncounted};
 use spargebra::algebra::Expression;
 
 use super::{Planner, Relation, Result};
-use crate::algebra::{Var, VarSet};
+use crate::algebra::{Substituted, Var, VarSet};
 
 impl Planner<'_> {
     /// `Join(left, right)`.
@@ -110,23 +110,49 @@ impl Planner<'_> {
         &mut self,
         left: Relation,
         right: Relation,
+        substituted: &[Substituted],
         needed: &VarSet,
     ) -> Result<Relation> {
         let shared = left.variables().intersection(&right.variables());
         if right.is_empty || shared.is_empty() {
             return Ok(left);
         }
-        if self.tuning.rewrites && is_equality(&shared, &left, &right) {
+        let uncounted = self.uncounted(&shared, substituted);
+        let replaced = VarSet::of(substituted.iter().map(|it| it.variable));
+        let is_counted = shared
+            .iter()
+            .any(|var| !replaced.contains(var) && !is_witness(var, substituted));
+        if self.tuning.rewrites && is_counted && is_equality(&shared, &left, &right) {
             return self.semi_join(left, right, &shared, true, needed);
         }
         let (certain, rows) = (left.certain.clone(), left.rows);
         self.solution_join(
             left,
             right,
-            JoinMode::Minus,
+            JoinMode::Minus(uncounted),
             Vec::new(),
             (needed, &certain, rows),
         )
+    }
+
+    /// The shared variables that `MINUS` is not to count. A witness stands for another variable, and
+    /// is none itself.
+    fn uncounted(&self, shared: &VarSet, substituted: &[Substituted]) -> Vec<Uncounted> {
+        let name = |var| Arc::clone(self.table.name(var));
+        let replaced = substituted.iter().map(|it| Uncounted {
+            variable: name(it.variable),
+            witness: it.witness.map(name),
+        });
+        let witnesses = substituted.iter().filter_map(|it| it.witness);
+        let witnesses = witnesses.map(|witness| Uncounted {
+            variable: name(witness),
+            witness: None,
+        });
+        let is_shared = |it: &Uncounted| {
+            let var = self.table.get(&it.variable);
+            var.is_some_and(|var| shared.contains(var))
+        };
+        replaced.chain(witnesses).filter(is_shared).collect()
     }
 
     /// The rows of `left` that have (`is_negated`: have no) equal row in `right`.
@@ -219,7 +245,7 @@ impl Planner<'_> {
         let mut visible = left.variables();
         match &mode {
             JoinMode::Inner | JoinMode::Left => visible.extend(&right.variables()),
-            JoinMode::Minus | JoinMode::Semi | JoinMode::Anti => {}
+            JoinMode::Minus(_) | JoinMode::Semi | JoinMode::Anti => {}
             JoinMode::Mark(name) => {
                 let mark = self.table.of(name);
                 visible.insert(mark);
@@ -239,6 +265,10 @@ impl Planner<'_> {
         )?;
         self.relation(plan, columns, certain, rows)
     }
+}
+
+fn is_witness(var: Var, substituted: &[Substituted]) -> bool {
+    substituted.iter().any(|it| it.witness == Some(var))
 }
 
 fn tagged(relation: &Relation, is_build: bool) -> Vec<(Var, bool)> {

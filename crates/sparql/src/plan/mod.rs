@@ -44,7 +44,6 @@ use orrery_operators::rows::RowsExec;
 use orrery_operators::service::ServiceOptions;
 use spargebra::algebra::Expression;
 
-use crate::algebra::expression::variables;
 use crate::algebra::{Group, Step, StepKind, Var, VarSet, VariableTable};
 use crate::error::QueryError;
 use crate::options::Tuning;
@@ -144,7 +143,7 @@ impl<'s> Planner<'s> {
         let mut needs = vec![needed.clone()];
         for step in group.steps.iter().rev() {
             let mut before = needs.last().cloned().unwrap_or_default();
-            before.extend(&self.mentioned(step));
+            before.extend(&step.mentioned(&self.table));
             needs.push(before);
         }
         let below = needs.pop().unwrap_or_default();
@@ -160,43 +159,6 @@ impl<'s> Planner<'s> {
         Ok(relation)
     }
 
-    /// Variables of what comes before it that a step may read.
-    fn mentioned(&self, step: &Step) -> VarSet {
-        let with_filters = |group: &Group, filters: &[Expression]| {
-            let mut seen = group.visible.union(&group.outer);
-            for filter in filters {
-                seen.extend(&variables(filter, &self.table));
-            }
-            seen
-        };
-        match &step.kind {
-            StepKind::Optional {
-                group,
-                filters,
-                guard,
-            } => {
-                let mut seen = with_filters(group, filters);
-                if let Some(guard) = guard {
-                    seen.insert(*guard);
-                }
-                seen
-            }
-            StepKind::Exists { group, filters, .. } => with_filters(group, filters),
-            StepKind::Minus(group) | StepKind::Mark { group, .. } => with_filters(group, &[]),
-            StepKind::Bind {
-                variable,
-                expression,
-                ..
-            } => {
-                // The variable itself may come with a seed.
-                let mut seen = variables(expression, &self.table);
-                seen.insert(*variable);
-                seen
-            }
-            StepKind::Filter(expression) => variables(expression, &self.table),
-        }
-    }
-
     fn step(&mut self, step: &Step, left: Relation, needed: &VarSet) -> Result<Relation> {
         match &step.kind {
             StepKind::Optional {
@@ -204,7 +166,10 @@ impl<'s> Planner<'s> {
                 filters,
                 guard,
             } => self.optional(left, group, filters, *guard, needed),
-            StepKind::Minus(group) => self.minus(left, group, needed),
+            StepKind::OptionalIf { group, conditions } => {
+                self.optional_if(left, group, conditions, needed)
+            }
+            StepKind::Minus { group, substituted } => self.minus(left, group, substituted, needed),
             StepKind::Bind {
                 variable,
                 expression,

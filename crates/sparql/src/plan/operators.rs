@@ -106,6 +106,28 @@ impl Planner<'_> {
         Ok(projected)
     }
 
+    /// The relation with some of its columns once more under other names.
+    pub(super) fn with_copies(
+        &mut self,
+        relation: Relation,
+        copies: &[(Var, Var)],
+    ) -> Result<Relation> {
+        let own = relation.columns.iter().map(|var| (*var, *var));
+        let mut expressions = Vec::with_capacity(relation.columns.len() + copies.len());
+        let mut columns = Vec::with_capacity(expressions.capacity());
+        for (from, to) in own.chain(copies.iter().copied()) {
+            if let Some(at) = relation.column(from) {
+                expressions.push(ProjectionExpr {
+                    expr: Arc::new(Column::new(self.table.name(from), at)),
+                    alias: self.table.name(to).to_string(),
+                });
+                columns.push(to);
+            }
+        }
+        let plan = ProjectionExec::try_new(expressions, Arc::clone(&relation.plan))?;
+        self.relation(Arc::new(plan), columns, relation.certain, relation.rows)
+    }
+
     /// `Extend(input, variable, expression)`. Where a seed binds the variable already, the group's solutions
     /// have to agree with it.
     pub(super) fn bind(

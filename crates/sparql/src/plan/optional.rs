@@ -12,7 +12,7 @@ use spargebra::term::Variable;
 
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
-use crate::algebra::{Group, Item, Quad, Var, VarSet};
+use crate::algebra::{Group, Item, Quad, Seed, Substituted, Var, VarSet};
 
 /// Whether a group has patterns, conditions on them, and nothing else.
 pub(super) fn is_patterns_only(group: &Group) -> bool {
@@ -45,6 +45,42 @@ impl Planner<'_> {
         }
         let (left, right) = self.right_side(left, group, &right_needed)?;
         self.left_join(left, right, filters, needed)
+    }
+
+    /// `LeftJoin(left, group, conditions)` by its definition (SPARQL 1.1, 18.5): the joined solutions that fulfil
+    /// the conditions, and the left ones that have none. The left rows are numbered, so that the joined ones
+    /// find back to theirs.
+    pub(super) fn optional_if(
+        &mut self,
+        left: Relation,
+        group: &Group,
+        conditions: &Group,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let row = self.table.fresh("row");
+        let numbered = self.numbered(left, row)?;
+        let left = self.shared(&numbered)?;
+        let item = Item::Seed(Seed {
+            number: self.seeds.len(),
+            visible: left.variables(),
+            certain: left.certain.clone(),
+            substituted: Vec::new(),
+        });
+        self.seeds.push(left.clone());
+        let mut joined = Group::of(item);
+        joined.push(Item::Group(Box::new(group.clone())));
+        joined.filters.clone_from(&conditions.filters);
+        joined.steps.clone_from(&conditions.steps);
+        joined.visible.extend(&conditions.visible);
+        joined.outer = group.outer.union(&conditions.outer);
+        // What the left row binds surely, it has already.
+        let brought = group.visible.intersection(needed).difference(&left.certain);
+        let mut right_needed = brought;
+        right_needed.insert(row);
+        let right = self.group(&joined, None, &right_needed, None)?;
+        let columns = right.variables().intersection(&right_needed);
+        let right = self.with_columns(right, columns.iter().collect())?;
+        self.left_join(left, right, Vec::new(), needed)
     }
 
     fn optional_patterns(
@@ -96,20 +132,26 @@ impl Planner<'_> {
         self.relation(plan, columns, certain, rows)
     }
 
-    /// `Minus(left, group)`.
+    /// `Minus(left, group)`. Variables that were replaced by terms must agree, and are not counted as shared.
     pub(super) fn minus(
         &mut self,
         left: Relation,
         group: &Group,
+        substituted: &[Substituted],
         needed: &VarSet,
     ) -> Result<Relation> {
         let shared = left.variables().intersection(&group.visible);
-        if shared.is_empty() {
+        let always = substituted.iter().filter(|it| it.witness.is_none());
+        let sometimes = substituted.iter().filter_map(|it| it.witness);
+        let terms = VarSet::of(always.map(|it| it.variable)).union(&VarSet::of(sometimes));
+        if shared.is_subset(&terms) {
             return Ok(left);
         }
         // With a shared variable that is always bound on both sides, the domains always
         // meet, and a match is all that counts.
-        let is_plain = shared.is_subset(&left.certain) && shared.is_subset(&group.certain);
+        let is_plain = substituted.is_empty()
+            && shared.is_subset(&left.certain)
+            && shared.is_subset(&group.certain);
         if self.tuning.rewrites && is_patterns_only(group) && is_plain {
             let Some(quads) = self.ordered_quads(group, &left)? else {
                 return Ok(left);
@@ -123,7 +165,7 @@ impl Planner<'_> {
                 (left, right)
             }
         };
-        self.minus_join(left, right, needed)
+        self.minus_join(left, right, substituted, needed)
     }
 
     pub(super) fn anti_patterns(

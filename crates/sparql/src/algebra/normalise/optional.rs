@@ -30,7 +30,7 @@ impl Normaliser<'_> {
             let condition = if has_exists(&condition) {
                 match self.marks_in_optional(&group, &mut right, condition, place)? {
                     Some(condition) => condition,
-                    None => return self.left_join_by_parts(left, right_pattern, expression, place),
+                    None => return self.left_join_if(group, right_pattern, expression, place),
                 }
             } else {
                 condition
@@ -73,32 +73,29 @@ impl Normaliser<'_> {
         Ok((!needs_left).then_some(condition))
     }
 
-    /// `LeftJoin(left, right, expression)` by its definition (SPARQL 1.1, 18.5): the joined solutions
-    /// that pass the filter, and the left ones for which there is none. The left side is evaluated
-    /// twice; only a filter whose `EXISTS` looks at both sides comes here.
-    pub(super) fn left_join_by_parts(
+    /// `LeftJoin(left, right, expression)` whose filter has an `EXISTS` that looks at both sides: the filter
+    /// becomes steps on the joined solutions.
+    pub(super) fn left_join_if(
         &mut self,
-        left: &GraphPattern,
+        left: Group,
         right: &GraphPattern,
         expression: &Expression,
         place: &Place,
     ) -> Result<Group> {
-        let filter = |expr: Expression, inner: GraphPattern| GraphPattern::Filter {
-            expr,
-            inner: Box::new(inner),
+        let (mut group, right) = (left, self.pattern(right, place)?);
+        let mut joined = Group {
+            visible: group.visible.union(&right.visible),
+            certain: group.certain.union(&right.certain),
+            items_certain: group.certain.union(&right.certain),
+            ..Group::default()
         };
-        let joined = GraphPattern::Join {
-            left: Box::new(left.clone()),
-            right: Box::new(right.clone()),
-        };
-        let matched = filter(expression.clone(), joined);
-        let a_match = Box::new(filter(expression.clone(), right.clone()));
-        let no_match = Expression::Not(Box::new(Expression::Exists(a_match)));
-        let unmatched = filter(no_match, left.clone());
-        let parts = GraphPattern::Union {
-            left: Box::new(matched),
-            right: Box::new(unmatched),
-        };
-        self.pattern(&parts, place)
+        let expression = balanced(expression.clone())?;
+        if self.rewrites {
+            self.filter(&mut joined, expression, place)?;
+        } else {
+            self.plain_filter(&mut joined, expression, place)?;
+        }
+        group.optional_if(right, joined, &self.table);
+        Ok(group)
     }
 }

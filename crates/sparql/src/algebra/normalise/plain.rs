@@ -15,8 +15,7 @@ impl Normaliser<'_> {
         left.beside(right)
     }
 
-    /// `LeftJoin(left, right, expression)` as one step. By parts if the filter has an `EXISTS`, which
-    /// sees both sides.
+    /// `LeftJoin(left, right, expression)` as one step.
     pub(super) fn plain_left_join(
         &mut self,
         left: &GraphPattern,
@@ -24,12 +23,12 @@ impl Normaliser<'_> {
         expression: Option<&Expression>,
         place: &Place,
     ) -> Result<Group> {
+        let mut group = self.graph_by_graph_left(left, place)?;
         if let Some(expression) = expression
             && has_exists(expression)
         {
-            return self.left_join_by_parts(left, right, expression, place);
+            return self.left_join_if(group, right, expression, place);
         }
-        let mut group = self.graph_by_graph_left(left, place)?;
         let right = self.pattern(right, place)?;
         let visible = group.visible.union(&right.visible).union(&place.outer);
         let mut filters = Vec::new();
