@@ -82,11 +82,15 @@ fn measured(metrics: &MetricsSet) -> String {
 
 fn write_steps(pattern: &PatternExec, is_analyzed: bool, indent: &str, text: &mut String) {
     for step in pattern.reports() {
-        let _ = write!(
-            text,
-            "{indent}  . {} via {:?}/{}",
-            step.text, step.permutation, step.prefix_columns
-        );
+        for (number, pattern) in step.patterns.iter().enumerate() {
+            let joint = if number == 0 { "  ." } else { " &" };
+            let indent = if number == 0 { indent } else { "" };
+            let _ = write!(
+                text,
+                "{indent}{joint} {} via {:?}/{}",
+                pattern.text, pattern.permutation, pattern.prefix_columns
+            );
+        }
         let expected = step
             .estimated_rows
             .map(|rows| format!("~{} rows", count(rows)));

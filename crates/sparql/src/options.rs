@@ -72,6 +72,10 @@ pub struct Tuning {
     /// Rows in a vector, of patterns and of batches between operators, in place of the
     /// pattern's own choice and of `batch_rows`. Default: none.
     pub vector_rows: Option<usize>,
+    /// Whether patterns that bind the same variable, as the edges of a triangle do, are matched together by an
+    /// intersection, which is worst-case optimal. Without, one gives the candidates and the others are looked up.
+    /// Default: yes.
+    pub intersects: bool,
 }
 
 impl Default for Tuning {
@@ -79,6 +83,7 @@ impl Default for Tuning {
         Self {
             rewrites: true,
             vector_rows: None,
+            intersects: true,
         }
     }
 }

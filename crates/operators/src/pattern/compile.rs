@@ -12,9 +12,13 @@ use orrery_storage::QuadPosition;
 use orrery_term::TermId;
 
 use super::access::{self, Known, Positions, Wishes};
+use super::arrange::arrange;
 use super::filter::{ChunkFilter, expression_variables};
+use super::intersection;
 use super::program::{Check, Key, OutputColumn, Program, ROW_NUMBER, StepProgram};
-use super::{GraphScope, ObjectRanges, PatternMode, PatternSpecification, PatternStep, Slot};
+use super::{
+    GraphScope, ObjectRanges, PatternMode, PatternSpecification, PatternStep, QuadPattern, Slot,
+};
 use crate::context::QueryContext;
 
 /// The id after the default graph's: where the named graphs begin.
@@ -34,7 +38,13 @@ pub(super) fn compile(
         .filter(|&column| !unbound[column])
         .map(|column| &input[column])
         .collect();
-    let liveness = Liveness::analyze(specification, &bound_input, counts_rows);
+    let groups = arrange(
+        &specification.steps,
+        &bound_input,
+        context.snapshot().has_named_graphs(),
+        specification.intersects,
+    );
+    let liveness = Liveness::analyze(specification, &groups, &bound_input, counts_rows);
 
     let entry_columns: Vec<usize> = (0..input.len())
         .filter(|&column| !unbound[column] && liveness.is_live(0, &input[column]))
@@ -48,11 +58,21 @@ pub(super) fn compile(
     }
     let entry_filters = filters_at(context, specification, &liveness, 0, &layout)?;
 
-    let mut steps = Vec::with_capacity(specification.steps.len());
-    for (number, step) in specification.steps.iter().enumerate() {
-        let next = specification.steps.get(number + 1);
-        let compiled = StepCompiler::new(context, step, next, &layout, &liveness, number + 1);
-        let (mut program, next_layout) = compiled.compile()?;
+    let step = |number: usize| &specification.steps[number];
+    let mut steps = Vec::with_capacity(groups.len());
+    for (number, group) in groups.iter().enumerate() {
+        let next = groups.get(number + 1).map(|group| step(group[0]));
+        let compilers: Vec<StepCompiler<'_>> = group
+            .iter()
+            .map(|&member| {
+                StepCompiler::new(context, step(member), next, &layout, &liveness, number + 1)
+            })
+            .collect();
+        let (mut program, next_layout) = match <[StepCompiler<'_>; 1]>::try_from(compilers) {
+            Ok([alone]) => alone.compile()?,
+            Err(together) => intersection::compile(&together)?,
+        };
+        program.members.clone_from(group);
         program.filters = filters_at(context, specification, &liveness, number + 1, &next_layout)?;
         if is_existence {
             // A second match of the same triple does no harm.
@@ -61,8 +81,10 @@ pub(super) fn compile(
         program.existence_of = is_existence
             .then(|| layout.iter().position(|name| &**name == ROW_NUMBER))
             .flatten();
-        program.first_match_only =
-            is_existence && program.produced.is_empty() && program.checks.is_empty();
+        program.first_match_only = is_existence
+            && program.produced.is_empty()
+            && program.checks.is_empty()
+            && program.intersection.is_none();
         if program.first_match_only {
             program.reads.clear();
         }
@@ -135,14 +157,19 @@ struct Liveness<'a> {
 impl<'a> Liveness<'a> {
     fn analyze(
         specification: &'a PatternSpecification,
+        groups: &[Vec<usize>],
         bound_input: &[&'a Arc<str>],
         counts_rows: bool,
     ) -> Self {
         let steps = &specification.steps;
         let mut bound_at: Vec<(&str, usize)> =
             bound_input.iter().map(|name| (&***name, 0)).collect();
-        for (number, step) in steps.iter().enumerate() {
-            for variable in step.pattern.variables() {
+        let variables_of = |group: &[usize]| -> Vec<&'a Arc<str>> {
+            let patterns = group.iter().map(|&step| &steps[step].pattern);
+            patterns.flat_map(QuadPattern::variables).collect()
+        };
+        for (number, group) in groups.iter().enumerate() {
+            for variable in variables_of(group) {
                 if !bound_at.iter().any(|(name, _)| *name == &**variable) {
                     bound_at.push((&**variable, number + 1));
                 }
@@ -167,7 +194,7 @@ impl<'a> Liveness<'a> {
             .collect();
 
         // Backwards from the output: what chunk i carries is what its filters and everything later reads.
-        let mut live: Vec<Vec<&str>> = vec![Vec::new(); steps.len() + 1];
+        let mut live: Vec<Vec<&str>> = vec![Vec::new(); groups.len() + 1];
         let mut wanted: Vec<&str> = Vec::new();
         if !is_existence(&specification.mode) {
             // With numbered rows the input columns are fetched from the input at the end.
@@ -179,7 +206,7 @@ impl<'a> Liveness<'a> {
                     .filter(|name| !(counts_rows && stage_of(name) == Some(0))),
             );
         }
-        for stage in (0..=steps.len()).rev() {
+        for stage in (0..=groups.len()).rev() {
             for (names, filter_stage) in filter_variables.iter().zip(&filter_stages) {
                 if *filter_stage == stage {
                     wanted.extend(names);
@@ -193,8 +220,8 @@ impl<'a> Liveness<'a> {
                 .filter(|name| stage_of(name).is_some_and(|bound| bound <= stage))
                 .collect();
             if stage > 0 {
-                let pattern = &steps[stage - 1].pattern;
-                wanted.extend(pattern.variables().into_iter().map(|name| &**name));
+                let read = variables_of(&groups[stage - 1]);
+                wanted.extend(read.into_iter().map(|name| &**name));
             }
         }
         Self {
@@ -209,19 +236,20 @@ impl<'a> Liveness<'a> {
 }
 
 /// What the graph scope asks of a step besides a value for the graph position.
-struct GraphDemand {
-    known: Known,
+pub(super) struct GraphDemand {
+    pub(super) known: Known,
     /// The graph must be one of these.
-    one_of: Option<Arc<[TermId]>>,
+    pub(super) one_of: Option<Arc<[TermId]>>,
     /// The same triple in several graphs matches once.
-    merges: bool,
+    pub(super) merges: bool,
     /// No quad can match.
     is_empty: bool,
 }
 
-struct StepCompiler<'a> {
-    context: &'a Arc<QueryContext>,
-    step: &'a PatternStep,
+/// Compiles one step on what the steps before it leave.
+pub(super) struct StepCompiler<'a> {
+    pub(super) context: &'a Arc<QueryContext>,
+    pub(super) step: &'a PatternStep,
     next: Option<&'a PatternStep>,
     layout: &'a [Arc<str>],
     liveness: &'a Liveness<'a>,
@@ -321,7 +349,7 @@ impl<'a> StepCompiler<'a> {
         let (carried, mut layout) = self.carried();
         let mut produced = Vec::new();
         for (variable, column) in bound {
-            if self.liveness.is_live(self.stage, variable) {
+            if self.is_live(variable) {
                 produced.push(self.read(column));
                 layout.push(Arc::clone(variable));
             }
@@ -338,6 +366,8 @@ impl<'a> StepCompiler<'a> {
             filters: Vec::new(),
             first_match_only: false,
             existence_of: None,
+            members: Vec::new(),
+            intersection: None,
         };
         Ok((program, layout))
     }
@@ -351,7 +381,7 @@ impl<'a> StepCompiler<'a> {
         self.reads.len() - 1
     }
 
-    fn known(&self, slot: &Slot) -> Known {
+    pub(super) fn known(&self, slot: &Slot) -> Known {
         match slot {
             Slot::Constant(term) => Known::Fixed(Key::Constant(*term)),
             Slot::Variable(name) => self.known_variable(name),
@@ -365,7 +395,7 @@ impl<'a> StepCompiler<'a> {
         }
     }
 
-    fn graph_demand(&self) -> GraphDemand {
+    pub(super) fn graph_demand(&self) -> GraphDemand {
         let has_named_graphs = self.context.snapshot().has_named_graphs();
         let plain = |known| GraphDemand {
             known,
@@ -467,8 +497,13 @@ impl<'a> StepCompiler<'a> {
         }
     }
 
+    /// Whether something after this step reads the variable.
+    pub(super) fn is_live(&self, variable: &str) -> bool {
+        self.liveness.is_live(self.stage, variable)
+    }
+
     /// The columns of the incoming chunk that something after this step reads.
-    fn carried(&self) -> (Vec<usize>, Vec<Arc<str>>) {
+    pub(super) fn carried(&self) -> (Vec<usize>, Vec<Arc<str>>) {
         let columns: Vec<usize> = (0..self.layout.len())
             .filter(|&column| self.liveness.is_live(self.stage, &self.layout[column]))
             .collect();

@@ -6,6 +6,7 @@
 //! effect). The position survives between calls: a key with a million matches comes out piece by piece.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use super::chunk::Chunk;
 use super::program::{Check, Key, StepProgram};
@@ -15,7 +16,7 @@ use crate::solutions::{gather, storage_error};
 use arrow::array::{Array, UInt64Array};
 use arrow::buffer::ScalarBuffer;
 use datafusion_common::Result;
-use orrery_storage::{Cursor, RowRange};
+use orrery_storage::{Cursor, QuadIndex, RowRange};
 use orrery_term::TermId;
 
 /// The seeker decodes key columns and the reader the others: with one cursor for both, going
@@ -23,6 +24,23 @@ use orrery_term::TermId;
 pub(super) struct Cursors {
     pub(super) seeker: Cursor,
     pub(super) reader: Cursor,
+}
+
+impl Cursors {
+    /// A pair for each permutation that a step reads.
+    pub(super) fn of(program: &StepProgram) -> Vec<Self> {
+        let pair = |index: &Arc<QuadIndex>| Self {
+            seeker: index.cursor(),
+            reader: index.cursor(),
+        };
+        match &program.intersection {
+            None => vec![pair(&program.index)],
+            Some(intersection) => {
+                let sides = intersection.sides.iter();
+                sides.map(|side| pair(&side.index)).collect()
+            }
+        }
+    }
 }
 
 /// Look-ups per call, at least: with tiny chunks a call must still get somewhere.
@@ -532,7 +550,8 @@ impl Keys {
     }
 }
 
-fn repeat(column: &UInt64Array, rows: usize) -> UInt64Array {
+/// A column with the first value of another in so many rows.
+pub(super) fn repeat(column: &UInt64Array, rows: usize) -> UInt64Array {
     if column.is_null(0) {
         return UInt64Array::new_null(rows);
     }

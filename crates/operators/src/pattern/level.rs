@@ -11,6 +11,7 @@ use datafusion_common::Result;
 
 use super::chunk::Chunk;
 use super::expansion::{Cursors, Expansion};
+use super::intersection::Intersection;
 use super::program::{Program, StepProgram};
 
 /// What one step has done so far; shared by all executions of the plan.
@@ -83,7 +84,7 @@ impl Pipeline {
                 return Ok(Progress::Exhausted);
             };
             let limit = vector_rows.next(deepest == 0, deepest + 1 == self.levels.len());
-            let chunk = self.levels[deepest].advance(limit, matched, &counters[deepest])?;
+            let chunk = self.levels[deepest].advance(limit, matched, counters)?;
             if let Some(chunk) = chunk {
                 match self.levels.get_mut(deepest + 1) {
                     Some(level) => level.start(chunk),
@@ -146,10 +147,19 @@ impl VectorRows {
     }
 }
 
+/// What a level does with a chunk.
+enum Work {
+    /// One pattern.
+    Expansion(Expansion),
+    /// Several patterns that bind one variable.
+    Intersection(Intersection),
+}
+
 struct Level {
     program: Arc<StepProgram>,
-    cursors: Option<Cursors>,
-    expansion: Option<Expansion>,
+    /// One pair for each permutation that the step reads; made at the first need.
+    cursors: Vec<Cursors>,
+    work: Option<Work>,
     /// Small chunks, put together before they go on: a selective step would otherwise starve the
     /// later ones of rows to sort.
     gathered: Vec<Chunk>,
@@ -160,20 +170,23 @@ impl Level {
     fn new(program: Arc<StepProgram>) -> Self {
         Self {
             program,
-            cursors: None,
-            expansion: None,
+            cursors: Vec::new(),
+            work: None,
             gathered: Vec::new(),
             gathered_rows: 0,
         }
     }
 
     fn has_work(&self) -> bool {
-        self.expansion.is_some()
+        self.work.is_some()
     }
 
     fn start(&mut self, chunk: Chunk) {
         debug_assert!(!self.has_work());
-        self.expansion = Some(Expansion::new(&self.program, chunk));
+        self.work = Some(match self.program.intersection {
+            None => Work::Expansion(Expansion::new(&self.program, chunk)),
+            Some(_) => Work::Intersection(Intersection::new(chunk)),
+        });
     }
 
     /// One bounded piece of work. A chunk that comes back is not empty.
@@ -181,27 +194,36 @@ impl Level {
         &mut self,
         limit: usize,
         matched: Option<&[bool]>,
-        counters: &StepCounters,
+        all_counters: &[StepCounters],
     ) -> Result<Option<Chunk>> {
-        let Some(expansion) = &mut self.expansion else {
+        let Some(work) = &mut self.work else {
             return Ok(None);
         };
-        let cursors = self.cursors.get_or_insert_with(|| Cursors {
-            seeker: self.program.index.cursor(),
-            reader: self.program.index.cursor(),
-        });
+        let program = &self.program;
+        if self.cursors.is_empty() {
+            self.cursors = Cursors::of(program);
+        }
         let mut seeks = 0;
-        let (mut chunk, is_exhausted) =
-            expansion.advance(&self.program, cursors, limit, matched, &mut seeks)?;
+        let (mut chunk, is_exhausted) = match work {
+            Work::Expansion(expansion) => {
+                expansion.advance(program, &mut self.cursors[0], limit, matched, &mut seeks)?
+            }
+            Work::Intersection(intersection) => {
+                intersection.advance(program, &mut self.cursors, limit, matched, &mut seeks)?
+            }
+        };
         for filter in &self.program.filters {
             if chunk.rows > 0 {
                 chunk = filter.apply(chunk)?;
             }
         }
-        counters.seeks.fetch_add(seeks, Ordering::Relaxed);
-        counters.rows.fetch_add(chunk.rows, Ordering::Relaxed);
+        let counters = self.program.members.first();
+        if let Some(counters) = counters.and_then(|&step| all_counters.get(step)) {
+            counters.seeks.fetch_add(seeks, Ordering::Relaxed);
+            counters.rows.fetch_add(chunk.rows, Ordering::Relaxed);
+        }
         if is_exhausted {
-            self.expansion = None;
+            self.work = None;
         }
         if chunk.rows > 0 {
             self.gathered_rows += chunk.rows;

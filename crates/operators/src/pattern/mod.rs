@@ -20,17 +20,23 @@
 //! position, so that a key with a million matches comes out in bounded chunks, the
 //! memory in use is bounded by steps x chunk size, and a `LIMIT` stops early.
 //!
+//! Patterns that bind one variable with all else known are one step (`arrange`): the variable's values are the
+//! intersection of sorted ranges (`intersection`). So a cyclic pattern costs what a worst-case-optimal join costs,
+//! whatever its nodes' degrees are.
+//!
 //! Invariants: no output ordering is claimed; ids are exact, so equality of ids is
 //! equality of terms. What it does not do: choose the order of the patterns, estimate,
 //! or spill (nothing here grows with the data).
 
 mod access;
+mod arrange;
 mod chunk;
 mod compile;
 mod display;
 mod distinct_rows;
 mod expansion;
 mod filter;
+mod intersection;
 mod level;
 mod plan;
 mod program;
@@ -45,7 +51,7 @@ use std::sync::Arc;
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
-pub use plan::{PatternExec, StepReport};
+pub use plan::{PatternExec, PatternReport, StepReport};
 
 pub(crate) use chunk::Chunk;
 pub(crate) use display::{
@@ -229,6 +235,8 @@ pub struct PatternSpecification {
     pub fetch: Option<usize>,
     /// Rows per chunk, for tests; `None` lets the operator choose and adapt.
     pub vector_rows: Option<usize>,
+    /// Whether patterns that bind the same variable are matched together, by an intersection.
+    pub intersects: bool,
 }
 
 impl PatternSpecification {
@@ -241,6 +249,7 @@ impl PatternSpecification {
             output,
             fetch: None,
             vector_rows: None,
+            intersects: true,
         }
     }
 }

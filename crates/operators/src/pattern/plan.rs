@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, assert_or_internal_err};
@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use super::compile::compile;
 use super::display;
 use super::level::StepCounters;
-use super::program::Program;
+use super::program::{Program, StepProgram};
 use super::stream::{Input, PatternStream};
-use super::{PatternMode, PatternSpecification};
+use super::{PatternMode, PatternSpecification, PatternStep};
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::optional_input_methods;
@@ -74,18 +74,25 @@ pub struct PatternExec {
 /// What one step of a [`PatternExec`] is and has done.
 #[derive(Clone, Debug)]
 pub struct StepReport {
-    /// The pattern, as in SPARQL.
-    pub text: String,
-    /// The permutation it walks when all input variables are bound.
-    pub permutation: Permutation,
-    /// How many leading columns of the permutation are known.
-    pub prefix_columns: usize,
+    /// The patterns, as in SPARQL, and the way to each; several if they are intersected.
+    pub patterns: Vec<PatternReport>,
     /// What the planner expected.
     pub estimated_rows: Option<f64>,
     /// Rows that came out, in all executions so far.
     pub rows: usize,
     /// Look-ups made.
     pub seeks: usize,
+}
+
+/// How one pattern of a step is matched when all input variables are bound.
+#[derive(Clone, Debug)]
+pub struct PatternReport {
+    /// The pattern, as in SPARQL.
+    pub text: String,
+    /// The permutation that it walks.
+    pub permutation: Permutation,
+    /// How many leading columns of the permutation are known.
+    pub prefix_columns: usize,
 }
 
 impl PatternExec {
@@ -132,21 +139,55 @@ impl PatternExec {
 
     /// What the steps are and have done so far.
     pub fn reports(&self) -> Vec<StepReport> {
-        let plan = &self.plan;
-        let steps = plan.specification.steps.iter();
-        steps
-            .zip(&plan.program.steps)
-            .zip(&plan.counters)
-            .map(|((step, program), counters)| StepReport {
-                text: display::quad_pattern(&plan.context, &step.pattern),
-                permutation: program.index.permutation(),
-                prefix_columns: program.prefix.len(),
-                estimated_rows: step.estimated_rows,
-                rows: counters.rows.load(Ordering::Relaxed),
-                seeks: counters.seeks.load(Ordering::Relaxed),
-            })
-            .collect()
+        let steps = self.plan.program.steps.iter();
+        steps.map(|program| self.report(program)).collect()
     }
+
+    fn report(&self, program: &StepProgram) -> StepReport {
+        let plan = &self.plan;
+        let steps = &plan.specification.steps;
+        let way = |number: usize| match &program.intersection {
+            None => (program.index.permutation(), program.prefix.len()),
+            Some(intersection) => {
+                let side = &intersection.sides[number];
+                (side.index.permutation(), side.prefix.len())
+            }
+        };
+        let patterns = program
+            .members
+            .iter()
+            .enumerate()
+            .map(|(number, &step)| {
+                let (permutation, prefix_columns) = way(number);
+                PatternReport {
+                    text: display::quad_pattern(&plan.context, &steps[step].pattern),
+                    permutation,
+                    prefix_columns,
+                }
+            })
+            .collect();
+        let counters = program.members.first().map(|&step| &plan.counters[step]);
+        let count = |counter: fn(&StepCounters) -> &AtomicUsize| {
+            counters.map_or(0, |counters| counter(counters).load(Ordering::Relaxed))
+        };
+        StepReport {
+            patterns,
+            estimated_rows: estimate_of(steps, &program.members),
+            rows: count(|counters| &counters.rows),
+            seeks: count(|counters| &counters.seeks),
+        }
+    }
+}
+
+/// The expected rows after a step. Those of the patterns that were taken from behind others tell of those too.
+fn estimate_of(steps: &[PatternStep], members: &[usize]) -> Option<f64> {
+    let (&first, others) = members.split_first()?;
+    let mut rows = steps[first].estimated_rows?;
+    for &step in others {
+        let before = steps[step.checked_sub(1)?].estimated_rows?;
+        rows *= steps[step].estimated_rows? / before.max(f64::MIN_POSITIVE);
+    }
+    Some(rows)
 }
 
 impl DisplayAs for PatternExec {
@@ -164,11 +205,14 @@ impl DisplayAs for PatternExec {
             write!(f, ", fetch={fetch}")?;
         }
         for report in self.reports() {
-            write!(
-                f,
-                ", {{ {} }} by {:?}/{}",
-                report.text, report.permutation, report.prefix_columns
-            )?;
+            for (number, pattern) in report.patterns.iter().enumerate() {
+                let joint = if number == 0 { "," } else { " &" };
+                write!(
+                    f,
+                    "{joint} {{ {} }} by {:?}/{}",
+                    pattern.text, pattern.permutation, pattern.prefix_columns
+                )?;
+            }
             if let Some(estimate) = report.estimated_rows {
                 write!(f, " ~{estimate:.0} rows")?;
             }

@@ -93,6 +93,35 @@ pub(super) struct StepProgram {
     /// The column of the incoming chunk with the number of the input row, when rows that have
     /// matched already need no further match.
     pub(super) existence_of: Option<usize>,
+    /// The numbers of the specification's steps that this one does; several only with an intersection.
+    pub(super) members: Vec<usize>,
+    /// Set when several patterns bind one variable together: then `index`, `prefix` and `reads` are those of the
+    /// first of them, and the other ways to match are not used.
+    pub(super) intersection: Option<IntersectionProgram>,
+}
+
+/// Patterns that bind one variable together.
+#[derive(Debug)]
+pub(super) struct IntersectionProgram {
+    /// One for each pattern, at least two.
+    pub(super) sides: Vec<SideProgram>,
+    /// Bounds on the variable.
+    pub(super) ranges: Option<ObjectRanges>,
+}
+
+/// One pattern of an intersection: the values of its variable are a range of a permutation, ascending in the third
+/// column.
+#[derive(Debug)]
+pub(super) struct SideProgram {
+    pub(super) index: Arc<QuadIndex>,
+    /// The first two columns.
+    pub(super) prefix: [Key; 2],
+    /// The graph must be this.
+    pub(super) graph: Option<Key>,
+    /// The graph must be one of these (ascending).
+    pub(super) one_of: Option<Arc<[TermId]>>,
+    /// Whether a value may stand there several times, for several graphs, but counts once.
+    pub(super) merges: bool,
 }
 
 impl StepProgram {

@@ -175,6 +175,62 @@ fn any_case() -> impl Strategy<Value = Case> {
         })
 }
 
+/// Dense graphs with few predicates, and patterns among few variables: nearly all of them close cycles.
+fn any_cycle() -> impl Strategy<Value = Case> {
+    let node = || (0..9i64).prop_map(term);
+    let graph = prop_oneof![3 => Just(TermId::DEFAULT_GRAPH), 1 => any_graph()];
+    let quad = (node(), 0..2i64, node(), graph).prop_map(|(s, p, o, g)| [s, term(p), o, g]);
+    let corner = || {
+        prop_oneof![
+            8 => any_variable(),
+            1 => node().prop_map(Slot::Constant),
+        ]
+    };
+    let ranges = proptest::collection::vec((node(), node()), 1..3).prop_map(ObjectRanges::new);
+    let edge = (
+        corner(),
+        0..2i64,
+        corner(),
+        prop_oneof![4 => Just(GraphScope::Default), 1 => any_scope()],
+        proptest::option::weighted(0.1, ranges),
+    );
+    let edge = edge.prop_map(
+        |(subject, predicate, object, graph, object_ranges)| PatternStep {
+            pattern: QuadPattern {
+                subject,
+                predicate: Slot::Constant(term(predicate)),
+                object,
+                graph,
+            },
+            object_ranges,
+            estimated_rows: None,
+        },
+    );
+    (
+        proptest::collection::vec(quad, 0..60),
+        any_input(),
+        proptest::collection::vec(edge, 2..6),
+        any_mode(),
+        any::<bool>(),
+    )
+        .prop_map(|(mut quads, input, steps, mode, only_default)| {
+            if only_default {
+                for quad in &mut quads {
+                    quad[3] = TermId::DEFAULT_GRAPH;
+                }
+            }
+            quads.sort();
+            quads.dedup();
+            Case {
+                quads,
+                input,
+                steps,
+                filters: Vec::new(),
+                mode,
+            }
+        })
+}
+
 impl Case {
     fn output(&self) -> Vec<Arc<str>> {
         match &self.mode {
@@ -256,6 +312,7 @@ impl Case {
         context: &Arc<QueryContext>,
         vector_rows: Option<usize>,
         fetch: Option<usize>,
+        intersects: bool,
     ) -> Arc<dyn ExecutionPlan> {
         let input = self
             .input
@@ -268,6 +325,7 @@ impl Case {
             output: self.output(),
             fetch,
             vector_rows,
+            intersects,
         };
         PatternExec::try_new(Arc::clone(context), input, specification).unwrap()
     }
@@ -279,7 +337,19 @@ proptest! {
         let context = context_of(&case.quads);
         let expected = case.expected();
         for vector_rows in [Some(1), Some(7), Some(1_024), None] {
-            let actual = run(case.plan(&context, vector_rows, None));
+            for intersects in [true, false] {
+                let actual = run(case.plan(&context, vector_rows, None, intersects));
+                prop_assert_eq!(&actual, &expected, "vectors of {:?}, {}", vector_rows, intersects);
+            }
+        }
+    }
+
+    #[test]
+    fn a_cycle_gives_what_nested_loops_give(case in any_cycle()) {
+        let context = context_of(&case.quads);
+        let expected = case.expected();
+        for vector_rows in [Some(1), Some(7), None] {
+            let actual = run(case.plan(&context, vector_rows, None, true));
             prop_assert_eq!(&actual, &expected, "with vectors of {:?}", vector_rows);
         }
     }
@@ -288,7 +358,7 @@ proptest! {
     fn a_limit_gives_that_many_of_the_solutions(case in any_case(), fetch in 0usize..6) {
         let context = context_of(&case.quads);
         let mut expected = case.expected();
-        let actual = run(case.plan(&context, Some(3), Some(fetch)));
+        let actual = run(case.plan(&context, Some(3), Some(fetch), true));
         prop_assert_eq!(actual.len(), expected.len().min(fetch));
         for solution in actual {
             let found = expected.iter().position(|other| *other == solution);

@@ -278,6 +278,7 @@ impl Planner<'_> {
             output: self.names(&columns),
             fetch: fetch.filter(|_| pending.is_empty()),
             vector_rows: self.tuning.vector_rows,
+            intersects: self.tuning.intersects,
         };
         let input = input.map(|input| input.plan);
         let plan = PatternExec::try_new(Arc::clone(&self.context), input, specification)?;

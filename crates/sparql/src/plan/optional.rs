@@ -126,6 +126,7 @@ impl Planner<'_> {
             output: self.names(&columns),
             fetch: None,
             vector_rows: self.tuning.vector_rows,
+            intersects: self.tuning.intersects,
         };
         let plan = PatternExec::try_new(Arc::clone(&self.context), Some(left.plan), specification)?;
         let certain = certain.intersection(&VarSet::of(columns.iter().copied()));

@@ -150,8 +150,8 @@ fn run_data_set(seed: u64, set: u64, queries: u64) -> Result<Report, Error> {
         let Some(query) = parsed_query(&mut random, &data) else {
             continue;
         };
-        let vectors = random.pick(&Variant::VECTORS);
-        let variants = [Variant::USUAL, Variant::PLAIN, vectors];
+        let other = random.pick(&Variant::OTHERS);
+        let variants = [Variant::USUAL, Variant::PLAIN, other];
         report.one(&store, &data, &query, &variants, (set, number));
     }
     Ok(report)

@@ -105,5 +105,5 @@ pub(crate) fn opinion(query: &Tree) -> Opinion {
 }
 
 fn every_variant() -> Vec<Variant> {
-    [&[Variant::USUAL, Variant::PLAIN][..], &Variant::VECTORS].concat()
+    [&[Variant::USUAL, Variant::PLAIN][..], &Variant::OTHERS].concat()
 }

@@ -30,6 +30,8 @@ pub struct Variant {
     pub rewrites: bool,
     /// Rows in a vector; chosen by the operators if not given.
     pub vector_rows: Option<usize>,
+    /// Whether patterns that bind the same variable are matched together.
+    pub intersects: bool,
 }
 
 impl Variant {
@@ -37,14 +39,24 @@ impl Variant {
     pub const USUAL: Self = Self {
         rewrites: true,
         vector_rows: None,
+        intersects: true,
     };
     /// The plain translation of the algebra.
     pub const PLAIN: Self = Self {
         rewrites: false,
         vector_rows: None,
+        intersects: true,
     };
     /// The others.
-    pub const VECTORS: [Self; 6] = [
+    pub const OTHERS: [Self; 8] = [
+        Self {
+            intersects: false,
+            ..Self::USUAL
+        },
+        Self {
+            intersects: false,
+            ..Self::with(true, 7)
+        },
         Self::with(true, 1),
         Self::with(true, 7),
         Self::with(true, 1_024),
@@ -57,6 +69,7 @@ impl Variant {
         Self {
             rewrites,
             vector_rows: Some(vector_rows),
+            intersects: true,
         }
     }
 }
@@ -65,8 +78,12 @@ impl std::fmt::Display for Variant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let rewrites = if self.rewrites { "on" } else { "off" };
         match self.vector_rows {
-            Some(rows) => write!(f, "rewrites {rewrites}, vectors of {rows}"),
-            None => write!(f, "rewrites {rewrites}, vectors of dynamic size"),
+            Some(rows) => write!(f, "rewrites {rewrites}, vectors of {rows}")?,
+            None => write!(f, "rewrites {rewrites}, vectors of dynamic size")?,
+        }
+        match self.intersects {
+            true => Ok(()),
+            false => write!(f, ", each pattern by itself"),
         }
     }
 }
@@ -145,6 +162,7 @@ impl Store {
             tuning: Tuning {
                 rewrites: variant.rewrites,
                 vector_rows: variant.vector_rows,
+                intersects: variant.intersects,
             },
             ..QueryOptions::default()
         };

@@ -239,7 +239,8 @@ impl Grammar<'_> {
         if !self.takes(1) {
             return self.values();
         }
-        let text = match self.random.below(20) {
+        let text = match self.random.below(22) {
+            20 | 21 if self.takes(2) => self.cycle(),
             0 if self.takes(1) => {
                 let (s, o) = (self.subject(), self.object());
                 format!("{s} {} {o} . ", self.variable())
@@ -279,6 +280,20 @@ impl Grammar<'_> {
             }
         };
         Tree::leaf(Sort::Element, text).droppable()
+    }
+
+    /// A triangle between nodes, each edge in one direction or the other.
+    fn cycle(&mut self) -> String {
+        let [a, b, c] = NODE_VARIABLES;
+        let mut text = String::new();
+        for (from, to) in [(a, b), (b, c), (c, a)] {
+            let (from, to) = match self.random.chance(50) {
+                true => (from, to),
+                false => (to, from),
+            };
+            text += &format!("{from} :{} {to} . ", self.random.pick(&LINKS));
+        }
+        text
     }
 
     fn subject(&mut self) -> String {

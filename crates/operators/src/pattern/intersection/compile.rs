@@ -1,0 +1,129 @@
+//! From the patterns of a group to an [`IntersectionProgram`].
+
+use std::sync::Arc;
+
+use datafusion_common::{DataFusionError, Result};
+use orrery_storage::{Permutation, QuadPosition};
+
+use super::super::access::{Known, Positions};
+use super::super::arrange::common_ranges;
+use super::super::compile::StepCompiler;
+use super::super::program::{IntersectionProgram, Key, SideProgram, StepProgram};
+
+/// The column of a side's permutation that holds the values of the variable.
+pub(super) const VALUE_COLUMN: usize = 2;
+/// The column that holds the graphs.
+pub(super) const GRAPH_COLUMN: usize = 3;
+
+/// Compiles patterns that [`arrange`](super::super::arrange) has put together: each has one unknown variable, and it is
+/// the same one.
+pub(in super::super) fn compile(
+    members: &[StepCompiler<'_>],
+) -> Result<(StepProgram, Vec<Arc<str>>)> {
+    let mut sides = Vec::with_capacity(members.len());
+    let mut variable = None;
+    for member in members {
+        let (side, binds) = side(member)?;
+        sides.push(side);
+        variable = Some(binds);
+    }
+    let (Some(first), Some(variable), Some(side)) = (members.first(), variable, sides.first())
+    else {
+        return Err(not_arranged());
+    };
+    let (carried, mut layout) = first.carried();
+    let mut produced = Vec::new();
+    if first.is_live(&variable) {
+        produced.push(0);
+        layout.push(variable);
+    }
+    let program = StepProgram {
+        index: Arc::clone(&side.index),
+        prefix: side.prefix.to_vec(),
+        between: None,
+        reads: vec![VALUE_COLUMN],
+        checks: Vec::new(),
+        merge: None,
+        carried,
+        produced,
+        filters: Vec::new(),
+        first_match_only: false,
+        existence_of: None,
+        members: Vec::new(),
+        intersection: Some(IntersectionProgram {
+            sides,
+            ranges: common_ranges(members.iter().map(|member| member.step)),
+        }),
+    };
+    Ok((program, layout))
+}
+
+/// One pattern and the variable that it binds.
+fn side(member: &StepCompiler<'_>) -> Result<(SideProgram, Arc<str>)> {
+    let pattern = &member.step.pattern;
+    let demand = member.graph_demand();
+    let positions = Positions([
+        member.known(&pattern.subject),
+        member.known(&pattern.predicate),
+        member.known(&pattern.object),
+        demand.known.clone(),
+    ]);
+    let free = |position| match positions.at(position) {
+        Known::Free(variable) => Some((position, Arc::clone(variable))),
+        Known::Fixed(_) | Known::Ignored => None,
+    };
+    let unknown = [
+        QuadPosition::Subject,
+        QuadPosition::Predicate,
+        QuadPosition::Object,
+    ]
+    .into_iter()
+    .find_map(free);
+    let Some((position, variable)) = unknown else {
+        return Err(not_arranged());
+    };
+    // The graph is the last column of each.
+    let permutation = match position {
+        QuadPosition::Subject => Permutation::Posg,
+        QuadPosition::Predicate => Permutation::Ospg,
+        QuadPosition::Object | QuadPosition::Graph => Permutation::Psog,
+    };
+    let index = member.context.snapshot().index(permutation);
+    let prefix = positions.prefix(permutation);
+    let (Some(index), &[first, second]) = (index, &prefix[..]) else {
+        return Err(not_arranged());
+    };
+    let graph = match demand.known {
+        Known::Fixed(key) => Some(key),
+        Known::Free(_) | Known::Ignored => None,
+    };
+    let side = SideProgram {
+        index: Arc::clone(index),
+        prefix: [first, second],
+        graph,
+        one_of: demand.one_of,
+        merges: demand.merges,
+    };
+    Ok((side, variable))
+}
+
+fn not_arranged() -> DataFusionError {
+    DataFusionError::Internal("these patterns do not bind one variable together".to_owned())
+}
+
+impl SideProgram {
+    /// The columns of a chunk that the side looks up by.
+    pub(super) fn key_columns(&self) -> Vec<usize> {
+        let keys = self.prefix.iter().chain(&self.graph);
+        keys.filter_map(|key| match key {
+            Key::Constant(_) => None,
+            Key::Column(column) => Some(*column),
+        })
+        .collect()
+    }
+
+    /// Whether rows of the side's range must be checked by their graph.
+    pub(super) fn checks_graph(&self) -> bool {
+        self.graph.is_some() || self.one_of.is_some()
+    }
+}
