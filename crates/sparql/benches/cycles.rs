@@ -94,7 +94,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, pattern) in QUERIES {
         let text =
             format!("PREFIX : <http://example.org/> SELECT (COUNT(*) AS ?n) {{ {pattern} }}");
-        let mut measure = |intersects| -> Result<(String, Duration), Box<dyn std::error::Error>> {
+        let measure = |intersects| -> Result<(String, Duration), Box<dyn std::error::Error>> {
             let options = QueryOptions {
                 tuning: Tuning {
                     intersects,

@@ -38,6 +38,7 @@ mod expansion;
 mod filter;
 mod intersection;
 mod level;
+pub mod ordered;
 mod plan;
 mod program;
 mod sort;
@@ -134,8 +135,8 @@ impl QuadPattern {
 
 /// Closed intervals of ids that the object of a pattern must fall into.
 ///
-/// The planner makes them from comparisons with numbers and dates: integers, decimals
-/// and doubles are different kinds of ids, so one comparison gives several intervals.
+/// The planner makes them from comparisons with numbers and dates, and from conditions on the beginning of a text:
+/// integers, decimals and doubles are different kinds of ids, so one comparison gives several intervals.
 /// They are a condition of their own: rows outside are dropped even if no filter repeats it.
 /// No interval at all matches nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -172,6 +173,12 @@ impl ObjectRanges {
             }
         }
         Self::new(shared)
+    }
+
+    /// The ids that fall into an interval of either.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        Self::new([&self.0[..], &other.0[..]].concat())
     }
 
     /// Whether an id falls into one of the intervals.

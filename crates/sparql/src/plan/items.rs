@@ -8,7 +8,7 @@ use orrery_operators::rows::RowsExec;
 use spargebra::algebra::Expression;
 
 use super::join_order::{Access, Condition, Join, Member, Order, VARIABLES_MAX};
-use super::ranges::passing_ids;
+use super::ranges::bounds_ids;
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
 use crate::algebra::{Group, Item, Quad, Scope, Values, Var, VarSet, VariableTable};
@@ -450,7 +450,7 @@ fn is_ranged(item: &Item, filter: &Expression, table: &VariableTable) -> bool {
         Item::Quad(quad) if quad.object_ranges.is_some() => quad
             .object
             .variable()
-            .is_some_and(|object| passing_ids(filter, table.name(object)).is_some()),
+            .is_some_and(|object| bounds_ids(filter, table.name(object))),
         _ => false,
     }
 }

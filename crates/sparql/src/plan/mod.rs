@@ -24,6 +24,7 @@ mod numbered;
 mod operators;
 mod optional;
 mod plain;
+mod prefixes;
 mod ranges;
 mod reduce;
 mod service;

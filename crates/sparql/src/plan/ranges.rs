@@ -1,4 +1,4 @@
-//! Which ids can pass a comparison with a number or a date, as ranges.
+//! Which ids can pass a comparison with a number or a date, or a condition on the beginning of a text, as ranges.
 //!
 //! Numbers, dates and dateTimes are inside their ids, ascending by value within each kind. So `?x >= 5` leaves
 //! a range of each numeric kind. Ids that tell nothing of the value (dictionary literals, terms that came by
@@ -9,6 +9,8 @@ use orrery_term::inline::{InlineDate, InlineDateTime, TimeZone};
 use orrery_term::{InlineValue, TermId, TermKind, inline_typed, vocabulary::xsd};
 use spargebra::algebra::Expression;
 
+use super::Result;
+use super::prefixes::TextPrefix;
 use crate::results::literal_from_oxrdf;
 
 /// Time zones reach so far from UTC.
@@ -22,15 +24,47 @@ enum Side {
     Equal,
 }
 
-/// The ids of a variable with which a filter can be true; `None` if it does not say.
-pub(super) fn passing_ids(filter: &Expression, variable: &str) -> Option<ObjectRanges> {
-    let (left, right, side) = match filter {
+/// The ids of a variable with which a filter can be true; `None` if it does not say. `texts` tells those of
+/// terms whose text begins in some way.
+pub(super) fn passing_ids(
+    filter: &Expression,
+    variable: &str,
+    texts: &mut dyn FnMut(&TextPrefix) -> Result<ObjectRanges>,
+) -> Result<Option<ObjectRanges>> {
+    Ok(match filter {
         Expression::And(left, right) => {
-            return match (passing_ids(left, variable), passing_ids(right, variable)) {
+            let left = passing_ids(left, variable, texts)?;
+            let right = passing_ids(right, variable, texts)?;
+            match (left, right) {
                 (Some(left), Some(right)) => Some(left.intersection(&right)),
                 (one, other) => one.or(other),
-            };
+            }
         }
+        Expression::Or(left, right) => {
+            let left = passing_ids(left, variable, texts)?;
+            let right = passing_ids(right, variable, texts)?;
+            left.zip(right).map(|(left, right)| left.union(&right))
+        }
+        Expression::FunctionCall(..) => match TextPrefix::of(filter, variable) {
+            Some(prefix) => Some(texts(&prefix)?),
+            None => None,
+        },
+        comparison => compared_ids(comparison, variable),
+    })
+}
+
+/// Whether [`passing_ids`] says something.
+pub(super) fn bounds_ids(filter: &Expression, variable: &str) -> bool {
+    match filter {
+        Expression::And(left, right) => bounds_ids(left, variable) || bounds_ids(right, variable),
+        Expression::Or(left, right) => bounds_ids(left, variable) && bounds_ids(right, variable),
+        Expression::FunctionCall(..) => TextPrefix::of(filter, variable).is_some(),
+        comparison => compared_ids(comparison, variable).is_some(),
+    }
+}
+
+fn compared_ids(comparison: &Expression, variable: &str) -> Option<ObjectRanges> {
+    let (left, right, side) = match comparison {
         Expression::Less(left, right) | Expression::LessOrEqual(left, right) => {
             (left, right, Side::Below)
         }
@@ -154,7 +188,7 @@ mod tests {
     ) -> ObjectRanges {
         let variable = Expression::Variable(Variable::new_unchecked("x"));
         let filter = with(Box::new(variable), Box::new(Expression::Literal(constant)));
-        passing_ids(&filter, "x").unwrap()
+        compared_ids(&filter, "x").unwrap()
     }
 
     fn id(lexical: &str, datatype: &str) -> TermId {
@@ -210,8 +244,33 @@ mod tests {
     #[test]
     fn what_is_no_comparison_with_a_constant_says_nothing() {
         let variable = || Box::new(Expression::Variable(Variable::new_unchecked("x")));
-        assert!(passing_ids(&Expression::Less(variable(), variable()), "x").is_none());
+        assert!(!bounds_ids(&Expression::Less(variable(), variable()), "x"));
         let text = Expression::Literal(Literal::new_simple_literal("a"));
-        assert!(passing_ids(&Expression::Less(variable(), Box::new(text)), "x").is_none());
+        assert!(!bounds_ids(
+            &Expression::Less(variable(), Box::new(text)),
+            "x"
+        ));
+    }
+
+    #[test]
+    fn an_alternative_says_something_if_both_sides_do() {
+        let variable = || Box::new(Expression::Variable(Variable::new_unchecked("x")));
+        let number = |lexical: &str| Box::new(Expression::Literal(literal(lexical, xsd::INTEGER)));
+        let ends = Expression::Or(
+            Box::new(Expression::Less(variable(), number("5"))),
+            Box::new(Expression::Greater(variable(), number("50"))),
+        );
+        let mut no_text = |_: &TextPrefix| Ok(ObjectRanges::default());
+        let ids = passing_ids(&ends, "x", &mut no_text).unwrap().unwrap();
+        assert!(ids.contains(id("1", xsd::INTEGER)));
+        assert!(ids.contains(id("99", xsd::INTEGER)));
+        assert!(!ids.contains(id("20", xsd::INTEGER)));
+        assert!(bounds_ids(&ends, "x"));
+        let other = Expression::Or(
+            Box::new(ends),
+            Box::new(Expression::Bound(Variable::new_unchecked("x"))),
+        );
+        assert!(passing_ids(&other, "x", &mut no_text).unwrap().is_none());
+        assert!(!bounds_ids(&other, "x"));
     }
 }

@@ -5,8 +5,8 @@
 //!   instead of a product, and a step gives `?b` its value again. That a variable is a node is
 //!   known of subjects, and of objects where the predicate has no literal at all, which one
 //!   look-up in POSG tells.
-//! * `FILTER(?o < 5)` on the object of a pattern with constant predicate: the ids that can pass are a few
-//!   ranges of POSG ([`ranges`](super::ranges)). The filter stays; the ranges bound what is read, and their
+//! * `FILTER(?o < 5)` or `FILTER(STRSTARTS(?o, "abc"))` on the object of a pattern with constant predicate: the ids that
+//!   can pass are a few ranges of POSG ([`ranges`](super::ranges), [`prefixes`](super::prefixes)). The filter stays; the ranges bound what is read, and their
 //!   exact length is the estimate.
 //!
 //! Both only where every solution binds the variables by patterns, so that no error or unbound value
@@ -15,11 +15,13 @@
 use std::borrow::Cow;
 use std::ops::Bound;
 
+use orrery_operators::pattern::ObjectRanges;
 use orrery_storage::Permutation;
 use orrery_term::{TermId, TermKind};
 use spargebra::algebra::Expression;
 use spargebra::term::Variable;
 
+use super::prefixes::TextPrefix;
 use super::ranges::passing_ids;
 use super::{Planner, Result};
 use crate::algebra::expression::map_children;
@@ -47,11 +49,17 @@ impl Planner<'_> {
                 continue;
             };
             let name = self.table.name(object);
-            let ranges = sharpened
-                .filters
-                .iter()
-                .filter_map(|filter| passing_ids(filter, name))
-                .reduce(|all, more| all.intersection(&more));
+            let snapshot = self.context.snapshot();
+            let mut texts = |prefix: &TextPrefix| prefix.passing_ids(snapshot);
+            let mut ranges: Option<ObjectRanges> = None;
+            for filter in &sharpened.filters {
+                if let Some(passing) = passing_ids(filter, name, &mut texts)? {
+                    ranges = Some(match ranges {
+                        Some(all) => all.intersection(&passing),
+                        None => passing,
+                    });
+                }
+            }
             if ranges.is_some()
                 && let Item::Quad(quad) = &mut sharpened.to_mut().items[at]
             {
