@@ -19,7 +19,7 @@ use super::display;
 use super::level::StepCounters;
 use super::program::{Program, StepProgram};
 use super::stream::{Input, PatternStream};
-use super::{PatternMode, PatternSpecification, PatternStep};
+use super::{ObjectRanges, PatternMode, PatternSpecification, PatternStep};
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::optional_input_methods;
@@ -33,7 +33,8 @@ pub(super) struct PatternPlan {
     /// The variables of the input, none without one.
     pub(super) input_variables: Vec<Arc<str>>,
     pub(super) schema: SchemaRef,
-    pub(super) counters: Vec<StepCounters>,
+    /// By the number of the step; shared with parts of the pattern.
+    pub(super) counters: Arc<[StepCounters]>,
     /// The program for input rows in which all variables are bound.
     pub(super) program: Arc<Program>,
     /// Programs for other input rows, by which input variables are unbound.
@@ -65,8 +66,8 @@ impl PatternPlan {
 /// [module](super)'s documentation.
 #[derive(Debug)]
 pub struct PatternExec {
-    input: Option<Arc<dyn ExecutionPlan>>,
-    plan: Arc<PatternPlan>,
+    pub(super) input: Option<Arc<dyn ExecutionPlan>>,
+    pub(super) plan: Arc<PatternPlan>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -103,6 +104,19 @@ impl PatternExec {
         input: Option<Arc<dyn ExecutionPlan>>,
         specification: PatternSpecification,
     ) -> Result<Arc<dyn ExecutionPlan>, Error> {
+        let counters = specification.steps.iter().map(|_| StepCounters::default());
+        let counters = counters.collect();
+        let metrics = ExecutionPlanMetricsSet::new();
+        Self::counting(context, input, specification, (counters, metrics))
+    }
+
+    /// A pattern that counts what it does together with another one of as many steps.
+    fn counting(
+        context: Arc<QueryContext>,
+        input: Option<Arc<dyn ExecutionPlan>>,
+        specification: PatternSpecification,
+        (counters, metrics): (Arc<[StepCounters]>, ExecutionPlanMetricsSet),
+    ) -> Result<Arc<dyn ExecutionPlan>, Error> {
         let input_variables = input
             .as_ref()
             .map(|input| schema_variables(&input.schema()))
@@ -111,11 +125,6 @@ impl PatternExec {
         let program = compile(&context, &specification, &input_variables, &bound)?;
         let schema = solution_schema(&specification.output);
         let properties = plan_properties(&schema);
-        let counters = specification
-            .steps
-            .iter()
-            .map(|_| StepCounters::default())
-            .collect();
         Ok(Arc::new(Self {
             input,
             plan: Arc::new(PatternPlan {
@@ -128,7 +137,7 @@ impl PatternExec {
                 others: Mutex::default(),
             }),
             properties,
-            metrics: ExecutionPlanMetricsSet::new(),
+            metrics,
         }))
     }
 
@@ -226,11 +235,38 @@ impl DisplayAs for PatternExec {
 
 impl PatternExec {
     fn with_input(&self, input: Option<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Self::try_new(
+        let specification = self.plan.specification.clone();
+        Ok(self.changed(input, specification)?)
+    }
+
+    /// The same with the object of a step within bounds. What it does counts here, too.
+    pub(super) fn narrowed(
+        &self,
+        step: usize,
+        ranges: &ObjectRanges,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut specification = self.plan.specification.clone();
+        if let Some(step) = specification.steps.get_mut(step) {
+            step.object_ranges = Some(match &step.object_ranges {
+                Some(bounds) => bounds.intersection(ranges),
+                None => ranges.clone(),
+            });
+        }
+        Ok(self.changed(self.input.clone(), specification)?)
+    }
+
+    fn changed(
+        &self,
+        input: Option<Arc<dyn ExecutionPlan>>,
+        specification: PatternSpecification,
+    ) -> Result<Arc<dyn ExecutionPlan>, Error> {
+        let counted = (Arc::clone(&self.plan.counters), self.metrics.clone());
+        Self::counting(
             Arc::clone(&self.plan.context),
             input,
-            self.plan.specification.clone(),
-        )?)
+            specification,
+            counted,
+        )
     }
 }
 

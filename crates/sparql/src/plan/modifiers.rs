@@ -15,6 +15,7 @@ use datafusion_physical_plan::expressions::{Column, Literal};
 use datafusion_physical_plan::limit::GlobalLimitExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 
+use orrery_operators::pattern::ordered::{FirstRows, OrderedExec};
 use spargebra::algebra::Expression;
 
 use super::candidates::{CandidatesExec, ROWS_ASKED_MAX};
@@ -153,13 +154,13 @@ impl Planner<'_> {
         let Some(order) = LexOrdering::new(order) else {
             return Ok(input);
         };
-        let input = self.candidates(input, keys, fetch)?;
+        let input = self.first_rows(input, keys, fetch)?;
         let plan = SortExec::new(order, input.plan).with_fetch(fetch);
         self.relation(Arc::new(plan), input.columns, input.certain, input.rows)
     }
 
     /// The rows that can be among the first ones of a sort, as far as that is known before it.
-    fn candidates(
+    fn first_rows(
         &mut self,
         input: Relation,
         keys: &[OrderKey],
@@ -176,6 +177,15 @@ impl Planner<'_> {
         let (Some((column, is_descending)), Some(fetch)) = (first, fetch) else {
             return Ok(input);
         };
+        let wanted = FirstRows {
+            variable: Arc::clone(self.table.name(input.columns[column])),
+            is_descending,
+            rows: fetch,
+            rows_in_all: input.rows,
+        };
+        if let Some(plan) = OrderedExec::try_new(&input.plan, wanted)? {
+            return self.relation(plan, input.columns, input.certain, input.rows);
+        }
         let plan = CandidatesExec::new(input.plan, column, is_descending, fetch);
         self.relation(Arc::new(plan), input.columns, input.certain, input.rows)
     }
