@@ -68,6 +68,8 @@ pub struct HttpClient {
     connection: Option<BufReader<TcpStream>>,
     line: String,
     encoding: QueryEncoding,
+    /// `Server-Timing` of the last answer; empty if it had none.
+    server_timing: String,
 }
 
 /// How a query travels in a POST request; the SPARQL protocol has both.
@@ -113,6 +115,7 @@ impl HttpClient {
             connection: None,
             line: String::new(),
             encoding: QueryEncoding::Direct,
+            server_timing: String::new(),
         })
     }
 
@@ -121,6 +124,11 @@ impl HttpClient {
     pub fn with_encoding(mut self, encoding: QueryEncoding) -> Self {
         self.encoding = encoding;
         self
+    }
+
+    /// Where the server says that the time of the last request went: `name;dur=milliseconds, ...`.
+    pub fn server_timing(&self) -> &str {
+        &self.server_timing
     }
 
     /// Sends a query by POST and reads the whole answer into `body`.
@@ -189,6 +197,7 @@ impl HttpClient {
 
     fn try_exchange(&mut self, request: &[u8], body: &mut Vec<u8>) -> Result<(), HttpError> {
         body.clear();
+        self.server_timing.clear();
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => self.connect().map_err(|source| self.broken(source))?,
@@ -252,6 +261,8 @@ impl HttpClient {
                 head.length = BodyLength::Chunks;
             } else if name.eq_ignore_ascii_case("connection") {
                 head.keeps_alive = !value.eq_ignore_ascii_case("close");
+            } else if name.eq_ignore_ascii_case("server-timing") {
+                self.server_timing.push_str(value);
             }
         }
         Err(self.not_http())

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use orrery_bench::bsbm::parameters::ParameterPool;
 use orrery_bench::bsbm::{GenerateOptions, generate};
 use orrery_bench::drivers::{
-    BenchError, Binary, ExploreOptions, LoadOptions, OpenOptions, count, explore, load, open,
-    parameter_pool,
+    BenchError, Binary, ExploreOptions, FloorOptions, LoadOptions, OpenOptions, count, explore,
+    floor, load, open, parameter_pool,
 };
 use orrery_bench::http_client::HttpClient;
 use oxrdf::{Dataset, GraphName, Term};
@@ -194,4 +194,25 @@ fn load_and_open_measure_a_program() {
     )
     .expect("times");
     assert_eq!(report.times.runs, 3);
+}
+
+#[test]
+fn the_floor_is_measured_on_the_products_of_the_endpoint() {
+    let options = FloorOptions {
+        endpoint: serve(&data()),
+        requests: 20,
+        process: Some(std::process::id()),
+    };
+    let report = floor(&options).expect("answers");
+    assert_eq!(report.request.runs, 20);
+    // This endpoint does not tell its times.
+    assert!(report.parts.is_empty());
+    assert!(report.processor_us.is_none_or(|micros| micros > 0.0));
+
+    let no_data = FloorOptions {
+        endpoint: serve(b""),
+        ..options
+    };
+    let error = floor(&no_data).expect_err("there are no products");
+    assert!(matches!(error, BenchError::Result { .. }), "{error}");
 }

@@ -332,6 +332,8 @@ pub(crate) enum BenchSuite {
     Bsbm(BsbmCommand),
     /// Load, size, open, point query, explore queries and count, against their bars
     Store(StoreBenchArguments),
+    /// The least that a request costs: point queries over one kept connection
+    Floor(FloorArguments),
     /// Transactions over HTTP, updates beside queries, opening after a kill, against their bars
     Update(UpdateBenchArguments),
     /// Ours and another store, side by side on the same data, answers compared
@@ -396,6 +398,27 @@ pub(crate) struct ExploreArguments {
     /// The same seed draws the same parameters
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct FloorArguments {
+    /// Directory of a database of BSBM data, which is served for the measurement
+    #[arg(
+        long = "db",
+        value_name = "DIR",
+        required_unless_present = "endpoint",
+        conflicts_with = "endpoint"
+    )]
+    pub(crate) directory: Option<PathBuf>,
+    /// Address of a SPARQL endpoint with BSBM data
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+    /// Requests to measure
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) requests: u32,
     /// How to report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,

@@ -26,6 +26,7 @@ mod negotiate;
 mod options;
 mod protocol;
 mod query_threads;
+mod request_times;
 mod router;
 pub mod serve;
 mod stream_body;

@@ -11,9 +11,9 @@
 use std::io;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Stack of a query thread: operators call each other as deep as the query is nested.
+/// Stack of a thread that runs queries: operators call each other as deep as the query is nested.
 /// Pages that are never touched cost nothing.
-const STACK_BYTES: usize = 16 << 20;
+pub(crate) const STACK_BYTES: usize = 16 << 20;
 
 /// A runtime for queries, given up without waiting when dropped.
 #[derive(Debug)]

@@ -38,7 +38,7 @@ use orrery_storage::{Snapshot, Writer};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::SemaphorePermit;
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
@@ -405,6 +405,7 @@ impl ServerState {
             request,
             record,
             _turn: self.admission.turn().await?,
+            ready: Instant::now(),
         })
     }
 }

@@ -8,6 +8,7 @@
 
 use crate::documents::Documents;
 use crate::options::ServerOptions;
+use crate::query_threads::STACK_BYTES;
 use crate::router::{Writing, router};
 use axum::Router;
 use hyper::server::conn::http1;
@@ -269,6 +270,8 @@ pub fn serve(
 ) -> Result<(), ServeError> {
     let http_threads = tokio::runtime::Builder::new_multi_thread()
         .thread_name("orrery-http")
+        // Small queries run here, too.
+        .thread_stack_size(STACK_BYTES)
         .enable_all()
         .build()?;
     http_threads.block_on(async {

@@ -2,12 +2,17 @@
 //!
 //! ```text
 //!  HTTP threads                                query threads
-//!  handler --- spawn ------------------------> job: prepare, execute
+//!  handler: prepare, execute, if that is little
+//!     |    --- spawn ------------------------> job: prepare, execute
 //!     ^                                          | batches -> bytes
 //!     '--- head (once): error | whole | stream --'
 //!  body <----- bounded channel of chunks --------'
 //! ```
 //!
+//! - **Small queries** run where their request was read: to wake up a thread and to be woken up by it takes longer than
+//!   a point query (`docs/decisions/0007-query-threads.md`). A short text is prepared there; if the planner
+//!   expects no more than [`ROWS_HERE_MAX`] rows on the way, it is begun there, too. At the first moment at which it has to
+//!   wait, or gives way (our operators do after a millisecond), it moves to the query threads as it is.
 //! - **Small answers** (up to [`CHUNK_BYTES`]) are sent whole, with `Content-Length`.
 //!   So an error anywhere in a small answer still gets its own status.
 //! - **Large answers** are streamed in chunks through a channel of [`CHUNKS_WAITING_MAX`]: a
@@ -27,6 +32,7 @@ use crate::errors::ServerError;
 use crate::format::{GraphSerializer, SolutionSerializer};
 use crate::negotiate::Wish;
 use crate::protocol::QueryRequest;
+use crate::request_times::{RequestTimes, SERVER_TIMING};
 use crate::updates::etag;
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
@@ -38,8 +44,12 @@ use orrery_sparql::{
     TripleStream,
 };
 use orrery_storage::Snapshot;
+use std::future;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -51,6 +61,8 @@ const CHUNKS_WAITING_MAX: usize = 4;
 const FLUSH_DELAY: Duration = Duration::from_millis(200);
 /// How long a client may take no data at all.
 const CLIENT_STALL_MAX: Duration = Duration::from_secs(60);
+/// Rows that may pass through a plan that runs on the HTTP threads: about a millisecond's work.
+const ROWS_HERE_MAX: f64 = 5_000.0;
 /// How long the handler waits beyond the limit for the job's own word. An operator that
 /// is deep in a computation may be late in seeing the time.
 const LATE_ANSWER_MAX: Duration = Duration::from_millis(250);
@@ -84,18 +96,21 @@ pub(crate) struct Job {
     pub(crate) wish: Wish,
     pub(crate) time: TimeLimit,
     pub(crate) record: Arc<AccessRecord>,
+    /// When the request was read and had its turn.
+    pub(crate) ready: std::time::Instant,
     /// Held until the job ends.
     pub(crate) _turn: Turn,
 }
 
 /// Runs a query; returns as soon as it is known how the answer begins.
-pub(crate) async fn answer(
-    job: Job,
-    query_threads: &tokio::runtime::Handle,
-) -> Result<Response, ServerError> {
+pub(crate) async fn answer(job: Job, query_threads: &Handle) -> Result<Response, ServerError> {
     let time = job.time;
     let (head_sender, head) = oneshot::channel();
-    query_threads.spawn(run(job, head_sender));
+    if job.engine.is_soon_prepared(&job.request.query) {
+        begin_here(run(job, Place::Here, head_sender), query_threads).await;
+    } else {
+        query_threads.spawn(run(job, Place::QueryThread, head_sender));
+    }
     match tokio::time::timeout(time.limit + LATE_ANSWER_MAX, head).await {
         Ok(Ok(head)) => head.map(Head::into_response),
         Ok(Err(_dropped)) => Err(ServerError::Internal {
@@ -105,11 +120,23 @@ pub(crate) async fn answer(
     }
 }
 
+/// Polls a job once, and leaves what remains to the query threads.
+async fn begin_here(job: impl Future<Output = ()> + Send + 'static, threads: &Handle) {
+    let mut job = Box::pin(job);
+    let polled = future::poll_fn(|context| {
+        // Timers and tasks that it makes belong to the query threads.
+        let _entered = threads.enter();
+        // A task that panics ends alone; here it would take the connection along.
+        let polled = panic::catch_unwind(AssertUnwindSafe(|| job.as_mut().poll(context)));
+        Poll::Ready(polled.unwrap_or(Poll::Ready(())))
+    });
+    if polled.await.is_pending() {
+        threads.spawn(job);
+    }
+}
+
 /// The plan of a query, as text.
-pub(crate) async fn explain(
-    job: Job,
-    query_threads: &tokio::runtime::Handle,
-) -> Result<String, ServerError> {
+pub(crate) async fn explain(job: Job, query_threads: &Handle) -> Result<String, ServerError> {
     let time = job.time;
     let (sender, plan) = oneshot::channel();
     query_threads.spawn(async move {
@@ -131,6 +158,7 @@ struct Head {
     content_type: HeaderValue,
     /// The commit that was read.
     commit: Option<u64>,
+    times: RequestTimes,
     content: Content,
 }
 
@@ -156,6 +184,9 @@ impl Head {
         headers.insert(header::VARY, HeaderValue::from_static("Accept"));
         if let Some(commit) = self.commit {
             headers.insert(header::ETAG, etag(commit));
+        }
+        if let Some(times) = self.times.header() {
+            headers.insert(SERVER_TIMING, times);
         }
         response
     }
@@ -191,10 +222,18 @@ impl<E: Into<ServerError>> From<E> for Stop {
     }
 }
 
-/// The job, on a query thread. The turn ends with it.
-async fn run(job: Job, head: oneshot::Sender<Result<Head, ServerError>>) {
-    let mut output = Output::new(head, job.time);
-    match produce(&job, &mut output).await {
+/// Where a job begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// On the HTTP thread that has read the request.
+    Here,
+    QueryThread,
+}
+
+/// The job. The turn ends with it.
+async fn run(job: Job, place: Place, head: oneshot::Sender<Result<Head, ServerError>>) {
+    let mut output = Output::new(head, &job);
+    match produce(&job, place, &mut output).await {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its query was stopped"),
         Err(Stop::Failed(error)) => output.fail(error),
@@ -213,8 +252,13 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
     Ok(job.engine.prepare(&job.request.query, &options)?)
 }
 
-async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
+async fn produce(job: &Job, place: Place, output: &mut Output) -> Result<(), Stop> {
     let prepared = prepare(job)?;
+    output.times.prepared(prepared.preparation());
+    if place == Place::Here && prepared.expected_rows() > ROWS_HERE_MAX {
+        // Giving way is what takes it to the query threads.
+        tokio::task::yield_now().await;
+    }
     output.commit = Some(prepared.snapshot().commit());
     // The format first: a client that cannot read the answer should not wait for it.
     match prepared.kind() {
@@ -237,6 +281,7 @@ async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
                     }
                 }
                 QueryResults::Boolean(value) => {
+                    output.times.ran();
                     SolutionSerializer::boolean(chosen.format, value, &mut output.buffer)?;
                     job.record.add_rows(1);
                 }
@@ -271,6 +316,7 @@ async fn write_solutions(
     variables: usize,
 ) -> Result<(), Stop> {
     while let Some(batch) = output.next(&mut stream).await? {
+        output.times.ran();
         for row in 0..batch.rows() {
             let terms = (0..variables).map(|column| batch.term(row, column));
             serializer.row(terms, &mut output.buffer)?;
@@ -279,7 +325,9 @@ async fn write_solutions(
         job.record.add_rows(batch.rows() as u64);
         // Some formats keep their rows back.
         output.has_rows |= batch.rows() > 0 && !output.buffer.is_empty();
+        output.times.serialized();
     }
+    output.times.ran();
     Ok(())
 }
 
@@ -290,13 +338,16 @@ async fn write_triples(
     serializer: &mut GraphSerializer,
 ) -> Result<(), Stop> {
     while let Some(batch) = output.next(&mut stream).await? {
+        output.times.ran();
         for (subject, predicate, object) in batch.iter() {
             serializer.triple(subject, predicate, object, &mut output.buffer)?;
             output.flush_if_full().await?;
         }
         job.record.add_rows(batch.len() as u64);
         output.has_rows |= !batch.is_empty();
+        output.times.serialized();
     }
+    output.times.ran();
     Ok(())
 }
 
@@ -307,6 +358,7 @@ struct Output {
     has_rows: bool,
     content_type: Option<HeaderValue>,
     commit: Option<u64>,
+    times: RequestTimes,
     sink: Sink,
     time: TimeLimit,
     deadline: Instant,
@@ -322,15 +374,16 @@ enum Sink {
 }
 
 impl Output {
-    fn new(head: oneshot::Sender<Result<Head, ServerError>>, time: TimeLimit) -> Self {
+    fn new(head: oneshot::Sender<Result<Head, ServerError>>, job: &Job) -> Self {
         Self {
             buffer: Vec::new(),
             has_rows: false,
             content_type: None,
             commit: None,
+            times: RequestTimes::begin(job.ready),
             sink: Sink::Head(head),
-            time,
-            deadline: Instant::now() + time.limit,
+            time: job.time,
+            deadline: Instant::now() + job.time.limit,
         }
     }
 
@@ -400,6 +453,7 @@ impl Output {
     async fn finish(&mut self) -> Result<(), Stop> {
         if let Sink::Head(_) = self.sink {
             let bytes = std::mem::take(&mut self.buffer);
+            self.times.serialized();
             return self.send_head(Content::Whole(bytes.into()));
         }
         if !self.buffer.is_empty() {
@@ -429,6 +483,7 @@ impl Output {
         head.send(Ok(Head {
             content_type,
             commit: self.commit,
+            times: self.times,
             content,
         }))
         .map_err(|_| Stop::ClientGone)
@@ -467,5 +522,53 @@ impl Sink {
             Self::Chunks(chunks) => chunks.closed().await,
             Self::Closed => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query_threads::QueryThreads;
+
+    fn thread_name() -> String {
+        std::thread::current().name().unwrap_or_default().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_job_that_waits_goes_on_on_the_query_threads() {
+        let threads = QueryThreads::start(1).unwrap();
+        let (sender, names) = oneshot::channel();
+        let job = async move {
+            let first = thread_name();
+            tokio::task::yield_now().await;
+            let _ = sender.send((first, thread_name()));
+        };
+        begin_here(job, threads.handle()).await;
+        let (first, second) = names.await.unwrap();
+        assert_eq!(first, thread_name());
+        assert_eq!(second, "orrery-query");
+    }
+
+    #[tokio::test]
+    async fn a_job_that_panics_ends_alone() {
+        let threads = QueryThreads::start(1).unwrap();
+        let (sender, answer) = oneshot::channel::<()>();
+        let job = async move {
+            let _sender = sender;
+            panic!("meant to");
+        };
+        begin_here(job, threads.handle()).await;
+        assert!(answer.await.is_err());
+    }
+
+    #[tokio::test]
+    async fn tasks_of_a_job_belong_to_the_query_threads() {
+        let threads = QueryThreads::start(1).unwrap();
+        let (sender, name) = oneshot::channel();
+        let job = async move {
+            tokio::spawn(async move { sender.send(thread_name()) });
+        };
+        begin_here(job, threads.handle()).await;
+        assert_eq!(name.await.unwrap(), "orrery-query");
     }
 }

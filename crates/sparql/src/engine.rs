@@ -5,9 +5,11 @@
 //! engine. A query that could overflow an ordinary stack while it is parsed and planned is
 //! prepared on a thread with a large one.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion_execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
@@ -29,6 +31,7 @@ use crate::results::{
     Decoder, IdStream, QueryResults, SolutionStream, Template, TripleStream, construct, describe,
     solutions,
 };
+use crate::work;
 
 /// Consumers that an out-of-memory error names.
 const CONSUMERS_NAMED: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN.saturating_add(2);
@@ -41,8 +44,9 @@ const UNCOUNTED_SHARE: u64 = 4;
 pub struct Engine {
     database: Arc<Database>,
     options: EngineOptions,
-    runtime: Arc<RuntimeEnv>,
-    session: SessionConfig,
+    /// Settings, memory pool and place for spills, the same for every query: making one takes longer than a
+    /// point query.
+    task: Arc<TaskContext>,
 }
 
 /// The four forms of queries.
@@ -70,9 +74,18 @@ pub struct PreparedQuery {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) estimates: Estimates,
     pub(crate) context: Arc<QueryContext>,
-    pub(crate) runtime: Arc<RuntimeEnv>,
-    pub(crate) session: SessionConfig,
+    pub(crate) task: Arc<TaskContext>,
     pub(crate) limits: Limits,
+    pub(crate) preparation: Preparation,
+}
+
+/// How long it took to prepare a query.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Preparation {
+    /// From the text to the algebra.
+    pub parse: Duration,
+    /// From the algebra to the plan.
+    pub plan: Duration,
 }
 
 impl Engine {
@@ -97,8 +110,7 @@ impl Engine {
         Ok(Self {
             database,
             options,
-            runtime,
-            session,
+            task: task_context(session, runtime),
         })
     }
 
@@ -114,9 +126,17 @@ impl Engine {
         .map_err(|error| error.with_limit(self.options.memory_bytes))
     }
 
+    /// Whether a text can be prepared on any thread and soon: it is short, nests little, and is no larger
+    /// than queries mostly are.
+    pub fn is_soon_prepared(&self, text: &str) -> bool {
+        const BYTES_MAX: usize = 4096;
+        let bytes_max = self.options.query_bytes_max.min(BYTES_MAX);
+        parse::measure(text, bytes_max).is_ok_and(|shape| !shape.needs_large_stack())
+    }
+
     /// Memory that running queries hold of [`EngineOptions::memory_bytes`].
     pub fn memory_held_bytes(&self) -> usize {
-        self.runtime.memory_pool.reserved()
+        self.task.memory_pool().reserved()
     }
 
     /// The settings.
@@ -129,16 +149,18 @@ impl Engine {
         &self.database
     }
 
-    pub(crate) fn runtime(&self) -> &Arc<RuntimeEnv> {
-        &self.runtime
+    pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
+        self.task.memory_pool()
     }
 
-    /// The session of a query, with batches of so many rows if it asks for that.
-    pub(crate) fn session(&self, batch_rows: Option<usize>) -> SessionConfig {
-        let session = self.session.clone();
+    /// What a query runs with: batches of so many rows if it asks for that.
+    pub(crate) fn task(&self, batch_rows: Option<usize>) -> Arc<TaskContext> {
         match batch_rows {
-            Some(rows) => session.with_batch_size(rows),
-            None => session,
+            Some(rows) => {
+                let session = self.task.session_config().clone().with_batch_size(rows);
+                task_context(session, self.task.runtime_env())
+            }
+            None => Arc::clone(&self.task),
         }
     }
 
@@ -148,7 +170,7 @@ impl Engine {
         plan: &Arc<dyn ExecutionPlan>,
         limits: Limits,
     ) -> Result<IdStream, QueryError> {
-        execute::start(plan, &self.session, &self.runtime, limits)
+        execute::start(plan, &self.task, limits)
     }
 
     pub(crate) fn limits(&self, timeout: Option<Duration>) -> Limits {
@@ -173,6 +195,16 @@ impl PreparedQuery {
     /// The state that the query reads.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         self.context.snapshot()
+    }
+
+    /// How many rows are expected to pass through the nodes of the plan, infinite where that is unknown.
+    pub fn expected_rows(&self) -> f64 {
+        work::expected_rows(&self.plan, &self.estimates)
+    }
+
+    /// How long it took to prepare the query.
+    pub fn preparation(&self) -> Preparation {
+        self.preparation
     }
 
     /// The plan as text, with estimates.
@@ -205,7 +237,7 @@ impl PreparedQuery {
     pub async fn execute(&self) -> Result<QueryResults, QueryError> {
         let ids = self.run()?;
         let decoder = Decoder::new(Arc::clone(&self.context));
-        let pool = &self.runtime.memory_pool;
+        let pool = self.task.memory_pool();
         let limit_bytes = self.limits.memory_bytes;
         Ok(match self.kind {
             QueryKind::Select => QueryResults::Solutions(SolutionStream::new(
@@ -228,8 +260,22 @@ impl PreparedQuery {
     }
 
     fn run(&self) -> Result<IdStream, QueryError> {
-        execute::start(&self.plan, &self.session, &self.runtime, self.limits)
+        execute::start(&self.plan, &self.task, self.limits)
     }
+}
+
+/// Without the functions and the session's name of DataFusion's own front ends, which no plan of ours looks up.
+fn task_context(session: SessionConfig, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
+    Arc::new(TaskContext::new(
+        None,
+        String::new(),
+        session,
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        runtime,
+    ))
 }
 
 async fn has_rows(mut ids: IdStream) -> Result<bool, QueryError> {

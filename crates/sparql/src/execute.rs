@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion_execution::TaskContext;
-use datafusion_execution::config::SessionConfig;
-use datafusion_execution::runtime_env::RuntimeEnv;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::stream;
@@ -26,16 +24,12 @@ pub(crate) struct Limits {
 /// Starts a plan with the settings and the memory of an engine.
 pub(crate) fn start(
     plan: &Arc<dyn ExecutionPlan>,
-    session: &SessionConfig,
-    runtime: &Arc<RuntimeEnv>,
+    task: &Arc<TaskContext>,
     limits: Limits,
 ) -> Result<IdStream, QueryError> {
     let memory_bytes = limits.memory_bytes;
-    let context = TaskContext::default()
-        .with_session_config(session.clone())
-        .with_runtime(Arc::clone(runtime));
     let batches = plan
-        .execute(0, Arc::new(context))
+        .execute(0, Arc::clone(task))
         .map_err(|error| QueryError::from_datafusion(error, memory_bytes))?;
     let batches = batches
         .map(move |batch| batch.map_err(|error| QueryError::from_datafusion(error, memory_bytes)))

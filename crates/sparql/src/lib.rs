@@ -28,8 +28,9 @@ mod prepare;
 mod results;
 mod statistics;
 mod update;
+mod work;
 
-pub use engine::{Engine, PreparedQuery, QueryKind};
+pub use engine::{Engine, Preparation, PreparedQuery, QueryKind};
 pub use error::QueryError;
 pub use options::{EngineOptions, QueryOptions, Tuning};
 /// The seam through which `SERVICE` asks other endpoints.

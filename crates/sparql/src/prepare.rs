@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::context::{ContextOptions, QueryContext};
@@ -13,7 +14,7 @@ use spargebra::term::{TermPattern, Variable};
 
 use crate::algebra::{Group, Normaliser, Var, VarSet};
 use crate::dataset::dataset;
-use crate::engine::{Engine, PreparedQuery, QueryKind};
+use crate::engine::{Engine, Preparation, PreparedQuery, QueryKind};
 use crate::error::QueryError;
 use crate::options::QueryOptions;
 use crate::parse;
@@ -27,7 +28,9 @@ pub(crate) fn prepare(
     text: &str,
     options: &QueryOptions,
 ) -> Result<PreparedQuery, QueryError> {
+    let started = Instant::now();
     let query = parse::parse(text, options.base_iri.as_deref())?;
+    let parsed = Instant::now();
     let snapshot = match &options.snapshot {
         Some(snapshot) => Arc::clone(snapshot),
         None => engine.database().snapshot(),
@@ -37,7 +40,7 @@ pub(crate) fn prepare(
         Arc::clone(&snapshot),
         ContextOptions {
             base_iri,
-            memory_pool: Arc::clone(&engine.runtime().memory_pool),
+            memory_pool: Arc::clone(engine.memory_pool()),
             now: None,
         },
     )?;
@@ -77,9 +80,12 @@ pub(crate) fn prepare(
         plan: relation.plan,
         estimates: planner.estimates,
         context,
-        runtime: Arc::clone(engine.runtime()),
-        session: engine.session(options.tuning.vector_rows),
+        task: engine.task(options.tuning.vector_rows),
         limits: engine.limits(options.timeout),
+        preparation: Preparation {
+            parse: parsed - started,
+            plan: parsed.elapsed(),
+        },
     })
 }
 
@@ -208,7 +214,7 @@ pub(crate) fn prepare_pattern(
         Arc::clone(&snapshot),
         ContextOptions {
             base_iri: pattern.base_iri.clone(),
-            memory_pool: Arc::clone(&engine.runtime().memory_pool),
+            memory_pool: Arc::clone(engine.memory_pool()),
             now: None,
         },
     )?;

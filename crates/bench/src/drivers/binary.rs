@@ -102,6 +102,14 @@ impl Binary {
         self.serve_with(database, &[])
     }
 
+    /// Serves a database that nothing changes, so that others may serve or write it, too.
+    ///
+    /// # Errors
+    /// When the server does not start.
+    pub fn serve_read_only(&self, database: &Path) -> Result<ServerProcess, BenchError> {
+        self.serve_with(database, &["--read-only"])
+    }
+
     /// Serves with further arguments.
     pub(super) fn serve_with(
         &self,
@@ -183,6 +191,11 @@ impl ServerProcess {
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
+
+    /// Its number for the system.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
 }
 
 impl Drop for ServerProcess {
@@ -229,6 +242,16 @@ fn joined(reader: thread::JoinHandle<String>) -> String {
     reader.join().unwrap_or_default()
 }
 
+/// The processor time that all threads of a process have had, on Linux.
+pub(super) fn processor_time(process: u32) -> Option<Duration> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let nanos = tasks.filter_map(|task| {
+        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Some(Duration::from_nanos(nanos.sum()))
+}
+
 /// `VmHWM` of a process, on Linux.
 fn peak_memory(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -259,6 +282,14 @@ mod tests {
     fn a_missing_program_is_named() {
         let error = Binary::new("/no/such/orrery").time(&["query"]).unwrap_err();
         assert!(error.to_string().contains("/no/such/orrery"), "{error}");
+    }
+
+    #[test]
+    fn processor_time_only_grows() {
+        let before = processor_time(std::process::id()).unwrap();
+        assert!(before > Duration::ZERO);
+        assert!(processor_time(std::process::id()).unwrap() >= before);
+        assert!(processor_time(u32::MAX).is_none());
     }
 
     #[test]

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
-    Binary, CompareOptions, ExploreOptions, Peer, StoreOptions, UpdateBenchOptions, compare,
-    explore, store, update,
+    Binary, CompareOptions, ExploreOptions, FloorOptions, Peer, ServerProcess, StoreOptions,
+    UpdateBenchOptions, compare, explore, floor, store, update,
 };
 use orrery_bench::report::with_section;
 
 use super::output::Output;
 use crate::arguments::{
-    BenchSuite, BsbmCommand, CompareArguments, ExploreArguments, GenerateArguments, ReportFormat,
-    StoreBenchArguments, UpdateBenchArguments,
+    BenchSuite, BsbmCommand, CompareArguments, ExploreArguments, FloorArguments, GenerateArguments,
+    ReportFormat, StoreBenchArguments, UpdateBenchArguments,
 };
 use crate::failure::Failure;
 use crate::units::{ShowBytes, ShowCount};
@@ -23,6 +23,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Bsbm(BsbmCommand::Generate(arguments)) => generate(&arguments),
         BenchSuite::Bsbm(BsbmCommand::Explore(arguments)) => run_explore(arguments),
         BenchSuite::Store(arguments) => run_store(arguments),
+        BenchSuite::Floor(arguments) => run_floor(arguments),
         BenchSuite::Update(arguments) => run_update(arguments),
         BenchSuite::Compare(arguments) => run_compare(arguments),
     }
@@ -67,6 +68,27 @@ fn run_store(arguments: StoreBenchArguments) -> Result<(), Failure> {
         eprintln!("{next} ...");
     })?;
     show(&report, arguments.report)
+}
+
+fn run_floor(arguments: FloorArguments) -> Result<(), Failure> {
+    // Held to the end: the server stops with it.
+    let server = match &arguments.directory {
+        Some(directory) => Some(Binary::current()?.serve_read_only(directory)?),
+        None => None,
+    };
+    let endpoint = match &server {
+        Some(server) => Some(server.endpoint().to_owned()),
+        None => arguments.endpoint,
+    };
+    let Some(endpoint) = endpoint else {
+        return Err(Failure::Other("--db or --endpoint is needed".to_owned()));
+    };
+    let options = FloorOptions {
+        endpoint,
+        requests: arguments.requests,
+        process: server.as_ref().map(ServerProcess::process),
+    };
+    show(&floor(&options)?, arguments.report)
 }
 
 fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {

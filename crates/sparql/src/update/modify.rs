@@ -229,7 +229,7 @@ impl QuadList {
         Self {
             quads: Vec::new(),
             distinct: 0,
-            reservation: MemoryConsumer::new(name).register(&engine.runtime().memory_pool),
+            reservation: MemoryConsumer::new(name).register(engine.memory_pool()),
             limit_bytes: engine.options().memory_bytes,
         }
     }

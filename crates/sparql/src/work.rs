@@ -1,0 +1,79 @@
+//! How much a plan is expected to do, in rows that pass through its nodes.
+//!
+//! A server asks this to tell queries that are over before another thread would have woken up from those
+//! that may compute for long. It is as good as the planner's estimates: whoever relies on it must bear a plan
+//! that turns out larger.
+
+use std::sync::Arc;
+
+use datafusion_physical_plan::ExecutionPlan;
+use orrery_operators::path::PathExec;
+use orrery_operators::pattern::PatternExec;
+use orrery_operators::service::ServiceExec;
+
+use crate::plan::{Estimates, address};
+
+/// Plans with more nodes than this are not looked at.
+const NODES_MAX: usize = 64;
+
+/// The rows of all nodes, and of all steps within them. Infinite where the planner cannot know: paths, other
+/// endpoints, leaves without an estimate.
+pub(crate) fn expected_rows(plan: &Arc<dyn ExecutionPlan>, estimates: &Estimates) -> f64 {
+    if estimates.len() > NODES_MAX {
+        return f64::INFINITY;
+    }
+    if plan.is::<PathExec>() || plan.is::<ServiceExec>() {
+        return f64::INFINITY;
+    }
+    let children = plan.children();
+    let own = match estimates.get(&address(plan)) {
+        Some(rows) => *rows,
+        None if children.is_empty() => return f64::INFINITY,
+        None => 0.0,
+    };
+    let steps = match plan.downcast_ref::<PatternExec>() {
+        Some(pattern) => rows_of_steps(pattern),
+        None => 0.0,
+    };
+    let inputs = children.into_iter();
+    let inputs: f64 = inputs.map(|input| expected_rows(input, estimates)).sum();
+    own + steps + inputs
+}
+
+fn rows_of_steps(pattern: &PatternExec) -> f64 {
+    let steps = pattern.specification().steps.iter();
+    steps.filter_map(|step| step.estimated_rows).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use orrery_storage::build_small;
+    use orrery_term::Term;
+
+    use crate::{Engine, EngineOptions, QueryOptions};
+
+    #[test]
+    fn plans_over_many_rows_and_paths_are_told_from_look_ups() {
+        let directory = tempfile::tempdir().unwrap();
+        let node = |number: usize| Term::iri(format!("http://example.com/{number}"));
+        let quads: Vec<_> = (0..1000)
+            .map(|number| (node(number), node(0), node(number + 1), None))
+            .collect();
+        let database = build_small(directory.path(), &quads).unwrap();
+        let engine = Engine::new(Arc::new(database), EngineOptions::default()).unwrap();
+        let rows = |text: &str| {
+            let prepared = engine.prepare(text, &QueryOptions::default()).unwrap();
+            prepared.expected_rows()
+        };
+        assert!(rows("SELECT ?o { <http://example.com/7> ?p ?o }") < 10.0);
+        // The first step counts, also where few rows are left in the end.
+        assert!(rows("SELECT ?s { ?s <http://example.com/0> ?o } LIMIT 1") >= 1.0);
+        assert!(rows("SELECT ?s { ?s <http://example.com/0> ?o }") >= 1000.0);
+        assert!(rows("SELECT (COUNT(?o) AS ?c) { ?s ?p ?o FILTER(STRLEN(STR(?o)) > 3) }") >= 100.0);
+        assert!(
+            rows("SELECT ?o { <http://example.com/7> <http://example.com/0>+ ?o }").is_infinite()
+        );
+    }
+}
