@@ -435,12 +435,35 @@ pub(crate) struct UpdateBenchArguments {
     /// Query mixes to run with and without updates
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) mixes: u32,
+    /// Measure only this part, or several such parts; all if not given
+    #[arg(long = "part", value_enum, value_name = "PART")]
+    pub(crate) parts: Vec<UpdateBenchPart>,
     /// Where data and databases are made: what is measured is the disk below
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
     /// How to report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum UpdateBenchPart {
+    /// Rates and times of transactions, and opening after a kill
+    Transactions,
+    /// The explore queries beside updates
+    Mix,
+    /// Queries over changes that are not compacted yet
+    Reading,
+}
+
+impl From<UpdateBenchPart> for orrery_bench::drivers::UpdatePart {
+    fn from(part: UpdateBenchPart) -> Self {
+        match part {
+            UpdateBenchPart::Transactions => Self::Transactions,
+            UpdateBenchPart::Mix => Self::Mix,
+            UpdateBenchPart::Reading => Self::Reading,
+        }
+    }
 }
 
 #[derive(Args)]

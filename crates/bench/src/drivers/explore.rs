@@ -86,8 +86,12 @@ impl ExploreReport {
     }
 }
 
+/// The runs of each query, by its number.
 #[derive(Default)]
-struct Runs {
+pub(super) struct Runs(BTreeMap<u8, QueryRuns>);
+
+#[derive(Default)]
+struct QueryRuns {
     times: Vec<Duration>,
     bytes: u64,
 }
@@ -106,14 +110,14 @@ pub fn explore(options: &ExploreOptions) -> Result<ExploreReport, BenchError> {
             &fetched
         }
     };
-    let mut random = Random::new(options.seed);
+    let mut mixes = MixClient::new(client, pool, options.seed);
     for _ in 0..options.warm_up_mixes {
-        run_mix(&mut client, pool, &mut random, &mut BTreeMap::new())?;
+        mixes.run(&mut Runs::default())?;
     }
-    let mut runs = BTreeMap::new();
+    let mut runs = Runs::default();
     let mut total = Duration::ZERO;
     for _ in 0..options.mixes {
-        total += run_mix(&mut client, pool, &mut random, &mut runs)?;
+        total += mixes.run(&mut runs)?;
     }
     Ok(summarize(&runs, options.mixes, total))
 }
@@ -170,32 +174,44 @@ pub fn explore_clients(options: &ExploreOptions, clients: u32) -> Result<f64, Be
     Ok(f64::from(clients * options.mixes) * 3_600.0 / seconds)
 }
 
-/// Runs one mix and returns the time spent in queries.
-fn run_mix(
-    client: &mut HttpClient,
-    pool: &ParameterPool,
-    random: &mut Random,
-    runs: &mut BTreeMap<u8, Runs>,
-) -> Result<Duration, BenchError> {
-    let mut total = Duration::ZERO;
-    let mut body = Vec::new();
-    for template in EXPLORE_MIX.into_iter().filter_map(explore_template) {
-        let set = pool.draw(template.number, random)?;
-        let text = instantiate(template.text, &set.values)?;
-        let start = Instant::now();
-        client
-            .query(&text, media_type(template), &mut body)
-            .map_err(|source| BenchError::Query {
-                what: format!("explore query {}", template.number),
-                source,
-            })?;
-        let elapsed = start.elapsed();
-        total += elapsed;
-        let runs = runs.entry(template.number).or_default();
-        runs.times.push(elapsed);
-        runs.bytes += body.len() as u64;
+/// A client that runs mix after mix on one connection, with parameters of their own.
+pub(super) struct MixClient<'p> {
+    client: HttpClient,
+    pool: &'p ParameterPool,
+    random: Random,
+}
+
+impl<'p> MixClient<'p> {
+    pub(super) fn new(client: HttpClient, pool: &'p ParameterPool, seed: u64) -> Self {
+        Self {
+            client,
+            pool,
+            random: Random::new(seed),
+        }
     }
-    Ok(total)
+
+    /// Runs one mix and returns the time spent in queries.
+    pub(super) fn run(&mut self, runs: &mut Runs) -> Result<Duration, BenchError> {
+        let mut total = Duration::ZERO;
+        let mut body = Vec::new();
+        for template in EXPLORE_MIX.into_iter().filter_map(explore_template) {
+            let set = self.pool.draw(template.number, &mut self.random)?;
+            let text = instantiate(template.text, &set.values)?;
+            let start = Instant::now();
+            self.client
+                .query(&text, media_type(template), &mut body)
+                .map_err(|source| BenchError::Query {
+                    what: format!("explore query {}", template.number),
+                    source,
+                })?;
+            let elapsed = start.elapsed();
+            total += elapsed;
+            let runs = runs.0.entry(template.number).or_default();
+            runs.times.push(elapsed);
+            runs.bytes += body.len() as u64;
+        }
+        Ok(total)
+    }
 }
 
 fn media_type(template: &QueryTemplate) -> &'static str {
@@ -206,10 +222,10 @@ fn media_type(template: &QueryTemplate) -> &'static str {
     }
 }
 
-fn summarize(runs: &BTreeMap<u8, Runs>, mixes: u32, total: Duration) -> ExploreReport {
+pub(super) fn summarize(runs: &Runs, mixes: u32, total: Duration) -> ExploreReport {
     let queries = EXPLORE
         .iter()
-        .filter_map(|template| Some((template.number, runs.get(&template.number)?)))
+        .filter_map(|template| Some((template.number, runs.0.get(&template.number)?)))
         .map(|(query, runs)| {
             let times = Times::of(&runs.times);
             QueryReport {
@@ -273,10 +289,10 @@ mod tests {
 
     #[test]
     fn figures_come_from_the_times() {
-        let mut runs = BTreeMap::new();
-        runs.insert(
+        let mut runs = Runs::default();
+        runs.0.insert(
             2,
-            Runs {
+            QueryRuns {
                 times: vec![Duration::from_millis(2); 10],
                 bytes: 1_000,
             },

@@ -37,7 +37,10 @@ pub use open::{OpenOptions, OpenReport, open};
 pub use peer::Peer;
 pub use pool::parameter_pool;
 pub use store::{Bar, StoreOptions, StoreReport, store};
-pub use update::{UpdateBenchOptions, UpdateReport, update};
+pub use update::{
+    MixReport, ReadingReport, ReadingTimes, TransactionReport, UpdateBenchOptions, UpdatePart,
+    UpdateReport, update,
+};
 
 /// Why a measurement failed.
 #[derive(Debug, Error)]

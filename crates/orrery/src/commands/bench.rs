@@ -151,6 +151,7 @@ fn run_update(arguments: UpdateBenchArguments) -> Result<(), Failure> {
         cache,
         seconds: arguments.seconds,
         mixes: arguments.mixes,
+        parts: arguments.parts.iter().map(|&part| part.into()).collect(),
     };
     let report = update(&Binary::current()?, &options, &mut |next| {
         eprintln!("{next} ...");

@@ -1,16 +1,27 @@
 //! Making a new delta from an old one and a batch of changes.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::chunk::PlacedEntry;
 use super::{CHUNK_ENTRIES_MAX, Chunk, DeltaEntry, DeltaIndex, Root, UNKNOWN};
+use crate::index::QuadRow;
 use crate::{Error, Result};
 
-/// A changed chunk with fewer entries takes up its right neighbour.
-const CHUNK_ENTRIES_MIN: usize = 64;
-/// Entries that wait to become chunks, at most; a few chunks, so that they can be cut evenly.
-const PENDING_MAX: usize = 8 * CHUNK_ENTRIES_MAX;
+/// Chunks of small deltas have so many entries.
+const CHUNK_ENTRIES_LEAST: usize = 64;
+/// A changed chunk with a smaller share of the entries that it may have takes up its right neighbour.
+const SMALL_SHARE: usize = 8;
+/// Chunks that wait to be cut, at most; a few, so that they can be cut evenly.
+const PENDING_CHUNKS: usize = 8;
+
+/// How many entries a chunk of a delta with so many entries may have: about the square root, for a commit copies the root, with
+/// one entry a chunk, and the chunks it touches.
+fn chunk_entries(entries: u64) -> usize {
+    let root = 1 << ((u64::BITS - entries.leading_zeros()) / 2);
+    usize::clamp(root, CHUNK_ENTRIES_LEAST, CHUNK_ENTRIES_MAX)
+}
 
 impl DeltaIndex {
     /// The delta after further changes, which ascend strictly by row. Costs what the chunks that are touched cost, and a copy of the
@@ -27,9 +38,11 @@ impl DeltaIndex {
         }
         let old = &*self.root;
         let chunks = old.chunks.len();
+        let chunk_entries = chunk_entries(self.len() + changes.len() as u64);
         let mut builder = Builder {
-            root: Root::with_capacity(chunks + changes.len() / CHUNK_ENTRIES_MAX + 1),
-            pending: Vec::new(),
+            root: Root::with_capacity(chunks + changes.len() / chunk_entries + 1),
+            pending: Pending::new(),
+            chunk_entries,
         };
         let mut rest = changes;
         // What stands before the first chunk's first row goes into the first chunk.
@@ -126,67 +139,130 @@ fn difference(new: &[DeltaEntry], old: &[DeltaEntry], changes: &mut Vec<DeltaEnt
 
 struct Builder {
     root: Root,
-    pending: Vec<PlacedEntry>,
+    pending: Pending,
+    /// The most entries of a chunk.
+    chunk_entries: usize,
+}
+
+/// Entries that wait to become chunks, in arrays as chunks have them.
+struct Pending {
+    rows: Vec<QuadRow>,
+    /// Insertions minus tombstones before each entry, and of all at the end. There are a few thousand entries at most.
+    nets: Vec<i16>,
+    positions: Vec<u64>,
 }
 
 impl Builder {
     /// Whether what is pending is too little for a chunk of its own.
     fn wants_neighbour(&self) -> bool {
-        (1..CHUNK_ENTRIES_MIN).contains(&self.pending.len())
+        (1..self.chunk_entries / SMALL_SHARE).contains(&self.pending.rows.len())
     }
 
-    /// Appends a chunk with the changes that fall into it.
+    /// Appends a chunk with the changes that fall into it. The entries between two changes are copied at once.
     fn merge(&mut self, chunk: Option<&Chunk>, changes: &[DeltaEntry]) -> Result<()> {
-        let mut changes = changes.iter().peekable();
-        let entries = chunk.map_or(0, Chunk::len);
-        for entry in 0..entries {
-            let Some(chunk) = chunk else { break };
-            let placed = chunk.placed(entry);
-            while let Some(change) = changes.next_if(|change| change.row < placed.entry.row) {
-                self.push(new_entry(change));
-            }
-            match changes.next_if(|change| change.row == placed.entry.row) {
-                Some(change) if change.is_insertion == placed.entry.is_insertion => {
-                    return Err(misuse("a change repeats an entry"));
-                }
-                Some(_) => {}
-                None => self.push(placed),
-            }
-        }
+        let Some(chunk) = chunk else {
+            changes.iter().for_each(|change| self.push(change));
+            return Ok(());
+        };
+        let mut at = 0;
         for change in changes {
-            self.push(new_entry(change));
+            let rows = &chunk.rows()[at..];
+            let run = rows.partition_point(|row| *row < change.row);
+            self.extend(chunk, at..at + run);
+            at += run;
+            if rows.get(run) != Some(&change.row) {
+                self.push(change);
+                continue;
+            }
+            if chunk.is_insertion(at) == change.is_insertion {
+                return Err(misuse("a change repeats an entry"));
+            }
+            at += 1;
         }
+        self.extend(chunk, at..chunk.len());
         Ok(())
     }
 
-    fn push(&mut self, placed: PlacedEntry) {
-        self.pending.push(placed);
-        if self.pending.len() >= PENDING_MAX {
+    fn push(&mut self, change: &DeltaEntry) {
+        self.pending.push(change);
+        self.cut_if_full();
+    }
+
+    fn extend(&mut self, chunk: &Chunk, entries: Range<usize>) {
+        self.pending.extend(chunk, entries);
+        self.cut_if_full();
+    }
+
+    fn cut_if_full(&mut self) {
+        if self.pending.rows.len() >= PENDING_CHUNKS * self.chunk_entries {
             self.finish_pending(false);
         }
     }
 
     /// Makes chunks of equal size of what is pending; keeps back the last one unless all is wanted.
     fn finish_pending(&mut self, is_all: bool) {
-        let count = self.pending.len().div_ceil(CHUNK_ENTRIES_MAX);
+        let entries = self.pending.rows.len();
+        let count = entries.div_ceil(self.chunk_entries);
         if count == 0 {
             return;
         }
-        let size = self.pending.len().div_ceil(count);
-        let chunks = self.pending.chunks(size).count();
+        let size = entries.div_ceil(count);
+        let chunks = entries.div_ceil(size);
         let finished = if is_all { chunks } else { chunks - 1 };
-        for entries in self.pending.chunks(size).take(finished) {
-            self.root.push(Chunk::new(entries));
+        for number in 0..finished {
+            let part = number * size..entries.min((number + 1) * size);
+            self.root.push(self.pending.chunk(part));
         }
-        let done = (finished * size).min(self.pending.len());
-        self.pending.drain(..done);
+        self.pending.drop_first(entries.min(finished * size));
     }
 }
 
-fn new_entry(change: &DeltaEntry) -> PlacedEntry {
-    PlacedEntry {
-        entry: *change,
-        position: UNKNOWN,
+impl Pending {
+    fn new() -> Self {
+        Self {
+            rows: Vec::new(),
+            nets: vec![0],
+            positions: Vec::new(),
+        }
+    }
+
+    fn net(&self) -> i16 {
+        self.nets[self.rows.len()]
+    }
+
+    fn push(&mut self, change: &DeltaEntry) {
+        let net = self.net() + if change.is_insertion { 1 } else { -1 };
+        self.rows.push(change.row);
+        self.nets.push(net);
+        self.positions.push(UNKNOWN);
+    }
+
+    fn extend(&mut self, chunk: &Chunk, entries: Range<usize>) {
+        let more = self.net() - chunk.nets()[entries.start];
+        let nets = &chunk.nets()[entries.start + 1..=entries.end];
+        self.nets.extend(nets.iter().map(|net| net + more));
+        self.rows.extend_from_slice(&chunk.rows()[entries.clone()]);
+        let positions = chunk.positions()[entries].iter();
+        self.positions
+            .extend(positions.map(|position| position.load(Relaxed)));
+    }
+
+    fn chunk(&self, entries: Range<usize>) -> Chunk {
+        let first = self.nets[entries.start];
+        let nets = self.nets[entries.start..=entries.end].iter();
+        Chunk::from_parts(
+            &self.rows[entries.clone()],
+            nets.map(|net| net - first).collect(),
+            &self.positions[entries],
+        )
+    }
+
+    fn drop_first(&mut self, entries: usize) {
+        self.rows.drain(..entries);
+        self.positions.drain(..entries);
+        self.nets.drain(..entries);
+        let first = self.nets[0];
+        self.nets.iter_mut().for_each(|net| *net -= first);
     }
 }
 

@@ -49,6 +49,21 @@ impl Chunk {
         }
     }
 
+    /// A chunk of entries that are in arrays already.
+    ///
+    /// # Panics
+    ///
+    /// If there are no entries or more than a chunk may have, or the arrays are not of one length.
+    pub(super) fn from_parts(rows: &[QuadRow], nets: Box<[i16]>, positions: &[u64]) -> Self {
+        assert!((1..=CHUNK_ENTRIES_MAX).contains(&rows.len()));
+        assert!(nets.len() == rows.len() + 1 && positions.len() == rows.len());
+        Self {
+            rows: rows.into(),
+            nets,
+            positions: positions.iter().copied().map(AtomicU64::new).collect(),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }

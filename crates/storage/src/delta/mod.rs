@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! root     per chunk: first row, entries before it, their net count, position of the first entry
-//! chunk    up to 512 entries: row, insertion or tombstone, position
+//! chunk    up to 512 entries, fewer in small deltas: row, insertion or tombstone, position
 //! ```
 //!
 //! The *position* of an entry is the number of rows of the index below that stand before the entry's row. It is looked up when

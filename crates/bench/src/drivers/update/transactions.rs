@@ -1,24 +1,19 @@
-//! What changes cost: small and large transactions over HTTP, updates beside queries, and
-//! opening after a kill. Six figures, each beside its bar.
+//! Transactions small and large over HTTP, and opening after a kill.
 
 use std::fmt;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::store::{table_of, write_data};
-use super::{Bar, BenchError, Binary, ExploreOptions, LoadOptions, RESULTS_JSON, explore, load};
-use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::update::Updates;
-use crate::bsbm::{Catalog, GenerateOptions};
-use crate::http_client::{HttpClient, HttpError};
-use crate::report::{Times, with_thousands};
+use super::super::{Bar, BenchError, Binary, RESULTS_JSON};
+use super::{at, failed};
+use crate::http_client::HttpClient;
+use crate::report::Times;
 
-const LOAD_MEMORY: &str = "4G";
 /// Quads of a large batch.
 const BATCH_QUADS: u64 = 1_000;
 /// Quads that one `DELETE`/`INSERT` touches: so many go, so many come.
@@ -26,7 +21,7 @@ const TOUCHED_QUADS: u64 = 100_000;
 /// Quads in the log when the server is killed.
 const LOG_QUADS: u64 = 1_000_000;
 /// Settings under which the log is never cut.
-const WITHOUT_CHECKPOINTS: [&str; 6] = [
+pub(super) const WITHOUT_CHECKPOINTS: [&str; 6] = [
     "--compact-quads",
     "1000000000",
     "--checkpoint-quads",
@@ -37,107 +32,86 @@ const WITHOUT_CHECKPOINTS: [&str; 6] = [
 /// Runs of fdatasync alone.
 const SYNC_RUNS: usize = 200;
 
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct UpdateBenchOptions {
-    /// The BSBM data set that is updated.
-    pub data: GenerateOptions,
-    /// Where data and databases are kept; databases are removed.
-    pub cache: PathBuf,
-    /// How long each rate is measured.
-    pub seconds: u64,
-    /// Mixes of the explore queries, with and without updates.
-    pub mixes: u32,
-}
-
-/// Everything that was measured.
+/// Transactions without anybody who reads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct UpdateReport {
-    /// Triples of the BSBM data set.
-    pub products: u32,
-    /// The figures and their bars.
-    pub bars: Vec<Bar>,
+pub struct TransactionReport {
     /// `fdatasync` of a short record, alone.
     pub sync: Times,
     /// Single-quad transactions of one client.
     pub one_client: Times,
-    /// Explore query mixes an hour, alone.
-    pub explore_mixes_per_hour: f64,
-    /// The same with an insertion and a deletion before each mix, their time counted.
-    pub update_mixes_per_hour: f64,
+    /// Single-quad transactions of 64 clients, a second.
+    pub singles_per_second: f64,
+    /// Quads a second of four clients that insert a thousand at a time.
+    pub batch_quads_per_second: f64,
+    /// A `DELETE`/`INSERT` that touches 100,000 quads.
+    pub modify_seconds: f64,
+    /// From the start of a killed server with a million quads in its log to its first answer.
+    pub reopen_seconds: f64,
 }
 
-/// Measures. `progress` is told what comes next.
-///
-/// # Errors
-/// When any of it fails.
-pub fn update(
-    binary: &Binary,
-    options: &UpdateBenchOptions,
-    progress: &mut dyn FnMut(&str),
-) -> Result<UpdateReport, BenchError> {
-    let file = |source| BenchError::File {
-        path: options.cache.clone(),
-        source,
-    };
-    let home = tempfile::tempdir_in(&options.cache).map_err(file)?;
-    let seconds = Duration::from_secs(options.seconds);
-    progress("fdatasync alone");
-    let sync = sync_alone(home.path()).map_err(file)?;
-
-    progress("single-quad transactions");
-    let empty = home.path().join("empty.db");
-    make_empty(binary, &empty)?;
-    let server = binary.serve(&empty)?;
-    let many = rate(server.endpoint(), 64, 1, seconds, "single")?;
-    let one_client = one_client(server.endpoint(), seconds)?;
-    progress("batches of a thousand quads");
-    let batches = rate(server.endpoint(), 4, BATCH_QUADS, seconds, "batch")?;
-    progress("DELETE/INSERT of 100,000 quads");
-    let modify = modify(server.endpoint())?;
-    drop(server);
-
-    progress("reopening after a kill");
-    let reopen = reopen(binary, &home.path().join("log.db"))?;
-
-    progress("loading the BSBM data");
-    let (alone, beside) = beside_updates(binary, options, home.path(), progress)?;
-    let beside_sync = one_client.median_ms - sync.median_ms;
-    Ok(UpdateReport {
-        products: options.data.products,
-        bars: vec![
-            Bar::at_least("single-quad transactions, 64 clients", "1/s", many, 5_000.0),
+impl TransactionReport {
+    pub(super) fn bars(&self) -> [Bar; 5] {
+        let beside_sync = self.one_client.median_ms - self.sync.median_ms;
+        [
+            Bar::at_least(
+                "single-quad transactions, 64 clients",
+                "1/s",
+                self.singles_per_second,
+                5_000.0,
+            ),
             Bar::at_most("one client, beside its fdatasync", "ms", beside_sync, 1.0),
             Bar::at_least(
                 "INSERT DATA of 1,000 quads, 4 clients",
                 "quads/s",
-                batches,
+                self.batch_quads_per_second,
                 200_000.0,
             ),
-            Bar::at_most("DELETE/INSERT WHERE of 100,000 quads", "s", modify, 1.0),
-            Bar::at_least(
-                "BSBM with updates, against without",
-                "",
-                beside / alone,
-                0.8,
+            Bar::at_most(
+                "DELETE/INSERT WHERE of 100,000 quads",
+                "s",
+                self.modify_seconds,
+                1.0,
             ),
             Bar::at_most(
                 "reopening with 1,000,000 quads in the log",
                 "s",
-                reopen,
+                self.reopen_seconds,
                 3.0,
             ),
-        ],
-        sync,
-        one_client,
-        explore_mixes_per_hour: alone,
-        update_mixes_per_hour: beside,
-    })
+        ]
+    }
 }
 
-fn failed(what: &str) -> impl FnOnce(HttpError) -> BenchError {
-    let what = what.to_owned();
-    move |source| BenchError::Query { what, source }
+/// Measures all of it in a directory.
+pub(super) fn transactions(
+    binary: &Binary,
+    home: &Path,
+    seconds: Duration,
+    progress: &mut dyn FnMut(&str),
+) -> Result<TransactionReport, BenchError> {
+    progress("fdatasync alone");
+    let sync = sync_alone(home).map_err(at(home))?;
+    progress("single-quad transactions");
+    let empty = home.join("empty.db");
+    make_empty(binary, &empty)?;
+    let server = binary.serve(&empty)?;
+    let singles_per_second = rate(server.endpoint(), 64, 1, seconds, "single")?;
+    let one_client = one_client(server.endpoint(), seconds)?;
+    progress("batches of a thousand quads");
+    let batch_quads_per_second = rate(server.endpoint(), 4, BATCH_QUADS, seconds, "batch")?;
+    progress("DELETE/INSERT of 100,000 quads");
+    let modify_seconds = modify(server.endpoint())?;
+    drop(server);
+    progress("reopening after a kill");
+    let reopen_seconds = reopen(binary, &home.join("log.db"))?;
+    Ok(TransactionReport {
+        sync,
+        one_client,
+        singles_per_second,
+        batch_quads_per_second,
+        modify_seconds,
+        reopen_seconds,
+    })
 }
 
 /// What the disk alone takes for a commit's record.
@@ -286,56 +260,6 @@ fn reopen(binary: &Binary, database: &Path) -> Result<f64, BenchError> {
         false => Err(BenchError::Result {
             what: format!("the count after reopening is not {LOG_QUADS}"),
         }),
-    }
-}
-
-/// Explore mixes an hour without and with updates.
-fn beside_updates(
-    binary: &Binary,
-    options: &UpdateBenchOptions,
-    home: &Path,
-    progress: &mut dyn FnMut(&str),
-) -> Result<(f64, f64), BenchError> {
-    let name = format!("bsbm-{}-{}.nt", options.data.products, options.data.seed);
-    let data = options.cache.join(name);
-    write_data(&options.data, &data)?;
-    let database = home.join("bsbm.db");
-    load(
-        binary,
-        &LoadOptions {
-            database: database.clone(),
-            files: vec![data],
-            memory: LOAD_MEMORY.to_owned(),
-        },
-    )?;
-    let server = binary.serve(&database)?;
-    let pool = ParameterPool::from_catalog(&Catalog::new(&options.data))?;
-    let explore_options = ExploreOptions {
-        mixes: options.mixes,
-        pool: Some(pool),
-        ..ExploreOptions::new(server.endpoint())
-    };
-    progress("BSBM explore alone");
-    let alone = explore(&explore_options)?.query_mixes_per_hour;
-    progress("BSBM explore and update");
-    let mut updates = Updates::new(&options.data, options.mixes);
-    let beside = super::mixed::explore_and_update(&explore_options, &mut updates)?;
-    Ok((alone, beside))
-}
-
-impl fmt::Display for UpdateReport {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        table_of(&self.bars).fmt(formatter)?;
-        writeln!(
-            formatter,
-            "one client {:.2} ms (median), fdatasync alone {:.2} ms; \
-             BSBM with {} products: {} mixes an hour alone, {} with updates",
-            self.one_client.median_ms,
-            self.sync.median_ms,
-            with_thousands(u64::from(self.products)),
-            with_thousands(self.explore_mixes_per_hour.round() as u64),
-            with_thousands(self.update_mixes_per_hour.round() as u64),
-        )
     }
 }
 
