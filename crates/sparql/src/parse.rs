@@ -76,7 +76,7 @@ pub(crate) fn measure_update(text: &str, bytes_max: usize) -> Result<Shape, Quer
     scan(text, true)
 }
 
-fn check_length(what: &str, text: &str, bytes_max: usize) -> Result<(), QueryError> {
+pub(crate) fn check_length(what: &str, text: &str, bytes_max: usize) -> Result<(), QueryError> {
     if text.len() <= bytes_max {
         return Ok(());
     }

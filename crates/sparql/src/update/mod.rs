@@ -20,6 +20,7 @@
 //! (SPARQL 1.1 Update, 3.2, on stores that do not record empty graphs).
 
 mod confine;
+mod data;
 mod execute;
 mod graphs;
 mod modify;

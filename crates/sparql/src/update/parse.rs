@@ -11,7 +11,7 @@ use spargebra::GraphUpdateOperation;
 use spargebra::algebra::GraphTarget;
 use spargebra::term::{GraphName, GroundQuad, GroundTerm, NamedNode, Quad};
 
-use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions};
+use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions, data};
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::parse;
@@ -25,6 +25,9 @@ impl Engine {
         text: &str,
         options: &UpdateOptions,
     ) -> Result<ParsedUpdate, QueryError> {
+        if let Some(operations) = self.plain_data(text)? {
+            return Ok(operations);
+        }
         let shape = parse::measure_update(text, self.options().update_bytes_max)?;
         let mut update = if shape.needs_large_stack() {
             parse::on_large_stack("parse-update", || parsed(text, options, true))?
@@ -33,6 +36,21 @@ impl Engine {
         };
         fetch(&mut update, options)?;
         Ok(update)
+    }
+
+    /// The update, if it is nothing but plain `DATA` blocks; these do not depend on any option.
+    fn plain_data(&self, text: &str) -> Result<Option<ParsedUpdate>, QueryError> {
+        parse::check_length("update", text, self.options().update_bytes_max)?;
+        let Some(operations) = data::read(text) else {
+            return Ok(None);
+        };
+        let update = ParsedUpdate {
+            operations,
+            base_iri: None,
+            needs_large_stack: false,
+        };
+        check_labels(text, &update)?;
+        Ok(Some(update))
     }
 }
 
@@ -86,23 +104,8 @@ fn parsed(
     needs_large_stack: bool,
 ) -> Result<ParsedUpdate, QueryError> {
     let update = parse::parse_update(text, options.query.base_iri.as_deref())?;
-    let operations = update
-        .operations
-        .into_iter()
-        .map(|operation| {
-            Ok(match operation {
-                GraphUpdateOperation::InsertData { data } => {
-                    Operation::InsertData(statements(&data)?)
-                }
-                GraphUpdateOperation::DeleteData { data } => {
-                    Operation::DeleteData(ground_statements(&data)?)
-                }
-                other => Operation::Other(other),
-            })
-        })
-        .collect::<Result<Vec<_>, QueryError>>()?;
     let update = ParsedUpdate {
-        operations,
+        operations: numbered(update.operations)?,
         base_iri: update.base_iri.map(|iri| iri.into_inner()),
         needs_large_stack,
     };
@@ -118,6 +121,29 @@ fn parsed(
         ));
     }
     Ok(update)
+}
+
+/// Turns the data of operations into numbered statements.
+fn numbered(operations: Vec<GraphUpdateOperation>) -> Result<Vec<Operation>, QueryError> {
+    let operations = operations.into_iter().map(|operation| {
+        Ok(match operation {
+            GraphUpdateOperation::InsertData { data } => Operation::InsertData(statements(&data)?),
+            GraphUpdateOperation::DeleteData { data } => {
+                Operation::DeleteData(ground_statements(&data)?)
+            }
+            other => Operation::Other(other),
+        })
+    });
+    operations.collect()
+}
+
+/// What the grammar makes of a text.
+#[cfg(test)]
+pub(super) fn operations_by_grammar(
+    text: &str,
+    base_iri: Option<&str>,
+) -> Result<Vec<Operation>, QueryError> {
+    numbered(parse::parse_update(text, base_iri)?.operations)
 }
 
 /// A label stands for one node; in two `INSERT DATA` of one request it would mean two

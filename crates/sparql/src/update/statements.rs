@@ -234,6 +234,21 @@ impl Statements {
         Ok(self.quads.iter().filter_map(known).collect())
     }
 
+    /// The quads as text, in their order; blank nodes by their labels.
+    #[cfg(test)]
+    pub(super) fn shown(&self) -> Vec<[String; 4]> {
+        let term = |number: TermNumber| match self.entries[number as usize] {
+            Entry::Id(TermId::DEFAULT_GRAPH) => "default".to_owned(),
+            Entry::BlankNode => {
+                let mut labels = self.by_label.iter();
+                let label = labels.find(|(_, of_label)| **of_label == number);
+                label.map_or_else(String::new, |(label, _)| format!("_:{label}"))
+            }
+            _ => format!("{:?}", self.term_of(number, &[])),
+        };
+        self.quads.iter().map(|quad| quad.map(term)).collect()
+    }
+
     fn parse(&self, start: u32, end: u32) -> Result<Term<'_>, QueryError> {
         parse_key(&self.keys[start as usize..end as usize])
             .map_err(|error| QueryError::internal(format!("a term of an update: {error}")))
