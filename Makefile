@@ -18,7 +18,7 @@ help:
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
 	@echo 'make compare ours and Virtuoso on 10 million triples; writes docs/performance.md (20 minutes)'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
-	@echo 'make soak    16 clients with heavy queries for SECONDS=60; the server stays within MEMORY=1G'
+	@echo 'make soak    16 clients with heavy queries for SECONDS=60, the server stays within MEMORY=1G; then updates, loads and compactions'
 	@echo 'make oracle  200,000 random queries against an independent evaluator (QUERIES=, SEED=)'
 	@echo 'make conformance   the test suites of the W3C; writes docs/conformance.md'
 
@@ -50,6 +50,7 @@ soak: build
 	mkdir -p $(SOAK)
 	test -d $(SOAK)/db || ( $(ORRERY) bench bsbm generate --products 2785 -o $(SOAK)/data.nt && $(ORRERY) load --db $(SOAK)/db $(SOAK)/data.nt && rm $(SOAK)/data.nt )
 	python3 scripts/soak.py $(ORRERY) $(SOAK)/db --memory $(or $(MEMORY),1G) --seconds $(or $(SECONDS),60)
+	$(ORRERY) bench soak-updates --seconds $(or $(SECONDS),60) --cache $(SOAK)
 
 crash: setup
 	ORRERY_CRASH_STATES=200000 ORRERY_FAULT_RUNS=100000 ORRERY_FLIPS=20000 ORRERY_MODEL_RUNS=1000 \

@@ -303,8 +303,12 @@ pub(crate) struct VerifyArguments {
 
 #[derive(Args)]
 pub(crate) struct CompactArguments {
-    #[command(flatten)]
-    pub(crate) database: DatabaseArgument,
+    /// The database's directory
+    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Compact the database of a running server instead, such as http://127.0.0.1:7878
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "memory", "threads"])]
+    pub(crate) server: Option<String>,
     /// Memory to use at most, such as 8G; more than that is sorted on disk
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
@@ -336,6 +340,8 @@ pub(crate) enum BenchSuite {
     Floor(FloorArguments),
     /// Transactions over HTTP, updates beside queries, opening after a kill, against their bars
     Update(UpdateBenchArguments),
+    /// Readers and writers while checkpoints, compactions and bulk loads run: no failure, no wrong answer
+    SoakUpdates(SoakArguments),
     /// Ours and another store, side by side on the same data, answers compared
     Compare(CompareArguments),
 }
@@ -439,6 +445,25 @@ pub(crate) struct UpdateBenchArguments {
     #[arg(long = "part", value_enum, value_name = "PART")]
     pub(crate) parts: Vec<UpdateBenchPart>,
     /// Where data and databases are made: what is measured is the disk below
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct SoakArguments {
+    /// For how long
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub(crate) seconds: u64,
+    /// Clients that query
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) readers: u32,
+    /// Clients that transfer
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) writers: u32,
+    /// Where the database is made
     #[arg(long, value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
     /// How to report

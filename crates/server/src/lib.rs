@@ -22,6 +22,7 @@ pub mod format;
 mod graphs;
 mod guard;
 mod health;
+mod maintenance;
 mod negotiate;
 mod options;
 mod protocol;

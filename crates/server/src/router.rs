@@ -17,6 +17,7 @@ use crate::description::Capabilities;
 use crate::documents::Documents;
 use crate::errors::ServerError;
 use crate::guard::WriteRule;
+use crate::maintenance::{self, Maintenance};
 use crate::negotiate::Wish;
 use crate::options::HttpOptions;
 use crate::protocol::{self, Operation, QueryRequest};
@@ -30,7 +31,7 @@ use axum::extract::{DefaultBodyLimit, Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, any, get};
+use axum::routing::{MethodRouter, any, get, post};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use orrery_sparql::{DocumentSource, Engine};
@@ -97,6 +98,8 @@ pub fn router(engine: Arc<Engine>, writing: Writing, options: HttpOptions) -> io
             .route("/sparql", any(sparql))
             .route("/explain", any(explain))
             .route("/changes", read_only(get(change_feed)))
+            .route("/checkpoint", post_only(post(checkpoint)))
+            .route("/compact", post_only(post(compaction)))
             .route("/graphs", any(graph_store))
             .route("/graphs/", any(graph_store))
             .route("/graphs/{*graph}", any(graph_store))
@@ -124,6 +127,12 @@ pub fn router(engine: Arc<Engine>, writing: Writing, options: HttpOptions) -> io
 fn read_only<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
     route.fallback(|method: Method, headers: HeaderMap| async move {
         method_not_allowed(&method, "GET, HEAD").into_response_for(&headers)
+    })
+}
+
+fn post_only<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
+    route.fallback(|method: Method, headers: HeaderMap| async move {
+        method_not_allowed(&method, "POST").into_response_for(&headers)
     })
 }
 
@@ -227,6 +236,22 @@ async fn change_feed(
 ) -> Response {
     let (parts, _) = request.into_parts();
     let answered = changes::answer(&state, record, &parts).await;
+    answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+/// `/checkpoint`
+async fn checkpoint(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    maintain(&state, request, Maintenance::Checkpoint).await
+}
+
+/// `/compact`
+async fn compaction(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    maintain(&state, request, Maintenance::Compaction).await
+}
+
+async fn maintain(state: &ServerState, request: Request, what: Maintenance) -> Response {
+    let (parts, _) = request.into_parts();
+    let answered = maintenance::answer(state, &parts, what).await;
     answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 

@@ -15,6 +15,7 @@ mod mixed;
 mod open;
 mod peer;
 mod pool;
+mod soak;
 mod store;
 mod update;
 
@@ -36,6 +37,7 @@ pub use load::{LoadOptions, LoadReport, load};
 pub use open::{OpenOptions, OpenReport, open};
 pub use peer::Peer;
 pub use pool::parameter_pool;
+pub use soak::{SoakOptions, SoakReport, soak};
 pub use store::{Bar, StoreOptions, StoreReport, store};
 pub use update::{
     MixReport, ReadingReport, ReadingTimes, TransactionReport, UpdateBenchOptions, UpdatePart,

@@ -32,11 +32,14 @@ fn record(seed: u64) -> Recorded {
     let mut workload = Workload::create(Arc::new(disk.clone()), seed).unwrap();
     let created = disk.operations();
     let mut acknowledged = vec![(created, workload.acknowledged)];
+    workload.disk = Some(disk.clone());
     for _ in 0..STEPS {
         workload.step().unwrap();
+        acknowledged.append(&mut workload.acknowledged_within);
         acknowledged.push((disk.operations(), workload.acknowledged));
     }
     workload.session = None;
+    workload.disk = None;
     Recorded {
         disk,
         workload,

@@ -10,7 +10,7 @@ use crate::setting;
 use crate::workload::{Step, Workload};
 use crate::world::{content, open};
 
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     Step::Commit,
     Step::Checkpoint,
     Step::Group,
@@ -23,6 +23,7 @@ const STEPS: [Step; 13] = [
     Step::Checkpoint,
     Step::Load,
     Step::Commit,
+    Step::CompactBeside,
     Step::Commit,
 ];
 

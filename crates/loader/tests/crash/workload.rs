@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use orrery_loader::{
-    CompactOptions, LoadError, LoadOptions, SilentProgress, Source, compact, load_into,
+    CompactOptions, LoadError, LoadOptions, Progress, SilentProgress, Source, Stage, compact,
+    load_into,
 };
 use orrery_storage::io::FileSystem;
+use orrery_storage::io::testing::RecordingFileSystem;
 use orrery_storage::{
     At, CommitOptions, Database, Durability, Error, PendingCommit, Result, Writer,
 };
@@ -30,6 +32,8 @@ pub(crate) enum Step {
     Clear,
     Checkpoint,
     Compact,
+    /// A compaction, and transactions that come while it is under way.
+    CompactBeside,
     /// A bulk load into the open database.
     Load,
     Reopen,
@@ -44,7 +48,8 @@ impl Step {
             12 => Self::Rollback,
             13 => Self::Clear,
             14..18 => Self::Checkpoint,
-            18..20 => Self::Compact,
+            18 => Self::Compact,
+            19 => Self::CompactBeside,
             20 => Self::Load,
             _ => Self::Reopen,
         }
@@ -52,6 +57,13 @@ impl Step {
 }
 
 const LOAD_MEMORY_BYTES: u64 = 64 << 20;
+
+fn compact_options() -> CompactOptions {
+    CompactOptions {
+        memory_bytes: LOAD_MEMORY_BYTES,
+        threads: 1,
+    }
+}
 
 /// The only way in which a load may fail here.
 fn storage_error(error: LoadError) -> Error {
@@ -71,6 +83,27 @@ pub(crate) struct Workload {
     pub(crate) states: BTreeMap<u64, State>,
     /// The last commit that was acknowledged as durable.
     pub(crate) acknowledged: u64,
+    /// The disk, if it counts operations.
+    pub(crate) disk: Option<RecordingFileSystem>,
+    /// How many operations there were when commits within a step were acknowledged, and their numbers.
+    pub(crate) acknowledged_within: Vec<(usize, u64)>,
+}
+
+/// Commits whenever the compaction has come a stage further.
+struct Meanwhile<'w>(Mutex<Committing<'w>>);
+
+struct Committing<'w> {
+    workload: &'w mut Workload,
+    outcome: Result<()>,
+}
+
+impl Progress for Meanwhile<'_> {
+    fn begin(&self, _stage: Stage, _total: Option<u64>) {
+        let mut committing = self.0.lock().unwrap();
+        if committing.outcome.is_ok() {
+            committing.outcome = committing.workload.commit_within();
+        }
+    }
 }
 
 /// An open database with its writer.
@@ -98,6 +131,8 @@ impl Workload {
             session: None,
             states: BTreeMap::new(),
             acknowledged: 0,
+            disk: None,
+            acknowledged_within: Vec::new(),
         };
         let session = Session::open(&workload.file_system)?;
         let first = session.database.snapshot().commit();
@@ -119,6 +154,8 @@ impl Workload {
             session: Some(session),
             states: BTreeMap::new(),
             acknowledged: last_commit,
+            disk: None,
+            acknowledged_within: Vec::new(),
         }
     }
 
@@ -157,14 +194,33 @@ impl Workload {
                 self.writer()?.checkpoint()?;
             }
             Step::Compact => {
-                let options = CompactOptions {
-                    memory_bytes: LOAD_MEMORY_BYTES,
-                    threads: 1,
-                };
-                compact(&self.writer()?, &options, &SilentProgress).map_err(storage_error)?;
+                compact(&self.writer()?, &compact_options(), &SilentProgress)
+                    .map_err(storage_error)?;
+            }
+            Step::CompactBeside => {
+                let writer = self.writer()?;
+                let meanwhile = Meanwhile(Mutex::new(Committing {
+                    workload: self,
+                    outcome: Ok(()),
+                }));
+                let compacted = compact(&writer, &compact_options(), &meanwhile);
+                meanwhile.0.into_inner().unwrap().outcome?;
+                compacted.map_err(storage_error)?;
             }
             Step::Load => self.load()?,
             Step::Reopen => self.reopen()?,
+        }
+        Ok(())
+    }
+
+    /// A commit while another step is under way.
+    fn commit_within(&mut self) -> Result<()> {
+        let pending = self.commit(Durability::Durable)?;
+        self.acknowledged = pending.wait()?;
+        if let Some(disk) = &self.disk {
+            let operations = disk.operations();
+            self.acknowledged_within
+                .push((operations, self.acknowledged));
         }
         Ok(())
     }

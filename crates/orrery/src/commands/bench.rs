@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
-    Binary, CompareOptions, ExploreOptions, FloorOptions, Peer, ServerProcess, StoreOptions,
-    UpdateBenchOptions, compare, explore, floor, store, update,
+    Binary, CompareOptions, ExploreOptions, FloorOptions, Peer, ServerProcess, SoakOptions,
+    StoreOptions, UpdateBenchOptions, compare, explore, floor, soak, store, update,
 };
 use orrery_bench::report::with_section;
 
 use super::output::Output;
 use crate::arguments::{
     BenchSuite, BsbmCommand, CompareArguments, ExploreArguments, FloorArguments, GenerateArguments,
-    ReportFormat, StoreBenchArguments, UpdateBenchArguments,
+    ReportFormat, SoakArguments, StoreBenchArguments, UpdateBenchArguments,
 };
 use crate::failure::Failure;
 use crate::units::{ShowBytes, ShowCount};
@@ -25,6 +25,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Store(arguments) => run_store(arguments),
         BenchSuite::Floor(arguments) => run_floor(arguments),
         BenchSuite::Update(arguments) => run_update(arguments),
+        BenchSuite::SoakUpdates(arguments) => run_soak(arguments),
         BenchSuite::Compare(arguments) => run_compare(arguments),
     }
 }
@@ -157,6 +158,27 @@ fn run_update(arguments: UpdateBenchArguments) -> Result<(), Failure> {
         eprintln!("{next} ...");
     })?;
     show(&report, arguments.report)
+}
+
+fn run_soak(arguments: SoakArguments) -> Result<(), Failure> {
+    let cache = arguments.cache.unwrap_or_else(default_cache);
+    std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
+    let options = SoakOptions {
+        cache,
+        seconds: arguments.seconds,
+        readers: arguments.readers,
+        writers: arguments.writers,
+    };
+    let report = soak(&Binary::current()?, &options, &mut |next| {
+        eprintln!("{next} ...");
+    })?;
+    show(&report, arguments.report)?;
+    match report.is_clean() {
+        true => Ok(()),
+        false => Err(Failure::Other(
+            "something failed or was wrong; see above".to_owned(),
+        )),
+    }
 }
 
 /// Data sets are large and worth keeping: the user's cache, not the system's temporary directory.

@@ -5,13 +5,23 @@ use std::sync::Arc;
 use orrery_loader::{CompactOptions, TerminalProgress, changes_of};
 use orrery_storage::{Database, WriterOptions};
 
+use super::http::{post, server_url};
 use super::output::Output;
 use crate::arguments::CompactArguments;
 use crate::failure::Failure;
 use crate::units::{ShowBytes, ShowCount};
 
 pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
-    let database = Arc::new(Database::open(&arguments.database.directory)?);
+    let directory = match (&arguments.directory, &arguments.server) {
+        (Some(directory), _) => directory,
+        (None, Some(server)) => return through_server(server),
+        (None, None) => {
+            return Err(Failure::Other(
+                "no database; give --db DIR or --server URL".to_owned(),
+            ));
+        }
+    };
+    let database = Arc::new(Database::open(directory)?);
     let writer = database.open_writer(WriterOptions::default())?;
     let mut options = CompactOptions {
         memory_bytes: arguments.memory.0,
@@ -35,5 +45,14 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
     };
     let mut output = Output::open(None)?;
     output.drain(&mut text.into_bytes())?;
+    output.finish()
+}
+
+/// The server compacts what it serves, and answers when it is done.
+fn through_server(server: &str) -> Result<(), Failure> {
+    let url = server_url(server, "compact")?;
+    let report = post(url, "text/plain", reqwest::Body::from(""))?;
+    let mut output = Output::open(None)?;
+    output.drain(&mut report.into_bytes())?;
     output.finish()
 }

@@ -9,6 +9,7 @@
 mod backup;
 mod bad_input;
 mod common;
+mod history;
 mod killed_load;
 mod killed_server;
 mod round_trip;

@@ -28,7 +28,7 @@ impl Server {
     }
 
     /// With more options.
-    fn start_with(database: &str, options: &[&str]) -> Self {
+    pub(crate) fn start_with(database: &str, options: &[&str]) -> Self {
         let address = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .unwrap()

@@ -14,7 +14,7 @@
 //! names, and no segments of dots, which the grammar would resolve. Each distinct token is looked at once.
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use orrery_term::Term;
 
 use super::{Operation, Statements, TermNumber};
@@ -37,15 +37,27 @@ pub(super) fn read(text: &str) -> Option<Vec<Operation>> {
     loop {
         operations.push(reader.operation()?);
         reader.blanks();
-        if reader.is_at_end() {
-            return Some(operations);
+        if !reader.is_at_end() {
+            reader.expect(b';')?;
+            reader.blanks();
         }
-        reader.expect(b';')?;
-        reader.blanks();
         if reader.is_at_end() {
-            return Some(operations);
+            return has_labels_of_their_own(&operations).then_some(operations);
         }
     }
+}
+
+/// Whether no blank node label stands in two operations, which is wrong.
+fn has_labels_of_their_own(operations: &[Operation]) -> bool {
+    let mut seen: HashSet<&str, FixedState> = HashSet::default();
+    operations.iter().all(|operation| {
+        let Operation::InsertData(data) = operation else {
+            return true;
+        };
+        let is_new = data.labels().all(|label| !seen.contains(label));
+        seen.extend(data.labels());
+        is_new
+    })
 }
 
 struct Reader<'t> {

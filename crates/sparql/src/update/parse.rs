@@ -44,13 +44,11 @@ impl Engine {
         let Some(operations) = data::read(text) else {
             return Ok(None);
         };
-        let update = ParsedUpdate {
+        Ok(Some(ParsedUpdate {
             operations,
             base_iri: None,
             needs_large_stack: false,
-        };
-        check_labels(text, &update)?;
-        Ok(Some(update))
+        }))
     }
 }
 

@@ -1,0 +1,61 @@
+//! `POST /checkpoint` and `POST /compact`: what else happens in the background, at once.
+//!
+//! | path | does | answers |
+//! | --- | --- | --- |
+//! | `/checkpoint` | writes the changes in memory to files and begins a new log | `{"written":true}` |
+//! | `/compact` | makes the changes part of the base | `{"changes":17,"quads":1000,"seconds":0.2}` |
+//!
+//! For those who may write. Both answer when it is done; readers and writers go on meanwhile. Where a checkpoint,
+//! compaction or load is under way already, the request waits for its end.
+
+use crate::errors::ServerError;
+use crate::router::ServerState;
+use axum::Json;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use orrery_loader::{BackgroundOptions, LoadError, SilentProgress, changes_of, compact};
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maintenance {
+    Checkpoint,
+    Compaction,
+}
+
+/// Does it, on a thread that may block.
+pub(crate) async fn answer(
+    state: &ServerState,
+    parts: &Parts,
+    what: Maintenance,
+) -> Result<Response, ServerError> {
+    let writer = state.writes(&parts.headers)?.writer().clone();
+    let done = state
+        .query_threads
+        .handle()
+        .spawn_blocking(move || match what {
+            Maintenance::Checkpoint => {
+                let is_written = writer.checkpoint()?;
+                Ok(serde_json::json!({ "written": is_written }))
+            }
+            Maintenance::Compaction => {
+                let changes = changes_of(&writer.database().snapshot());
+                let options = BackgroundOptions::default().compact;
+                let report = compact(&writer, &options, &SilentProgress)?;
+                Ok(serde_json::json!({
+                    "changes": changes,
+                    "quads": report.quads,
+                    "seconds": report.seconds,
+                }))
+            }
+        });
+    let answer = done.await.map_err(|error| ServerError::Internal {
+        message: format!("the checkpoint or compaction ended: {error}"),
+    })?;
+    match answer {
+        Ok(answer) => Ok(Json(answer).into_response()),
+        Err(LoadError::Storage(error)) => Err(ServerError::from(error)),
+        Err(error) => Err(ServerError::Internal {
+            message: format!("the compaction failed: {error}"),
+        }),
+    }
+}
