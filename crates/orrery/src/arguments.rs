@@ -204,6 +204,12 @@ pub(crate) struct ExplainArguments {
     /// Run the query too, and show actual rows and times beside the estimates
     #[arg(long)]
     pub(crate) analyze: bool,
+    /// Stop the run after this time, such as 30s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Seconds>,
+    /// As text for people, or as a tree in JSON
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) format: ReportFormat,
 }
 
 #[derive(Args)]
@@ -344,6 +350,32 @@ pub(crate) enum BenchSuite {
     SoakUpdates(SoakArguments),
     /// Ours and another store, side by side on the same data, answers compared
     Compare(CompareArguments),
+    /// How far the planner's estimates are from what its plans find
+    Estimates(EstimatesArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct EstimatesArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// The database has the BSBM data set of so many products: ask its queries too
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: Option<u32>,
+    /// Sets of parameters of each BSBM query
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) sets: u32,
+    /// Graph patterns drawn from the data by random walks
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    pub(crate) patterns: u32,
+    /// The same seed draws the same parameters and patterns
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Queries that take longer are left out
+    #[arg(long, value_name = "TIME", default_value = "20s")]
+    pub(crate) timeout: Seconds,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]

@@ -22,7 +22,7 @@ use orrery_term::TermId;
 
 use crate::error::QueryError;
 use crate::execute::{self, Limits};
-use crate::explain;
+use crate::explain::{self, PlanNode};
 use crate::options::{EngineOptions, QueryOptions};
 use crate::parse;
 use crate::plan::Estimates;
@@ -216,6 +216,22 @@ impl PreparedQuery {
     ///
     /// Figures add up when the same prepared query was run before.
     pub async fn analyze(&self) -> Result<String, QueryError> {
+        self.run_to_end().await?;
+        Ok(explain::tree(&self.plan, &self.estimates, true))
+    }
+
+    /// The plan as a tree, with estimates.
+    pub fn plan(&self) -> PlanNode {
+        explain::nodes(&self.plan, &self.estimates, false)
+    }
+
+    /// As [`PreparedQuery::analyze`], the plan as a tree.
+    pub async fn analyzed_plan(&self) -> Result<PlanNode, QueryError> {
+        self.run_to_end().await?;
+        Ok(explain::nodes(&self.plan, &self.estimates, true))
+    }
+
+    async fn run_to_end(&self) -> Result<(), QueryError> {
         match self.execute().await? {
             QueryResults::Solutions(mut stream) => {
                 while let Some(batch) = stream.next().await {
@@ -229,7 +245,7 @@ impl PreparedQuery {
             }
             QueryResults::Boolean(_) => {}
         }
-        Ok(explain::tree(&self.plan, &self.estimates, true))
+        Ok(())
     }
 
     /// Starts the query. Streams run on the caller's tokio runtime, as they are polled;

@@ -1,4 +1,4 @@
-//! Plans as text: what each node does, what was expected of it, what it did.
+//! Plans as trees and as text: what each node does, what was expected of it, what it did.
 //!
 //! ```text
 //! SortExec: TopK(fetch=10), ...                    [~40 rows; 10 rows, 31.2 us]
@@ -7,59 +7,205 @@
 //!
 //! Figures after `~` are estimates; after the semicolon stands what an analyzed run has
 //! counted. Times are a node's own computing, without its inputs, where the node measures it.
+//!
+//! A [`PlanNode`] has the same for programs. It also tells whether the run read a node to its end: below a
+//! limit, or beside an empty side of a join, the rows counted say nothing about the estimate.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::{ExecutionPlan, metrics::MetricsSet};
-use orrery_operators::pattern::PatternExec;
+use orrery_operators::pattern::{PatternExec, PatternMode};
 
 use crate::plan::{Estimates, address};
 
-/// The tree of a plan.
+/// A node of a plan with its figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanNode {
+    /// The operator.
+    pub name: String,
+    /// What it does; the operator's own description, its first line with the name.
+    pub text: String,
+    /// Rows that the planner expected.
+    pub estimated_rows: Option<f64>,
+    /// What a run has counted.
+    pub measured: Option<Measured>,
+    /// Whether the run reads (or would read) all of its rows.
+    pub is_read_whole: bool,
+    /// Whether this node was shown before, with its inputs: several parts of the plan read it.
+    pub is_repeated: bool,
+    /// The patterns that it matches, in this order.
+    pub steps: Vec<PlanStep>,
+    /// What it reads.
+    pub inputs: Vec<PlanNode>,
+}
+
+/// What a run has counted of a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Rows that came out.
+    pub rows: usize,
+    /// Time spent in the node itself, where it measures that.
+    pub elapsed_ns: Option<usize>,
+}
+
+/// One step of a node: a pattern, or several that are intersected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanStep {
+    /// The patterns.
+    pub patterns: Vec<PlanPattern>,
+    /// Rows that the planner expected after it.
+    pub estimated_rows: Option<f64>,
+    /// Rows after it, and look-ups made; of a run.
+    pub measured: Option<(usize, usize)>,
+    /// Whether all matches are looked for, and not only the first of each row.
+    pub is_read_whole: bool,
+}
+
+/// One pattern of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanPattern {
+    /// The pattern, as in SPARQL.
+    pub text: String,
+    /// The permutation that it walks, and how many of its columns are known: `Psog/2`.
+    pub access: String,
+}
+
+/// The tree of a plan, after a run if it `is_analyzed`.
+pub(crate) fn nodes(
+    plan: &Arc<dyn ExecutionPlan>,
+    estimates: &Estimates,
+    is_analyzed: bool,
+) -> PlanNode {
+    let mut reader = Reader {
+        estimates,
+        is_analyzed,
+        seen: HashSet::new(),
+    };
+    reader.node(plan, true)
+}
+
+/// The tree of a plan as text.
 pub(crate) fn tree(
     plan: &Arc<dyn ExecutionPlan>,
     estimates: &Estimates,
     is_analyzed: bool,
 ) -> String {
     let mut text = String::new();
-    write_node(plan, estimates, is_analyzed, 0, &mut text);
+    write_node(&nodes(plan, estimates, is_analyzed), 0, &mut text);
     text
 }
 
-fn write_node(
-    plan: &Arc<dyn ExecutionPlan>,
-    estimates: &Estimates,
+/// Reads nodes off a plan.
+struct Reader<'e> {
+    estimates: &'e Estimates,
     is_analyzed: bool,
-    depth: usize,
-    text: &mut String,
-) {
-    let line = displayable(plan.as_ref()).one_line().to_string();
-    let mut lines = line.trim_end().lines();
+    /// Addresses of the shared nodes so far.
+    seen: HashSet<usize>,
+}
+
+impl Reader<'_> {
+    fn node(&mut self, plan: &Arc<dyn ExecutionPlan>, is_read_whole: bool) -> PlanNode {
+        let is_repeated = plan.name() == "SharedExec" && !self.seen.insert(address(plan));
+        let text = displayable(plan.as_ref()).one_line().to_string();
+        let measured = plan
+            .metrics()
+            .filter(|_| self.is_analyzed)
+            .map(|metrics| measured(&metrics));
+        let steps = plan.downcast_ref::<PatternExec>();
+        let steps = steps.map(|pattern| self.steps(pattern, is_read_whole));
+        let children = plan.children();
+        let mut inputs: Vec<PlanNode> = Vec::with_capacity(children.len());
+        if !is_repeated {
+            for child in children {
+                let is_read_whole = match plan.name() {
+                    "GlobalLimitExec" => false,
+                    "SortExec" | "AggregateExec" | "SharedExec" => true,
+                    // What an empty side finds no partner for is not read.
+                    "HashJoinExec" => {
+                        is_read_whole && inputs.first().is_none_or(|first| !first.has_no_rows())
+                    }
+                    _ => is_read_whole,
+                };
+                inputs.push(self.node(child, is_read_whole));
+            }
+        }
+        PlanNode {
+            name: plan.name().to_owned(),
+            text: text.trim_end().to_owned(),
+            estimated_rows: self.estimates.get(&address(plan)).copied(),
+            measured,
+            is_read_whole,
+            is_repeated,
+            steps: steps.unwrap_or_default(),
+            inputs,
+        }
+    }
+
+    fn steps(&self, pattern: &PatternExec, is_read_whole: bool) -> Vec<PlanStep> {
+        let specification = pattern.specification();
+        let finds_all = match specification.mode {
+            PatternMode::Inner | PatternMode::Optional => specification.fetch.is_none(),
+            PatternMode::Semi | PatternMode::Anti | PatternMode::Mark(_) => false,
+        };
+        let reports = pattern.reports().into_iter();
+        reports
+            .map(|step| PlanStep {
+                patterns: step
+                    .patterns
+                    .iter()
+                    .map(|pattern| PlanPattern {
+                        text: pattern.text.clone(),
+                        access: format!("{:?}/{}", pattern.permutation, pattern.prefix_columns),
+                    })
+                    .collect(),
+                estimated_rows: step.estimated_rows,
+                measured: self.is_analyzed.then_some((step.rows, step.seeks)),
+                is_read_whole: is_read_whole && finds_all,
+            })
+            .collect()
+    }
+}
+
+fn measured(metrics: &MetricsSet) -> Measured {
+    Measured {
+        rows: metrics.output_rows().unwrap_or(0),
+        elapsed_ns: metrics.elapsed_compute().filter(|elapsed| *elapsed > 1),
+    }
+}
+
+impl PlanNode {
+    fn has_no_rows(&self) -> bool {
+        self.measured.is_some_and(|measured| measured.rows == 0)
+    }
+}
+
+fn write_node(node: &PlanNode, depth: usize, text: &mut String) {
+    let mut lines = node.text.lines();
     let indent = "  ".repeat(depth);
     let _ = write!(text, "{indent}{}", lines.next().unwrap_or_default());
-    let _ = write!(text, "{}", figures(plan, estimates, is_analyzed));
+    if node.is_repeated {
+        text.push_str(", as above\n");
+        return;
+    }
+    text.push_str(&figures(node));
     text.push('\n');
     for line in lines {
         let _ = writeln!(text, "{indent}  {line}");
     }
-    if let Some(pattern) = plan.downcast_ref::<PatternExec>() {
-        write_steps(pattern, is_analyzed, &indent, text);
+    for step in &node.steps {
+        write_step(step, &indent, text);
     }
-    for child in plan.children() {
-        write_node(child, estimates, is_analyzed, depth + 1, text);
+    for input in &node.inputs {
+        write_node(input, depth + 1, text);
     }
 }
 
-fn figures(plan: &Arc<dyn ExecutionPlan>, estimates: &Estimates, is_analyzed: bool) -> String {
-    let expected = estimates
-        .get(&address(plan))
-        .map(|rows| format!("~{}", count(*rows)));
-    let actual = plan
-        .metrics()
-        .filter(|_| is_analyzed)
-        .map(|metrics| measured(&metrics));
+fn figures(node: &PlanNode) -> String {
+    let expected = node.estimated_rows.map(|rows| format!("~{}", count(rows)));
+    let actual = node.measured.map(|measured| shown(&measured));
     match (expected, actual) {
         (None, None) => String::new(),
         (Some(expected), None) => format!("  [{expected} rows]"),
@@ -68,39 +214,39 @@ fn figures(plan: &Arc<dyn ExecutionPlan>, estimates: &Estimates, is_analyzed: bo
     }
 }
 
-fn measured(metrics: &MetricsSet) -> String {
-    let rows = metrics.output_rows().unwrap_or(0);
-    match metrics.elapsed_compute() {
-        Some(nanoseconds) if nanoseconds > 1 => {
+fn shown(measured: &Measured) -> String {
+    let rows = measured.rows;
+    match measured.elapsed_ns {
+        Some(nanoseconds) => {
             #[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
             let microseconds = nanoseconds as f64 / 1e3;
             format!("{rows} rows, {microseconds:.1} us")
         }
-        _ => format!("{rows} rows"),
+        None => format!("{rows} rows"),
     }
 }
 
-fn write_steps(pattern: &PatternExec, is_analyzed: bool, indent: &str, text: &mut String) {
-    for step in pattern.reports() {
-        for (number, pattern) in step.patterns.iter().enumerate() {
-            let joint = if number == 0 { "  ." } else { " &" };
-            let indent = if number == 0 { indent } else { "" };
-            let _ = write!(
-                text,
-                "{indent}{joint} {} via {:?}/{}",
-                pattern.text, pattern.permutation, pattern.prefix_columns
-            );
-        }
-        let expected = step
-            .estimated_rows
-            .map(|rows| format!("~{} rows", count(rows)));
-        let actual = is_analyzed.then(|| format!("{} rows, {} look-ups", step.rows, step.seeks));
-        let both: Vec<String> = expected.into_iter().chain(actual).collect();
-        if !both.is_empty() {
-            let _ = write!(text, "  [{}]", both.join("; "));
-        }
-        text.push('\n');
+fn write_step(step: &PlanStep, indent: &str, text: &mut String) {
+    for (number, pattern) in step.patterns.iter().enumerate() {
+        let joint = if number == 0 { "  ." } else { " &" };
+        let indent = if number == 0 { indent } else { "" };
+        let _ = write!(
+            text,
+            "{indent}{joint} {} via {}",
+            pattern.text, pattern.access
+        );
     }
+    let expected = step
+        .estimated_rows
+        .map(|rows| format!("~{} rows", count(rows)));
+    let actual = step
+        .measured
+        .map(|(rows, seeks)| format!("{rows} rows, {seeks} look-ups"));
+    let both: Vec<String> = expected.into_iter().chain(actual).collect();
+    if !both.is_empty() {
+        let _ = write!(text, "  [{}]", both.join("; "));
+    }
+    text.push('\n');
 }
 
 /// A number of rows, to two digits where it is an estimate of many.

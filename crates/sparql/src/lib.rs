@@ -32,6 +32,7 @@ mod work;
 
 pub use engine::{Engine, Preparation, PreparedQuery, QueryKind};
 pub use error::QueryError;
+pub use explain::{Measured, PlanNode, PlanPattern, PlanStep};
 pub use options::{EngineOptions, QueryOptions, Tuning};
 /// The seam through which `SERVICE` asks other endpoints.
 pub use orrery_operators::service;

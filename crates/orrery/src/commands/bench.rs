@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
-    Binary, CompareOptions, ExploreOptions, FloorOptions, Peer, ServerProcess, SoakOptions,
-    StoreOptions, UpdateBenchOptions, compare, explore, floor, soak, store, update,
+    Binary, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions, Peer, ServerProcess,
+    SoakOptions, StoreOptions, UpdateBenchOptions, compare, estimates, explore, floor, soak, store,
+    update,
 };
 use orrery_bench::report::with_section;
 
 use super::output::Output;
 use crate::arguments::{
-    BenchSuite, BsbmCommand, CompareArguments, ExploreArguments, FloorArguments, GenerateArguments,
-    ReportFormat, SoakArguments, StoreBenchArguments, UpdateBenchArguments,
+    BenchSuite, BsbmCommand, CompareArguments, EstimatesArguments, ExploreArguments,
+    FloorArguments, GenerateArguments, ReportFormat, SoakArguments, StoreBenchArguments,
+    UpdateBenchArguments,
 };
 use crate::failure::Failure;
 use crate::units::{ShowBytes, ShowCount};
@@ -27,6 +29,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Update(arguments) => run_update(arguments),
         BenchSuite::SoakUpdates(arguments) => run_soak(arguments),
         BenchSuite::Compare(arguments) => run_compare(arguments),
+        BenchSuite::Estimates(arguments) => run_estimates(arguments),
     }
 }
 
@@ -139,6 +142,24 @@ fn document_with_section(path: &Path, section: &str, content: &str) -> Result<St
             path.display()
         ))
     })
+}
+
+fn run_estimates(arguments: EstimatesArguments) -> Result<(), Failure> {
+    let options = EstimatesOptions {
+        database: arguments.database.directory,
+        data: arguments.products.map(|products| GenerateOptions {
+            products,
+            ..GenerateOptions::default()
+        }),
+        sets: arguments.sets,
+        patterns: arguments.patterns,
+        seed: arguments.seed,
+        timeout: arguments.timeout.0,
+    };
+    let report = estimates(&Binary::current()?, &options, &mut |next| {
+        eprintln!("{next} ...");
+    })?;
+    show(&report, arguments.report)
 }
 
 fn run_update(arguments: UpdateBenchArguments) -> Result<(), Failure> {
