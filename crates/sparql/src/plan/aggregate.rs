@@ -55,11 +55,8 @@ impl Planner<'_> {
         let certain = input
             .certain
             .intersection(&VarSet::of(keys.iter().copied()));
-        let rows = if keys.is_empty() {
-            1.0
-        } else {
-            (input.rows * 0.5).max(1.0)
-        };
+        let grouped = VarSet::of(keys.iter().copied());
+        let rows = self.different(inner, &grouped, input.rows)?;
         let plan = AggregateExec::try_new(
             AggregateMode::Single,
             group_by,

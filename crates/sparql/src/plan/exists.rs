@@ -17,9 +17,10 @@ use orrery_operators::pattern::PatternMode;
 use spargebra::algebra::Expression;
 
 use super::correlate::{correlated, depends_on, has_minus};
+use super::expectations::existence_share;
 use super::join::is_equality;
 use super::numbered::NumberedExec;
-use super::optional::is_patterns_only;
+use super::optional::{is_patterns_only, matches_per_row};
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
 use crate::algebra::{Group, Seed, Substituted, Var, VarSet};
@@ -65,7 +66,8 @@ impl Planner<'_> {
         if is_negated {
             return self.anti_patterns(left, &quads, conditions, needed);
         }
-        let (certain, rows) = (left.certain.clone(), left.rows * 0.5);
+        let certain = left.certain.clone();
+        let rows = left.rows * existence_share(matches_per_row(&left, &quads));
         let columns = left.variables().intersection(needed).iter().collect();
         self.pattern_step(
             left,

@@ -7,12 +7,11 @@ use orrery_operators::pattern::{PatternExec, PatternMode, PatternSpecification, 
 use orrery_operators::rows::RowsExec;
 use spargebra::algebra::Expression;
 
-use super::join_order::{Access, Condition, Join, Member, Order, VARIABLES_MAX};
-use super::ranges::bounds_ids;
+use super::join_order::Order;
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
-use crate::algebra::{Group, Item, Quad, Scope, Values, Var, VarSet, VariableTable};
-use crate::statistics::{Estimate, operator_pattern, selectivity};
+use crate::algebra::{Group, Item, Quad, Scope, Values, Var, VarSet};
+use crate::statistics::operator_pattern;
 
 /// A filter that waits until its variables are bound.
 struct Pending<'g> {
@@ -59,7 +58,11 @@ impl Planner<'_> {
             }
             estimates.push(estimate);
         }
-        let mut order = self.order_of(group, &estimates, seed.as_ref());
+        let mut join = self.join_of(group, &estimates, seed.as_ref());
+        let mut order = join.order();
+        if seed.is_none() {
+            order = self.sampled(group, &mut join, order)?;
+        }
         services_last(group, &mut order);
         self.follow(group, &order, seed, needed, fetch)
     }
@@ -71,99 +74,6 @@ impl Planner<'_> {
             Scope::Union(graphs) => graphs.is_empty(),
             Scope::Default | Scope::AllUnion | Scope::NamedVariable { .. } => scope.is_empty(),
         })
-    }
-
-    pub(super) fn estimate(&self, item: &Item) -> Result<Estimate> {
-        Ok(match item {
-            Item::Quad(quad) => self.estimator.quad(quad, &self.table)?,
-            Item::Path(path) => self.estimator.path(path),
-            Item::Values(values) => {
-                #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-                let rows = values.rows.len() as f64;
-                uniform(rows, &item.visible())
-            }
-            Item::Graphs(scope) => {
-                let rows = if scope.variable().is_some() {
-                    100.0
-                } else {
-                    1.0
-                };
-                uniform(rows, &item.visible())
-            }
-            Item::Union(branches) => {
-                let mut rows = 0.0;
-                for branch in branches {
-                    rows += self.group_rows(branch)?;
-                }
-                uniform(rows, &item.visible())
-            }
-            Item::Group(inner) => uniform(self.group_rows(inner)?, &item.visible()),
-            Item::Derived(derived) => uniform(self.derived_rows(derived)?, &item.visible()),
-            Item::Service(service) => uniform(service.rows, &item.visible()),
-            Item::Seed(seed) => uniform(self.seeds[seed.number].rows, &item.visible()),
-        })
-    }
-
-    /// Expected rows of a group by itself.
-    pub(super) fn group_rows(&self, group: &Group) -> Result<f64> {
-        let mut estimates = Vec::with_capacity(group.items.len());
-        for item in &group.items {
-            estimates.push(self.estimate(item)?);
-        }
-        let order = self.order_of(group, &estimates, None);
-        Ok(order.rows.last().copied().unwrap_or(1.0))
-    }
-
-    fn order_of(&self, group: &Group, estimates: &[Estimate], seed: Option<&Relation>) -> Order {
-        let local = LocalVariables::of(group, seed);
-        let members = group
-            .items
-            .iter()
-            .zip(estimates)
-            .map(|(item, estimate)| Member {
-                variables: local.mask(&item.visible()),
-                rows: estimate.rows.max(1e-3),
-                distinct: estimate
-                    .distinct
-                    .iter()
-                    .filter_map(|(var, distinct)| Some((local.number(*var)?, *distinct)))
-                    .collect(),
-                access: match item {
-                    Item::Quad(_) | Item::Path(_) => Access::Lookup,
-                    Item::Service(service) if service.is_repeatable => Access::Lookup,
-                    Item::Values(_)
-                    | Item::Union(_)
-                    | Item::Graphs(_)
-                    | Item::Group(_)
-                    | Item::Seed(_)
-                    | Item::Service(_)
-                    | Item::Derived(_) => Access::Whole,
-                },
-            })
-            .collect();
-        let conditions = group
-            .filters
-            .iter()
-            .map(|filter| Condition {
-                variables: local.mask(&variables(filter, &self.table)),
-                // The exact count of the range is the better estimate.
-                selectivity: match group
-                    .items
-                    .iter()
-                    .any(|item| is_ranged(item, filter, &self.table))
-                {
-                    true => 1.0,
-                    false => selectivity(filter),
-                },
-            })
-            .collect();
-        Join {
-            members,
-            conditions,
-            seed_rows: seed.map(|seed| seed.rows),
-            seed_variables: seed.map_or(0, |seed| local.mask(&seed.variables())),
-        }
-        .order()
     }
 
     /// Builds the plan along the order.
@@ -312,7 +222,7 @@ impl Planner<'_> {
             }
             estimates.push(estimate);
         }
-        let order = self.order_of(group, &estimates, Some(input));
+        let order = self.join_of(group, &estimates, Some(input)).order();
         let quads =
             order
                 .members
@@ -444,17 +354,6 @@ fn services_last(group: &Group, order: &mut Order) {
     order.members = [first, last].concat();
 }
 
-/// Whether the ids that pass the filter are a range of the pattern.
-fn is_ranged(item: &Item, filter: &Expression, table: &VariableTable) -> bool {
-    match item {
-        Item::Quad(quad) if quad.object_ranges.is_some() => quad
-            .object
-            .variable()
-            .is_some_and(|object| bounds_ids(filter, table.name(object))),
-        _ => false,
-    }
-}
-
 /// The filters whose variables are all there, and will not be bound any further.
 fn take_ready(
     pending: &mut Vec<Pending<'_>>,
@@ -467,39 +366,4 @@ fn take_ready(
     });
     *pending = rest;
     ready.into_iter().map(|p| p.expression.clone()).collect()
-}
-
-fn uniform(rows: f64, variables: &VarSet) -> Estimate {
-    Estimate {
-        rows,
-        distinct: variables.iter().map(|var| (var, rows.max(1.0))).collect(),
-    }
-}
-
-/// The variables of one join, numbered for bit masks.
-struct LocalVariables {
-    variables: Vec<Var>,
-}
-
-impl LocalVariables {
-    fn of(group: &Group, seed: Option<&Relation>) -> Self {
-        let mut all = group.visible.clone();
-        if let Some(seed) = seed {
-            all.extend(&seed.variables());
-        }
-        Self {
-            variables: all.iter().take(VARIABLES_MAX).collect(),
-        }
-    }
-
-    fn number(&self, var: Var) -> Option<u32> {
-        let at = self.variables.binary_search(&var).ok()?;
-        u32::try_from(at).ok()
-    }
-
-    fn mask(&self, set: &VarSet) -> u128 {
-        set.iter()
-            .filter_map(|var| self.number(var))
-            .fold(0, |mask, number| mask | 1 << number)
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Every plan node gives solutions as columns of ids, in one partition. A
 //! [`Relation`] is such a plan with what the planner knows of it. A group is planned
-//! in two parts: its items are ordered and joined ([`items`]), runs of patterns becoming
+//! in two parts: its items are ordered ([`expectations`], [`cardinality`], [`join_order`], [`sampling`]) and joined ([`items`]), runs of patterns becoming
 //! one fused `PatternExec`; then its steps are put on top, one after the other
 //! ([`optional`], [`exists`]). Where a group on the right side of a step is too much to compute
 //! whole, it is *reduced* first: it starts from the distinct values that the left side has
@@ -12,10 +12,12 @@
 
 mod aggregate;
 mod candidates;
+mod cardinality;
 mod chain;
 mod correlate;
 mod distinct;
 mod exists;
+mod expectations;
 mod items;
 mod join;
 mod join_order;
@@ -27,6 +29,7 @@ mod plain;
 mod prefixes;
 mod ranges;
 mod reduce;
+mod sampling;
 mod service;
 mod shared;
 mod sharpen;

@@ -77,21 +77,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Expected rows of a group under a modifier.
-    pub(super) fn derived_rows(&self, derived: &Derived) -> Result<f64> {
-        let inner = self.group_rows(&derived.inner)?;
-        Ok(match &derived.modifier {
-            Modifier::Project(_) | Modifier::Distinct | Modifier::Order(_) => inner,
-            Modifier::Slice { limit, .. } => {
-                #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-                let limit = limit.map_or(f64::MAX, |limit| limit as f64);
-                inner.min(limit)
-            }
-            Modifier::Aggregate { keys, .. } if keys.is_empty() => 1.0,
-            Modifier::Aggregate { .. } => (inner * 0.5).max(1.0),
-        })
-    }
-
     fn slice(
         &mut self,
         inner: &Group,
@@ -123,8 +108,7 @@ impl Planner<'_> {
         if input.is_empty || (offset == 0 && limit.is_none()) {
             return Ok(input);
         }
-        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let rows = limit.map_or(input.rows, |limit| input.rows.min(limit as f64));
+        let rows = at_most(input.rows, limit);
         let plan = Arc::new(GlobalLimitExec::new(input.plan, offset, limit));
         self.relation(plan, input.columns, input.certain, rows)
     }
@@ -154,9 +138,10 @@ impl Planner<'_> {
         let Some(order) = LexOrdering::new(order) else {
             return Ok(input);
         };
+        let rows = at_most(input.rows, fetch);
         let input = self.first_rows(input, keys, fetch)?;
         let plan = SortExec::new(order, input.plan).with_fetch(fetch);
-        self.relation(Arc::new(plan), input.columns, input.certain, input.rows)
+        self.relation(Arc::new(plan), input.columns, input.certain, rows)
     }
 
     /// The rows that can be among the first ones of a sort, as far as that is known before it.
@@ -184,10 +169,12 @@ impl Planner<'_> {
             rows_in_all: input.rows,
         };
         if let Some(plan) = OrderedExec::try_new(&input.plan, wanted)? {
-            return self.relation(plan, input.columns, input.certain, input.rows);
+            let rows = at_most(input.rows, Some(fetch));
+            return self.relation(plan, input.columns, input.certain, rows);
         }
         let plan = CandidatesExec::new(input.plan, column, is_descending, fetch);
-        self.relation(Arc::new(plan), input.columns, input.certain, input.rows)
+        let rows = records(input.rows, fetch);
+        self.relation(Arc::new(plan), input.columns, input.certain, rows)
     }
 
     /// `Distinct(inner)` over exactly the visible variables.
@@ -200,8 +187,9 @@ impl Planner<'_> {
         let columns: Vec<Var> = visible.iter().collect();
         if !self.tuning.rewrites {
             let input = self.group(inner, None, visible, None)?;
+            let rows = self.different(inner, visible, input.rows)?;
             let input = self.with_columns(input, columns)?;
-            return self.distinct_in_order(input);
+            return self.distinct_in_order(input, rows);
         }
         if let Some(relation) = self.distinct_by_skipping(inner, visible)? {
             return Ok(relation);
@@ -209,9 +197,10 @@ impl Planner<'_> {
         let Some((keys, body)) = order_under_projection(inner) else {
             let input = self.group(inner, None, visible, None)?;
             let input = self.with_columns(input, columns)?;
+            let rows = self.different(inner, visible, input.rows)?;
             return match fetch {
-                Some(_) => self.distinct_in_order(input),
-                None => self.distinct(input),
+                Some(_) => self.distinct_in_order(input, rows),
+                None => self.distinct(input, rows),
             };
         };
         let is_kept = keys
@@ -220,16 +209,18 @@ impl Planner<'_> {
         if is_kept {
             let input = self.group(body, None, visible, None)?;
             let input = self.with_columns(input, columns)?;
-            let distinct = self.distinct(input)?;
+            let rows = self.different(body, visible, input.rows)?;
+            let distinct = self.distinct(input, rows)?;
             return self.sort(distinct, keys, fetch);
         }
         let input = self.group(inner, None, visible, None)?;
+        let rows = self.different(inner, visible, input.rows)?;
         let input = self.with_columns(input, columns)?;
-        self.distinct_in_order(input)
+        self.distinct_in_order(input, rows)
     }
 
-    /// Distinct rows, in no order; spills when large.
-    pub(super) fn distinct(&mut self, input: Relation) -> Result<Relation> {
+    /// Distinct rows, so many as it seems, in no order; spills when large.
+    pub(super) fn distinct(&mut self, input: Relation, rows: f64) -> Result<Relation> {
         if input.is_empty {
             return Ok(input);
         }
@@ -246,16 +237,16 @@ impl Planner<'_> {
             input.plan,
             schema,
         )?;
-        self.relation(Arc::new(plan), input.columns, input.certain, input.rows)
+        self.relation(Arc::new(plan), input.columns, input.certain, rows)
     }
 
     /// Distinct rows as they come, each where it was first; kept in memory.
-    fn distinct_in_order(&mut self, input: Relation) -> Result<Relation> {
+    fn distinct_in_order(&mut self, input: Relation, rows: f64) -> Result<Relation> {
         if input.is_empty {
             return Ok(input);
         }
         let plan = Arc::new(DistinctExec::new(input.plan));
-        self.relation(plan, input.columns, input.certain, input.rows)
+        self.relation(plan, input.columns, input.certain, rows)
     }
 
     /// Columns as keys of an aggregation; null where there is no such column.
@@ -275,6 +266,19 @@ impl Planner<'_> {
             })
             .collect()
     }
+}
+
+/// So many rows, or the limit.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn at_most(rows: f64, limit: Option<usize>) -> f64 {
+    limit.map_or(rows, |limit| rows.min(limit as f64))
+}
+
+/// How many of so many rows in random order are among the first `fetch` when they come.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+fn records(rows: f64, fetch: usize) -> f64 {
+    let fetch = (fetch as f64).max(1.0);
+    rows.min(fetch * (1.0 + (rows / fetch).max(1.0).ln()))
 }
 
 /// The sort keys and what is sorted, if the group is just a projection of a sort.

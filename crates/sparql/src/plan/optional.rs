@@ -10,6 +10,7 @@ use orrery_operators::pattern::{PatternExec, PatternMode, PatternSpecification};
 use spargebra::algebra::Expression;
 use spargebra::term::Variable;
 
+use super::expectations::existence_share;
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
 use crate::algebra::{Group, Item, Quad, Seed, Substituted, Var, VarSet};
@@ -19,6 +20,13 @@ pub(super) fn is_patterns_only(group: &Group) -> bool {
     !group.items.is_empty()
         && group.steps.is_empty()
         && group.items.iter().all(|item| matches!(item, Item::Quad(_)))
+}
+
+/// How many matches of patterns are expected of each row of the left side.
+pub(super) fn matches_per_row(left: &Relation, quads: &[(&Quad, f64)]) -> f64 {
+    quads
+        .last()
+        .map_or(1.0, |(_, rows)| rows / left.rows.max(1.0))
 }
 
 impl Planner<'_> {
@@ -177,7 +185,7 @@ impl Planner<'_> {
         needed: &VarSet,
     ) -> Result<Relation> {
         let certain = left.certain.clone();
-        let rows = left.rows * 0.5;
+        let rows = left.rows * (1.0 - existence_share(matches_per_row(&left, quads)));
         let columns = left.variables().intersection(needed).iter().collect();
         self.pattern_step(
             left,

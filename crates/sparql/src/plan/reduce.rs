@@ -115,7 +115,7 @@ impl Planner<'_> {
     fn seed_of(&mut self, left: &Relation, keys: &VarSet) -> Result<(Relation, Relation)> {
         let shared = self.shared(left)?;
         let keyed = self.with_columns(shared.clone(), keys.iter().collect())?;
-        let seed = self.distinct(keyed)?;
+        let seed = self.distinct(keyed, left.rows)?;
         Ok((shared, seed))
     }
 

@@ -5,11 +5,13 @@
 //! distinct subjects a predicate has) comes from the statistics that the loader
 //! gathered. Filters get a guess by their form.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Bound;
 
 use orrery_operators::count::exact_count;
 use orrery_operators::pattern::{GraphScope, QuadPattern, Slot as PatternSlot};
-use orrery_storage::statistics::PredicateStatistics;
+use orrery_storage::statistics::{PredicateStatistics, Star};
 use orrery_storage::{Permutation, Snapshot};
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
@@ -27,17 +29,25 @@ pub(crate) struct Estimate {
     pub(crate) distinct: Vec<(Var, f64)>,
 }
 
-/// Estimates over one snapshot.
+/// Estimates over one snapshot, for one planning: what was counted is remembered.
 pub(crate) struct Estimator<'s> {
     snapshot: &'s Snapshot,
     quads: f64,
+    /// Rows of patterns by their constants, where the graph does not matter.
+    counted: RefCell<HashMap<[Option<TermId>; 3], f64>>,
+    grown: RefCell<HashMap<TermId, PredicateStatistics>>,
 }
 
 impl<'s> Estimator<'s> {
     pub(crate) fn new(snapshot: &'s Snapshot) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let quads = snapshot.quad_count() as f64;
-        Self { snapshot, quads }
+        Self {
+            snapshot,
+            quads,
+            counted: RefCell::default(),
+            grown: RefCell::default(),
+        }
     }
 
     /// Rows and distinct values of a pattern by itself.
@@ -92,7 +102,28 @@ impl<'s> Estimator<'s> {
         if index.deltas().is_empty() {
             return Ok(of_base);
         }
-        Ok(grown(of_base, index.range(&[predicate])?.len()))
+        if let Some(known) = self.grown.borrow().get(&predicate) {
+            return Ok(*known);
+        }
+        let grown = grown(of_base, index.range(&[predicate])?.len());
+        self.grown.borrow_mut().insert(predicate, grown);
+        Ok(grown)
+    }
+
+    /// What the characteristic sets say of the star of these predicates, and by which factor its
+    /// quads have grown since.
+    pub(crate) fn star(&self, predicates: &[TermId]) -> Option<(Star, f64)> {
+        let statistics = self.snapshot.statistics();
+        let star = statistics.star(predicates)?;
+        let mut growth = f64::MAX;
+        for predicate in predicates {
+            let of_base = statistics.predicate(*predicate)?;
+            let now = self.predicate(*predicate).ok()?;
+            #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+            let factor = now.quads as f64 / of_base.quads.max(1) as f64;
+            growth = growth.min(factor);
+        }
+        Some((star, growth))
     }
 
     /// The same of all quads.
@@ -136,6 +167,24 @@ impl<'s> Estimator<'s> {
     }
 
     fn rows_of_any(&self, quad: &Quad, table: &VariableTable) -> Result<f64, QueryError> {
+        let is_plain = quad.occurrences() == quad.variables().iter().count()
+            && matches!(quad.scope, Scope::Default);
+        if !is_plain {
+            return self.count(quad, table);
+        }
+        let constants = [quad.subject, quad.predicate, quad.object].map(|slot| match slot {
+            Slot::Constant(term) => Some(term),
+            Slot::Variable(_) | Slot::Absent => None,
+        });
+        if let Some(known) = self.counted.borrow().get(&constants) {
+            return Ok(*known);
+        }
+        let rows = self.count(quad, table)?;
+        self.counted.borrow_mut().insert(constants, rows);
+        Ok(rows)
+    }
+
+    fn count(&self, quad: &Quad, table: &VariableTable) -> Result<f64, QueryError> {
         let pattern = operator_pattern(quad, table);
         if let Some(exact) = exact_count(self.snapshot, &pattern)? {
             #[expect(clippy::cast_precision_loss, reason = "an estimate")]

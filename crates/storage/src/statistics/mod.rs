@@ -14,9 +14,11 @@ use orrery_term::TermId;
 
 mod builder;
 mod file;
+mod star;
 
 pub use builder::StatisticsBuilder;
 pub(crate) use file::{STATISTICS_KIND, read, write};
+pub use star::{STAR_PREDICATES_MAX, Star, StarGroup};
 
 /// Number of characteristic sets that are kept.
 pub const CHARACTERISTIC_SETS_MAX: usize = 10_000;
@@ -109,61 +111,6 @@ impl Statistics {
     /// The subjects whose sets are not kept.
     pub fn rest_of_sets(&self) -> RestOfSets {
         self.rest
-    }
-
-    /// Number of subjects that have all of the given predicates, as far as the kept sets tell.
-    pub fn star_subjects(&self, predicates: &[TermId]) -> Option<f64> {
-        self.estimate(predicates, |_, subjects| subjects)
-    }
-
-    /// Number of solutions of a star: `?s p1 ?o1 ; p2 ?o2 ...` with all objects free.
-    ///
-    /// A predicate that is named twice counts twice. `None` when the kept sets cover less than half of
-    /// the subjects, so that the caller falls back to independence.
-    pub fn star_cardinality(&self, predicates: &[TermId]) -> Option<f64> {
-        self.estimate(predicates, |set, subjects| {
-            predicates.iter().fold(subjects, |rows, &predicate| {
-                rows * set.quads(predicate) as f64 / subjects
-            })
-        })
-    }
-
-    fn estimate(
-        &self,
-        predicates: &[TermId],
-        of_set: impl Fn(&CharacteristicSet, f64) -> f64,
-    ) -> Option<f64> {
-        let kept_subjects = self.distinct_subjects.saturating_sub(self.rest.subjects);
-        if predicates.is_empty() || kept_subjects * 2 < self.distinct_subjects {
-            return None;
-        }
-        let sum: f64 = self
-            .sets_of_rarest(predicates)
-            .iter()
-            .map(|&place| &self.characteristic_sets[place as usize])
-            .filter(|set| predicates.iter().all(|&predicate| set.quads(predicate) > 0))
-            .map(|set| of_set(set, set.subjects as f64))
-            .sum();
-        // The unknown sets are taken to be like the known ones.
-        let known_share = kept_subjects as f64 / self.distinct_subjects.max(1) as f64;
-        Some(if known_share > 0.0 {
-            sum / known_share
-        } else {
-            0.0
-        })
-    }
-
-    /// The sets that contain the predicate which the fewest sets contain: the planner asks often, and there are
-    /// up to ten thousand sets.
-    fn sets_of_rarest(&self, predicates: &[TermId]) -> &[u32] {
-        let sets_of = |predicate: &TermId| {
-            let place = self
-                .predicates
-                .binary_search_by_key(predicate, |&(id, _)| id);
-            place.map_or(&[][..], |place| &self.sets_of_predicate[place])
-        };
-        let all = predicates.iter().map(sets_of);
-        all.min_by_key(|sets| sets.len()).unwrap_or_default()
     }
 
     /// Fills `sets_of_predicate` from the other fields.

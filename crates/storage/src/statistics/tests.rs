@@ -59,14 +59,20 @@ fn figures_of_a_small_set_are_exact() {
 }
 
 #[test]
-fn a_star_is_estimated_from_the_sets_that_contain_it() {
+fn a_star_has_a_group_for_each_way_to_have_its_predicates() {
     let statistics = statistics();
     let [name, mail, other] = [1, 2, 3].map(TermId::from_bits);
-    assert_eq!(statistics.star_cardinality(&[name, mail]), Some(14.0));
-    assert_eq!(statistics.star_subjects(&[name, mail]), Some(10.0));
-    assert_eq!(statistics.star_cardinality(&[name]), Some(15.0));
-    assert_eq!(statistics.star_cardinality(&[name, other]), Some(0.0));
-    assert_eq!(statistics.star_cardinality(&[]), None);
+    let star = statistics.star(&[name, mail]).expect("two predicates");
+    let both: Vec<&StarGroup> = star.groups_with(0b11).collect();
+    assert_eq!(both.len(), 1);
+    assert_eq!(
+        (both[0].subjects, &*both[0].quads),
+        (10.0, &[10.0, 14.0][..])
+    );
+    let named: f64 = star.groups_with(0b01).map(|group| group.subjects).sum();
+    assert_eq!(named, 15.0);
+    assert_eq!(statistics.star(&[name, other]), None);
+    assert_eq!(statistics.star(&[]), None);
 }
 
 #[test]
