@@ -421,3 +421,46 @@ fn minus_inside_of_graph_counts_a_variable_that_is_also_the_name_of_the_graph() 
     let query = "SELECT ?g { GRAPH ?g { ?g :p ?x MINUS { ?g :q ?y } } }";
     assert_eq!(rows_both_ways(&fixture, query), ["g=<g>"]);
 }
+
+#[test]
+fn a_subquery_that_stands_there_twice_is_computed_once_and_answers_both() {
+    let fixture = Fixture::new(DATA);
+    let counts = |s: &str, n: &str| {
+        format!("{{ SELECT ?t (COUNT(?{s}) AS ?{n}) {{ ?{s} a ?t ; :age ?a }} GROUP BY ?t }}")
+    };
+    let (first, second) = (counts("s", "k"), counts("u", "n"));
+    let largest = format!("{{ SELECT (MAX(?k) AS ?max) {{ {first} }} }}");
+    let query = format!("SELECT ?t ?n ?max {{ {largest} {second} }}");
+    let plan = fixture
+        .engine
+        .prepare(&format!("{PREFIXES}{query}"), &QueryOptions::default());
+    let plan = plan.expect("a query").explain();
+    assert!(
+        plan.contains("SharedExec: computed once, as above"),
+        "{plan}"
+    );
+    let plain = QueryOptions {
+        tuning: orrery_sparql::Tuning {
+            rewrites: false,
+            ..orrery_sparql::Tuning::default()
+        },
+        ..QueryOptions::default()
+    };
+    let answer = rows(&fixture, &query);
+    assert!(answer.len() > 1, "{answer:?}");
+    assert_eq!(answer, rows_with(&fixture, &query, &plain));
+}
+
+#[test]
+fn subqueries_that_give_another_value_each_time_are_computed_each() {
+    let fixture = Fixture::new(DATA);
+    let draws = |x: &str| {
+        format!("{{ SELECT (MAX(?r{x}) AS ?{x}) {{ ?s{x} :age ?a{x} BIND(RAND() AS ?r{x}) }} }}")
+    };
+    let query = format!(
+        "SELECT ?x ?y {{ {} {} FILTER(?x = ?y) }}",
+        draws("x"),
+        draws("y")
+    );
+    assert!(rows(&fixture, &query).is_empty());
+}

@@ -14,6 +14,7 @@ mod aggregate;
 mod candidates;
 mod cardinality;
 mod chain;
+mod common;
 mod correlate;
 mod distinct;
 mod exists;
@@ -102,6 +103,8 @@ pub(crate) struct Planner<'s> {
     tuning: Tuning,
     /// How other endpoints are asked, if they are.
     service: Option<ServiceOptions>,
+    /// Subqueries that the query has more than once; not looked for yet if `None`.
+    common: Option<common::CommonSubqueries>,
     /// Whether it does not matter how often a solution of the group being planned comes.
     pub(crate) is_set: bool,
 }
@@ -122,6 +125,7 @@ impl<'s> Planner<'s> {
             nodes: 0,
             tuning,
             service: None,
+            common: None,
             is_set: false,
         }
     }
@@ -142,6 +146,7 @@ impl<'s> Planner<'s> {
         needed: &VarSet,
         fetch: Option<usize>,
     ) -> Result<Relation> {
+        self.find_common(group);
         let outside = seed.as_ref().map(Relation::variables).unwrap_or_default();
         let group = &*self.sharpened(group, &outside)?;
         let mut needs = vec![needed.clone()];

@@ -39,12 +39,20 @@ impl Planner<'_> {
             // These count.
             Modifier::Slice { .. } | Modifier::Aggregate { .. } => false,
         };
-        let relation = self.modified(derived, needed, fetch);
+        let common = match fetch {
+            None => self.common(derived, needed),
+            Some(_) => Ok(None),
+        };
+        let relation = match common {
+            Ok(None) => self.modified(derived, needed, fetch),
+            Ok(Some(relation)) => Ok(relation),
+            Err(error) => Err(error),
+        };
         self.is_set = was_set;
         relation
     }
 
-    fn modified(
+    pub(super) fn modified(
         &mut self,
         derived: &Derived,
         needed: &VarSet,
