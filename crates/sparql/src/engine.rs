@@ -69,6 +69,8 @@ pub struct PreparedQuery {
     /// The column of each variable of the answer.
     pub(crate) columns: Vec<Option<usize>>,
     pub(crate) template: Template,
+    /// No triple of the template can come twice.
+    pub(crate) gives_each_triple_once: bool,
     /// The graphs from which `DESCRIBE` describes; all if there is no list.
     pub(crate) described: Option<Arc<[TermId]>>,
     pub(crate) plan: Arc<dyn ExecutionPlan>,
@@ -262,7 +264,7 @@ impl PreparedQuery {
             )),
             QueryKind::Ask => QueryResults::Boolean(has_rows(ids).await?),
             QueryKind::Construct => {
-                let template = self.template.clone();
+                let template = (self.template.clone(), self.gives_each_triple_once);
                 let triples = construct(ids, decoder, template, pool, limit_bytes);
                 QueryResults::Triples(TripleStream::new(triples))
             }

@@ -1,6 +1,6 @@
 //! From text to a prepared query: parse, resolve the dataset, normalise, plan.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,9 +10,9 @@ use orrery_storage::{Permutation, Snapshot};
 use orrery_term::TermId;
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, QueryDataset};
-use spargebra::term::{TermPattern, Variable};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use crate::algebra::{Group, Normaliser, Var, VarSet};
+use crate::algebra::{Dataset, Group, Normaliser, Scope, Var, VarSet};
 use crate::dataset::dataset;
 use crate::engine::{Engine, Preparation, PreparedQuery, QueryKind};
 use crate::error::QueryError;
@@ -76,6 +76,7 @@ pub(crate) fn prepare(
         variables,
         columns: vars.iter().map(|var| relation.column(*var)).collect(),
         template,
+        gives_each_triple_once: gives_each_triple_once(&query, &dataset),
         described: dataset.graphs(),
         plan: relation.plan,
         estimates: planner.estimates,
@@ -113,6 +114,54 @@ fn is_set(query: &Query) -> bool {
             })
         }),
     }
+}
+
+/// Whether no triple of a `CONSTRUCT` can come twice, so that none has to be remembered: each solution is another triple of one
+/// graph, and all its variables are in the one triple that is made of it. So is the answer for a whole graph.
+fn gives_each_triple_once(query: &Query, dataset: &Dataset) -> bool {
+    let Query::Construct {
+        template, pattern, ..
+    } = query
+    else {
+        return false;
+    };
+    let pattern = match pattern {
+        GraphPattern::Project { inner, .. } => inner,
+        other => other,
+    };
+    let (found, is_one_graph) = match pattern {
+        GraphPattern::Bgp { patterns } => (patterns, matches!(dataset.default, Scope::Default)),
+        GraphPattern::Graph {
+            name: NamedNodePattern::NamedNode(_),
+            inner,
+        } => match &**inner {
+            GraphPattern::Bgp { patterns } => (patterns, true),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    let ([made], [found]) = (&template[..], &found[..]) else {
+        return false;
+    };
+    let is_plain = |triple: &TriplePattern| {
+        [&triple.subject, &triple.object].iter().all(|term| {
+            matches!(
+                term,
+                TermPattern::NamedNode(_) | TermPattern::Literal(_) | TermPattern::Variable(_)
+            )
+        })
+    };
+    let variables = |triple| {
+        let mut variables = HashSet::new();
+        for_each_template_variable(std::slice::from_ref(triple), &mut |variable| {
+            variables.insert(variable);
+        });
+        variables
+    };
+    is_one_graph
+        && is_plain(made)
+        && is_plain(found)
+        && variables(found).is_subset(&variables(made))
 }
 
 fn plan(

@@ -212,6 +212,46 @@ fn a_query_over_the_memory_budget_says_the_figure() {
 }
 
 #[test]
+fn the_triples_of_one_graph_need_no_memory_of_those_that_were_given() {
+    let mut trig = String::from("@prefix : <http://example.org/> .\n");
+    for number in 0..4_000 {
+        trig += &format!(
+            ":s{number} :p {number} . :g{} {{ :s{number} :p {number} }}\n",
+            number % 2
+        );
+    }
+    let options = EngineOptions {
+        memory_bytes: 100_000,
+        ..EngineOptions::default()
+    };
+    let fixture = Fixture::with_options(&trig, options);
+    let count = |query: &str, tuning: &QueryOptions| match fixture.ask_with(query, tuning) {
+        Ok(Answer::Triples(triples)) => {
+            let distinct: std::collections::BTreeSet<&String> = triples.iter().collect();
+            assert_eq!(distinct.len(), triples.len(), "{query}");
+            triples.len()
+        }
+        Err(QueryError::OutOfMemory { .. }) => 0,
+        other => panic!("{query}: {other:?}"),
+    };
+    let plain = QueryOptions::default();
+    let of_all = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }";
+    assert_eq!(count(of_all, &plain), 4_000);
+    let of_graph = "CONSTRUCT { ?s ?p ?o } WHERE { GRAPH <http://example.org/g1> { ?s ?p ?o } }";
+    assert_eq!(count(of_graph, &plain), 2_000);
+    // Where a triple may come twice, it is remembered, which does not fit here.
+    let union = QueryOptions {
+        union_default_graph: true,
+        ..QueryOptions::default()
+    };
+    assert_eq!(count(of_all, &union), 0);
+    let of_any_graph = "CONSTRUCT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }";
+    assert_eq!(count(of_any_graph, &plain), 0);
+    let of_fewer = "CONSTRUCT { ?p ?p ?p } WHERE { ?s ?p ?o }";
+    assert_eq!(count(of_fewer, &plain), 1);
+}
+
+#[test]
 fn hostile_nesting_neither_crashes_nor_hangs() {
     let fixture = Fixture::new(DATA);
     for query in [

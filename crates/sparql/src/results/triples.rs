@@ -1,7 +1,7 @@
 //! `CONSTRUCT` and `DESCRIBE`: triples from solutions.
 //!
 //! Triples are made of ids; duplicates are dropped by a set of ids over the whole answer (24 bytes
-//! a triple, counted against the memory pool), and terms are decoded per batch.
+//! a triple, counted against the memory pool), unless there can be none; terms are decoded per batch.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -61,18 +61,20 @@ fn decoded(decoder: &Decoder, triples: &[[TermId; 3]]) -> Result<TripleBatch, Qu
     Ok(TripleBatch::new(numbers, terms))
 }
 
-/// The triples of a template for each solution.
+/// The triples of a template for each solution. `gives_each_once` says that none comes twice.
 pub(crate) fn construct(
     ids: IdStream,
     decoder: Decoder,
-    template: Template,
+    (template, gives_each_once): (Template, bool),
     pool: &Arc<dyn MemoryPool>,
     limit_bytes: u64,
 ) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
-    let mut given = Given::new(pool, limit_bytes);
+    let mut given = (!gives_each_once).then(|| Given::new(pool, limit_bytes));
     ids.map(move |batch| {
         let mut triples = template.instances(&batch?, decoder.context())?;
-        given.retain_new(&mut triples)?;
+        if let Some(given) = &mut given {
+            given.retain_new(&mut triples)?;
+        }
         decoded(&decoder, &triples)
     })
     .filter(|batch| {
