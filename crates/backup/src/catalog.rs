@@ -101,6 +101,11 @@ impl BackupList {
         serde_json::from_slice(json).map_err(json_error)
     }
 
+    /// Removes the list: its objects are no backup any more.
+    pub(crate) async fn remove(&self, target: &Target) -> Result<()> {
+        target.remove(&object_of(self.number)).await
+    }
+
     /// Stores the list under its number; `false` if there is one of this number.
     pub(crate) async fn write(&self, target: &Target) -> Result<bool> {
         let object = object_of(self.number);

@@ -13,17 +13,21 @@
 //!
 //! Several databases must not share a target: their backups would be numbered in one row.
 //!
-//! Not here: removing old backups, encryption, schedules. A target is a plain directory or prefix; the store's own tools do that.
+//! [`prune`] removes old backups, and the objects that no other has.
+//!
+//! Not here: encryption, schedules. A target is a plain directory or prefix; the store's own tools do that.
 
 mod catalog;
 mod copy;
 mod error;
+mod prune;
 mod restore;
 mod target;
 
 pub use catalog::{BackupList, ListedFile};
 pub use copy::{BackupReport, backup};
 pub use error::Error;
+pub use prune::{PruneReport, prune};
 pub use restore::{RestoreReport, restore};
 pub use target::Target;
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;
@@ -11,7 +12,7 @@ use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
 use object_store::{
-    ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, WriteMultipart,
+    ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, WriteMultipart,
 };
 use url::Url;
 
@@ -31,6 +32,13 @@ pub struct Target {
     prefix: ObjectPath,
     /// The directory of a store that is one: its files have to be synced.
     directory: Option<PathBuf>,
+}
+
+/// A file of backups where it stands.
+pub(crate) struct StoredObject {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) modified: SystemTime,
 }
 
 impl Target {
@@ -76,7 +84,8 @@ impl Target {
         if let Some(parent) = path.parent() {
             sync(parent)?;
         }
-        let store = LocalFileSystem::new_with_prefix(&path)?;
+        // Without the option, folders would stay behind for all segments that there ever were.
+        let store = LocalFileSystem::new_with_prefix(&path)?.with_automatic_cleanup(true);
         Ok(Self {
             name: path.display().to_string(),
             store: Arc::new(store),
@@ -116,6 +125,41 @@ impl Target {
         let mut names: Vec<String> = names.collect();
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// All files of backups.
+    pub(crate) async fn list_objects(&self) -> Result<Vec<StoredObject>> {
+        let folder = "objects";
+        let path = self.path(folder);
+        let failed = |error| self.failed("list", folder, error);
+        let found = self.store.list(Some(&path));
+        let found: Vec<ObjectMeta> = found.try_collect().await.map_err(failed)?;
+        let objects = found.into_iter().filter_map(|object| {
+            let parts = object.location.prefix_match(&self.prefix)?;
+            let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
+            Some(StoredObject {
+                name: parts.join("/"),
+                bytes: object.size,
+                modified: object.last_modified.into(),
+            })
+        });
+        Ok(objects.collect())
+    }
+
+    /// Removes an object; fine if it is not there.
+    pub(crate) async fn remove(&self, object: &str) -> Result<()> {
+        match self.store.delete(&self.path(object)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
+            Err(error) => return Err(self.failed("remove", object, error)),
+        }
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        // Its folder may have gone with it.
+        let file = directory.join(object);
+        let left = file.ancestors().skip(1).find(|parent| parent.is_dir());
+        left.map_or(Ok(()), sync)
+            .map_err(|source| self.not_synced(object, source))
     }
 
     /// The length of an object, if there is one.
@@ -200,13 +244,15 @@ impl Target {
         let parents = file.ancestors().skip(1);
         let mut inside = parents.take_while(|parent| parent.starts_with(directory));
         let synced = sync(&file).and_then(|()| inside.try_for_each(sync));
-        synced.map_err(|source| {
-            let source = object_store::Error::Generic {
-                store: "directory",
-                source: source.into(),
-            };
-            self.failed("sync", object, source)
-        })
+        synced.map_err(|source| self.not_synced(object, source))
+    }
+
+    fn not_synced(&self, object: &str, source: io::Error) -> Error {
+        let source = object_store::Error::Generic {
+            store: "directory",
+            source: source.into(),
+        };
+        self.failed("sync", object, source)
     }
 }
 

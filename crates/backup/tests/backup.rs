@@ -10,7 +10,7 @@ use futures::TryStreamExt as _;
 use object_store::memory::InMemory;
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use orrery_backup::{BackupList, Error, RestoreReport, Target, backup, restore};
+use orrery_backup::{BackupList, Error, RestoreReport, Target, backup, prune, restore};
 use orrery_storage::io::{FileSystem, LocalFileSystem};
 use orrery_storage::{
     CommitOptions, Database, SmallQuad, Transaction, Writer, WriterOptions, build_small, verify,
@@ -111,6 +111,49 @@ fn each_backup_of_a_directory_can_be_restored_and_only_new_files_are_copied() {
     let lists = run(BackupList::read_all(&target)).unwrap();
     let numbers: Vec<u64> = lists.iter().map(|list| list.number).collect();
     assert_eq!(numbers, [1, 2, 3]);
+}
+
+#[test]
+fn old_backups_go_with_the_files_that_no_other_has() {
+    let place = Place::new();
+    let source = place.join("db");
+    let target = place.target();
+    for (round, mark) in ["first", "second", "third"].into_iter().enumerate() {
+        build_small(&source, &quads(300 + round, mark)).unwrap();
+        run(backup(&LocalFileSystem, &source, &target)).unwrap();
+        // The second has all its files in common with the first.
+        run(backup(&LocalFileSystem, &source, &target)).unwrap();
+    }
+    assert!(run(prune(&target, 0)).is_err());
+    assert_eq!(run(prune(&target, 6)).unwrap().objects, 0);
+    let expected = content(&source);
+    // 1 to 3 go, of which 3 shares its files with 4.
+    let report = run(prune(&target, 3)).unwrap();
+    assert_eq!(report.removed, [1, 2, 3]);
+    let first_files = 8; // of the first content only
+    assert!(report.objects >= first_files, "{report:?}");
+    assert!(report.bytes > 0);
+    for number in [1, 2, 3] {
+        let restored = restore_to(&target, Some(number), &place.join("none"));
+        assert!(matches!(restored, Err(Error::NoBackup { .. })), "{number}");
+    }
+    for number in [4, 5, 6] {
+        let directory = place.join(&format!("restored-{number}"));
+        restore_to(&target, Some(number), &directory).unwrap();
+        assert!(verify(&directory, |_| {}).unwrap().is_empty());
+    }
+    assert_eq!(content(&place.join("restored-6")), expected);
+    assert!(run(prune(&target, 3)).unwrap().removed.is_empty());
+    // What is copied next finds the files of what was kept.
+    let next = run(backup(&LocalFileSystem, &source, &target)).unwrap();
+    assert_eq!((next.number, next.bytes_copied), (7, 0));
+    run(prune(&target, 1)).unwrap();
+    let objects: Vec<PathBuf> = std::fs::read_dir(place.join("backups/objects"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .collect();
+    assert_eq!(objects.len(), 1, "{objects:?}");
 }
 
 #[test]
