@@ -63,6 +63,15 @@ impl SortedTerms {
 pub(crate) struct MemoryBatch {
     pub(crate) terms: SortedTerms,
     pub(crate) quads: Vec<Vec<LocalQuad>>,
+    pub(crate) quad_count: u64,
+}
+
+impl MemoryBatch {
+    /// Bytes that the batch holds.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let quads = self.quads.iter().map(Vec::capacity).sum::<usize>();
+        self.terms.memory_bytes() + quads * size_of::<LocalQuad>()
+    }
 }
 
 /// A sealed batch in the stage directory.
@@ -101,6 +110,7 @@ pub(crate) fn seal(batch: InternedTerms) -> MemoryBatch {
             order,
         },
         quads: batch.quads,
+        quad_count: batch.quad_count,
     }
 }
 
@@ -133,10 +143,13 @@ fn drop_orphans(order: &mut Vec<u32>, batch: &InternedTerms) {
     order.retain(|&local| is_used[local as usize]);
 }
 
-/// Seals a batch and writes it to the stage directory.
-pub(crate) fn spill(batch: InternedTerms, stage: &StageDir, number: u32) -> Result<SpilledBatch> {
-    let quad_count = batch.quad_count;
-    let MemoryBatch { terms, quads } = seal(batch);
+/// Writes a batch to the stage directory.
+pub(crate) fn spill(batch: MemoryBatch, stage: &StageDir, number: u32) -> Result<SpilledBatch> {
+    let MemoryBatch {
+        terms,
+        quads,
+        quad_count,
+    } = batch;
     let spilled = SpilledBatch {
         name: format!("batch-{number:06}"),
         term_count: terms.len(),

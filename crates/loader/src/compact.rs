@@ -7,7 +7,7 @@ use crate::LoadOptions;
 use crate::error::LoadError;
 use crate::load::{Parsed, finished, write};
 use crate::progress::Progress;
-use crate::report::LoadReport;
+use crate::report::{LoadReport, Stopwatch};
 use crate::stage_dir::StageDir;
 use orrery_storage::index::Permutation;
 use orrery_storage::{DeltaIndex, Snapshot, Writer};
@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the changes are counted.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -48,14 +48,14 @@ impl Default for CompactOptions {
 
 /// Writes all quads into a new base, so that reading need not look at the changes since the old one. Others read and write meanwhile.
 ///
-/// The commit number stays. Terms of the old base stay in the dictionary, used or not; those that updates brought stay if a quad has them.
+/// The commit number stays. Terms that no quad has any more leave the dictionary.
 /// Without changes nothing is done.
 pub fn compact(
     writer: &Writer,
     options: &CompactOptions,
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let options = LoadOptions {
         memory_bytes: options.memory_bytes,
         threads: options.threads,

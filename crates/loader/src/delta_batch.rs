@@ -4,7 +4,7 @@
 //! places among all others. So the inserted quads go the way of a load, by the keys of their terms. Terms of the
 //! delta dictionary that no quad uses any more are left behind.
 
-use crate::batch::{SpilledBatch, spill};
+use crate::batch::{SpilledBatch, seal, spill};
 use crate::error::LoadError;
 use crate::interner::{DEFAULT_GRAPH, Interner, LocalId};
 use crate::ntriples::TermSink;
@@ -61,7 +61,7 @@ pub(crate) fn delta_batches(
         if collector.interner.memory_bytes() >= share_bytes {
             let number = first_number + spilled.len() as u32;
             collector.known.clear();
-            spilled.push(spill(collector.interner.take(), stage, number)?);
+            spilled.push(spill(seal(collector.interner.take()), stage, number)?);
         }
     }
     Ok(DeltaBatches {

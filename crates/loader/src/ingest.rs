@@ -7,20 +7,21 @@
 //!
 //! A reader thread takes one source after the other. N-Triples and N-Quads are cut into blocks
 //! that any worker parses; a document of another format goes to one worker as a whole. Every
-//! worker interns into a batch of its own; if that reaches the worker's share of the memory, the
-//! worker sorts it and writes it to the stage directory.
+//! worker interns into a batch of its own; if that reaches its size, the worker sorts it. Sorted batches stay in memory as long
+//! as all may fit there with what follows; else they and all further ones go to the stage directory.
 //!
-//! Memory: `share_bytes` a worker and the blocks in flight. The first failure (by source and line,
+//! Memory: the batches that are held, one that is filled by each worker, and the blocks in flight. The first failure (by source and line,
 //! among those that the workers meet at the same time) stops all.
 
 use crate::LoadOptions;
-use crate::batch::{SpilledBatch, spill};
+use crate::batch::{MemoryBatch, SpilledBatch, seal, spill};
 use crate::blocks::{Block, BlockReader, line_ends};
 use crate::documents::{DocumentEvents, parse_document};
 use crate::error::{LoadError, SyntaxError, clipped};
 use crate::interner::Interner;
 use crate::ntriples::{AfterError, LineError, parse_block};
 use crate::progress::Progress;
+use crate::row_sort::ROW_BYTES;
 use crate::source::{CheckedSource, Format};
 use crate::stage_dir::StageDir;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -40,6 +41,10 @@ const READERS_MAX: usize = 4;
 /// A worker's share of the memory is never smaller, however little was given.
 pub(crate) const SHARE_BYTES_MIN: usize = 2 << 20;
 
+/// A batch is never larger, however much was given: its table, and later the map of its terms, are read at random, and
+/// beyond the caches each look-up waits for the memory.
+const BATCH_BYTES_MAX: usize = 128 << 20;
+
 /// The first wrong statements are told one by one, the others only counted.
 const ERRORS_SHOWN_MAX: u64 = 20;
 
@@ -51,7 +56,10 @@ const DOCUMENT_CHECK_QUADS: u64 = 1 << 12;
 struct Budget {
     block_bytes: usize,
     queue_blocks: usize,
-    share_bytes: usize,
+    /// A batch that is filled.
+    batch_bytes: usize,
+    /// All batches that are full, together with what sorting their quads takes.
+    held_bytes: usize,
 }
 
 impl Budget {
@@ -61,11 +69,13 @@ impl Budget {
         // In the queue, with each worker, and with each reader together with the rest of its last.
         let blocks = queue_blocks + workers + 2 * readers;
         let block_bytes = (memory / 8 / blocks).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
-        let share = memory.saturating_sub(blocks * block_bytes) / workers;
+        let batches = memory.saturating_sub(blocks * block_bytes);
+        let batch_bytes = (batches / workers).clamp(SHARE_BYTES_MIN, BATCH_BYTES_MAX);
         Self {
             block_bytes,
             queue_blocks,
-            share_bytes: share.max(SHARE_BYTES_MIN),
+            batch_bytes,
+            held_bytes: batches.saturating_sub(workers * batch_bytes),
         }
     }
 }
@@ -74,6 +84,8 @@ impl Budget {
 pub(crate) struct Ingested {
     /// The last batch of each worker, not sealed.
     pub(crate) open: Vec<Interner>,
+    /// Full batches, as long as all fit into the memory.
+    pub(crate) held: Vec<MemoryBatch>,
     /// Batches that did not fit.
     pub(crate) spilled: Vec<SpilledBatch>,
     pub(crate) quads_read: u64,
@@ -88,6 +100,7 @@ impl Ingested {
     pub(crate) fn nothing() -> Self {
         Self {
             open: Vec::new(),
+            held: Vec::new(),
             spilled: Vec::new(),
             quads_read: 0,
             errors_skipped: 0,
@@ -125,7 +138,18 @@ struct Shared<'a> {
     has_named_graphs: AtomicBool,
     is_stopped: AtomicBool,
     failure: Mutex<Option<(Place, LoadError)>>,
-    spilled: Mutex<Vec<SpilledBatch>>,
+    full: Mutex<FullBatches>,
+}
+
+/// Batches that were filled so far.
+#[derive(Default)]
+struct FullBatches {
+    held: Vec<MemoryBatch>,
+    /// What they take, with the sort of their quads.
+    held_bytes: usize,
+    /// They did not fit: all are written, `held` stays empty.
+    is_spilling: bool,
+    spilled: Vec<SpilledBatch>,
 }
 
 /// Reads all sources.
@@ -151,7 +175,7 @@ pub(crate) fn ingest(
         has_named_graphs: AtomicBool::new(false),
         is_stopped: AtomicBool::new(false),
         failure: Mutex::new(None),
-        spilled: Mutex::new(Vec::new()),
+        full: Mutex::default(),
     };
     let open = run_threads(&shared, workers, readers)?;
     let failure = shared
@@ -161,12 +185,14 @@ pub(crate) fn ingest(
     if let Some((_, error)) = failure {
         return Err(error);
     }
+    let full = shared
+        .full
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     Ok(Ingested {
         open,
-        spilled: shared
-            .spilled
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner),
+        held: full.held,
+        spilled: full.spilled,
         quads_read: shared.quads.into_inner(),
         errors_skipped: shared.errors.into_inner(),
         has_named_graphs: shared.has_named_graphs.into_inner(),
@@ -226,6 +252,29 @@ impl Shared<'_> {
             *failure = Some((place, error));
         }
         self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes a sorted batch: into the memory while all of them fit, else with them to the stage directory.
+    fn take_full(&self, batch: MemoryBatch) -> Result<(), LoadError> {
+        let full = || self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        let sort_bytes = usize::try_from(batch.quad_count).unwrap_or(usize::MAX) * ROW_BYTES;
+        let to_spill = {
+            let mut full = full();
+            full.held.push(batch);
+            let batch_bytes = full.held.last().map_or(0, MemoryBatch::memory_bytes);
+            full.held_bytes += batch_bytes + sort_bytes;
+            full.is_spilling |= full.held_bytes > self.budget.held_bytes;
+            match full.is_spilling {
+                true => std::mem::take(&mut full.held),
+                false => return Ok(()),
+            }
+        };
+        for batch in to_spill {
+            let number = self.next_batch.fetch_add(1, Ordering::Relaxed);
+            let spilled = spill(batch, self.stage, number)?;
+            full().spilled.push(spilled);
+        }
+        Ok(())
     }
 
     fn is_stopped(&self) -> bool {
@@ -393,23 +442,16 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Writes the batch to the stage directory if it has reached the worker's share.
+/// Sorts the batch if it has reached its size, and begins the next.
 fn seal_if_full(shared: &Shared<'_>, interner: &mut Interner) -> Result<(), LoadError> {
-    let is_full = interner.memory_bytes() >= shared.budget.share_bytes;
+    let is_full = interner.memory_bytes() >= shared.budget.batch_bytes;
     if !is_full && !interner.has_too_many_terms() {
         return Ok(());
     }
     if interner.has_named_graphs() {
         shared.has_named_graphs.store(true, Ordering::Relaxed);
     }
-    let number = shared.next_batch.fetch_add(1, Ordering::Relaxed);
-    let batch = spill(interner.take(), shared.stage, number)?;
-    let mut spilled = shared
-        .spilled
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    spilled.push(batch);
-    Ok(())
+    shared.take_full(seal(interner.take()))
 }
 
 /// What happens while a document is read. An error of `None` is noted already.

@@ -28,8 +28,7 @@
 //!
 //! What was changed since the base was written goes along: rows with a tombstone are left out, and inserted quads are
 //! a further batch (`delta_batch`). [`load_into`] does this to a database that is open for writing, and [`compact`] does it
-//! without any sources. Of the old base's dictionary all terms stay, whether a quad still has them or not; only a dump and a load leave
-//! them out. Terms that updates brought stay if a quad has them.
+//! without any sources. Terms that no quad has any more leave the dictionary (`used_terms`).
 //!
 //! # Memory
 //!
@@ -61,14 +60,15 @@ mod segment;
 mod source;
 mod stage_dir;
 mod triple_keys;
+mod used_terms;
 mod xml_literal;
 
 pub use compact::{BackgroundCompaction, BackgroundOptions, CompactOptions, changes_of, compact};
 pub use document::{Document, DocumentError, DocumentTerm, read_document};
 pub use error::{LoadError, SyntaxError};
-pub use load::{load, load_into};
+pub use load::{load, load_into, load_with};
 pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
-pub use report::LoadReport;
+pub use report::{Effort, LoadReport, StageReport};
 pub use source::{Format, Source, UnknownFormat};
 
 /// How to load.

@@ -1,14 +1,14 @@
 //! The whole load, stage by stage.
 
 use crate::LoadOptions;
-use crate::batch::{seal, spill};
+use crate::batch::{MemoryBatch, seal, spill};
 use crate::compact::changes_of;
 use crate::delta_batch::{delta_batches, has_named_graphs};
 use crate::error::LoadError;
 use crate::ingest::{Ingested, SHARE_BYTES_MIN, ingest};
 use crate::ntriples::check_iri;
 use crate::progress::{Progress, Stage};
-use crate::report::{LoadReport, peak_memory_bytes};
+use crate::report::{Effort, LoadReport, StageReport, Stopwatch, peak_memory_bytes};
 use crate::row_sort::ROW_BYTES;
 use crate::segment::{Batches, SegmentInput, SegmentOutput, write_segment};
 use crate::source::{CheckedSource, Source};
@@ -21,7 +21,6 @@ use orrery_storage::{
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
 
 /// Loads `sources` into the database in `dir`, which is created if it is not there.
 ///
@@ -33,11 +32,27 @@ pub fn load(
     options: &LoadOptions,
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
-    let start = Instant::now();
-    let sources = check(sources, options)?;
-    let files: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
-    let created = first_missing(&*files, dir)?;
-    let result = load_checked(dir, &files, &sources, options, progress, start);
+    load_with(
+        &(Arc::new(LocalFileSystem) as Arc<dyn FileSystem>),
+        dir,
+        sources,
+        options,
+        progress,
+    )
+}
+
+/// Loads through a given file system, on which the sources are, too.
+pub fn load_with(
+    files: &Arc<dyn FileSystem>,
+    dir: &Path,
+    sources: &[Source],
+    options: &LoadOptions,
+    progress: &dyn Progress,
+) -> Result<LoadReport, LoadError> {
+    let start = Stopwatch::start();
+    let sources = check(sources, options, files)?;
+    let created = first_missing(&**files, dir)?;
+    let result = load_checked(dir, files, &sources, options, progress, start);
     progress.end();
     if let (Err(_), Some(created)) = (&result, created) {
         // Nothing of use is in it. If this fails too, the first error is the one to tell.
@@ -58,12 +73,16 @@ fn first_missing<'a>(files: &dyn FileSystem, dir: &'a Path) -> Result<Option<&'a
     Ok(missing)
 }
 
-fn check(sources: &[Source], options: &LoadOptions) -> Result<Vec<CheckedSource>, LoadError> {
+fn check(
+    sources: &[Source],
+    options: &LoadOptions,
+    files: &Arc<dyn FileSystem>,
+) -> Result<Vec<CheckedSource>, LoadError> {
     check_option("graph", options.graph.as_deref())?;
     check_option("base IRI", options.base_iri.as_deref())?;
     sources
         .iter()
-        .map(|source| CheckedSource::check(source, options.format))
+        .map(|source| CheckedSource::check(source, options.format, files))
         .collect()
 }
 
@@ -82,7 +101,7 @@ fn load_checked(
     sources: &[CheckedSource],
     options: &LoadOptions,
     progress: &dyn Progress,
-    start: Instant,
+    start: Stopwatch,
 ) -> Result<LoadReport, LoadError> {
     let database = Database::create_or_open_with(Arc::clone(files), dir)?;
     let lock = WriterLock::acquire_with(files, dir)?;
@@ -132,9 +151,9 @@ pub fn load_into(
     options: &LoadOptions,
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
-    let start = Instant::now();
-    let sources = check(sources, options)?;
+    let start = Stopwatch::start();
     let database = writer.database();
+    let sources = check(sources, options, database.file_system())?;
     let stage =
         StageDir::create_beside_others(Arc::clone(database.file_system()), database.directory())?;
     let run = || {
@@ -151,9 +170,11 @@ pub fn load_into(
     result.map(|report| finished(report, start))
 }
 
-pub(crate) fn finished(report: LoadReport, start: Instant) -> LoadReport {
+pub(crate) fn finished(report: LoadReport, start: Stopwatch) -> LoadReport {
+    let effort = start.effort();
     LoadReport {
-        seconds: start.elapsed().as_secs_f64(),
+        seconds: effort.seconds,
+        cpu_seconds: effort.cpu_seconds,
         peak_memory_bytes: peak_memory_bytes(),
         ..report
     }
@@ -162,14 +183,14 @@ pub(crate) fn finished(report: LoadReport, start: Instant) -> LoadReport {
 /// What the sources held.
 pub(crate) struct Parsed {
     ingested: Ingested,
-    seconds: f64,
+    effort: Effort,
 }
 
 impl Parsed {
     pub(crate) fn nothing() -> Self {
         Self {
             ingested: Ingested::nothing(),
-            seconds: 0.0,
+            effort: Effort::default(),
         }
     }
 }
@@ -180,13 +201,13 @@ fn parse(
     options: &LoadOptions,
     progress: &dyn Progress,
 ) -> Result<Parsed, LoadError> {
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let total_bytes = sources.iter().map(|source| source.bytes).sum();
     progress.begin(Stage::Parse, total_bytes);
     let ingested = ingest(options, sources, stage, progress)?;
     Ok(Parsed {
         ingested,
-        seconds: start.elapsed().as_secs_f64(),
+        effort: start.effort(),
     })
 }
 
@@ -195,7 +216,7 @@ pub(crate) struct Written {
     output: SegmentOutput,
     quads_read: u64,
     errors_skipped: u64,
-    parse_seconds: f64,
+    parse_effort: Effort,
 }
 
 /// Writes a segment with what was parsed and what there is already.
@@ -207,7 +228,7 @@ pub(crate) fn write(
     options: &LoadOptions,
     progress: &dyn Progress,
 ) -> Result<Written, LoadError> {
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut ingested = parsed.ingested;
     if changes_of(existing) > 0 {
         let share_bytes = (options.usable_bytes() / 2).max(SHARE_BYTES_MIN);
@@ -220,7 +241,7 @@ pub(crate) fn write(
     let (quads_read, errors_skipped) = (ingested.quads_read, ingested.errors_skipped);
     let has_named_graphs = ingested.has_named_graphs || has_named_graphs(existing)?;
     let batches = close_batches(ingested, stage, options.usable_bytes())?;
-    let parse_seconds = parsed.seconds + start.elapsed().as_secs_f64();
+    let parse_effort = parsed.effort + start.effort();
     let input = SegmentInput {
         batches,
         existing,
@@ -234,7 +255,7 @@ pub(crate) fn write(
         output: write_segment(files, input)?,
         quads_read,
         errors_skipped,
-        parse_seconds,
+        parse_effort,
     })
 }
 
@@ -246,18 +267,22 @@ impl Written {
         progress: &dyn Progress,
         publish: impl FnOnce(PublishedCounts, &Statistics) -> orrery_storage::Result<Arc<Snapshot>>,
     ) -> Result<LoadReport, LoadError> {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         progress.begin(Stage::Publish, None);
         let counts = self.output.counts;
         let snapshot = publish(counts, &self.output.statistics.finish())?;
         let added = counts.quads.saturating_sub(existing.quad_count());
-        let [terms_seconds, permutations_seconds] = self.output.stage_seconds;
+        let [terms, permutations] = self.output.stages;
         let stages = [
-            (Stage::Parse, self.parse_seconds),
-            (Stage::Terms, terms_seconds),
-            (Stage::Permutations, permutations_seconds),
-            (Stage::Publish, start.elapsed().as_secs_f64()),
+            (Stage::Parse, self.parse_effort),
+            (Stage::Terms, terms),
+            (Stage::Permutations, permutations),
+            (Stage::Publish, start.effort()),
         ];
+        let stages = stages.map(|(stage, effort)| StageReport {
+            stage: stage.name(),
+            effort,
+        });
         Ok(LoadReport {
             quads_read: self.quads_read,
             quads_added: added,
@@ -266,9 +291,7 @@ impl Written {
             quads: counts.quads,
             terms: counts.terms,
             database_bytes: snapshot.file_bytes(),
-            stages: stages
-                .map(|(stage, seconds)| (stage.name().to_owned(), seconds))
-                .into(),
+            stages: stages.into(),
             ..LoadReport::default()
         })
     }
@@ -283,14 +306,17 @@ fn close_batches(
 ) -> Result<Batches, LoadError> {
     let Ingested {
         open,
+        held,
         mut spilled,
         next_batch_number,
         ..
     } = ingested;
-    let held: usize = open.iter().map(|interner| interner.memory_bytes()).sum();
+    let open_bytes: usize = open.iter().map(|interner| interner.memory_bytes()).sum();
+    let held_bytes: usize = held.iter().map(MemoryBatch::memory_bytes).sum();
     // The maps of the merge are about what the sort of the terms was; then one permutation is sorted.
-    let quads: u64 = open.iter().map(|interner| interner.quad_count()).sum();
-    let needed = held as u64 + quads * ROW_BYTES as u64;
+    let open_quads: u64 = open.iter().map(|interner| interner.quad_count()).sum();
+    let quads = open_quads + held.iter().map(|batch| batch.quad_count).sum::<u64>();
+    let needed = (open_bytes + held_bytes) as u64 + quads * ROW_BYTES as u64;
     let fits = spilled.is_empty() && needed <= memory_bytes as u64;
     thread::scope(|scope| {
         if fits {
@@ -298,15 +324,19 @@ fn close_batches(
                 .into_iter()
                 .map(|mut interner| scope.spawn(move || seal(interner.take())))
                 .collect();
-            let batches = sealed.into_iter().map(joined).collect();
-            return Ok(Batches::Memory(batches));
+            let batches = sealed.into_iter().map(joined).chain(held);
+            return Ok(Batches::Memory(batches.collect()));
         }
-        let written: Vec<_> = (next_batch_number..)
+        let mut numbers = next_batch_number..;
+        let written: Vec<_> = (&mut numbers)
             .zip(open)
             .map(|(number, mut interner)| {
-                scope.spawn(move || spill(interner.take(), stage, number))
+                scope.spawn(move || spill(seal(interner.take()), stage, number))
             })
             .collect();
+        for (number, batch) in numbers.zip(held) {
+            spilled.push(spill(batch, stage, number)?);
+        }
         for handle in written {
             spilled.push(joined(handle)?);
         }

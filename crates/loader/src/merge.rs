@@ -30,8 +30,8 @@ pub(crate) enum KeyBlock {
 
 /// The keys of an existing dictionary, in order.
 pub(crate) trait KeyStream {
-    /// Puts the next key in place of what `key` holds; false at the end.
-    fn next_key(&mut self, key: &mut Vec<u8>) -> StorageResult<bool>;
+    /// Puts the next key in place of what `key` holds, and returns its rank; `None` at the end.
+    fn next_key(&mut self, key: &mut Vec<u8>) -> StorageResult<Option<usize>>;
 }
 
 /// One sorted run.
@@ -54,7 +54,8 @@ pub(crate) enum Run<'a> {
     Existing {
         keys: Box<dyn KeyStream + 'a>,
         key: Vec<u8>,
-        /// Ordinals by old rank.
+        rank: usize,
+        /// Ordinals by old rank; 0 for those that the stream left out.
         map: Vec<Ordinal>,
     },
 }
@@ -88,7 +89,8 @@ impl<'a> Run<'a> {
         Self::Existing {
             keys,
             key: Vec::new(),
-            map: Vec::with_capacity(terms),
+            rank: 0,
+            map: vec![0; terms],
         }
     }
 
@@ -124,7 +126,13 @@ impl<'a> Run<'a> {
                 terms.read_exact(key)?;
                 Ok(true)
             }
-            Self::Existing { keys, key, .. } => keys.next_key(key),
+            Self::Existing {
+                keys, key, rank, ..
+            } => {
+                let next = keys.next_key(key)?;
+                *rank = next.unwrap_or_default();
+                Ok(next.is_some())
+            }
         }
     }
 
@@ -136,8 +144,8 @@ impl<'a> Run<'a> {
                 Ok(())
             }
             Self::Spilled { map, .. } => map.append(&ordinal.to_le_bytes()),
-            Self::Existing { map, .. } => {
-                map.push(ordinal);
+            Self::Existing { map, rank, .. } => {
+                map[*rank] = ordinal;
                 Ok(())
             }
         }

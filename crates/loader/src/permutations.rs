@@ -341,7 +341,8 @@ impl<'a> ExistingCursor<'a> {
     }
 }
 
-fn next_tombstone(changes: &mut Changes) -> orrery_storage::Result<Option<QuadRow>> {
+/// The next row that was deleted.
+pub(crate) fn next_tombstone(changes: &mut Changes) -> orrery_storage::Result<Option<QuadRow>> {
     for change in changes {
         let change = change?;
         if !change.is_insertion {

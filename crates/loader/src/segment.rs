@@ -17,8 +17,10 @@ use crate::merge::{KeyBlock, KeyStream, Run, merge_terms};
 use crate::ordinals::{Ordinal, OrdinalSpace};
 use crate::permutations::{ExistingRows, LoadedQuads, PermutationSort};
 use crate::progress::{Progress, Stage};
+use crate::report::{Effort, Stopwatch};
 use crate::row_sort::ROW_BYTES;
 use crate::stage_dir::StageDir;
+use crate::used_terms::UsedTerms;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use orrery_storage::dictionary::KeyCursor;
 use orrery_storage::index::Permutation;
@@ -28,7 +30,6 @@ use orrery_storage::{
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
 
 /// Blocks of keys between the merge and the dictionary, if the memory is bounded.
 const QUEUED_KEY_BLOCKS: usize = 8;
@@ -62,8 +63,8 @@ pub(crate) struct SegmentInput<'a> {
 pub(crate) struct SegmentOutput {
     pub(crate) counts: PublishedCounts,
     pub(crate) statistics: StatisticsBuilder,
-    /// Seconds of the two stages.
-    pub(crate) stage_seconds: [f64; 2],
+    /// What the two stages took.
+    pub(crate) stages: [Effort; 2],
 }
 
 /// Writes the dictionary and all permutations.
@@ -94,7 +95,7 @@ pub(crate) fn write_segment(
         threads: input.threads.max(1),
         has_named_graphs: input.has_named_graphs,
     };
-    let start = Instant::now();
+    let start = Stopwatch::start();
     thread::scope(|scope| {
         let terms_of_dictionary = Arc::clone(&terms);
         let dictionary = thread::Builder::new()
@@ -112,8 +113,8 @@ pub(crate) fn write_segment(
         let terms = dictionary?;
         let mut output = written?;
         // The dictionary may have taken longer than the permutations.
-        let [terms_seconds, permutations_seconds] = &mut output.stage_seconds;
-        *permutations_seconds = start.elapsed().as_secs_f64() - *terms_seconds;
+        let [terms_effort, permutations] = &mut output.stages;
+        *permutations = start.effort() - *terms_effort;
         debug_assert_eq!(output.counts.terms, terms);
         Ok(output)
     })
@@ -164,15 +165,23 @@ fn write_dictionary(
     Ok(writer.finish()?.terms)
 }
 
-/// The keys of the database's dictionary as a run of the merge.
-struct DictionaryKeys<'a>(KeyCursor<'a>);
+/// The keys of the database's dictionary as a run of the merge, without those that nothing uses any more.
+struct DictionaryKeys<'a> {
+    cursor: KeyCursor<'a>,
+    terms: u64,
+    next_rank: u64,
+    used: Option<UsedTerms>,
+}
 
 impl KeyStream for DictionaryKeys<'_> {
-    fn next_key(&mut self, key: &mut Vec<u8>) -> orrery_storage::Result<bool> {
-        let next = self.0.next()?;
+    fn next_key(&mut self, key: &mut Vec<u8>) -> orrery_storage::Result<Option<usize>> {
         key.clear();
-        key.extend_from_slice(next.unwrap_or_default());
-        Ok(next.is_some())
+        let mut ranks = self.next_rank..self.terms;
+        let next = ranks.find(|&rank| self.used.as_ref().is_none_or(|used| used.contains(rank)));
+        self.next_rank = ranks.start;
+        let Some(rank) = next else { return Ok(None) };
+        key.extend_from_slice(self.cursor.at(rank)?);
+        Ok(Some(rank as usize))
     }
 }
 
@@ -193,14 +202,14 @@ impl Plan<'_> {
         terms: Arc<Vec<SortedTerms>>,
         quads: UnnumberedQuads,
         keys: Sender<KeyBlock>,
-        start: Instant,
+        start: Stopwatch,
     ) -> Result<SegmentOutput, LoadError> {
         let terms_bytes = terms.iter().map(SortedTerms::memory_bytes).sum();
         let numbered = self.number_terms(&terms, quads, &keys)?;
         // From here on only the dictionary's thread needs the terms and waits for keys.
         drop((keys, terms));
-        let terms_seconds = start.elapsed().as_secs_f64();
-        let start = Instant::now();
+        let terms_effort = start.effort();
+        let start = Stopwatch::start();
         let (quads, statistics) = self.write_permutations(files, &numbered, terms_bytes)?;
         Ok(SegmentOutput {
             counts: PublishedCounts {
@@ -209,7 +218,7 @@ impl Plan<'_> {
                 next_blank_node: numbered.space.next_blank_node(),
             },
             statistics,
-            stage_seconds: [terms_seconds, start.elapsed().as_secs_f64()],
+            stages: [terms_effort, start.effort()],
         })
     }
 
@@ -234,7 +243,12 @@ impl Plan<'_> {
         let old_terms = usize::try_from(dictionary.len()).unwrap_or(usize::MAX);
         if old_terms > 0 {
             total += old_terms;
-            let keys = DictionaryKeys(dictionary.iter(0));
+            let keys = DictionaryKeys {
+                cursor: dictionary.iter(0),
+                terms: dictionary.len(),
+                next_rank: 0,
+                used: UsedTerms::of(self.existing)?,
+            };
             runs.push(Run::existing(Box::new(keys), old_terms));
         }
         self.progress.begin(Stage::Terms, Some(total as u64));

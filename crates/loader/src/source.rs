@@ -2,7 +2,7 @@
 
 use crate::decompress::{Compression, decompressed};
 use crate::error::LoadError;
-use std::fs::{self, File};
+use orrery_storage::io::FileSystem;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -88,7 +88,8 @@ impl FromStr for Format {
 /// A source whose format is known and which can be read.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedSource {
-    pub(crate) source: Source,
+    source: Source,
+    files: Arc<dyn FileSystem>,
     pub(crate) name: Arc<str>,
     pub(crate) format: Format,
     /// Bytes on disk, if it is an ordinary file.
@@ -97,20 +98,26 @@ pub(crate) struct CheckedSource {
 
 impl CheckedSource {
     /// Finds out the format and whether the source can be read, before any work is done.
-    pub(crate) fn check(source: &Source, format: Option<Format>) -> Result<Self, LoadError> {
+    pub(crate) fn check(
+        source: &Source,
+        format: Option<Format>,
+        files: &Arc<dyn FileSystem>,
+    ) -> Result<Self, LoadError> {
         let name: Arc<str> = source.name().into();
         let (from_name, bytes) = match source {
             Source::Stdin => (None, None),
             Source::File(path) => {
-                let metadata = fs::metadata(path).map_err(|error| cannot_open(path, error))?;
-                if metadata.is_dir() {
+                let metadata = files.metadata(path).map_err(cannot_open)?;
+                let metadata =
+                    metadata.ok_or_else(|| LoadError::NoSuchFile { path: path.clone() })?;
+                if metadata.is_directory {
                     return Err(LoadError::IsDirectory { path: path.clone() });
                 }
-                let bytes = metadata.is_file().then_some(metadata.len());
-                if metadata.is_file() {
+                if metadata.is_file {
                     // A pipe is opened only once, for its writer would not survive a close.
-                    open(path)?;
+                    files.open(path).map_err(cannot_open)?;
                 }
+                let bytes = metadata.is_file.then_some(metadata.bytes);
                 (Format::from_path(path), bytes)
             }
         };
@@ -121,6 +128,7 @@ impl CheckedSource {
         };
         Ok(Self {
             source: source.clone(),
+            files: Arc::clone(files),
             name,
             format,
             bytes,
@@ -134,7 +142,10 @@ impl CheckedSource {
     ) -> Result<Box<dyn Read + Send>, LoadError> {
         let (input, named): (Box<dyn Read + Send>, _) = match &self.source {
             Source::Stdin => (Box::new(io::stdin()), None),
-            Source::File(path) => (Box::new(open(path)?), Compression::from_extension(path)),
+            Source::File(path) => {
+                let input = self.files.open(path).map_err(cannot_open)?;
+                (input, Compression::from_extension(path))
+            }
         };
         let counted = CountingReader {
             input,
@@ -144,19 +155,13 @@ impl CheckedSource {
     }
 }
 
-fn open(path: &Path) -> Result<File, LoadError> {
-    File::open(path).map_err(|error| cannot_open(path, error))
-}
-
-fn cannot_open(path: &Path, error: io::Error) -> LoadError {
-    let path = path.to_owned();
-    match error.kind() {
-        io::ErrorKind::NotFound => LoadError::NoSuchFile { path },
-        io::ErrorKind::PermissionDenied => LoadError::NoPermission { path },
-        _ => LoadError::Input {
-            name: path.display().to_string(),
-            source: error,
-        },
+/// What is wrong with a source, for the sentences of a load.
+fn cannot_open(error: orrery_storage::Error) -> LoadError {
+    match error {
+        orrery_storage::Error::NotFound { path, .. } => LoadError::NoSuchFile { path },
+        orrery_storage::Error::PermissionDenied { path, .. } => LoadError::NoPermission { path },
+        orrery_storage::Error::IsADirectory { path, .. } => LoadError::IsDirectory { path },
+        other => LoadError::Storage(other),
     }
 }
 
@@ -177,6 +182,7 @@ impl<R: Read> Read for CountingReader<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use orrery_storage::io::LocalFileSystem;
 
     #[test]
     fn the_format_is_told_by_the_ending_below_that_of_the_compression() {
@@ -190,7 +196,10 @@ mod tests {
 
     #[test]
     fn missing_files_and_directories_are_told_apart() {
-        let check = |path: &Path| CheckedSource::check(&Source::File(path.to_owned()), None);
+        let check = |path: &Path| {
+            let files: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
+            CheckedSource::check(&Source::File(path.to_owned()), None, &files)
+        };
         let directory = tempfile::tempdir().unwrap();
         assert!(matches!(
             check(directory.path()),

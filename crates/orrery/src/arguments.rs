@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Stats(StatsArguments),
     /// Read every byte and check every checksum
     Verify(VerifyArguments),
+    /// Read a database into the system's file cache, so that its first queries need not wait for the disk
+    Warm(WarmArguments),
     /// Take what updates changed into the base, so that reading is as fast as after a load
     Compact(CompactArguments),
     /// Copy a database, also while it is served, to a directory or an S3-compatible store
@@ -250,6 +252,9 @@ pub(crate) struct ServerArguments {
     /// Changes from which on, if they also are an eighth of the database, they are compacted in the background
     #[arg(long, value_name = "N", default_value_t = 250_000)]
     pub(crate) compact_quads: u64,
+    /// Read the database into memory in the background, as far as there is memory
+    #[arg(long)]
+    pub(crate) warm: bool,
     #[command(flatten)]
     pub(crate) sources: LoadSourceArguments,
     /// Allow web pages of other origins to ask queries
@@ -308,6 +313,15 @@ pub(crate) struct VerifyArguments {
 }
 
 #[derive(Args)]
+pub(crate) struct WarmArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// Read so much at most, such as 8G; what memory is available if not given
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) memory: Option<Bytes>,
+}
+
+#[derive(Args)]
 pub(crate) struct CompactArguments {
     /// The database's directory
     #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
@@ -348,6 +362,8 @@ pub(crate) enum BenchSuite {
     Update(UpdateBenchArguments),
     /// Readers and writers while checkpoints, compactions and bulk loads run: no failure, no wrong answer
     SoakUpdates(SoakArguments),
+    /// The first queries when nothing of a database with BSBM data is in memory, against the same warm
+    Cold(ColdArguments),
     /// Ours and another store, side by side on the same data, answers compared
     Compare(CompareArguments),
     /// How far the planner's estimates are from what its plans find
@@ -373,6 +389,24 @@ pub(crate) struct EstimatesArguments {
     /// Queries that take longer are left out
     #[arg(long, value_name = "TIME", default_value = "20s")]
     pub(crate) timeout: Seconds,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct ColdArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// How often each way to begin is measured
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) rounds: u32,
+    /// The same seed draws the same parameters
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Another build of this program, measured in turn with this one
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) against: Option<PathBuf>,
     /// How to report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
@@ -544,6 +578,9 @@ pub(crate) struct BackupArguments {
     /// Files that an earlier backup put there are not copied again
     #[arg(long, value_name = "TARGET")]
     pub(crate) to: String,
+    /// Then remove all backups but the last N, and the files that only they have
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: Option<u32>,
 }
 
 #[derive(Args)]

@@ -46,6 +46,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Log(arguments) => commands::log::run(arguments),
         Command::Stats(arguments) => commands::stats::run(arguments),
         Command::Verify(arguments) => commands::verify::run(arguments),
+        Command::Warm(arguments) => commands::warm::run(arguments),
         Command::Compact(arguments) => commands::compact::run(arguments),
         Command::Backup(arguments) => commands::backup::backup(arguments),
         Command::Restore(arguments) => commands::backup::restore(arguments),

@@ -32,6 +32,7 @@ mod router;
 pub mod serve;
 mod stream_body;
 mod updates;
+mod warming;
 mod writes;
 
 pub use documents::{DOCUMENT_MEMORY_BYTES, Documents};

@@ -38,6 +38,8 @@ pub struct ServerOptions {
     pub writer: WriterOptions,
     /// Changes from which on, if they also are an eighth of the base, they are taken into it in the background.
     pub compact_quads: u64,
+    /// Reads the database into memory beside the first requests, as far as it goes into so many bytes.
+    pub warm_bytes: Option<u64>,
     /// Connections open at the same time; more wait in the system's queue.
     pub connections_max: usize,
     /// Whom `SERVICE` may ask.
@@ -60,6 +62,7 @@ impl ServerOptions {
             load_dir: None,
             load_allow: AllowList::default(),
             writer: WriterOptions::default(),
+            warm_bytes: None,
             connections_max: 1024,
             endpoints: EndpointOptions::default(),
         }

@@ -10,6 +10,7 @@ use crate::documents::Documents;
 use crate::options::ServerOptions;
 use crate::query_threads::STACK_BYTES;
 use crate::router::{Writing, router};
+use crate::warming::Warming;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -75,6 +76,7 @@ pub struct Server {
     router: Router,
     /// None where the server only reads.
     compaction: Option<BackgroundCompaction>,
+    warming: Warming,
     grace: Duration,
     connections_max: usize,
 }
@@ -83,6 +85,7 @@ impl Server {
     /// Opens the database and binds the address. Port 0 takes any free one.
     pub async fn bind(options: ServerOptions) -> Result<Self, ServeError> {
         let database = Arc::new(open(&options.db)?);
+        let warming = Warming::start(&database, options.warm_bytes)?;
         let writer = writer(&database, &options);
         let background = compaction_options(&options);
         let engine_options = EngineOptions {
@@ -116,6 +119,7 @@ impl Server {
             listener,
             router: router(engine, writing, options.http)?,
             compaction: compaction.map_err(|error| ServeError::System(io::Error::other(error)))?,
+            warming,
             grace: options.grace,
             connections_max: options.connections_max,
         })
@@ -165,10 +169,10 @@ impl Server {
             );
             connections.shutdown().await;
         }
-        let compaction = self.compaction;
+        let background = (self.compaction, self.warming);
         // It ends a compaction that is under way, and waits for that.
-        if let Err(error) = tokio::task::spawn_blocking(move || drop(compaction)).await {
-            tracing::error!("ending the compaction failed: {error}");
+        if let Err(error) = tokio::task::spawn_blocking(move || drop(background)).await {
+            tracing::error!("ending the work in the background failed: {error}");
         }
         tracing::info!("stopped");
         Ok(())

@@ -34,6 +34,7 @@ mod time;
 mod varint;
 mod verify;
 mod verify_changes;
+mod warm;
 mod writer;
 
 pub use database::Database;
@@ -55,6 +56,7 @@ pub use snapshot::Snapshot;
 pub use statistics::{Statistics, StatisticsBuilder};
 pub use time::{AtError, format_time, parse_time};
 pub use verify::{Damage, VerifyProgress, verify, verify_with};
+pub use warm::{WarmExtent, Warmed};
 pub use writer::{
     CommitOptions, Durability, PendingCommit, Rebase, Retention, Transaction, Writer, WriterOptions,
 };

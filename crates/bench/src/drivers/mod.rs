@@ -6,6 +6,7 @@
 
 mod answers;
 mod binary;
+mod cold;
 mod compare;
 mod count;
 mod estimates;
@@ -31,6 +32,7 @@ use crate::bsbm::templates::MissingParameter;
 use crate::http_client::HttpError;
 
 pub use binary::{Binary, ServerProcess};
+pub use cold::{ColdOptions, ColdReport, ColdStart, cold};
 pub use compare::{CompareOptions, CompareReport, Goal, Pair, compare};
 pub use count::{CountReport, count};
 pub use estimates::{Estimate, EstimatesOptions, EstimatesReport, Spread, estimates};

@@ -1,7 +1,6 @@
 //! A random sequence of everything that writes, with what must be there after each commit.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -69,6 +68,7 @@ fn compact_options() -> CompactOptions {
 fn storage_error(error: LoadError) -> Error {
     match error {
         LoadError::Storage(error) => error,
+        LoadError::Input { name, source } => Error::from_io(Path::new(&name), "read", source),
         other => panic!("{other}"),
     }
 }
@@ -288,10 +288,13 @@ impl Workload {
 
     fn load(&mut self) -> Result<()> {
         let numbers = self.random.numbers(40);
-        let mut file = tempfile::Builder::new().suffix(".nq").tempfile().unwrap();
+        // On the same disk, so that reading it may fail, too.
+        let path = Path::new("/source.nq");
+        let mut file = self.file_system.create(path)?;
         for &number in &numbers {
-            file.write_all(line(number).as_bytes()).unwrap();
+            file.append(line(number).as_bytes())?;
         }
+        file.flush()?;
         let options = LoadOptions {
             memory_bytes: LOAD_MEMORY_BYTES,
             threads: 1,
@@ -302,7 +305,7 @@ impl Workload {
         let mut state = self.states[&before].clone();
         state.extend(numbers);
         self.states.insert(before + 1, state);
-        let sources = [Source::File(file.path().to_path_buf())];
+        let sources = [Source::File(path.to_path_buf())];
         load_into(&writer, &sources, &options, &SilentProgress).map_err(storage_error)?;
         self.acknowledged = writer.database().snapshot().commit();
         assert_eq!(self.acknowledged, before + 1);

@@ -45,6 +45,8 @@ impl Cursors {
 
 /// Look-ups per call, at least: with tiny chunks a call must still get somewhere.
 const SEEKS_PER_CALL_MIN: usize = 64;
+/// Keys that the storage is told of at a time, if the file is cold.
+const ANNOUNCED_KEYS: usize = 1024;
 
 /// The keys of a chunk, ascending, and the rows they came from.
 struct Keys {
@@ -82,6 +84,8 @@ pub(super) struct Expansion {
     pending: Option<RowRange>,
     /// Whether the keys were looked at as a whole.
     is_begun: bool,
+    /// The first key that the storage was not told of yet.
+    next_unannounced: usize,
     span: Option<Span>,
 }
 
@@ -107,6 +111,7 @@ impl Expansion {
             columns: vec![Vec::new(); program.reads.len()],
             pending: None,
             is_begun: false,
+            next_unannounced: 0,
             span: None,
             input,
         }
@@ -188,6 +193,9 @@ impl Expansion {
                 return Ok(true);
             }
             let position = self.next;
+            if position >= self.next_unannounced {
+                self.announce(program, &cursors.seeker)?;
+            }
             let end = self.keys.group_end(position);
             self.next = end;
             if let Some(skip) = skip
@@ -210,19 +218,30 @@ impl Expansion {
         Ok(self.group.is_none() && self.next == self.keys.len)
     }
 
+    /// Tells the storage the next keys while what they lead to may be on the disk: it is read all at once, not
+    /// key by key.
+    fn announce(&mut self, program: &StepProgram, seeker: &Cursor) -> Result<()> {
+        let from = self.next;
+        let to = self.keys.len.min(from + ANNOUNCED_KEYS);
+        self.next_unannounced = to;
+        if to - from < 2 || program.prefix.is_empty() || !seeker.is_cold() {
+            return Ok(());
+        }
+        let columns = program.prefix.len();
+        let mut prefixes: Vec<u64> = Vec::with_capacity((to - from) * columns);
+        for position in from..to {
+            let prefix = self.keys.prefix(program, position);
+            prefixes.extend(prefix[..columns].iter().map(|id| id.bits()));
+        }
+        seeker
+            .will_seek(prefixes.chunks_exact(columns))
+            .map_err(storage_error)
+    }
+
     /// Fills `ranges` with the non-empty ranges of a key.
     fn seek(&mut self, program: &StepProgram, seeker: &mut Cursor, position: usize) -> Result<()> {
         self.ranges.clear();
-        let mut prefix = [TermId::MIN; 4];
-        let mut keys = self.keys.at(position).iter();
-        for (slot, key) in prefix.iter_mut().zip(&program.prefix) {
-            *slot = match key {
-                Key::Constant(term) => *term,
-                Key::Column(_) => keys
-                    .next()
-                    .map_or(TermId::MIN, |&bits| TermId::from_bits(bits)),
-            };
-        }
+        let prefix = self.keys.prefix(program, position);
         let prefix = &prefix[..program.prefix.len()];
         match &program.between {
             None => {
@@ -527,6 +546,21 @@ impl Keys {
 
     fn at(&self, position: usize) -> &[u64] {
         &self.values[position * self.width..(position + 1) * self.width]
+    }
+
+    /// What a key looks up: the step's constants and the key's ids, as many as the step's prefix has.
+    fn prefix(&self, program: &StepProgram, position: usize) -> [TermId; 4] {
+        let mut prefix = [TermId::MIN; 4];
+        let mut keys = self.at(position).iter();
+        for (slot, key) in prefix.iter_mut().zip(&program.prefix) {
+            *slot = match key {
+                Key::Constant(term) => *term,
+                Key::Column(_) => keys
+                    .next()
+                    .map_or(TermId::MIN, |&bits| TermId::from_bits(bits)),
+            };
+        }
+        prefix
     }
 
     fn row(&self, position: usize) -> usize {

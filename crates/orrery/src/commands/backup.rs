@@ -16,14 +16,24 @@ pub(crate) fn backup(arguments: BackupArguments) -> Result<(), Failure> {
     let target = Target::parse(&arguments.to, std::env::vars())?;
     let directory = arguments.database.directory;
     let report = run(orrery_backup::backup(&LocalFileSystem, &directory, &target))?;
-    print(format!(
+    let mut text = format!(
         "backup {} in {}: {} files, {}, of which {} were copied now\n",
         report.number,
         target.name(),
         report.files,
         ShowBytes(report.bytes),
         ShowBytes(report.bytes_copied),
-    ))
+    );
+    if let Some(keep) = arguments.keep {
+        let pruned = run(orrery_backup::prune(&target, keep as usize))?;
+        text += &format!(
+            "{} older backups removed, with {} files of {}\n",
+            pruned.removed.len(),
+            pruned.objects,
+            ShowBytes(pruned.bytes),
+        );
+    }
+    print(text)
 }
 
 pub(crate) fn restore(arguments: RestoreArguments) -> Result<(), Failure> {

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
-    Binary, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions, Peer, ServerProcess,
-    SoakOptions, StoreOptions, UpdateBenchOptions, compare, estimates, explore, floor, soak, store,
-    update,
+    Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions, Peer,
+    ServerProcess, SoakOptions, StoreOptions, UpdateBenchOptions, cold, compare, estimates,
+    explore, floor, soak, store, update,
 };
 use orrery_bench::report::with_section;
 
 use super::output::Output;
 use crate::arguments::{
-    BenchSuite, BsbmCommand, CompareArguments, EstimatesArguments, ExploreArguments,
+    BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
     FloorArguments, GenerateArguments, ReportFormat, SoakArguments, StoreBenchArguments,
     UpdateBenchArguments,
 };
@@ -28,6 +28,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Floor(arguments) => run_floor(arguments),
         BenchSuite::Update(arguments) => run_update(arguments),
         BenchSuite::SoakUpdates(arguments) => run_soak(arguments),
+        BenchSuite::Cold(arguments) => run_cold(arguments),
         BenchSuite::Compare(arguments) => run_compare(arguments),
         BenchSuite::Estimates(arguments) => run_estimates(arguments),
     }
@@ -93,6 +94,16 @@ fn run_floor(arguments: FloorArguments) -> Result<(), Failure> {
         process: server.as_ref().map(ServerProcess::process),
     };
     show(&floor(&options)?, arguments.report)
+}
+
+fn run_cold(arguments: ColdArguments) -> Result<(), Failure> {
+    let options = ColdOptions {
+        database: arguments.database.directory,
+        rounds: arguments.rounds,
+        seed: arguments.seed,
+        against: arguments.against.map(Binary::new),
+    };
+    show(&cold(&Binary::current()?, &options)?, arguments.report)
 }
 
 fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {

@@ -125,8 +125,12 @@ fn people(report: &LoadReport) -> String {
     let stages: Vec<String> = report
         .stages
         .iter()
-        .map(|(stage, seconds)| format!("{stage} {seconds:.1} s"))
+        .map(|stage| format!("{} {:.1} s", stage.stage, stage.effort.seconds))
         .collect();
-    text += &format!("{}\n", stages.join(", "));
+    let cpu_seconds = report.cpu_seconds;
+    text += &format!(
+        "{}; {cpu_seconds:.1} s of the processors\n",
+        stages.join(", ")
+    );
     text
 }

@@ -13,6 +13,7 @@ pub(crate) mod serve;
 pub(crate) mod stats;
 pub(crate) mod update;
 pub(crate) mod verify;
+pub(crate) mod warm;
 
 mod http;
 mod output;

@@ -6,6 +6,7 @@ use orrery_server::{HttpOptions, ServerOptions, stop_signal};
 use orrery_storage::WriterOptions;
 
 use super::update::allow_list;
+use super::warm::available_bytes;
 use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
 
@@ -30,6 +31,7 @@ pub(crate) fn options(
             ..WriterOptions::default()
         },
         compact_quads: arguments.compact_quads,
+        warm_bytes: arguments.warm.then(available_bytes),
         load_dir: arguments.sources.load_dir.clone(),
         load_allow: allow_list(&arguments.sources)?,
         listen: arguments.listen,

@@ -21,8 +21,10 @@
 //! [`BlockFile::verify_all`].
 //!
 //! Cost: open reads header and footer (12 bytes per block of some 64 KiB); the first touch of a block costs its checksum
-//! (some 10 GB/s), each further one a bit test.
+//! (some 10 GB/s), each further one a bit test. What is not in memory is asked for ahead, see `read_ahead`.
 
+mod bits;
+mod read_ahead;
 mod reader;
 mod writer;
 

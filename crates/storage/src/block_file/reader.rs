@@ -1,9 +1,10 @@
-//! Reading a block file at random; each block's checksum is verified at its first touch.
+//! Reading a block file at random; each block's checksum is verified at its first touch, and what will be touched next is asked for.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::bits::BlockBits;
+use super::read_ahead::{Blocks, ReadAhead};
 use super::{
     BlockNumber, END_MARK, ENTRY_BYTES, FORMAT_VERSION, FileKind, FileSummary, HEADER_BYTES, MAGIC,
     TRAILER_BYTES,
@@ -18,9 +19,13 @@ pub struct BlockFile {
     bytes: FileBytes,
     kind: FileKind,
     layout: Layout,
-    /// One bit per block: its checksum has been found right.
-    verified: Box<[AtomicU64]>,
+    /// The blocks whose checksum has been found right.
+    verified: BlockBits,
+    read_ahead: ReadAhead,
 }
+
+/// Asked for at the end of a file when it is opened: trailer, metadata, and the entries of some 20,000 blocks.
+const END_BYTES: usize = 256 << 10;
 
 /// Where the parts of the file lie.
 #[derive(Debug, Clone)]
@@ -36,14 +41,19 @@ impl BlockFile {
     /// Maps the file and checks header, footer and trailer; the blocks are checked when touched.
     pub fn open(file_system: &dyn FileSystem, path: &Path, kind: FileKind) -> Result<Self> {
         let bytes = file_system.map(path)?;
+        bytes.will_need(0..HEADER_BYTES);
+        bytes.will_need(bytes.len().saturating_sub(END_BYTES)..bytes.len());
+        if let Some(trailer) = bytes.len().checked_sub(TRAILER_BYTES) {
+            bytes.will_need(read_u64(&bytes, trailer) as usize..trailer);
+        }
         let layout = Layout::read(&bytes, path, kind)?;
-        let words = (layout.block_count as usize).div_ceil(64);
         Ok(Self {
             path: path.to_path_buf(),
             bytes,
             kind,
+            verified: BlockBits::new(layout.block_count),
+            read_ahead: ReadAhead::new(layout.block_count),
             layout,
-            verified: (0..words).map(|_| AtomicU64::new(0)).collect(),
         })
     }
 
@@ -51,13 +61,43 @@ impl BlockFile {
     pub fn block(&self, number: BlockNumber) -> Result<&[u8]> {
         let range = self.block_range(number)?;
         let bytes = &self.bytes[range];
-        let (word, bit) = (number.0 as usize / 64, 1 << (number.0 % 64));
-        // Relaxed: the bit publishes nothing but itself; the bytes are immutable.
-        if self.verified[word].load(Ordering::Relaxed) & bit == 0 {
-            self.verify_block(number)?;
-            self.verified[word].fetch_or(bit, Ordering::Relaxed);
+        if !self.verified.contains(number.0) {
+            self.touch_first(number)?;
         }
         Ok(bytes)
+    }
+
+    #[cold]
+    fn touch_first(&self, number: BlockNumber) -> Result<()> {
+        if let Some(range) = self.read_ahead.at_first_touch(number.0, &self.blocks()) {
+            self.bytes.will_need(range);
+        }
+        self.verify_block(number)?;
+        self.verified.insert(number.0);
+        Ok(())
+    }
+
+    /// Where the blocks lie. One with an impossible extent lies nowhere; touching it is an error.
+    fn blocks(&self) -> Blocks<'_, impl Fn(u32) -> Range<usize>> {
+        Blocks {
+            count: self.layout.block_count,
+            extent: |block| self.block_range(BlockNumber(block)).unwrap_or(0..0),
+            touched: &self.verified,
+        }
+    }
+
+    /// Whether blocks were touched lately for the first time without having been asked for: then it is worth while to find out
+    /// which will be touched next, and to [ask for](Self::will_touch) them.
+    #[inline]
+    pub fn is_cold(&self) -> bool {
+        self.read_ahead.is_cold()
+    }
+
+    /// Asks the operating system for those of these blocks that were not touched yet, without waiting. Sorts them.
+    pub fn will_touch(&self, blocks: &mut Vec<BlockNumber>) {
+        for extent in self.read_ahead.extents(blocks, &self.blocks()) {
+            self.bytes.will_need(extent);
+        }
     }
 
     /// Number of blocks.
@@ -92,11 +132,6 @@ impl BlockFile {
     /// The file's path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Asks the operating system to read the file into its cache.
-    pub fn prefetch(&self) {
-        self.bytes.prefetch();
     }
 
     /// Checks every byte again, whether it was checked before or not, and returns all damage found.

@@ -190,10 +190,24 @@ impl<'a> DirectoryBlock<'a> {
 
     /// The entry that holds a rank.
     pub(super) fn find_rank(&self, rank: u64) -> DirectoryEntry {
+        self.find_rank_and_end(rank).0
+    }
+
+    /// The entry that holds a rank, and the first rank of the next one if that is in this block.
+    pub(super) fn find_rank_and_end(&self, rank: u64) -> (DirectoryEntry, Option<u64>) {
         let after = self
             .ranks
             .partition_point(|&first| u64::from_le_bytes(first) <= rank);
-        self.entry(after.saturating_sub(1))
+        let end = self
+            .ranks
+            .get(after)
+            .map(|&first| u64::from_le_bytes(first));
+        (self.entry(after.saturating_sub(1)), end)
+    }
+
+    /// All entries.
+    pub(super) fn entries(&self) -> impl Iterator<Item = DirectoryEntry> {
+        (0..self.ranks.len()).map(|index| self.entry(index))
     }
 
     /// The last entry that begins at or before a key; the first one if none does.

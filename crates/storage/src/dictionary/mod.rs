@@ -67,6 +67,8 @@ const IRI_TAG: u8 = b'I';
 /// First byte of a triple term's key.
 const TRIPLE_TAG: u8 = FIRST_TRIPLE_KEY[0];
 const METADATA_VERSION: u8 = 2;
+/// Ranks whose pages are asked for at a time, if the file is cold.
+const ANNOUNCED_RANKS: usize = 4096;
 
 /// What the footer of `terms.dict` says.
 struct Metadata {
@@ -224,15 +226,69 @@ impl Dictionary {
     /// fine): neighbours then share the work. In any other order the answers are right, too.
     pub fn keys(&self, ranks: &[u64], mut found: impl FnMut(usize, &[u8])) -> Result<()> {
         let mut cursor = self.iter(0);
-        for (place, &rank) in ranks.iter().enumerate() {
-            found(place, cursor.at(rank)?);
+        for (number, part) in ranks.chunks(ANNOUNCED_RANKS).enumerate() {
+            self.will_read(part)?;
+            for (place, &rank) in part.iter().enumerate() {
+                found(number * ANNOUNCED_RANKS + place, cursor.at(rank)?);
+            }
         }
+        Ok(())
+    }
+
+    /// Asks the disk for the pages of ranks while they may be there: all at once, rather than one after the other. The
+    /// ranks should ascend; those that do not exist are left to who reads them.
+    pub fn will_read(&self, ranks: &[u64]) -> Result<()> {
+        let Some(root) = self
+            .root
+            .filter(|_| ranks.len() > 1 && self.terms.is_cold())
+        else {
+            return Ok(());
+        };
+        let mut pages = Vec::with_capacity(ranks.len());
+        let mut page_end = 0;
+        for &rank in ranks {
+            if rank < page_end || rank >= self.length {
+                continue;
+            }
+            let entry = self.descend(root, |directory| {
+                let (entry, end) = directory.find_rank_and_end(rank);
+                page_end = end.unwrap_or(entry.first_rank);
+                Ok(entry)
+            })?;
+            pages.push(entry.block);
+        }
+        self.terms.will_touch(&mut pages);
         Ok(())
     }
 
     /// Reads the keys one after the other from a rank on.
     pub fn iter(&self, from_rank: u64) -> KeyCursor<'_> {
         KeyCursor::new(self, from_rank)
+    }
+
+    /// The blocks of `terms.dict` by what they hold: directory, symbol tables and vocabularies, which most look-ups
+    /// pass, and the pages. Reads the directory.
+    pub(crate) fn blocks_by_use(&self) -> Result<(Vec<BlockNumber>, Vec<BlockNumber>)> {
+        let mut is_page = vec![false; self.terms.block_count() as usize];
+        let mut left: Vec<(BlockNumber, Option<u8>)> =
+            self.root.into_iter().map(|root| (root, None)).collect();
+        while let Some((block, level_above)) = left.pop() {
+            let of_block = |fault| self.error(block, fault);
+            let directory = DirectoryBlock::parse(self.terms.block(block)?).map_err(of_block)?;
+            if level_above.is_some_and(|above| directory.level + 1 != above) {
+                return Err(of_block(Fault::Malformed("a level is out of order")));
+            }
+            for entry in directory.entries() {
+                if directory.level > 0 {
+                    left.push((entry.block, Some(directory.level)));
+                } else if let Some(is_page) = is_page.get_mut(entry.block.0 as usize) {
+                    *is_page = true;
+                }
+            }
+        }
+        Ok((0..self.terms.block_count())
+            .map(BlockNumber)
+            .partition(|block| !is_page[block.0 as usize]))
     }
 
     /// What is wrong, as an error of this dictionary.

@@ -42,6 +42,25 @@ impl BaseCursor {
         self.file.seek(prefix)
     }
 
+    /// Whether it is worth while to say which look-ups will follow.
+    #[inline]
+    pub(super) fn is_cold(&self) -> bool {
+        self.file.is_cold()
+    }
+
+    /// Asks the disk for what look-ups of these prefixes will touch, and does not wait for it.
+    pub(super) fn will_seek(&self, prefixes: impl Iterator<Item = Prefix>) -> Result<()> {
+        if !self.is_turned {
+            return self.file.will_seek(prefixes);
+        }
+        let default = TermId::DEFAULT_GRAPH.bits();
+        self.file
+            .will_seek(prefixes.filter_map(|prefix| match prefix.as_slice() {
+                [graph, rest @ ..] if *graph == default => Some(Prefix::from_values(rest)),
+                _ => None,
+            }))
+    }
+
     /// The number of rows before the boundary.
     pub(super) fn boundary(&mut self, prefix: &Prefix, side: Side) -> Result<u64> {
         let mut prefix = *prefix;

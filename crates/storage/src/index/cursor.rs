@@ -44,6 +44,23 @@ impl Cursor {
         &self.index
     }
 
+    /// Whether parts of the file that are touched now come from the disk, so that it is worth while to
+    /// [say](Self::will_seek) which look-ups will follow. Costs nothing.
+    #[inline]
+    pub fn is_cold(&self) -> bool {
+        self.base.is_cold()
+    }
+
+    /// Asks the disk for what look-ups of these prefixes, which should ascend, will touch, and does not wait for it. Changes since the file
+    /// was written are in memory, or in a file that is small.
+    ///
+    /// # Panics
+    ///
+    /// If a prefix has more than four ids.
+    pub fn will_seek<'p>(&self, prefixes: impl Iterator<Item = &'p [u64]>) -> Result<()> {
+        self.base.will_seek(prefixes.map(Prefix::from_values))
+    }
+
     /// The rows that begin with `prefix`, exactly; an empty range where there are none.
     ///
     /// # Panics

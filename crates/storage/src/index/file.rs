@@ -77,11 +77,6 @@ impl FileIndex {
         self.file.path()
     }
 
-    /// Asks the operating system to read the file into its cache.
-    pub(super) fn prefetch(&self) {
-        self.file.prefetch();
-    }
-
     /// Checks the whole file: checksums, that everything decodes, the order of the rows, and the fences.
     pub(super) fn verify(self: &Arc<Self>) -> Vec<Error> {
         let damage = self.file.verify_all();
@@ -158,6 +153,33 @@ impl FileIndex {
             }
         }
         Ok(from)
+    }
+
+    /// Whether it is worth while to ask for vectors before they are read.
+    #[inline]
+    pub(super) fn is_cold(&self) -> bool {
+        self.file.is_cold()
+    }
+
+    /// Asks the disk for the blocks of vectors, from the first up to the second number of each pair, and does not wait.
+    pub(super) fn will_read(&self, vectors: impl Iterator<Item = (usize, usize)>) {
+        let mut blocks = Vec::new();
+        for (from, to) in vectors {
+            let to = to.min(self.vectors).div_ceil(VECTORS_PER_BLOCK);
+            let numbers = from / VECTORS_PER_BLOCK..to;
+            blocks.extend(numbers.map(|number| BlockNumber(number as u32)));
+        }
+        self.file.will_touch(&mut blocks);
+    }
+
+    /// The file, for reading all of it in an order of one's own.
+    pub(super) fn block_file(&self) -> &BlockFile {
+        &self.file
+    }
+
+    /// Number of blocks with vectors; those with fences follow.
+    pub(super) fn data_blocks(&self) -> u32 {
+        self.data_blocks as u32
     }
 
     /// One column of one vector, not yet decoded.

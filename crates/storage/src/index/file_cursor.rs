@@ -10,6 +10,9 @@ use super::slot::VectorSlot;
 use super::{Prefix, QuadRow, RowRange, Side};
 use crate::Result;
 
+/// Of one range so many vectors are asked for ahead; reading on asks for more.
+const VECTORS_AHEAD_MAX: usize = 1024;
+
 /// A position in a permutation's file, with the vectors it decoded last.
 ///
 /// Any order of look-ups is answered correctly; ascending prefixes cost least, for each search begins where the last
@@ -62,6 +65,49 @@ impl FileCursor {
         Ok(RowRange::new(first_row + rows.start as u64, end))
     }
 
+    /// Whether it is worth while to say which look-ups will follow.
+    #[inline]
+    pub(super) fn is_cold(&self) -> bool {
+        self.index.is_cold()
+    }
+
+    /// Asks the disk for what look-ups of these prefixes, which should ascend, will touch, and does not wait for it.
+    pub(super) fn will_seek(&self, prefixes: impl Iterator<Item = Prefix>) -> Result<()> {
+        let mut vectors = Vec::new();
+        let mut behind = 0;
+        for prefix in prefixes {
+            let first = self.gallop_fences(behind, &prefix, Side::Before)?;
+            let last = self.gallop_fences(first, &prefix, Side::After)?;
+            behind = first;
+            let start = first.saturating_sub(1);
+            vectors.push((start, last.min(start + VECTORS_AHEAD_MAX)));
+        }
+        self.index.will_read(vectors.into_iter());
+        Ok(())
+    }
+
+    /// Number of vectors whose first row is behind the boundary, searched for from a number on that is at most that; from the
+    /// start if it is more.
+    fn gallop_fences(&self, from: usize, prefix: &Prefix, side: Side) -> Result<usize> {
+        let mut behind = match from {
+            0 => 0,
+            _ if prefix.is_behind(&self.index.fence(from - 1)?, side) => from,
+            _ => 0,
+        };
+        let mut ahead = self.index.vectors();
+        let mut step = 1;
+        while behind + step < ahead {
+            let probe = behind + step;
+            if !prefix.is_behind(&self.index.fence(probe)?, side) {
+                ahead = probe;
+                break;
+            }
+            behind = probe + 1;
+            step *= 2;
+        }
+        self.index.partition_fences(behind, ahead, prefix, side)
+    }
+
     /// Appends one column (0 to 3 in the permutation's order) of a range that lies within the rows.
     pub(super) fn read(
         &mut self,
@@ -71,6 +117,12 @@ impl FileCursor {
     ) -> Result<()> {
         let mut start = range.start;
         let range_end = range.end.min(self.index.rows());
+        if range_end.saturating_sub(start) > VECTOR_ROWS as u64 && self.index.is_cold() {
+            let first = (start / VECTOR_ROWS as u64) as usize;
+            let end = range_end.div_ceil(VECTOR_ROWS as u64) as usize;
+            let end = end.min(first + VECTORS_AHEAD_MAX);
+            self.index.will_read(std::iter::once((first, end)));
+        }
         out.reserve(range_end.saturating_sub(start) as usize);
         while start < range_end {
             let vector = (start / VECTOR_ROWS as u64) as usize;

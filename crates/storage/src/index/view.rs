@@ -18,7 +18,7 @@ use orrery_term::TermId;
 
 use super::file::FileIndex;
 use super::{COLUMNS, Cursor, Permutation, RowRange, Scan};
-use crate::block_file::FileSummary;
+use crate::block_file::{BlockFile, FileSummary};
 use crate::delta::{Changes, DeltaIndex};
 use crate::io::FileSystem;
 use crate::{Error, Result};
@@ -103,11 +103,6 @@ impl QuadIndex {
     /// The file's path, for messages.
     pub fn path(&self) -> &Path {
         self.file.path()
-    }
-
-    /// Asks the operating system to read the file into its cache.
-    pub fn prefetch(&self) {
-        self.file.prefetch();
     }
 
     /// The rows that begin with `prefix`, exactly. Decodes at most two vectors.
@@ -201,6 +196,16 @@ impl QuadIndex {
 
     pub(super) fn file(&self) -> &Arc<FileIndex> {
         &self.file
+    }
+
+    /// Whether the file below all changes is of this permutation; a GSPO may be another reading of SPOG's.
+    pub(crate) fn has_own_file(&self) -> bool {
+        self.permutation == self.file.permutation()
+    }
+
+    /// The file below all changes, and how many of its blocks have rows; those with fences follow.
+    pub(crate) fn block_file(&self) -> (&BlockFile, u32) {
+        (self.file.block_file(), self.file.data_blocks())
     }
 
     /// The file, if its rows are the rows of the whole.

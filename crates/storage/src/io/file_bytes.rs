@@ -1,14 +1,18 @@
 //! The bytes of a file: mapped into memory, or owned.
 //!
+//! Where a page fault meets a page that is not in memory, the operating system reads what it has been set to around it: 128 KiB mostly,
+//! 8 MiB on some machines. Who knows what will be read asks for that with [`FileBytes::will_need`] before, as block
+//! files do (see `block_file`). `MADV_RANDOM` would do away with the former, but since Linux 6.3 also with the memory of which pages were used lately.
+//!
 //! Holds the only `unsafe` of the storage: mapping a file is unsafe because another process could
 //! change or shorten it under the mapping.
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use memmap2::{Advice, Mmap};
 
 /// Immutable bytes of a file; clones share them.
 #[derive(Debug, Clone)]
@@ -18,6 +22,16 @@ pub struct FileBytes(Arc<Bytes>);
 enum Bytes {
     Mapped(Mmap),
     Owned(Arc<Vec<u8>>),
+    Watched {
+        bytes: Arc<Vec<u8>>,
+        watcher: Arc<dyn ReadAheadWatcher>,
+    },
+}
+
+/// Hears what is asked for ahead, in place of the operating system: for tests.
+pub trait ReadAheadWatcher: std::fmt::Debug + Send + Sync {
+    /// These bytes will be read soon.
+    fn will_need(&self, range: Range<usize>);
 }
 
 impl FileBytes {
@@ -33,11 +47,25 @@ impl FileBytes {
         Ok(Self(Arc::new(Bytes::Mapped(mapping))))
     }
 
-    /// Asks the operating system to read the bytes into its cache soon; failing is harmless.
-    pub fn prefetch(&self) {
-        if let Bytes::Mapped(mapping) = &*self.0 {
-            // Only advice: an error means that it is not followed.
-            let _ignored = mapping.advise(memmap2::Advice::WillNeed);
+    /// Bytes in memory whose read-ahead somebody watches.
+    pub fn watched(bytes: Arc<Vec<u8>>, watcher: Arc<dyn ReadAheadWatcher>) -> Self {
+        Self(Arc::new(Bytes::Watched { bytes, watcher }))
+    }
+
+    /// Asks the operating system to read some bytes into its cache, without waiting for them; what lies beyond the
+    /// end is ignored.
+    pub fn will_need(&self, range: Range<usize>) {
+        let range = range.start..range.end.min(self.len());
+        if range.is_empty() {
+            return;
+        }
+        match &*self.0 {
+            Bytes::Mapped(mapping) => {
+                // Only advice: an error means that it is not followed.
+                let _ignored = mapping.advise_range(Advice::WillNeed, range.start, range.len());
+            }
+            Bytes::Owned(_) => {}
+            Bytes::Watched { watcher, .. } => watcher.will_need(range),
         }
     }
 }
@@ -66,7 +94,7 @@ impl Deref for FileBytes {
     fn deref(&self) -> &[u8] {
         match &*self.0 {
             Bytes::Mapped(mapping) => mapping,
-            Bytes::Owned(bytes) => bytes,
+            Bytes::Owned(bytes) | Bytes::Watched { bytes, .. } => bytes,
         }
     }
 }

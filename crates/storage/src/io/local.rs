@@ -18,6 +18,18 @@ const WRITE_BUFFER_BYTES: usize = 256 * 1024;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalFileSystem;
 
+impl LocalFileSystem {
+    /// Asks the operating system to forget what it has cached of a file, so that the next reader finds it as after a restart of the
+    /// machine. Changes are written to the disk before. What a process has mapped and touched stays.
+    pub fn drop_cached(&self, path: &Path) -> Result<()> {
+        let file = open_file(path)?;
+        let of_error = |error: io::Error| Error::from_io(path, "forget", error);
+        file.sync_all().map_err(of_error)?;
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
+            .map_err(|error| of_error(error.into()))
+    }
+}
+
 impl FileSystem for LocalFileSystem {
     fn create(&self, path: &Path) -> Result<Box<dyn FileWriter>> {
         let file = File::create(path).map_err(|error| Error::from_io(path, "create", error))?;
@@ -110,6 +122,7 @@ impl FileSystem for LocalFileSystem {
             Ok(metadata) => Ok(Some(FileMetadata {
                 bytes: metadata.len(),
                 is_directory: metadata.is_dir(),
+                is_file: metadata.is_file(),
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::from_io(path, "look at", error)),

@@ -29,7 +29,7 @@ mod local;
 pub mod testing;
 
 pub use clock::{Clock, SystemClock};
-pub use file_bytes::FileBytes;
+pub use file_bytes::{FileBytes, ReadAheadWatcher};
 pub use local::LocalFileSystem;
 
 /// The operations on files that the storage needs; object safe, shared as `Arc<dyn FileSystem>`.
@@ -134,6 +134,8 @@ pub trait FileLock: Debug + Send + Sync {}
 pub struct FileMetadata {
     /// Length in bytes; of no meaning for directories.
     pub bytes: u64,
-    /// Whether it is a directory.
+    /// Whether it is a directory. What is neither that nor a file, such as a pipe, can be read once only.
     pub is_directory: bool,
+    /// Whether it is an ordinary file.
+    pub is_file: bool,
 }

@@ -12,6 +12,7 @@ use crate::index::Permutation;
 
 mod backup;
 mod faults;
+mod read_ahead;
 mod updates;
 
 fn iri(name: &str) -> Term<'static> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +10,9 @@ use parking_lot::Mutex;
 
 use super::power_cuts::PowerCuts;
 use super::tree::{Change, Entry, Inode, Node, ROOT, Tree, names};
-use crate::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile};
+use crate::io::{
+    FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile, ReadAheadWatcher,
+};
 use crate::{Error, Result};
 
 /// As the local file system: what is not flushed is not in the file.
@@ -22,6 +25,25 @@ const WRITE_BUFFER_BYTES: usize = 256 * 1024;
 #[derive(Debug, Clone, Default)]
 pub struct RecordingFileSystem {
     disk: Arc<Mutex<Disk>>,
+    asked: Arc<Mutex<Asked>>,
+}
+
+/// What was asked for ahead, file by file, since somebody wanted to know.
+type Asked = Option<Vec<(PathBuf, Range<usize>)>>;
+
+/// Notes what is asked for ahead of one file.
+#[derive(Debug)]
+struct Watcher {
+    path: PathBuf,
+    asked: Arc<Mutex<Asked>>,
+}
+
+impl ReadAheadWatcher for Watcher {
+    fn will_need(&self, range: Range<usize>) {
+        if let Some(asked) = &mut *self.asked.lock() {
+            asked.push((self.path.clone(), range));
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +78,7 @@ impl RecordingFileSystem {
         };
         Self {
             disk: Arc::new(Mutex::new(disk)),
+            asked: Arc::default(),
         }
     }
 
@@ -95,6 +118,11 @@ impl RecordingFileSystem {
         }
         files.sort_unstable();
         files
+    }
+
+    /// What was asked for ahead since the last call, in files that were opened before or since: which file, which bytes.
+    pub fn take_read_ahead(&self) -> Vec<(PathBuf, Range<usize>)> {
+        self.asked.lock().replace(Vec::new()).unwrap_or_default()
     }
 
     /// Flips one bit of a file, as a bad disk would.
@@ -199,7 +227,12 @@ impl FileSystem for RecordingFileSystem {
     }
 
     fn map(&self, path: &Path) -> Result<FileBytes> {
-        Ok(FileBytes::from(self.disk.lock().file(path, "open")?.1))
+        let bytes = self.disk.lock().file(path, "open")?.1;
+        let watcher = Watcher {
+            path: path.to_path_buf(),
+            asked: Arc::clone(&self.asked),
+        };
+        Ok(FileBytes::watched(bytes, Arc::new(watcher)))
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>> {
@@ -309,10 +342,12 @@ impl FileSystem for RecordingFileSystem {
             Node::File(content) => FileMetadata {
                 bytes: content.len() as u64,
                 is_directory: false,
+                is_file: true,
             },
             Node::Directory(_) => FileMetadata {
                 bytes: 0,
                 is_directory: true,
+                is_file: false,
             },
         }))
     }

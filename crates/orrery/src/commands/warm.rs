@@ -1,0 +1,46 @@
+//! `orrery warm`: reads a database into the file cache, so that the next who opens it need not wait for the disk.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use orrery_storage::{Database, WarmExtent};
+
+use super::output::Output;
+use crate::arguments::WarmArguments;
+use crate::failure::Failure;
+use crate::units::ShowBytes;
+
+pub(crate) fn run(arguments: WarmArguments) -> Result<(), Failure> {
+    let database = Database::open(&arguments.database.directory)?;
+    let bytes_max = arguments
+        .memory
+        .map_or_else(available_bytes, |bytes| bytes.0);
+    let start = Instant::now();
+    let extent = WarmExtent::Everything { bytes_max };
+    let snapshot = database.snapshot();
+    let warmed = snapshot.warm(extent, &mut |_| ControlFlow::Continue(()))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let rest = match warmed.is_whole {
+        true => "",
+        false => "; the rest does not go into the memory",
+    };
+    let text = format!(
+        "{} of {} read in {seconds:.2} s{rest}\n",
+        ShowBytes(warmed.bytes),
+        ShowBytes(snapshot.file_bytes()),
+    );
+    let mut output = Output::open(None)?;
+    output.drain(&mut text.into_bytes())?;
+    output.finish()
+}
+
+/// What the system can give to its file cache without swapping; everything where it does not tell.
+pub(crate) fn available_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes =
+        line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kibibytes.map_or(u64::MAX, |kibibytes| kibibytes * 1024)
+}
