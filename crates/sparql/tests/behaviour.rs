@@ -430,6 +430,13 @@ fn the_outer_row_reaches_optional_parts_of_optional_parts_inside_of_exists() {
     let query = "SELECT ?x { VALUES ?x { :a }
         FILTER EXISTS { ?x :p ?y OPTIONAL { ?z :p :e OPTIONAL { ?x :q ?w } } FILTER(?w = :c) } }";
     assert_eq!(rows_both_ways(&fixture, query), ["x=<a>"]);
+    // That ?x is bound does not say that the OPTIONAL around the inner one matched.
+    let query = "SELECT ?x { VALUES ?x { :a }
+        FILTER EXISTS { OPTIONAL { :d :r ?x OPTIONAL { ?z :q ?y } } VALUES ?y { 1 } } }";
+    assert_eq!(rows_both_ways(&fixture, query), ["x=<a>"]);
+    let query = "SELECT ?x { VALUES ?x { :a }
+        FILTER EXISTS { :d :p ?y OPTIONAL { :d :r ?x } FILTER(!BOUND(?x)) } }";
+    assert!(rows_both_ways(&fixture, query).is_empty());
 }
 
 #[test]

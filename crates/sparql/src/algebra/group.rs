@@ -123,16 +123,18 @@ impl Group {
     /// Optional parts inside the optional part follow as guarded steps of their own where
     /// that means the same: each mentions only variables of this group that the part around
     /// it surely binds, and that part binds something to tell by whether it matched.
+    /// That cannot be an `outer` variable, which a row around an `EXISTS` has bound before.
     pub(crate) fn left_join(
         &mut self,
         mut right: Self,
         filters: Vec<Expression>,
+        outer: &VarSet,
         table: &mut VariableTable,
     ) {
         if right.is_unit() {
             return;
         }
-        let Some(evidence) = self.evidence_of(&right, &filters, table) else {
+        let Some(evidence) = self.evidence_of(&right, &filters, outer, table) else {
             self.push_optional(right, filters, None, table);
             return;
         };
@@ -173,6 +175,7 @@ impl Group {
         &self,
         right: &Self,
         filters: &[Expression],
+        outer: &VarSet,
         table: &VariableTable,
     ) -> Option<VarSet> {
         if right.steps.is_empty() {
@@ -200,7 +203,7 @@ impl Group {
         if !only_optional || filters_see_it {
             return None;
         }
-        let evidence = around.difference(&self.visible);
+        let evidence = around.difference(&self.visible).difference(outer);
         (!evidence.is_empty()).then_some(evidence)
     }
 
@@ -339,10 +342,10 @@ impl Group {
         );
     }
 
-    /// `Filter(expression, self)` for an expression without `EXISTS`.
-    pub(crate) fn filter(&mut self, expression: Expression, table: &VariableTable) {
+    /// `Filter(expression, self)` for an expression without `EXISTS`. `outer` variables may be bound by a row around.
+    pub(crate) fn filter(&mut self, expression: Expression, outer: &VarSet, table: &VariableTable) {
         for condition in conjuncts(expression) {
-            if self.turn_into_anti_join(&condition, table) {
+            if self.turn_into_anti_join(&condition, outer, table) {
                 continue;
             }
             let seen = variables(&condition, table);
@@ -393,7 +396,12 @@ impl Group {
     }
 
     /// `OPTIONAL { .. ?v .. } FILTER(!bound(?v))` keeps the solutions without a match.
-    fn turn_into_anti_join(&mut self, condition: &Expression, table: &VariableTable) -> bool {
+    fn turn_into_anti_join(
+        &mut self,
+        condition: &Expression,
+        outer: &VarSet,
+        table: &VariableTable,
+    ) -> bool {
         let Expression::Not(inner) = condition else {
             return false;
         };
@@ -422,7 +430,7 @@ impl Group {
         let used_later = self.steps[at + 1..]
             .iter()
             .any(|later| later.touches.intersects(new));
-        if !group.certain.contains(var) || bound_below || used_later {
+        if !group.certain.contains(var) || bound_below || used_later || outer.contains(var) {
             return false;
         }
         let step = self.steps.remove(at);

@@ -346,7 +346,7 @@ impl<'q> Normaliser<'q> {
                 continue;
             }
             let condition = self.value(group, condition, place)?;
-            group.filter(condition, &self.table);
+            group.filter(condition, &place.outer, &self.table);
         }
         Ok(())
     }

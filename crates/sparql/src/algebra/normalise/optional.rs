@@ -21,7 +21,7 @@ impl Normaliser<'_> {
         let right_pattern = right;
         let mut right = self.pattern(right, place)?;
         let Some(expression) = expression else {
-            group.left_join(right, Vec::new(), &mut self.table);
+            group.left_join(right, Vec::new(), &place.outer, &mut self.table);
             return Ok(group);
         };
         let mut visible = group.visible.union(&right.visible).union(&place.outer);
@@ -39,12 +39,12 @@ impl Normaliser<'_> {
             let condition = self.rename(condition, &visible)?;
             let seen = variables(&condition, &self.table);
             if seen.is_subset(&right.certain) {
-                right.filter(condition, &self.table);
+                right.filter(condition, &place.outer, &self.table);
             } else {
                 filters.push(condition);
             }
         }
-        group.left_join(right, filters, &mut self.table);
+        group.left_join(right, filters, &place.outer, &mut self.table);
         Ok(group)
     }
 

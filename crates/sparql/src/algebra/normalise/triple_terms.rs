@@ -104,7 +104,7 @@ impl Normaliser<'_> {
             let triple = Expression::Variable(name(taken_apart.triple));
             Expression::FunctionCall(function, vec![triple])
         };
-        group.filter(call(Function::IsTriple), &self.table);
+        group.filter(call(Function::IsTriple), &VarSet::default(), &self.table);
         for (function, part) in taken_apart.parts {
             let found = call(function);
             let expected = match part {
@@ -118,7 +118,7 @@ impl Normaliser<'_> {
                 }
             };
             let is_same = Expression::SameTerm(Box::new(found), Box::new(expected));
-            group.filter(is_same, &self.table);
+            group.filter(is_same, &VarSet::default(), &self.table);
         }
     }
 }
