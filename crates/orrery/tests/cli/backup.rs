@@ -45,6 +45,30 @@ fn each_backup_comes_back_as_it_was_taken() {
         succeed(&["verify", "--db", text(&restored)]);
         fail(&arguments, &["restored-", "holds a database already"]);
     }
+
+    let arguments = ["backup", "--db", text(&database), "--to", text(&target)];
+    let kept = succeed(&[&arguments[..], &["--keep", "2"]].concat());
+    assert!(kept.contains("2 older backups removed"), "{kept}");
+    let list = succeed(&["restore", "--from", text(&target), "--list"]);
+    assert_eq!(list.lines().count(), 2, "{list}");
+}
+
+#[test]
+fn a_database_is_read_into_memory_as_far_as_was_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let [database, file] = ["db", "data.nt"].map(|name| home.path().join(name));
+    fs::write(&file, statements(0..1000)).unwrap();
+    succeed(&["load", "--db", text(&database), text(&file)]);
+    let whole = succeed(&["warm", "--db", text(&database)]);
+    assert!(
+        whole.contains(" read in ") && !whole.contains("the rest"),
+        "{whole}"
+    );
+    let part = succeed(&["warm", "--db", text(&database), "--memory", "1K"]);
+    assert!(
+        part.contains("the rest does not go into the memory"),
+        "{part}"
+    );
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn what_is_no_database_is_refused() {
     fs::create_dir(&empty).unwrap();
     let file = home.file("file", "x");
     for path in [&empty, &file, &home.path("absent")] {
-        for command in ["stats", "verify", "dump", "query"] {
+        for command in ["stats", "verify", "dump", "warm", "query"] {
             let mut arguments = vec![command, "--db", text(path)];
             if command == "query" {
                 arguments.push("ASK {}");
