@@ -327,8 +327,11 @@ pub(crate) struct CompactArguments {
     #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
     pub(crate) directory: Option<PathBuf>,
     /// Compact the database of a running server instead, such as http://127.0.0.1:7878
-    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "memory", "threads"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "memory", "threads", "forget_history"])]
     pub(crate) server: Option<String>,
+    /// Give up all older states at once, and the files that only they need
+    #[arg(long)]
+    pub(crate) forget_history: bool,
     /// Memory to use at most, such as 8G; more than that is sorted on disk
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,

@@ -2,7 +2,8 @@
 //!
 //! A commit is kept while the writer's [`Retention`] wants it; its state is put together from a base or flushed delta
 //! before it and the logs between, so it costs as much as opening the database after a crash. The last few that were asked for
-//! stay in memory. What a bulk load changed is not recorded; older states go with it.
+//! stay in memory. What a bulk load changed is not recorded: its state and those before it can be read, from a base each, but who
+//! follows the changes has to begin anew.
 
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ use crate::{Database, Error, Result, Snapshot};
 const RECENT_MAX: usize = 4;
 /// Flushed deltas that a base keeps. Each holds all of the one before, so more would cost much room.
 const DELTAS_MAX: usize = 5;
+/// Bulk loads over which history reaches back. Each keeps a whole base that compactions do not share.
+const LOADS_MAX: usize = 2;
 /// Quads decoded at a time.
 const BATCH_QUADS: usize = 8 * 1024;
 
@@ -326,6 +329,12 @@ pub(crate) fn forget(
     while bases.len() > 1 && serves_from(&bases[1]) <= keep_from {
         bases.remove(0);
     }
+    let first_kept = (0..bases.len())
+        .rev()
+        .filter(|&number| bases[number].loaded.is_some())
+        .nth(LOADS_MAX);
+    // That one and what came after it until the next load can still be read.
+    bases.drain(..first_kept.unwrap_or(0));
     for base in bases {
         let older = base
             .deltas

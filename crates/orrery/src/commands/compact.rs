@@ -1,9 +1,10 @@
 //! `orrery compact`: the changes since the last load become part of the base.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use orrery_loader::{CompactOptions, TerminalProgress, changes_of};
-use orrery_storage::{Database, WriterOptions};
+use orrery_storage::{Database, Retention, WriterOptions};
 
 use super::http::{post, server_url};
 use super::output::Output;
@@ -32,7 +33,7 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
     }
     let changes = changes_of(&writer.database().snapshot());
     let report = orrery_loader::compact(&writer, &options, &TerminalProgress::new())?;
-    let text = match changes {
+    let mut text = match changes {
         0 => "there are no changes to be compacted\n".to_owned(),
         _ => format!(
             "{} changes taken into the base in {:.1} s\n{} quads, {} on disk; peak memory {}\n",
@@ -43,6 +44,18 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
             ShowBytes(report.peak_memory_bytes),
         ),
     };
+    if arguments.forget_history {
+        let nothing = Retention {
+            commits_max: 1,
+            age_max: Duration::ZERO,
+        };
+        let is_forgotten = writer.forget_history(&nothing)?;
+        text += if is_forgotten {
+            "older states are given up\n"
+        } else {
+            "there are no older states\n"
+        };
+    }
     let mut output = Output::open(None)?;
     output.drain(&mut text.into_bytes())?;
     output.finish()

@@ -114,6 +114,74 @@ fn a_compaction_keeps_the_quads_the_commits_and_the_old_states() {
 }
 
 #[test]
+fn history_is_given_up_when_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("db");
+    let database = text(&path);
+    with_commits(database);
+    succeed(&["compact", "--db", database]);
+    assert_eq!(value(database, Some("3")), "3");
+    let report = succeed(&["compact", "--db", database, "--forget-history"]);
+    assert!(report.contains("older states are given up"), "{report}");
+    fail(&["query", "--db", database, "--at", "3", VALUES], &["3"]);
+    assert_eq!(value(database, None), "5");
+    assert_eq!(value(database, Some("5")), "5");
+    let bases = std::fs::read_dir(&path).unwrap().filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        name.to_string_lossy().starts_with("segment-")
+    });
+    assert_eq!(bases.count(), 1);
+    succeed(&["verify", "--db", database]);
+    let again = succeed(&["compact", "--db", database, "--forget-history"]);
+    assert!(again.contains("there are no older states"), "{again}");
+}
+
+#[test]
+fn states_before_a_load_into_a_server_stay_readable() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("db");
+    let database = text(&path);
+    with_commits(database);
+    let server = Server::start(database);
+    let url = format!("http://{}", server.address);
+    let data = home.path().join("data.nt");
+    for (load, commit) in [(1, 6), (2, 8), (3, 10)] {
+        std::fs::write(
+            &data,
+            format!("<http://x/{load}> <http://x/loaded> <http://x/o> .\n"),
+        )
+        .unwrap();
+        succeed(&["load", "--server", &url, text(&data)]);
+        let update = format!(
+            "DELETE {{ ?s <http://x/p> ?v }} INSERT {{ ?s <http://x/p> {} }} WHERE {{ ?s <http://x/p> ?v }}",
+            commit + 1
+        );
+        succeed(&["update", "--server", &url, &update]);
+    }
+    drop(server);
+    let listed = commits(database, &[]);
+    let numbers: Vec<u64> = listed
+        .iter()
+        .map(|c| c["commit"].as_u64().unwrap())
+        .collect();
+    // History reaches back over two loads: commit 6 is the oldest state.
+    assert_eq!(numbers[..5], [11, 10, 9, 8, 7]);
+    assert_eq!(listed[1]["who"], "load");
+    for (at, expected) in [
+        ("11", "11"),
+        ("10", "9"),
+        ("9", "9"),
+        ("8", "7"),
+        ("7", "7"),
+        ("6", "5"),
+    ] {
+        assert_eq!(value(database, Some(at)), expected, "at {at}");
+    }
+    fail(&["query", "--db", database, "--at", "5", VALUES], &["5"]);
+    succeed(&["verify", "--db", database]);
+}
+
+#[test]
 fn a_running_server_compacts_and_checkpoints_when_asked() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("db");

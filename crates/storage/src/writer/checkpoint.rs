@@ -16,7 +16,7 @@ use std::sync::Arc;
 use parking_lot::MutexGuard;
 
 use super::open::next_log;
-use super::{Shared, Turn};
+use super::{Retention, Shared, Turn};
 use crate::flushed;
 use crate::history::forget;
 use crate::index::Permutation;
@@ -41,6 +41,35 @@ impl Shared {
             Some(maintenance) => self.checkpoint_under(maintenance),
             None => Ok(false),
         }
+    }
+
+    /// See [`super::Writer::forget_history`].
+    pub(super) fn forget_history(self: &Arc<Self>, retention: &Retention) -> Result<bool> {
+        let _maintenance = self.maintenance.lock();
+        let turn = self.take_turn();
+        turn.settle()?;
+        let (latest, log) = {
+            let state = self.state.lock();
+            (Arc::clone(&state.latest), Arc::clone(&state.log))
+        };
+        let before = Arc::clone(latest.shared_manifest());
+        let mut manifest = before.as_ref().clone();
+        forget(&mut manifest, latest.commit(), retention, self.now_us());
+        if manifest == *before {
+            return Ok(false);
+        }
+        manifest.generation += 1;
+        let file_system = &**self.database.file_system();
+        let directory = self.database.directory();
+        manifest
+            .publish(file_system, directory)
+            .map_err(|error| stop_where_unknown(&log, error))?;
+        let snapshot = Arc::new(latest.with_manifest(Arc::new(manifest)));
+        self.state.lock().latest = Arc::clone(&snapshot);
+        self.database.replace_snapshot(Arc::clone(&snapshot));
+        drop(turn);
+        remove_dropped(file_system, directory, &before, snapshot.manifest());
+        Ok(true)
     }
 
     fn checkpoint_under(self: &Arc<Self>, _maintenance: MutexGuard<'_, ()>) -> Result<bool> {

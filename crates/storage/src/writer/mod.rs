@@ -159,6 +159,12 @@ impl Writer {
     pub fn checkpoint(&self) -> Result<bool> {
         self.handle.shared.checkpoint()
     }
+
+    /// Gives up older states beyond another retention than that of the options, and removes the files that only they need.
+    /// Returns whether there were any. Snapshots that are in use stay readable.
+    pub fn forget_history(&self, retention: &Retention) -> Result<bool> {
+        self.handle.shared.forget_history(retention)
+    }
 }
 
 impl Drop for Handle {

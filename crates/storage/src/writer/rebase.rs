@@ -9,8 +9,8 @@
 //!
 //! Ids mean other terms over another base, so what was committed meanwhile is translated by the text of the terms. It becomes the new base's
 //! flushed delta. A compaction changes no quad: its state has the number of the last commit, and older ones
-//! stay readable from the old base until their retention ends. A bulk load holds the writers' turn while its segment is written, is a
-//! commit of its own, and the last that can be read: what it changed is not recorded.
+//! stay readable from the old base until their retention ends. A bulk load holds the writers' turn while its segment is written, and is a
+//! commit of its own; what it changed is not recorded, but the states before it stay readable in the same way.
 //!
 //! Killed before the manifest is published, it leaves a directory that the next writer removes.
 
@@ -197,7 +197,6 @@ impl Turn {
                 added: entry.quad_count.saturating_sub(latest.quad_count()),
                 removed: 0,
             });
-            manifest.bases.clear();
         }
         let (commit, delta_name) = (
             entry.commit,
