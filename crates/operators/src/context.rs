@@ -93,7 +93,8 @@ impl LiteralRanks {
 pub struct QueryContext {
     snapshot: Arc<Snapshot>,
     base_iri: Option<Iri<String>>,
-    now: DateTime,
+    /// Asked of the clock when the query asks for it first: to make a date of it takes as long as a look-up.
+    now: OnceLock<DateTime>,
     next_blank_node: AtomicU64,
     local_terms: RwLock<LocalTerms>,
     labelled_blank_nodes: Mutex<HashMap<(u64, Box<str>), u64>>,
@@ -130,7 +131,7 @@ impl QueryContext {
         Ok(Arc::new(Self {
             snapshot,
             base_iri,
-            now: options.now.unwrap_or_else(DateTime::now),
+            now: options.now.map_or_else(OnceLock::new, OnceLock::from),
             next_blank_node,
             local_terms: RwLock::new(LocalTerms::new(reservation)),
             labelled_blank_nodes: Mutex::new(HashMap::new()),
@@ -152,7 +153,7 @@ impl QueryContext {
 
     /// The time of the query, the same at every call.
     pub fn now(&self) -> DateTime {
-        self.now
+        *self.now.get_or_init(DateTime::now)
     }
 
     /// The patterns that the query has compiled.

@@ -36,6 +36,7 @@ mod file_scan;
 mod level;
 mod scan;
 mod slot;
+mod spare;
 mod view;
 mod writer;
 

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use orrery_column::{EncodedVector, VECTOR_ROWS, VectorBuffer};
+use orrery_column::EncodedVector;
 
 use super::file::FileIndex;
+use super::spare::SpareBuffer;
 use super::{COLUMNS, Prefix, QuadRow, Side};
 use crate::Result;
 
@@ -31,7 +32,7 @@ struct ColumnSlot {
     state: ColumnState,
     point_reads: usize,
     /// Allocated at the first need and kept for further vectors.
-    buffer: Option<Box<VectorBuffer>>,
+    buffer: Option<SpareBuffer>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -222,9 +223,7 @@ impl VectorSlot {
             slot.state = match encoded.constant() {
                 Some(value) => ColumnState::Constant(value),
                 None => {
-                    let buffer = slot
-                        .buffer
-                        .get_or_insert_with(|| Box::new([0; VECTOR_ROWS]));
+                    let buffer = slot.buffer.get_or_insert_with(SpareBuffer::take);
                     encoded
                         .decode(buffer)
                         .map_err(|error| index.undecodable(self.vector.unwrap_or(0), error))?;
