@@ -20,10 +20,14 @@ pub(crate) struct Health {
     queries_running: usize,
     /// Memory that queries hold of what they may.
     query_memory_bytes: usize,
+    /// Queries whose shape was known, so that they were not parsed, and those that were.
+    query_shape_hits: u64,
+    query_shape_misses: u64,
 }
 
 pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health> {
     let snapshot = state.engine.database().snapshot();
+    let shapes = state.engine.shape_counts();
     Json(Health {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
@@ -31,5 +35,7 @@ pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health
         quads: snapshot.quad_count(),
         queries_running: state.admission.running(),
         query_memory_bytes: state.engine.memory_held_bytes(),
+        query_shape_hits: shapes.hits,
+        query_shape_misses: shapes.misses,
     })
 }

@@ -24,7 +24,7 @@ use crate::error::QueryError;
 use crate::execute::{self, Limits};
 use crate::explain::{self, PlanNode};
 use crate::options::{EngineOptions, QueryOptions};
-use crate::parse;
+use crate::parse::{self, ShapeCache, ShapeCounts};
 use crate::plan::Estimates;
 use crate::prepare;
 use crate::results::{
@@ -47,6 +47,7 @@ pub struct Engine {
     /// Settings, memory pool and place for spills, the same for every query: making one takes longer than a
     /// point query.
     task: Arc<TaskContext>,
+    shapes: ShapeCache,
 }
 
 /// The four forms of queries.
@@ -113,6 +114,7 @@ impl Engine {
             database,
             options,
             task: task_context(session, runtime),
+            shapes: ShapeCache::default(),
         })
     }
 
@@ -149,6 +151,15 @@ impl Engine {
     /// The database.
     pub fn database(&self) -> &Arc<Database> {
         &self.database
+    }
+
+    /// How often the shape of a query was known, so that it was not parsed.
+    pub fn shape_counts(&self) -> ShapeCounts {
+        self.shapes.counts()
+    }
+
+    pub(crate) fn shapes(&self) -> &ShapeCache {
+        &self.shapes
     }
 
     pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {

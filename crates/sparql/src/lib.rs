@@ -36,6 +36,7 @@ pub use explain::{Measured, PlanNode, PlanPattern, PlanStep};
 pub use options::{EngineOptions, QueryOptions, Tuning};
 /// The seam through which `SERVICE` asks other endpoints.
 pub use orrery_operators::service;
+pub use parse::ShapeCounts;
 pub use results::{
     QueryResults, SolutionBatch, SolutionStream, TripleBatch, TripleStream, term_to_oxrdf,
 };

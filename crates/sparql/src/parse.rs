@@ -7,9 +7,15 @@
 //! ([`Shape::needs_large_stack`]). The scan costs about a microsecond per
 //! kilobyte.
 
+mod cache;
 mod check;
 mod select;
+mod shape;
+mod substitute;
 mod tokens;
+
+pub(crate) use cache::ShapeCache;
+pub use cache::ShapeCounts;
 
 use spargebra::{GraphUpdateOperation, Query, SparqlParser, SparqlSyntaxError, Update};
 

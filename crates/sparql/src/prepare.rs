@@ -17,7 +17,6 @@ use crate::dataset::dataset;
 use crate::engine::{Engine, Preparation, PreparedQuery, QueryKind};
 use crate::error::QueryError;
 use crate::options::QueryOptions;
-use crate::parse;
 use crate::plan::{Planner, Relation};
 use crate::results::{Template, for_each_template_variable};
 use crate::statistics::Estimator;
@@ -29,7 +28,7 @@ pub(crate) fn prepare(
     options: &QueryOptions,
 ) -> Result<PreparedQuery, QueryError> {
     let started = Instant::now();
-    let query = parse::parse(text, options.base_iri.as_deref())?;
+    let query = engine.shapes().parse(text, options.base_iri.as_deref())?;
     let parsed = Instant::now();
     let snapshot = match &options.snapshot {
         Some(snapshot) => Arc::clone(snapshot),

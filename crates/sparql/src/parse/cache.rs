@@ -1,0 +1,323 @@
+//! The algebra of queries by the shape of their text.
+//!
+//! ```text
+//! text -> shape, constants --(known)--> clone of the shape's algebra -> constants put in -> Query
+//!                          '-(else)---> parsed as it is -> Query
+//!                                       the second time also with stand-ins -> kept, if putting the constants
+//!                                                                              in gives the same Query
+//! ```
+//!
+//! A shape is kept only if that comparison holds for the query that brought it; those of which it does not (a
+//! number in a place where none is a term, names that the parser makes up anew each time) are kept as such, so that they
+//! are not tried again. Queries that come once cost nothing but the look-up. Where shapes are equal nothing but the constants can differ ([`super::shape`]), so that
+//! the algebra is the one that parsing would give. Nothing that depends on data is kept: term ids, counts, filters as
+//! ranges, join orders are made for each query, by its own constants (`docs/decisions/0012-shapes-of-queries.md` has
+//! the figures).
+//!
+//! Bounded by [`SHAPES_MAX`] and [`SHAPE_BYTES_MAX`]; the shape that was not used for longest goes.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use spargebra::Query;
+
+use super::shape::{Shaped, shaped};
+use super::substitute::{has_stand_in, stand_in, substitute};
+use crate::error::QueryError;
+
+/// Shapes that are kept.
+const SHAPES_MAX: usize = 512;
+/// Texts of all shapes together. Their algebra takes about twenty times as much.
+const SHAPE_BYTES_MAX: usize = 512 << 10;
+/// Longer texts are not looked up: parsing is not what they wait for.
+const TEXT_BYTES_MAX: usize = 8 << 10;
+
+/// Algebra by shape; shared by all queries of an engine.
+#[derive(Debug, Default)]
+pub(crate) struct ShapeCache {
+    shapes: Mutex<Shapes>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Shapes {
+    by_text: HashMap<String, Kept>,
+    text_bytes: usize,
+    /// Counts look-ups, to tell which one was last.
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    state: State,
+    last_used: u64,
+}
+
+/// What is known of a shape.
+#[derive(Clone, Debug)]
+enum State {
+    /// It came once.
+    Seen,
+    /// Its algebra, with stand-ins.
+    Algebra(Arc<Query>),
+    /// Constants cannot be put into its algebra.
+    Fixed,
+}
+
+/// How often the shape of a query was known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShapeCounts {
+    /// Queries whose shape was known.
+    pub hits: u64,
+    /// Queries that had to be parsed.
+    pub misses: u64,
+    /// Shapes that are kept.
+    pub kept: u64,
+}
+
+impl ShapeCache {
+    /// Parses a query that [`super::measure`] let through.
+    pub(crate) fn parse(&self, text: &str, base_iri: Option<&str>) -> Result<Query, QueryError> {
+        let shaped = (text.len() <= TEXT_BYTES_MAX)
+            .then(|| shaped(text))
+            .flatten();
+        let Some(mut shaped) = shaped else {
+            self.misses.fetch_add(1, Ordering::Relaxed);
+            return super::parse(text, base_iri);
+        };
+        // Relative IRIs that remain in the text mean something else under another base.
+        shaped.shape.push('\u{1}');
+        shaped.shape.push_str(base_iri.unwrap_or_default());
+        let known = self.find(&shaped.shape);
+        if let Some(State::Algebra(query)) = known {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            let mut query = Query::clone(&query);
+            substitute(&mut query, &shaped.constants);
+            return Ok(query);
+        }
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        let query = super::parse(text, base_iri)?;
+        match known {
+            None => self.keep(shaped.shape, State::Seen),
+            Some(State::Seen) => {
+                let template = template(text, &shaped, base_iri, &query);
+                let state = template.map_or(State::Fixed, |query| State::Algebra(Arc::new(query)));
+                self.keep(shaped.shape, state);
+            }
+            Some(State::Fixed | State::Algebra(_)) => {}
+        }
+        Ok(query)
+    }
+
+    pub(crate) fn counts(&self) -> ShapeCounts {
+        let shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        ShapeCounts {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            kept: shapes.by_text.len() as u64,
+        }
+    }
+
+    fn find(&self, shape: &str) -> Option<State> {
+        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        shapes.clock += 1;
+        let now = shapes.clock;
+        let kept = shapes.by_text.get_mut(shape)?;
+        kept.last_used = now;
+        Some(kept.state.clone())
+    }
+
+    fn keep(&self, shape: String, state: State) {
+        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        let last_used = shapes.clock;
+        let bytes = shape.len();
+        if shapes
+            .by_text
+            .insert(shape, Kept { state, last_used })
+            .is_none()
+        {
+            shapes.text_bytes += bytes;
+        }
+        while shapes.by_text.len() > SHAPES_MAX || shapes.text_bytes > SHAPE_BYTES_MAX {
+            shapes.drop_oldest();
+        }
+    }
+}
+
+impl Shapes {
+    fn drop_oldest(&mut self) {
+        let oldest = self.by_text.iter().min_by_key(|(_, kept)| kept.last_used);
+        let Some(shape) = oldest.map(|(shape, _)| shape.clone()) else {
+            self.text_bytes = 0;
+            return;
+        };
+        self.text_bytes -= shape.len();
+        self.by_text.remove(&shape);
+    }
+}
+
+/// The algebra with stand-ins, if putting the constants in makes it the query that was parsed.
+fn template(
+    text: &str,
+    shaped: &Shaped<'_>,
+    base_iri: Option<&str>,
+    query: &Query,
+) -> Option<Query> {
+    if has_stand_in(text) {
+        return None;
+    }
+    let mut with_stand_ins = String::with_capacity(text.len() + 32 * shaped.constants.len());
+    let mut copied = 0;
+    for (place, constant) in shaped.constants.iter().enumerate() {
+        let inner = constant.text();
+        let at = inner.as_ptr() as usize - text.as_ptr() as usize;
+        with_stand_ins.push_str(text.get(copied..at)?);
+        with_stand_ins.push_str(&stand_in(place, *constant));
+        copied = at + inner.len();
+    }
+    with_stand_ins.push_str(text.get(copied..)?);
+    let template = super::parse(&with_stand_ins, base_iri).ok()?;
+    let mut filled = template.clone();
+    substitute(&mut filled, &shaped.constants);
+    (filled == *query).then_some(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_recently_used_shape_goes() {
+        let cache = ShapeCache::default();
+        let query =
+            |number: usize| format!("SELECT ?v{number} {{ <http://e/s> <http://e/p> ?v{number} }}");
+        for number in 0..SHAPES_MAX {
+            cache.parse(&query(number), None).unwrap();
+            cache.parse(&query(number), None).unwrap();
+        }
+        assert_eq!(cache.counts().hits, 0);
+        cache.parse(&query(0), None).unwrap();
+        cache.parse(&query(SHAPES_MAX), None).unwrap();
+        cache.parse(&query(0), None).unwrap();
+        cache.parse(&query(1), None).unwrap();
+        let counts = cache.counts();
+        assert_eq!((counts.hits, counts.kept), (2, SHAPES_MAX as u64));
+        assert_eq!(counts.misses, 2 * SHAPES_MAX as u64 + 2);
+    }
+
+    #[test]
+    fn the_texts_together_are_bounded() {
+        let cache = ShapeCache::default();
+        let padding = " ".repeat(TEXT_BYTES_MAX - 200);
+        for number in 0..2 * SHAPE_BYTES_MAX / padding.len() {
+            let text = format!("ASK {{ <http://e/s> <http://e/p> ?v{number} }}{padding}");
+            cache.parse(&text, None).unwrap();
+        }
+        let shapes = cache.shapes.lock().unwrap();
+        assert!(shapes.text_bytes <= SHAPE_BYTES_MAX);
+        let sum: usize = shapes.by_text.keys().map(String::len).sum();
+        assert_eq!(shapes.text_bytes, sum);
+    }
+
+    #[test]
+    fn a_base_is_part_of_the_shape() {
+        let cache = ShapeCache::default();
+        let text = "SELECT ?o { <s> <http://e/p> ?o }";
+        for base in [
+            "http://a/",
+            "http://b/",
+            "http://a/",
+            "http://b/",
+            "http://a/",
+        ] {
+            let parsed = cache.parse(text, Some(base)).unwrap();
+            assert_eq!(parsed, super::super::parse(text, Some(base)).unwrap());
+        }
+        assert_eq!(cache.counts().hits, 1);
+    }
+
+    #[test]
+    fn errors_are_those_of_the_parser() {
+        let cache = ShapeCache::default();
+        for _ in 0..2 {
+            let error = cache
+                .parse("SELECT * { <http://e/s> FOO 5 }", None)
+                .unwrap_err();
+            assert!(
+                matches!(error, QueryError::Syntax { line: 1, .. }),
+                "{error}"
+            );
+        }
+        assert_eq!(cache.counts().hits, 0);
+    }
+
+    /// Parts of queries in which any constant may stand at `%`: kinds are drawn for each.
+    const GROUPS: [&str; 12] = [
+        "?a <http://e/p> % .",
+        "%i ?p ?b .",
+        "?a %i % , % .",
+        "FILTER(?a > % || ?b = % && !(?a IN (%, %)))",
+        "OPTIONAL { ?a %i ?c FILTER(?c != %) }",
+        "{ ?a <http://e/q> % } UNION { %i e:p5 ?b }",
+        "GRAPH %i { ?a ?p % }",
+        "VALUES (?a ?b) { (% UNDEF) (% %) }",
+        "BIND(IF(?a = %, %, STR(%)) AS ?d)",
+        "FILTER NOT EXISTS { ?a ?p % MINUS { ?a ?q % } }",
+        "?a %i* ?b . ?a ^%i|!(%i) ?c .",
+        "FILTER(e:f(%) < xsd:integer(%) + % - 3 * -4)",
+    ];
+
+    fn constant(kind: u8, number: u16) -> String {
+        match kind % 6 {
+            0 => format!("<http://example.com/thing{number}>"),
+            1 => format!("'text {number}'"),
+            2 => format!("\"{number}\"@en"),
+            3 => number.to_string(),
+            4 => format!("\"{number}\"^^<http://e/t>"),
+            // Not taken out.
+            _ => "0.5".to_owned(),
+        }
+    }
+
+    fn text(groups: &[usize], draws: &mut impl Iterator<Item = (u8, u16)>) -> String {
+        let mut text = "PREFIX e: <http://e/> PREFIX xsd: <http://x/> SELECT * {".to_owned();
+        for &group in groups {
+            let mut rest = GROUPS[group % GROUPS.len()];
+            while let Some((before, after)) = rest.split_once('%') {
+                let (kind, number) = draws.next().unwrap();
+                let is_iri = after.starts_with('i');
+                text.push(' ');
+                text.push_str(before);
+                text.push_str(&constant(if is_iri { 0 } else { kind }, number));
+                rest = if is_iri { &after[1..] } else { after };
+            }
+            text.push_str(rest);
+        }
+        text + " } LIMIT 10"
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn known_shapes_with_other_constants_are_read_as_the_parser_does(
+            groups in proptest::collection::vec(0..GROUPS.len(), 1..6),
+            kinds in proptest::collection::vec(proptest::prelude::any::<u8>(), 40),
+            numbers in proptest::collection::vec(proptest::collection::vec(0..50_u16, 40), 4),
+        ) {
+            let cache = ShapeCache::default();
+            let mut is_shaped = false;
+            for numbers in numbers {
+                let text = text(&groups, &mut kinds.iter().copied().zip(numbers));
+                is_shaped = shaped(&text).is_some();
+                let cached = cache.parse(&text, Some("http://base.org/sparql")).unwrap();
+                let parsed = super::super::parse(&text, Some("http://base.org/sparql")).unwrap();
+                proptest::prop_assert_eq!(cached, parsed);
+            }
+            // Shapes without names that the parser makes up are known from the third query on.
+            let makes_up = groups.iter().any(|group| *group == 10);
+            let known = if is_shaped { 2 } else { 0 };
+            proptest::prop_assert!(makes_up || cache.counts().hits == known);
+        }
+    }
+}
