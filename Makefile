@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build demo test lint doc bench soak crash conformance oracle compare
+.PHONY: help setup build demo test lint doc bench soak crash conformance oracle instructions instructions-check instructions-accept compare
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -20,6 +20,8 @@ help:
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60, the server stays within MEMORY=1G; then updates, loads and compactions'
 	@echo 'make oracle  200,000 random queries against an independent evaluator (QUERIES=, SEED=)'
+	@echo 'make instructions   instructions of the hot paths under valgrind, beside those that are kept'
+	@echo 'make instructions-accept   keeps them, and the allocations of the queries'
 	@echo 'make conformance   the test suites of the W3C; writes docs/conformance.md'
 
 setup:
@@ -62,3 +64,6 @@ conformance: build
 
 oracle: build
 	$(CARGO_TARGET_DIR)/release/oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)
+
+instructions instructions-check instructions-accept: build
+	@scripts/instructions.sh $(or $(word 2,$(subst -, ,$@)),show)

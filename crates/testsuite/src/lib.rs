@@ -3,6 +3,7 @@
 //! - [`answer`]: an answer in a form in which two engines can be compared.
 //! - [`mod@reference`]: `spareval`, the evaluator of the Oxigraph project, as an
 //!   independent opinion on what a query's answer is.
+//! - [`costs`]: instructions and allocations of the hot paths, compared with kept figures.
 //! - [`engine`]: our own engine, from files through the loader to an answer.
 //! - [`oracle`]: random queries over random data, against the reference and among our own plans.
 //! - [`shared`]: where test data that is not ours is found, or said to be absent.
@@ -12,6 +13,7 @@
 //! golden answers under `golden/`.
 
 pub mod answer;
+pub mod costs;
 pub mod engine;
 pub mod explore;
 pub mod oracle;

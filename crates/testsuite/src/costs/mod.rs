@@ -1,0 +1,98 @@
+//! What the hot paths cost, in figures that do not depend on how busy the machine is: instructions and allocations.
+//!
+//! ```text
+//! Fixture: BSBM data, generated, loaded -> paths: one closure each, repeated to warm -> measured once
+//!   instructions   under `valgrind --tool=callgrind`, which counts within `measured` only   scripts/instructions.sh
+//!   allocations    by `CountingAllocator`, per thread                                     tests/allocations.rs
+//! ```
+//!
+//! The figures are kept in `costs/instructions.txt` and `costs/allocations.txt`, one line a path, and compared with a
+//! tolerance: a path that got dearer is seen in the commit that made it so. They tell nothing of caches, of the disk, or of
+//! waiting; `orrery bench` and `cargo bench` measure times.
+
+mod allocations;
+mod columns;
+mod fixture;
+mod queries;
+mod stored;
+mod table;
+
+pub use allocations::{Allocations, CountingAllocator, allocations_of};
+pub use fixture::Fixture;
+pub use table::{Difference, Table, Tolerance};
+
+use crate::Error;
+
+/// Runs before the one that counts: caches fill, checksums are checked.
+const WARM_UP_RUNS: usize = 3;
+
+/// A piece of work whose cost is watched.
+pub struct CostPath<'f> {
+    /// What the table calls it.
+    pub name: &'static str,
+    work: Work<'f>,
+}
+
+type Work<'f> = Box<dyn FnMut() -> Result<(), Error> + 'f>;
+
+impl<'f> CostPath<'f> {
+    fn new(name: &'static str, work: impl FnMut() -> Result<(), Error> + 'f) -> Self {
+        Self {
+            name,
+            work: Box::new(work),
+        }
+    }
+
+    /// Runs it until it is warm, then once as what is measured.
+    ///
+    /// # Errors
+    /// When the work fails.
+    pub fn measure(&mut self) -> Result<(), Error> {
+        for _ in 0..WARM_UP_RUNS {
+            (self.work)()?;
+        }
+        measured_cost_path(&mut self.work)
+    }
+}
+
+/// The frame within which callgrind counts; it is found by its name.
+#[inline(never)]
+fn measured_cost_path(work: &mut Work<'_>) -> Result<(), Error> {
+    let done = work();
+    // Keeps the call from becoming a jump, which would leave the frame before the work is done.
+    std::hint::black_box(&done);
+    done
+}
+
+/// The allocations of the point query and of the explore queries, each prepared, run and written out once it is
+/// warm; for a program with the [`CountingAllocator`].
+///
+/// # Errors
+/// When a query fails.
+pub fn allocation_table(fixture: &Fixture) -> Result<Table, Error> {
+    let mut table = Table::new(&[
+        "Allocations and bytes of each query: prepared, run, and its answer written.",
+        "`make instructions-accept` writes this file.",
+    ]);
+    let threads = queries::Threads::new()?;
+    for query in queries::asked_queries(fixture)? {
+        for _ in 0..WARM_UP_RUNS {
+            query.answer(fixture, &threads)?;
+        }
+        let (allocations, answer) = allocations_of(|| query.answer(fixture, &threads));
+        answer?;
+        table.set(query.name, &[allocations.count, allocations.bytes]);
+    }
+    Ok(table)
+}
+
+/// All paths over a fixture.
+///
+/// # Errors
+/// When one cannot be set up.
+pub fn paths(fixture: &Fixture) -> Result<Vec<CostPath<'_>>, Error> {
+    let mut paths = columns::paths();
+    paths.extend(stored::paths(fixture)?);
+    paths.extend(queries::paths(fixture)?);
+    Ok(paths)
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Counts the instructions of the hot paths under callgrind, and compares them with the kept figures
+# (crates/testsuite/costs/instructions.txt). Counts do not depend on how busy the machine is, so that a slow change
+# is seen on any machine; they depend on compiler and flags, so that they are made anew when those change.
+#
+#   scripts/instructions.sh show      prints the figures and what differs
+#   scripts/instructions.sh check     the same, and fails where a path got dearer, or is not in the kept figures
+#   scripts/instructions.sh accept    keeps the figures, and those of the allocations
+#
+# Takes about a minute beyond the build. Without valgrind nothing is counted, and nothing fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+mode="${1:-show}"
+# Hash tables start from other seeds in each run, which moves the figures by one in a hundred at most.
+percent="${INSTRUCTIONS_PERCENT:-4}"
+target="${CARGO_TARGET_DIR:?make sets it}"
+# The frame of the measured work, by its whole name: dumps are not made for patterns.
+frame=orrery_testsuite::costs::measured_cost_path
+costs="$target/release/costs"
+kept="crates/testsuite/costs"
+work="$target/costs"
+
+if ! command -v valgrind >/dev/null; then
+    echo "instructions: skipped, for valgrind is not installed (apt-get install valgrind)"
+    exit 0
+fi
+mkdir -p "$work"
+"$costs" prepare "$work"
+rm -f "$work"/callgrind.out*
+valgrind --tool=callgrind --callgrind-out-file="$work/callgrind.out" --log-file="$work/valgrind.log" \
+    --toggle-collect="$frame" --dump-after="$frame" \
+    "$costs" measure "$work" || { tail -5 "$work/valgrind.log"; exit 1; }
+"$costs" collect "$work" "$work/callgrind.out" >"$work/instructions.txt"
+
+case "$mode" in
+show)
+    cat "$work/instructions.txt"
+    "$costs" compare "$kept/instructions.txt" "$work/instructions.txt" "$percent" || true
+    ;;
+check)
+    "$costs" compare "$kept/instructions.txt" "$work/instructions.txt" "$percent" || {
+        echo "instructions: a path takes more than it did; if that is meant: make instructions-accept"
+        exit 1
+    }
+    ;;
+accept)
+    cp "$work/instructions.txt" "$kept/instructions.txt"
+    "$costs" allocations "$work" >"$work/allocations.txt"
+    cp "$work/allocations.txt" "$kept/allocations.txt"
+    ;;
+*)
+    echo "usage: scripts/instructions.sh show|check|accept" >&2
+    exit 2
+    ;;
+esac
