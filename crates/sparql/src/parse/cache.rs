@@ -310,9 +310,13 @@ mod tests {
             for numbers in numbers {
                 let text = text(&groups, &mut kinds.iter().copied().zip(numbers));
                 is_shaped = shaped(&text).is_some();
-                let cached = cache.parse(&text, Some("http://base.org/sparql")).unwrap();
-                let parsed = super::super::parse(&text, Some("http://base.org/sparql")).unwrap();
-                proptest::prop_assert_eq!(cached, parsed);
+                let cached = cache.parse(&text, Some("http://base.org/sparql"));
+                let Ok(parsed) = super::super::parse(&text, Some("http://base.org/sparql")) else {
+                    // A variable that is bound twice.
+                    proptest::prop_assert!(cached.is_err());
+                    return Ok(());
+                };
+                proptest::prop_assert_eq!(cached.unwrap(), parsed);
             }
             // Shapes without names that the parser makes up are known from the third query on.
             let makes_up = groups.iter().any(|group| *group == 10);

@@ -6,7 +6,7 @@
 //! prepare explore q01      402113
 //! ```
 //!
-//! The last words that are numbers are the figures; lines that begin with `#` are comments and are kept.
+//! The last words that are numbers are the figures (so no name ends in one); lines that begin with `#` are comments and are kept.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -71,6 +71,11 @@ impl Table {
 
     /// Sets the figures of a path.
     pub fn set(&mut self, name: &str, figures: &[u64]) {
+        debug_assert!(
+            name.split(' ')
+                .next_back()
+                .is_some_and(|word| word.parse::<u64>().is_err())
+        );
         self.rows.insert(name.to_owned(), figures.to_vec());
     }
 
@@ -163,7 +168,7 @@ mod tests {
     fn a_table_is_read_as_it_was_written() {
         let mut table = Table::new(["what they are"].as_slice());
         table.set("decode runs", &[310]);
-        table.set("explore 1", &[4, 5000]);
+        table.set("explore q01", &[4, 5000]);
         let text = table.to_string();
         assert_eq!(Table::parse(&text), table, "{text}");
     }
