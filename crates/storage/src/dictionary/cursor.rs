@@ -1,4 +1,7 @@
 //! Reading many keys in rank order.
+//!
+//! A group's head is decoded as far as the keys that are asked for share it: of a group with one label among
+//! descriptions of half a kilobyte, that is a few bytes. When a second key wants more, all of it is.
 
 use super::fault::Decoded;
 use super::large::LargeCache;
@@ -12,11 +15,21 @@ pub struct KeyCursor<'a> {
     dictionary: &'a Dictionary,
     next_rank: u64,
     page: Option<OpenPage<'a>>,
-    /// The group within the page, by its number, with its decoded head.
+    /// The group within the page, by its number.
     group: Option<(usize, Group<'a>)>,
+    /// What was decoded of the group's head.
     head: Vec<u8>,
+    head_state: HeadState,
     key: Vec<u8>,
     large: LargeCache,
+}
+
+/// How much of a head is decoded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HeadState {
+    Nothing,
+    Part,
+    Whole,
 }
 
 impl std::fmt::Debug for KeyCursor<'_> {
@@ -35,6 +48,7 @@ impl<'a> KeyCursor<'a> {
             page: None,
             group: None,
             head: Vec::new(),
+            head_state: HeadState::Nothing,
             key: Vec::new(),
             large: LargeCache::default(),
         }
@@ -82,17 +96,35 @@ impl<'a> KeyCursor<'a> {
     }
 
     fn decode(&mut self, page: &OpenPage<'a>, within: usize) -> Decoded<()> {
-        let number = within / GROUP_KEYS;
-        let group = match self.group {
-            Some((current, group)) if current == number => group,
-            _ => {
-                let group = page.page.group(number)?;
-                self.group = None;
-                group.key(0, &page.decoder, &mut self.head)?;
-                self.group.insert((number, group)).1
+        let (number, place) = (within / GROUP_KEYS, within % GROUP_KEYS);
+        let group = match &mut self.group {
+            Some((current, group)) if *current == number => group,
+            other => {
+                *other = None;
+                self.head.clear();
+                self.head_state = HeadState::Nothing;
+                &mut other.insert((number, page.page.group(number)?)).1
             }
         };
-        let place = within % GROUP_KEYS;
+        let wanted = match place {
+            0 => usize::MAX,
+            _ => group.shared(place),
+        };
+        if self.head.len() < wanted && self.head_state != HeadState::Whole {
+            let wanted = match self.head_state {
+                HeadState::Nothing => wanted,
+                HeadState::Part | HeadState::Whole => usize::MAX,
+            };
+            self.head.clear();
+            // Should decoding fail, the head is begun anew.
+            self.head_state = HeadState::Nothing;
+            page.decoder
+                .decode(group.encoded(0), &mut self.head, wanted)?;
+            self.head_state = match self.head.len() < wanted {
+                true => HeadState::Whole,
+                false => HeadState::Part,
+            };
+        }
         group.key_with_head(place, &self.head, &page.decoder, &mut self.key)
     }
 }

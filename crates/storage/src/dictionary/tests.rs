@@ -42,6 +42,10 @@ fn check(keys: &BTreeSet<Vec<u8>>, others: &[Vec<u8>]) {
     assert_eq!(cursor.next().unwrap(), None);
     let mut ranks: Vec<u64> = (0..keys.len() as u64).flat_map(|r| [r, r]).collect();
     ranks.extend((0..keys.len() as u64).rev());
+    // Of groups of 16, these ask for few keys, in all places.
+    for stride in [2, 3, 5, 7, 15, 16, 17, 31] {
+        ranks.extend((stride / 2..keys.len() as u64).step_by(stride as usize));
+    }
     let mut calls = 0;
     dictionary
         .keys(&ranks, |place, key| {
