@@ -75,8 +75,13 @@ fn plan_one(
             expr,
             distinct,
         } => {
-            let argument = TermExpression::compile(expr, schema, context)?.into_value();
-            (Kind::of(name)?, *distinct, vec![argument])
+            let kind = Kind::of(name)?;
+            let argument = TermExpression::compile(expr, schema, context)?;
+            let argument = match kind {
+                Kind::Sum | Kind::Average if !distinct => argument.into_number_or_value(),
+                _ => argument.into_value(),
+            };
+            (kind, *distinct, vec![argument])
         }
     };
     let function = SparqlAggregate {

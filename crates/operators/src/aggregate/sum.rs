@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, UInt64Array};
+use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, UInt64Array};
+use arrow::datatypes::{Float32Type, Float64Type};
 use datafusion_common::Result;
 use orrery_term::TermId;
 use orrery_term::inline::InlineValue;
@@ -50,6 +51,14 @@ impl Aggregate for Sum {
     type Rows = Numbers;
 
     fn read(&self, columns: &[ArrayRef]) -> Result<Numbers> {
+        if let Some(column) = columns.first() {
+            if let Some(floats) = column.as_primitive_opt::<Float32Type>() {
+                return Ok(Numbers::Floats(floats.clone()));
+            }
+            if let Some(doubles) = column.as_primitive_opt::<Float64Type>() {
+                return Ok(Numbers::Doubles(doubles.clone()));
+            }
+        }
         let ids = ids_of(columns, 0)?;
         let is_inline = |bits: u64| TermId::from_bits(bits).is_inline();
         if ids.null_count() == 0 && ids.values().iter().copied().all(is_inline) {
@@ -68,6 +77,14 @@ impl Aggregate for Sum {
         };
         state.sum = match rows {
             Numbers::Inline(ids) => add_inline(sum, TermId::from_bits(ids.value(row))),
+            Numbers::Floats(floats) => floats
+                .is_valid(row)
+                .then(|| add_float(sum, floats.value(row).into()))
+                .flatten(),
+            Numbers::Doubles(doubles) => doubles
+                .is_valid(row)
+                .then(|| add_double(sum, doubles.value(row).into()))
+                .flatten(),
             Numbers::Values(values) => values.get(row).and_then(|value| add(sum, value)),
         };
     }
@@ -144,6 +161,10 @@ impl Aggregate for Sum {
 pub(super) enum Numbers {
     /// All in their ids: no need to make values of them.
     Inline(UInt64Array),
+    /// Plain `xsd:float`s.
+    Floats(Float32Array),
+    /// Plain `xsd:double`s.
+    Doubles(Float64Array),
     Values(Operand),
 }
 
@@ -157,6 +178,22 @@ fn add_inline(sum: &Value, id: TermId) -> Option<Value> {
             Some(Value::Double(*sum + Double::from(value)))
         }
         _ => add(sum, &Value::from_inline(id)?),
+    }
+}
+
+#[inline]
+fn add_float(sum: &Value, number: Float) -> Option<Value> {
+    match sum {
+        Value::Float(sum) => Some(Value::Float(*sum + number)),
+        _ => add(sum, &Value::Float(number)),
+    }
+}
+
+#[inline]
+fn add_double(sum: &Value, number: Double) -> Option<Value> {
+    match sum {
+        Value::Double(sum) => Some(Value::Double(*sum + number)),
+        _ => add(sum, &Value::Double(number)),
     }
 }
 

@@ -175,6 +175,14 @@ fn counts_pass_over_errors() {
 }
 
 #[test]
+fn counts_of_casts_pass_over_what_is_no_number() {
+    let column = [string("1.5"), string("a"), None, integer(2)];
+    let cast = "<http://www.w3.org/2001/XMLSchema#float>(STR(?x))";
+    assert_eq!(of(&format!("COUNT({cast})"), &column), integer(2));
+    assert_eq!(of(&format!("COUNT(DISTINCT {cast})"), &column), integer(2));
+}
+
+#[test]
 fn sums_and_averages_widen_and_fail() {
     assert_eq!(of("SUM(?x)", &[integer(1), integer(2)]), integer(3));
     assert_eq!(of("SUM(?x)", &[integer(1), decimal("0.5")]), decimal("1.5"));
@@ -200,6 +208,35 @@ fn sums_and_averages_widen_and_fail() {
     assert_eq!(
         of("AVG(COALESCE(?x, 0))", &[integer(1), None]),
         decimal("0.5")
+    );
+}
+
+#[test]
+fn sums_of_plain_numbers_widen_and_fail() {
+    let float = |lexical: &'static str| Some(Term::typed(lexical, xsd::FLOAT));
+    let price = |lexical: &'static str| Some(Term::typed(lexical, "http://example.com/USD"));
+    let sum = |cast: &str| format!("SUM(<http://www.w3.org/2001/XMLSchema#{cast}>(STR(?x)))");
+    let average = |cast: &str| format!("AVG(<http://www.w3.org/2001/XMLSchema#{cast}>(STR(?x)))");
+    let prices = [price("1.5"), integer(2), string("0.25")];
+    assert_eq!(of(&sum("float"), &prices), float("3.75"));
+    assert_eq!(of(&sum("double"), &prices), double("3.75"));
+    assert_eq!(
+        of(&average("float"), &[price("1.5"), price("2")]),
+        float("1.75")
+    );
+    assert_eq!(of(&sum("float"), &[]), integer(0));
+    assert_eq!(of(&average("double"), &[]), integer(0));
+    assert_eq!(of(&sum("float"), &[price("NaN"), price("1")]), float("NaN"));
+    assert_eq!(of(&sum("float"), &[price("INF"), price("1")]), float("INF"));
+    for bad in [None, price("1,5"), price("")] {
+        assert_eq!(of(&sum("float"), &[price("1"), bad.clone()]), None);
+        assert_eq!(of(&average("double"), &[price("1"), bad]), None);
+    }
+    // Too much for a float, not for a double.
+    assert_eq!(of(&sum("float"), &[price("1e39")]), float("INF"));
+    assert_eq!(
+        of(&sum("double"), &[price("1e39")]),
+        double("1000000000000000000000000000000000000000")
     );
 }
 
@@ -379,6 +416,9 @@ proptest! {
         for text in [
             "COUNT(*)", "COUNT(?x)", "COUNT(DISTINCT ?x)", "COUNT(DISTINCT *)", "SUM(?x)",
             "SUM(DISTINCT ?x)", "AVG(?x)", "AVG(DISTINCT ?x)",
+            "SUM(<http://www.w3.org/2001/XMLSchema#float>(STR(?x)))",
+            "AVG(<http://www.w3.org/2001/XMLSchema#double>(<http://www.w3.org/2001/XMLSchema#string>(?x)))",
+            "SUM(DISTINCT <http://www.w3.org/2001/XMLSchema#double>(STR(?x)))",
         ] {
             let expected = expected(text, &rows);
             prop_assert_eq!(found(in_one_step(text, true, &rows)), expected.clone(), "{}", text);

@@ -10,9 +10,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, BooleanBuilder, UInt32Array, UInt64Array};
+use arrow::array::{
+    Array, ArrowPrimitiveType, AsArray, BooleanArray, BooleanBuilder, Float32Array, Float64Array,
+    PrimitiveArray, UInt32Array, UInt64Array,
+};
 use arrow::compute::take;
-use arrow::datatypes::UInt64Type;
 use orrery_term::{TermId, TermKind};
 
 use super::value::Value;
@@ -48,6 +50,10 @@ pub(crate) enum Column {
     Booleans(BooleanArray),
     /// The same term in every row, or an error in every row.
     Constant(Option<Arc<Constant>>),
+    /// One `xsd:float` a row.
+    Floats(Float32Array),
+    /// One `xsd:double` a row.
+    Doubles(Float64Array),
     /// One value a row.
     Values(Vec<Option<Value>>),
     /// One of these values for each row, by its place.
@@ -95,6 +101,8 @@ impl Column {
                 let values = booleans.iter().map(|value| value.map(Value::Boolean));
                 (values.collect(), Index::Rows)
             }
+            Self::Floats(numbers) => (values_of(&numbers, float), Index::Rows),
+            Self::Doubles(numbers) => (values_of(&numbers, double), Index::Rows),
             Self::Constant(constant) => {
                 let value = constant.map(|constant| match reading {
                     Reading::Value => constant.value.clone(),
@@ -118,6 +126,8 @@ impl Column {
                 .collect(),
             Self::Constant(None) => UInt64Array::new_null(rows),
             Self::Constant(Some(constant)) => UInt64Array::from_value(constant.id.bits(), rows),
+            Self::Floats(numbers) => intern_values(&values_of(&numbers, float), context)?,
+            Self::Doubles(numbers) => intern_values(&values_of(&numbers, double), context)?,
             Self::Values(values) => intern_values(&values, context)?,
             Self::Indexed { values, index } => {
                 let ids = intern_values(&values, context)?;
@@ -159,6 +169,8 @@ impl Column {
                 }
                 Self::Booleans(spread.finish())
             }
+            Self::Floats(numbers) => Self::Floats(take_rows(&numbers, &index.into())?),
+            Self::Doubles(numbers) => Self::Doubles(take_rows(&numbers, &index.into())?),
             Self::Constant(constant) => Self::Constant(constant),
             Self::Values(values) => Self::Indexed { values, index },
             Self::Indexed {
@@ -179,8 +191,30 @@ fn is_inline_boolean(bits: u64) -> bool {
 
 /// The ids at these rows.
 pub(crate) fn take_ids(ids: &UInt64Array, rows: &UInt32Array) -> Result<UInt64Array> {
-    let taken = take(ids, rows, None).map_err(datafusion_common::DataFusionError::from)?;
-    Ok(arrow::array::AsArray::as_primitive::<UInt64Type>(taken.as_ref()).clone())
+    take_rows(ids, rows)
+}
+
+fn take_rows<P: ArrowPrimitiveType>(
+    column: &PrimitiveArray<P>,
+    rows: &UInt32Array,
+) -> Result<PrimitiveArray<P>> {
+    let taken = take(column, rows, None).map_err(datafusion_common::DataFusionError::from)?;
+    Ok(taken.as_primitive::<P>().clone())
+}
+
+fn values_of<P: ArrowPrimitiveType>(
+    numbers: &PrimitiveArray<P>,
+    value: impl Fn(P::Native) -> Value,
+) -> Vec<Option<Value>> {
+    numbers.iter().map(|number| number.map(&value)).collect()
+}
+
+fn float(number: f32) -> Value {
+    Value::Float(number.into())
+}
+
+fn double(number: f64) -> Value {
+    Value::Double(number.into())
 }
 
 fn intern_values(values: &[Option<Value>], context: &QueryContext) -> Result<UInt64Array> {

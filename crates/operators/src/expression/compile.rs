@@ -7,12 +7,14 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
+use orrery_term::vocabulary::xsd;
 use orrery_term::{Term, TermId};
 use spargebra::algebra::{Expression, Function};
 
 use super::arithmetic::Arithmetic;
 use super::column::Constant;
 use super::compare::Comparison;
+use super::lexical_numbers::{NumberType, TextForm};
 use super::node::{Input, Node, NodeKind, RowNumbers};
 use super::triple::TriplePart;
 use super::value::{Value, term_of_literal};
@@ -273,6 +275,12 @@ impl Compiler<'_> {
         {
             return Ok(Part::leaf(Node::IsKind(kind, place), Reads::One(place)));
         }
+        if let Some((number_type, form, variable)) = number_of_text(function, arguments)
+            && let Some(place) = self.place(variable)
+        {
+            let node = Node::NumberOfText(number_type, form, place);
+            return Ok(Part::leaf(node, Reads::One(place)));
+        }
         let is_volatile = matches!(scalar.implementation, Implementation::Volatile(_));
         let mut arguments: Vec<&Expression> = arguments.iter().collect();
         if *function == Function::Regex
@@ -400,12 +408,42 @@ fn kind_asked(function: &Function) -> Option<NodeKind> {
     }
 }
 
+/// The cast of a variable's text to a float or double, if that is what a call is.
+fn number_of_text<'a>(
+    function: &Function,
+    arguments: &'a [Expression],
+) -> Option<(NumberType, TextForm, &'a str)> {
+    let cast = |function: &Function, datatype: &str| match function {
+        Function::Custom(iri) => iri.as_str() == datatype,
+        _ => false,
+    };
+    let number_type = if cast(function, xsd::FLOAT) {
+        NumberType::Float
+    } else if cast(function, xsd::DOUBLE) {
+        NumberType::Double
+    } else {
+        return None;
+    };
+    let [Expression::FunctionCall(inner, inner_arguments)] = arguments else {
+        return None;
+    };
+    let form = if *inner == Function::Str {
+        TextForm::Written
+    } else if cast(inner, xsd::STRING) {
+        TextForm::Canonical
+    } else {
+        return None;
+    };
+    match inner_arguments.as_slice() {
+        [Expression::Variable(variable)] => Some((number_type, form, variable.as_str())),
+        _ => None,
+    }
+}
+
 /// The pattern and flags of a `REGEX` call, if both are plain strings in the query.
 fn constant_pattern<'a>(arguments: &[&'a Expression]) -> Option<(&'a str, &'a str)> {
     let text = |expression: &'a Expression| match expression {
-        Expression::Literal(literal)
-            if literal.datatype().as_str() == orrery_term::vocabulary::xsd::STRING =>
-        {
+        Expression::Literal(literal) if literal.datatype().as_str() == xsd::STRING => {
             Some(literal.value())
         }
         _ => None,

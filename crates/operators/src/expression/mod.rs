@@ -23,6 +23,7 @@ mod compile;
 mod display;
 mod id_sort_keys;
 mod inline_arithmetic;
+mod lexical_numbers;
 mod node;
 mod physical;
 pub(crate) mod sort_key;
@@ -125,6 +126,15 @@ impl TermExpression {
             return variable;
         }
         self.into_physical(Output::Value)
+    }
+
+    /// The argument of a sum: a plain `Float32` or `Float64` column where the expression is known to give such numbers,
+    /// else what [`into_value`](Self::into_value) gives. Null for an error.
+    pub(crate) fn into_number_or_value(self) -> Arc<dyn PhysicalExpr> {
+        match self.program.root.number_type() {
+            Some(number_type) => self.into_physical(Output::Number(number_type)),
+            None => self.into_value(),
+        }
     }
 
     /// The bytes to sort by: `Binary` without nulls, whose `memcmp` order is that of `ORDER BY`.

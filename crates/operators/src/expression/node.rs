@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray, UInt32Array, UInt64Array};
 use arrow::compute::kernels::boolean::not;
-use orrery_term::{Term, TermId, TermKind};
+use orrery_term::{LiteralKind, Term, TermId, TermKind};
 use regex::Regex;
 
 use super::arithmetic::{Arithmetic, negate, plus};
@@ -20,6 +20,7 @@ use super::column::{Column, Constant, DistinctIds, Reading, take_ids};
 use super::compare::Comparison;
 use super::compare_columns::{Question, compare_columns, same_term};
 use super::inline_arithmetic::apply_inline;
+use super::lexical_numbers::{NumberType, TextForm, numbers_of_texts};
 use super::triple::{TriplePart, parts_of_triples, triples};
 use super::value::Value;
 use crate::context::QueryContext;
@@ -50,6 +51,8 @@ pub(crate) enum Node {
     If(Box<Node>, Box<Node>, Box<Node>),
     Coalesce(Vec<Node>),
     Call(ScalarFunction, Vec<Node>),
+    /// The cast of a variable's text to a number.
+    NumberOfText(NumberType, TextForm, usize),
     /// `isIRI`, `isBLANK`, `isLITERAL` or `isTRIPLE` of a variable.
     IsKind(NodeKind, usize),
     /// `TRIPLE`: the triple term of subject, predicate and object.
@@ -143,6 +146,14 @@ impl Input {
 }
 
 impl Node {
+    /// The type of all results, if they come as plain numbers.
+    pub(crate) fn number_type(&self) -> Option<NumberType> {
+        match self {
+            Self::NumberOfText(number_type, ..) => Some(*number_type),
+            _ => None,
+        }
+    }
+
     /// The results for all rows of the input.
     pub(crate) fn evaluate(&self, input: &Input, context: &QueryContext) -> Result<Column> {
         let rows = input.rows;
@@ -200,6 +211,9 @@ impl Node {
             }
             Self::Coalesce(parts) => coalesce(parts, input, context)?,
             Self::Call(function, arguments) => call(*function, arguments, input, context)?,
+            Self::NumberOfText(number_type, form, place) => {
+                numbers_of_texts(*number_type, *form, &input.columns[*place], context)?
+            }
             Self::IsKind(kind, place) => Column::Booleans(
                 input.columns[*place]
                     .iter()
@@ -219,9 +233,12 @@ impl Node {
                 let ids = triple.evaluate(input, context)?.into_ids(rows, context)?;
                 Column::Ids(parts_of_triples(*part, &ids, context)?)
             }
-            Self::Matches(regex, text) => {
-                map_values(text, |text| matches(regex, text), input, context)?
-            }
+            Self::Matches(regex, text) => match text.as_ref() {
+                Self::Variable(place) => {
+                    Column::Booleans(matches_of(regex, &input.columns[*place], context)?)
+                }
+                text => map_values(text, |text| matches(regex, text), input, context)?,
+            },
             Self::PerDistinct(place, part) => per_distinct(*place, part, input, context)?,
         })
     }
@@ -257,6 +274,29 @@ fn map_values(
             .map(|row| function(operand.get(row)?))
             .collect(),
     ))
+}
+
+/// Whether the texts of terms match, each looked at where the dictionary decodes it.
+fn matches_of(regex: &Regex, ids: &UInt64Array, context: &QueryContext) -> Result<BooleanArray> {
+    let distinct = DistinctIds::of(ids);
+    let mut found = vec![None; distinct.ids.len()];
+    context.terms(&distinct.ids, |place, term| {
+        found[place] = match &term {
+            Term::Literal(literal) => match &literal.kind {
+                LiteralKind::String | LiteralKind::Language(_) | LiteralKind::Directional(..) => {
+                    Some(regex.is_match(&literal.lexical))
+                }
+                LiteralKind::Typed(_) => matches(regex, &Value::from_term(&term))
+                    .as_ref()
+                    .and_then(Value::effective_boolean),
+            },
+            Term::Iri(_) | Term::BlankNode(_) | Term::Triple(_) => None,
+        };
+    })?;
+    // What the nulls point at.
+    found.push(None);
+    let index = distinct.index.into_iter();
+    Ok(index.map(|place| found[place as usize]).collect())
 }
 
 /// `||` (deciding value true) and `&&` (deciding value false): a deciding side decides, even beside

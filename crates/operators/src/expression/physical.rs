@@ -18,6 +18,7 @@ use spargebra::algebra::Expression;
 use super::column::{Column, Reading};
 use super::display::Sparql;
 use super::id_sort_keys::sort_keys_of_ids;
+use super::lexical_numbers::NumberType;
 use super::node::{Input, Node, RowNumbers};
 use super::sort_key::write_sort_key;
 use crate::context::QueryContext;
@@ -29,6 +30,8 @@ pub(super) enum Output {
     Filter,
     /// Its term id.
     Value,
+    /// Its number, of an expression that always gives this type.
+    Number(NumberType),
     /// The bytes that it sorts by.
     SortKey,
 }
@@ -87,6 +90,8 @@ impl PhysicalExpr for TermPhysicalExpr {
         Ok(match self.output {
             Output::Filter => DataType::Boolean,
             Output::Value => DataType::UInt64,
+            Output::Number(NumberType::Float) => DataType::Float32,
+            Output::Number(NumberType::Double) => DataType::Float64,
             Output::SortKey => DataType::Binary,
         })
     }
@@ -114,6 +119,11 @@ impl PhysicalExpr for TermPhysicalExpr {
             (Output::Value, column) => {
                 ColumnarValue::Array(Arc::new(column.into_ids(rows, context)?))
             }
+            (Output::Number(_), Column::Floats(numbers)) => ColumnarValue::Array(Arc::new(numbers)),
+            (Output::Number(_), Column::Doubles(numbers)) => {
+                ColumnarValue::Array(Arc::new(numbers))
+            }
+            (Output::Number(_), _) => return internal_err!("{self} gave no plain numbers"),
             (Output::SortKey, column) => sort_keys(column, rows, context)?,
         })
     }

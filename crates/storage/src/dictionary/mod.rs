@@ -13,7 +13,7 @@
 //!
 //! Cost, on BSBM: a literal of 170 bytes is found by rank in half a microsecond, by its text in two; batches in rank
 //! order decode each group's head once. Nothing is decoded or built at open, and nothing cached but by
-//! the operating system. Damage is found by the checksums of the block files; what decodes to nonsense in spite
+//! the operating system, and what readers [derive](Dictionary::derived) from the keys. Damage is found by the checksums of the block files; what decodes to nonsense in spite
 //! of them is an error, never a panic.
 //!
 //! It knows nothing of RDF but that keys of IRIs begin with `I` and come before all others, and those of triple
@@ -22,6 +22,7 @@
 mod chapter;
 mod codec;
 mod cursor;
+mod derived;
 mod directory;
 mod fault;
 mod large;
@@ -32,13 +33,16 @@ mod tokens;
 mod vocabulary;
 mod writer;
 
+use std::any::Any;
 use std::path::Path;
+use std::sync::Arc;
 
 pub use cursor::KeyCursor;
 pub use writer::{DictionarySummary, DictionaryWriter};
 
 use chapter::{NO_VOCABULARY, TABLE_KIND};
 use codec::Decoder;
+use derived::Derived;
 use directory::{DirectoryBlock, DirectoryEntry};
 use fault::{Decoded, Fault};
 use large::LargeCache;
@@ -121,6 +125,7 @@ pub struct Dictionary {
     iri_count: u64,
     triple_count: u64,
     root: Option<BlockNumber>,
+    derived: Derived,
 }
 
 /// A page ready for decoding.
@@ -154,6 +159,7 @@ impl Dictionary {
             root: metadata.root.map(BlockNumber),
             terms,
             large,
+            derived: Derived::default(),
         })
     }
 
@@ -175,6 +181,12 @@ impl Dictionary {
     /// Where the triple terms begin: literals have the ranks between the IRIs and this one.
     pub fn first_triple_term(&self) -> u64 {
         self.length - self.triple_count
+    }
+
+    /// What a reader keeps beside the keys, one value of each type, made at the first need. It goes when the
+    /// dictionary does; the type has to bound its own memory.
+    pub fn derived<T: Any + Send + Sync>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
+        self.derived.get_or_make(|| make(self))
     }
 
     /// The id of a rank.
