@@ -14,7 +14,7 @@
 //! | [`path`] | property paths |
 //! | [`join`] | joins of solutions in which variables may be unbound |
 //! | [`service`] | SERVICE: solutions of other endpoints |
-//! | [`rows`], [`graph_names`], [`count`] | given solutions, names of graphs, exact counts |
+//! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
 
 pub mod aggregate;
 pub mod context;
@@ -29,6 +29,7 @@ mod pace;
 pub mod path;
 pub mod pattern;
 pub mod rows;
+pub mod run_counts;
 pub mod service;
 mod solutions;
 #[cfg(test)]

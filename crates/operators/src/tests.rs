@@ -14,6 +14,7 @@ use crate::count::{CountExec, exact_count};
 use crate::graph_names::GraphNamesExec;
 use crate::pattern::{GraphScope, PatternExec, PatternSpecification, QuadPattern, Slot};
 use crate::rows::RowsExec;
+use crate::run_counts::RunCountsExec;
 use crate::test_support::{Quad, Solution, context_of, extend, names, run, term, try_run, var};
 
 fn solution(entries: &[(&str, TermId)]) -> Solution {
@@ -206,4 +207,106 @@ fn an_empty_input_gives_nothing_and_a_failing_one_its_error() {
     );
     let no_partition = EmptyExec::new(schema).with_partitions(0);
     assert!(of(Arc::new(no_partition)).is_err());
+}
+
+#[test]
+fn runs_longer_and_shorter_than_a_window_are_counted() {
+    let lengths = [5_000, 1, 4_096, 4_095, 1, 1, 9_000, 3];
+    let mut quads: Vec<Quad> = Vec::new();
+    for (value, length) in lengths.into_iter().enumerate() {
+        let rows = 0..length;
+        quads.extend(rows.map(|s| [term(s), term(1), term(value as i64), TermId::DEFAULT_GRAPH]));
+    }
+    quads.push([term(1), term(2), term(0), TermId::DEFAULT_GRAPH]);
+    let context = context_of(&quads);
+    let pattern = QuadPattern {
+        subject: var("s"),
+        predicate: Slot::Constant(term(1)),
+        object: var("o"),
+        graph: GraphScope::Default,
+    };
+    let counts = names(&["n", "m"]);
+    let plan = RunCountsExec::try_new(&context, &pattern, &Arc::from("o"), &counts).unwrap();
+    let expected: Vec<Solution> = lengths
+        .into_iter()
+        .enumerate()
+        .map(|(value, length)| {
+            let count = term(length);
+            solution(&[("o", term(value as i64)), ("n", count), ("m", count)])
+        })
+        .collect();
+    let mut found = run(plan.unwrap());
+    found.sort_by_key(|solution| solution["o"]);
+    assert_eq!(found, expected);
+}
+
+fn small_quads() -> impl Strategy<Value = Vec<Quad>> {
+    let quad = (
+        0..6i64,
+        0..3i64,
+        0..6i64,
+        prop_oneof![4 => Just(0i64), 1 => 1..3i64],
+    );
+    proptest::collection::vec(quad, 0..40).prop_map(|quads| {
+        let graph = |number| match number {
+            0 => TermId::DEFAULT_GRAPH,
+            number => term(number),
+        };
+        let quads = quads.into_iter();
+        quads
+            .map(|(s, p, o, g)| [term(s), term(p), term(o), graph(g)])
+            .collect()
+    })
+}
+
+fn small_slot(name: &'static str, other: &'static str) -> impl Strategy<Value = Slot> {
+    prop_oneof![
+        4 => Just(var(name)),
+        1 => Just(var(other)),
+        3 => (0..6i64).prop_map(|number| Slot::Constant(term(number))),
+    ]
+}
+
+proptest! {
+    /// Whatever it agrees to count, it counts right; and it agrees where it can.
+    #[test]
+    fn counts_by_runs_are_those_of_the_solutions(
+        quads in small_quads(),
+        slots in (small_slot("s", "o"), small_slot("p", "s"), small_slot("o", "p")),
+        key in proptest::sample::select(vec!["s", "p", "o"]),
+        all in any::<bool>(),
+    ) {
+        let context = context_of(&quads);
+        let (subject, predicate, object) = slots;
+        let graph = if all { GraphScope::AllUnion } else { GraphScope::Default };
+        let pattern = QuadPattern { subject, predicate, object, graph };
+        let plan = RunCountsExec::try_new(&context, &pattern, &Arc::from(key), &names(&["n"]));
+        let mut expected: std::collections::BTreeMap<TermId, i64> = Default::default();
+        for solution in extend(&Solution::new(), &pattern, &quads) {
+            if let Some(value) = solution.get(key) {
+                *expected.entry(*value).or_default() += 1;
+            }
+        }
+        let variables = pattern.variables();
+        let is_plain = quads.iter().all(|quad| quad[3] == TermId::DEFAULT_GRAPH);
+        let repeats = [&pattern.subject, &pattern.predicate, &pattern.object]
+            .iter()
+            .filter(|slot| slot.variable().is_some())
+            .count() != variables.len();
+        match plan.unwrap() {
+            Some(plan) => {
+                let expected: Vec<Solution> = expected
+                    .into_iter()
+                    .map(|(value, count)| solution(&[(key, value), ("n", term(count))]))
+                    .collect();
+                let mut found = run(plan);
+                found.sort_by_key(|solution| solution[key]);
+                prop_assert_eq!(found, expected);
+            }
+            None => {
+                let is_asked = variables.iter().any(|name| &***name == key);
+                prop_assert!(!is_plain || repeats || !is_asked || variables.len() > 1);
+            }
+        }
+    }
 }

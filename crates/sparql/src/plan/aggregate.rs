@@ -1,12 +1,14 @@
 //! `GROUP BY` and aggregates.
 //!
-//! A bare count of one pattern is the length of a range. Everything else is DataFusion's hash
+//! A bare count of one pattern is the length of a range, one by a variable that follows the constants in some permutation
+//! the lengths of its runs. Everything else is DataFusion's hash
 //! aggregation over ids, with SPARQL's aggregate functions.
 
 use std::sync::Arc;
 
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use orrery_operators::count::CountExec;
+use orrery_operators::run_counts::RunCountsExec;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
 
 use super::{Planner, Relation, Result};
@@ -28,10 +30,13 @@ impl Planner<'_> {
             .filter(|(var, _)| needed.contains(*var))
             .cloned()
             .collect();
-        if self.tuning.rewrites
-            && let Some(relation) = self.count(inner, keys, &aggregates)?
-        {
-            return Ok(relation);
+        if self.tuning.rewrites {
+            if let Some(relation) = self.count(inner, keys, &aggregates)? {
+                return Ok(relation);
+            }
+            if let Some(relation) = self.count_by_run(inner, keys, &aggregates)? {
+                return Ok(relation);
+            }
         }
         if keys.is_empty() && aggregates.is_empty() {
             return self.unit();
@@ -100,13 +105,9 @@ impl Planner<'_> {
         let ([(variable, aggregate)], true) = (aggregates, keys.is_empty()) else {
             return Ok(None);
         };
-        let [Item::Quad(quad)] = inner.items.as_slice() else {
+        let Some(quad) = bare_quad(inner).filter(|quad| self.counts_rows(quad, aggregate)) else {
             return Ok(None);
         };
-        let is_bare = inner.filters.is_empty() && inner.steps.is_empty();
-        if !is_bare || quad.is_impossible() || !self.counts_rows(quad, aggregate) {
-            return Ok(None);
-        }
         let pattern = operator_pattern(quad, &self.table);
         let name = Arc::clone(self.table.name(*variable));
         match CountExec::try_new(&self.context, &pattern, name)? {
@@ -116,6 +117,32 @@ impl Planner<'_> {
             }
             None => Ok(None),
         }
+    }
+
+    /// The counts of one pattern by one of its variables, without a hash table.
+    fn count_by_run(
+        &mut self,
+        inner: &Group,
+        keys: &[Var],
+        aggregates: &[(Var, AggregateExpression)],
+    ) -> Result<Option<Relation>> {
+        let (&[key], Some(quad)) = (keys, bare_quad(inner)) else {
+            return Ok(None);
+        };
+        let count_rows = |(_, aggregate): &_| self.counts_rows(quad, aggregate);
+        if !aggregates.iter().all(count_rows) {
+            return Ok(None);
+        }
+        let pattern = operator_pattern(quad, &self.table);
+        let counts: Vec<Var> = aggregates.iter().map(|(var, _)| *var).collect();
+        let (name, names) = (Arc::clone(self.table.name(key)), self.names(&counts));
+        let Some(plan) = RunCountsExec::try_new(&self.context, &pattern, &name, &names)? else {
+            return Ok(None);
+        };
+        let rows = (self.group_rows(inner)? * 0.5).max(1.0);
+        let columns: Vec<Var> = std::iter::once(key).chain(counts).collect();
+        let certain = VarSet::of(columns.iter().copied());
+        Ok(Some(self.relation(plan, columns, certain, rows)?))
     }
 
     /// Whether an aggregate counts the rows of a pattern.
@@ -132,5 +159,15 @@ impl Planner<'_> {
                 .is_some_and(|var| quad.variables().contains(var)),
             AggregateExpression::FunctionCall { .. } => false,
         }
+    }
+}
+
+/// The pattern that a group consists of, if it is nothing else.
+fn bare_quad(group: &Group) -> Option<&Quad> {
+    match group.items.as_slice() {
+        [Item::Quad(quad)] if group.filters.is_empty() && group.steps.is_empty() => {
+            Some(quad).filter(|quad| !quad.is_impossible())
+        }
+        _ => None,
     }
 }
