@@ -115,7 +115,7 @@ fn write_string(out: &mut Vec<u8>, text: &str) {
     write_escaped(
         out,
         text.as_bytes(),
-        |byte| byte < 0x20 || matches!(byte, b'"' | b'\\'),
+        |byte| (byte < 0x20) | (byte == b'"') | (byte == b'\\'),
         |out, byte| match byte {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),

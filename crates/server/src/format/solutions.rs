@@ -15,7 +15,7 @@ use super::{
     columnar::{Columnar, Container},
     json,
     table::Table,
-    text::{write_blank_node_label, write_escaped, write_turtle_term, write_xml_text},
+    text::{find_byte, write_blank_node_label, write_escaped, write_turtle_term, write_xml_text},
 };
 use std::path::Path;
 
@@ -201,9 +201,10 @@ fn write_csv_term(out: &mut Vec<u8>, term: &Term<'_>) {
 }
 
 fn write_csv_field(out: &mut Vec<u8>, text: &[u8]) {
-    if !text
-        .iter()
-        .any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'))
+    if find_byte(text, |byte| {
+        (byte == b'"') | (byte == b',') | (byte == b'\n') | (byte == b'\r')
+    })
+    .is_none()
     {
         out.extend_from_slice(text);
         return;

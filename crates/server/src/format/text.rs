@@ -16,13 +16,33 @@ pub(super) fn write_escaped(
     escape: impl Fn(&mut Vec<u8>, u8),
 ) {
     let mut rest = text;
-    while let Some(position) = rest.iter().position(|&byte| special(byte)) {
+    while let Some(position) = find_byte(rest, &special) {
         let (plain, tail) = rest.split_at(position);
         out.extend_from_slice(plain);
         escape(out, tail[0]);
         rest = &tail[1..];
     }
     out.extend_from_slice(rest);
+}
+
+/// Where the first byte stands for which `special` holds. Looks at many bytes at a time without a jump in
+/// between; the compiler makes vector code of it if `special` combines its comparisons by `|`, not `||`.
+#[inline]
+pub(super) fn find_byte(text: &[u8], special: impl Fn(u8) -> bool) -> Option<usize> {
+    const BYTES_AT_A_TIME: usize = 16;
+    let (chunks, rest) = text.as_chunks::<BYTES_AT_A_TIME>();
+    for (number, chunk) in chunks.iter().enumerate() {
+        let mut found = [0_u8; BYTES_AT_A_TIME];
+        for (found, &byte) in found.iter_mut().zip(chunk) {
+            *found = u8::from(special(byte));
+        }
+        if found != [0; BYTES_AT_A_TIME] {
+            let within = found.iter().position(|&found| found != 0)?;
+            return Some(number * BYTES_AT_A_TIME + within);
+        }
+    }
+    let within = rest.iter().position(|&byte| special(byte))?;
+    Some(chunks.len() * BYTES_AT_A_TIME + within)
 }
 
 /// Appends `\u00XX`.
@@ -94,7 +114,7 @@ fn write_quoted(out: &mut Vec<u8>, text: &str) {
     write_escaped(
         out,
         text.as_bytes(),
-        |byte| byte < 0x20 || matches!(byte, b'"' | b'\\' | 0x7F),
+        |byte| (byte < 0x20) | (byte == b'"') | (byte == b'\\') | (byte == 0x7F),
         |out, byte| match byte {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
@@ -136,7 +156,7 @@ fn write_iri(out: &mut Vec<u8>, iri: &str) {
     write_escaped(
         out,
         iri.as_bytes(),
-        |byte| byte <= 0x20 || matches!(byte, b'<' | b'>' | b'"' | b'\\'),
+        |byte| (byte <= 0x20) | (byte == b'<') | (byte == b'>') | (byte == b'"') | (byte == b'\\'),
         write_unicode_escape,
     );
     out.push(b'>');
@@ -213,7 +233,7 @@ pub(super) fn write_xml_text(out: &mut Vec<u8>, text: &str) {
     write_escaped(
         out,
         text.as_bytes(),
-        |byte| byte < 0x20 || matches!(byte, b'<' | b'>' | b'&' | b'"'),
+        |byte| (byte < 0x20) | (byte == b'<') | (byte == b'>') | (byte == b'&') | (byte == b'"'),
         |out, byte| match byte {
             b'<' => out.extend_from_slice(b"&lt;"),
             b'>' => out.extend_from_slice(b"&gt;"),
@@ -232,4 +252,21 @@ pub(super) fn write_xml_text(out: &mut Vec<u8>, text: &str) {
 pub(super) fn is_xml_forbidden(character: char) -> bool {
     matches!(character,
         '\0'..='\u{8}' | '\u{B}' | '\u{C}' | '\u{E}'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_special_byte_is_found_wherever_it_stands() {
+        for length in 0..130 {
+            let mut text = vec![b'a'; length];
+            assert_eq!(find_byte(&text, |byte| byte == b'"'), None);
+            for place in (0..length).rev() {
+                text[place] = b'"';
+                assert_eq!(find_byte(&text, |byte| byte == b'"'), Some(place));
+            }
+        }
+    }
 }

@@ -45,30 +45,35 @@ impl Decoder {
         columns: &[Option<usize>],
     ) -> Result<SolutionBatch, QueryError> {
         let rows = batch.num_rows();
-        let mut ids: Vec<TermId> = Vec::new();
-        for at in columns.iter().flatten() {
-            let column = batch.column(*at).as_primitive::<UInt64Type>();
-            ids.extend(column.iter().flatten().map(TermId::from_bits));
-        }
-        ids.sort_unstable();
-        ids.dedup();
+        let (ids, numbers) = number_cells(batch, columns);
         let terms = self.terms(&ids)?;
-        let numbers = columns
-            .iter()
-            .map(|at| match at {
-                Some(at) => numbered(batch.column(*at).as_primitive::<UInt64Type>(), &ids),
-                None => vec![UNBOUND; rows],
-            })
-            .collect();
         Ok(SolutionBatch::new(rows, numbers, terms))
     }
 }
 
-fn numbered(column: &arrow::array::UInt64Array, ids: &[TermId]) -> Vec<u32> {
-    column
-        .iter()
-        .map(|value| value.map_or(UNBOUND, |bits| number_of(ids, TermId::from_bits(bits))))
-        .collect()
+/// The distinct ids of some columns, ascending, and for each cell the number of its id among them. Cells are sorted with
+/// their places: to look up each cell's id among the distinct ones would be a binary search a cell.
+fn number_cells(batch: &RecordBatch, columns: &[Option<usize>]) -> (Vec<TermId>, Vec<Vec<u32>>) {
+    let rows = batch.num_rows();
+    let mut numbers = vec![vec![UNBOUND; rows]; columns.len()];
+    let mut cells: Vec<(u64, u32, u32)> = Vec::with_capacity(rows * columns.len());
+    for (variable, at) in (0..).zip(columns) {
+        let Some(at) = at else { continue };
+        let column = batch.column(*at).as_primitive::<UInt64Type>();
+        let bound = (0..).zip(column).filter_map(|(row, id)| Some((id?, row)));
+        cells.extend(bound.map(|(id, row)| (id, variable, row)));
+    }
+    cells.sort_unstable();
+    let mut ids: Vec<TermId> = Vec::new();
+    for (bits, variable, row) in cells {
+        let id = TermId::from_bits(bits);
+        if ids.last() != Some(&id) {
+            ids.push(id);
+        }
+        let number = u32::try_from(ids.len() - 1).unwrap_or(UNBOUND);
+        numbers[variable as usize][row as usize] = number;
+    }
+    (ids, numbers)
 }
 
 /// The place of an id among sorted ids that contain it.
@@ -104,7 +109,7 @@ pub(crate) fn solutions(
 const SLICE_ROWS_MAX: usize = 8_192;
 const SLICE_ROWS_MIN: usize = 64;
 /// Text of a slice beyond which the next one has fewer rows.
-const SLICE_BYTES_MAX: usize = 1 << 20;
+const SLICE_BYTES_MAX: usize = 2 << 20;
 
 /// A stream of batches, given out in slices.
 struct Slices {
