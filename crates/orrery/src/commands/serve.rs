@@ -11,8 +11,8 @@ use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
 
 pub(crate) fn run(arguments: ServeArguments) -> Result<(), Failure> {
-    crate::allocator::give_back_at_once();
     let options = options(&arguments.database.directory, &arguments.server)?;
+    crate::allocator::give_back(options.memory_bytes);
     orrery_server::serve(options, |_| {}, stop_signal())?;
     Ok(())
 }
