@@ -76,6 +76,8 @@ pub struct Tuning {
     /// intersection, which is worst-case optimal. Without, one gives the candidates and the others are looked up.
     /// Default: yes.
     pub intersects: bool,
+    /// Whether aggregation goes below joins wherever it may, though it saves nothing. Default: only where it pays.
+    pub aggregates_early: bool,
 }
 
 impl Default for Tuning {
@@ -84,6 +86,7 @@ impl Default for Tuning {
             rewrites: true,
             vector_rows: None,
             intersects: true,
+            aggregates_early: false,
         }
     }
 }

@@ -402,6 +402,56 @@ fn rows_both_ways(fixture: &Fixture, query: &str) -> Vec<String> {
     rewritten
 }
 
+#[test]
+fn aggregation_below_a_join_gives_what_aggregation_above_it_does() {
+    let mut data = "@prefix : <http://example.org/> .\n".to_owned();
+    for product in 0..6 {
+        data += &format!(":p{product} a :T .\n");
+        for feature in 0..4 {
+            if (product + feature) % 3 != 0 {
+                data += &format!(":p{product} :feature :f{feature} .\n");
+            }
+        }
+        for offer in 0..product % 4 {
+            let price = match (product, offer) {
+                (5, 0) => "\"no number\"".to_owned(),
+                _ => format!("{}.5", product * offer),
+            };
+            data += &format!(":o{product}x{offer} :product :p{product} ; :price {price} .\n");
+        }
+    }
+    let fixture = Fixture::new(&data);
+    let early = QueryOptions {
+        tuning: orrery_sparql::Tuning {
+            aggregates_early: true,
+            ..orrery_sparql::Tuning::default()
+        },
+        ..QueryOptions::default()
+    };
+    let with = "{ ?p a :T ; :feature ?f . ?o :product ?p ; :price ?x";
+    let without = "{ { SELECT DISTINCT ?f { ?q :feature ?f } } ?p a :T . ?o :product ?p ; :price ?x
+        FILTER NOT EXISTS { ?p :feature ?f }";
+    for pattern in [with, without] {
+        for end in [
+            "}",
+            "FILTER(?p != :p5) }",
+            "FILTER(?f != :f1) }",
+            "FILTER(?p != ?f) }",
+        ] {
+            for aggregates in [
+                "(AVG(?x) AS ?a)",
+                "(SUM(?x) AS ?a) (COUNT(?x) AS ?b)",
+                "(COUNT(?o) AS ?a) (AVG(?x) AS ?b) (COUNT(*) AS ?c)",
+                "(AVG(xsd:float(STR(?x))) AS ?a) (SUM(?x + 1) AS ?b)",
+            ] {
+                let query = format!("SELECT ?f {aggregates} {pattern} {end} GROUP BY ?f");
+                let plain = rows_both_ways(&fixture, &query);
+                assert_eq!(rows_with(&fixture, &query, &early), plain, "{query}");
+            }
+        }
+    }
+}
+
 const MINUS_DATA: &str = "@prefix : <http://example.org/> .
     :a :p :b . :a :q :c . :d :p :e . :d :q :e .";
 

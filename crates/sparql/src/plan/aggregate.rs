@@ -37,6 +37,9 @@ impl Planner<'_> {
             if let Some(relation) = self.count_by_run(inner, keys, &aggregates)? {
                 return Ok(relation);
             }
+            if let Some(relation) = self.aggregate_early(inner, keys, &aggregates)? {
+                return Ok(relation);
+            }
         }
         if keys.is_empty() && aggregates.is_empty() {
             return self.unit();

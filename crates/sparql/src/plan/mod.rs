@@ -17,6 +17,7 @@ mod chain;
 mod common;
 mod correlate;
 mod distinct;
+mod early;
 mod exists;
 mod expectations;
 mod items;

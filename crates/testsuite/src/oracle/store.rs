@@ -163,6 +163,7 @@ impl Store {
                 rewrites: variant.rewrites,
                 vector_rows: variant.vector_rows,
                 intersects: variant.intersects,
+                aggregates_early: variant.vector_rows.is_some(),
             },
             ..QueryOptions::default()
         };
