@@ -120,12 +120,15 @@ macro_rules! parsed {
 parsed!(Float32Type, f32, AtomicU32, Float, 0, 1);
 parsed!(Float64Type, f64, AtomicU64, Double, 0, 1);
 
+/// The numbers of neighbouring literals, made at the first need.
+type Chunk<P> = OnceLock<Box<[<P as Parsed>::Cell]>>;
+
 /// The numbers of a dictionary's literals, as far as they were read; see the module's documentation. Cells are
 /// written without locks: whoever writes one writes the same.
 struct Memo<P: Parsed> {
     form: TextForm,
     first_rank: u64,
-    chunks: Box<[OnceLock<Box<[P::Cell]>>]>,
+    chunks: Box<[Chunk<P>]>,
     chunk_count: AtomicUsize,
     chunk_count_max: usize,
 }

@@ -142,7 +142,8 @@ impl Planner<'_> {
         let Some(plan) = RunCountsExec::try_new(&self.context, &pattern, &name, &names)? else {
             return Ok(None);
         };
-        let rows = (self.group_rows(inner)? * 0.5).max(1.0);
+        let rows = self.group_rows(inner)?;
+        let rows = self.different(inner, &VarSet::of([key]), rows)?;
         let columns: Vec<Var> = std::iter::once(key).chain(counts).collect();
         let certain = VarSet::of(columns.iter().copied());
         Ok(Some(self.relation(plan, columns, certain, rows)?))

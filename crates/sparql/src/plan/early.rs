@@ -55,7 +55,6 @@ impl Planner<'_> {
             || !aggregates.iter().all(is_split)
             || !plain_steps
             || !plain_filters
-            || !(self.tuning.aggregates_early || self.group_rows(inner)? >= ROWS_MIN)
         {
             return Ok(None);
         }
@@ -86,7 +85,8 @@ impl Planner<'_> {
         for step in &inner.steps {
             fixed.extend(&step.mentioned(&self.table));
         }
-        let rows = self.group_rows(inner)?;
+        // Estimates are only asked for when there is something to decide.
+        let mut rows = None;
         for key in inner.items_certain.iter() {
             let Some(division) = divide(inner, key, &read, &fixed) else {
                 continue;
@@ -94,9 +94,13 @@ impl Planner<'_> {
             if self.tuning.aggregates_early {
                 return Ok(Some(division));
             }
+            let rows = match rows {
+                Some(rows) => rows,
+                None => *rows.insert(self.group_rows(inner)?),
+            };
             let below = self.group_rows(&group_of(&division.below))?;
             let above = self.group_rows(&group_of(&division.above))?;
-            if rows >= GAIN_MIN * (below + above) {
+            if rows >= ROWS_MIN && rows >= GAIN_MIN * (below + above) {
                 return Ok(Some(division));
             }
         }
