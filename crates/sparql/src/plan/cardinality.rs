@@ -58,7 +58,7 @@ pub(crate) struct Condition {
 pub(crate) struct Star {
     /// The subject's variable.
     pub(crate) subject: u32,
-    /// The members, in the order of the star's predicates.
+    /// The members, in the order of the star's predicates; of those before [`VARIABLES_MAX`].
     pub(crate) members: Vec<usize>,
     /// Bit `n`: the object of member number `n` is a constant or within ranges.
     pub(crate) selected: u32,
@@ -139,9 +139,13 @@ impl Join {
             seeded &= seeded - 1;
         }
         let mut variables = self.seed_variables;
+        let present = members
+            .iter()
+            .filter(|&&member| member < VARIABLES_MAX)
+            .fold(0_u128, |present, &member| present | 1 << member);
         let mut in_stars = 0_u128;
         for star in &self.stars {
-            in_stars |= self.add_star(star, members, &mut sharing);
+            in_stars |= self.add_star(star, present, &mut sharing);
         }
         for &number in members {
             let member = &self.members[number];
@@ -179,11 +183,11 @@ impl Join {
         }
     }
 
-    /// Multiplies by the rows of a star, if at least two of its members are there; returns which members those are.
-    fn add_star(&self, star: &Star, members: &[usize], sharing: &mut Sharing) -> u128 {
+    /// Multiplies by the rows of a star, if at least two of its members are present; returns which members those are.
+    fn add_star(&self, star: &Star, present: u128, sharing: &mut Sharing) -> u128 {
         let mut subset = 0_u32;
-        for (number, member) in star.members.iter().enumerate() {
-            subset |= u32::from(members.contains(member)) << number;
+        for (number, &member) in star.members.iter().enumerate() {
+            subset |= u32::from(present & (1 << member) != 0) << number;
         }
         if subset.count_ones() < 2 {
             return 0;

@@ -11,7 +11,7 @@
 //! join", SIGMOD 2016). Orders are searched again with what was found, as long as they change (Wu, Naughton, Singh: "Sampling-based
 //! query re-optimization", SIGMOD 2016).
 //!
-//! A look-up costs a microsecond or two, so there are walks only where the plan is expected to take a few hundred times as long, or
+//! A look-up costs a microsecond or two, so there are walks only where the plan is expected to take some fifty times as long, or
 //! where a step goes through hubs, whose mean says little.
 //! Filters are not evaluated: their guess stands as it was. The walks are the same each time.
 
@@ -26,18 +26,22 @@ use super::join_order::Order;
 use super::{Planner, Result};
 use crate::algebra::{Group, Item, Quad, Slot, Var};
 
+/// Look-ups of one sample at most: about a millisecond.
+const LOOKUPS_MAX: f64 = 600.0;
 /// Walks of one sample at most.
 const WALKS_MAX: usize = 256;
 /// With fewer a sample says too little.
 const WALKS_MIN: usize = 32;
+/// Walks of a plan that goes through hubs, however cheap it seems.
+const HUB_WALKS: usize = 16;
 /// Rows of a plan's cost that are worth one look-up.
 const ROWS_PER_LOOKUP: f64 = 1_000.0;
 /// Mean matches of a key from which on a plan is sampled however cheap it seems.
 const HUB_MATCHES: f64 = 50.0;
 /// Walks that must reach a step for its estimate to count.
 const ARRIVALS_MIN: usize = 4;
-/// How often an order is searched again.
-const ROUNDS_MAX: usize = 3;
+/// How many orders are sampled.
+const ROUNDS_MAX: usize = 2;
 
 impl Planner<'_> {
     /// Samples along the order, and looks for a better one with what was found.
@@ -46,11 +50,12 @@ impl Planner<'_> {
         let mut tried: Vec<Vec<usize>> = Vec::new();
         for _ in 0..ROUNDS_MAX {
             let quads = self.walkable(group, &order.members);
-            let walks = match has_hubs(join, &order.members[..quads.len()]) {
-                true => walks_worth(order.cost, quads.len()).max(WALKS_MIN),
-                false => walks_worth(order.cost, quads.len()),
+            let walks = match walks_worth(order.cost, quads.len()) {
+                worth if worth >= WALKS_MIN => worth,
+                _ if has_hubs(join, &order.members[..quads.len()]) => HUB_WALKS,
+                _ => break,
             };
-            if quads.len() < 2 || walks < WALKS_MIN {
+            if quads.len() < 2 {
                 break;
             }
             let found = walk(self.context.snapshot(), &quads, walks)?;
@@ -102,7 +107,8 @@ fn has_hubs(join: &Join, order: &[usize]) -> bool {
     reason = "clamped"
 )]
 fn walks_worth(cost: f64, steps: usize) -> usize {
-    (cost / ROWS_PER_LOOKUP / steps.max(1) as f64).clamp(0.0, WALKS_MAX as f64) as usize
+    let lookups = (cost / ROWS_PER_LOOKUP).clamp(0.0, LOOKUPS_MAX);
+    (lookups / steps.max(1) as f64).min(WALKS_MAX as f64) as usize
 }
 
 /// One walk: what its variables are bound to, and what it stands for.
@@ -314,7 +320,8 @@ mod tests {
     #[test]
     fn cheap_plans_are_not_sampled_and_dear_ones_not_without_bound() {
         assert!(walks_worth(10_000.0, 4) < WALKS_MIN);
-        assert_eq!(walks_worth(1e12, 4), WALKS_MAX);
+        assert_eq!(walks_worth(1e12, 2), WALKS_MAX);
+        assert_eq!(walks_worth(1e12, 12), 50);
         assert_eq!(walks_worth(400_000.0, 4), 100);
     }
 
