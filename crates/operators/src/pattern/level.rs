@@ -148,6 +148,10 @@ impl VectorRows {
 }
 
 /// What a level does with a chunk.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one a level, and a box would cost each small query an allocation a step"
+)]
 enum Work {
     /// One pattern.
     Expansion(Expansion),
