@@ -319,7 +319,7 @@ mod tests {
                 proptest::prop_assert_eq!(cached.unwrap(), parsed);
             }
             // Shapes without names that the parser makes up are known from the third query on.
-            let makes_up = groups.iter().any(|group| *group == 10);
+            let makes_up = groups.contains(&10);
             let known = if is_shaped { 2 } else { 0 };
             proptest::prop_assert!(makes_up || cache.counts().hits == known);
         }
