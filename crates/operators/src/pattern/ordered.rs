@@ -134,6 +134,16 @@ impl OrderedExec {
         };
         let mut specification = specification.clone();
         specification.steps = beginning_with(&specification.steps, step);
+        // All there is, but so that the plan that is shown walks what the pieces walk.
+        let all_objects = ObjectRanges::new(vec![(
+            TermId::first_of(objects.kind),
+            TermId::last_of(objects.kind),
+        )]);
+        let first = &mut specification.steps[0];
+        first.object_ranges = Some(match &first.object_ranges {
+            Some(bounds) => bounds.intersection(&all_objects),
+            None => all_objects,
+        });
         let context = Arc::clone(&pattern.plan.context);
         let pattern = PatternExec::try_new(context, None, specification)?;
         Ok(Some(Arc::new(Self {
