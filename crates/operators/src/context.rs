@@ -17,7 +17,7 @@ mod local_terms;
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
 use hashbrown::HashMap;
@@ -31,6 +31,7 @@ use self::local_terms::LocalTerms;
 use crate::error::{Error, Result};
 use crate::expression::StringKeys;
 use crate::functions::regex::RegexCache;
+use crate::workers::Workers;
 
 /// What a query starts with.
 #[derive(Clone, Debug)]
@@ -41,15 +42,18 @@ pub struct ContextOptions {
     pub memory_pool: Arc<dyn MemoryPool>,
     /// What `NOW()` returns; the clock's time when absent.
     pub now: Option<DateTime>,
+    /// The threads that the query shares with others.
+    pub workers: Arc<Workers>,
 }
 
 impl Default for ContextOptions {
-    /// No base IRI, no memory limit, the clock's time.
+    /// No base IRI, no memory limit, the clock's time, all cores.
     fn default() -> Self {
         Self {
             base_iri: None,
             memory_pool: Arc::new(UnboundedMemoryPool::default()),
             now: None,
+            workers: Workers::of_machine(),
         }
     }
 }
@@ -95,6 +99,8 @@ pub struct QueryContext {
     base_iri: Option<Iri<String>>,
     /// Asked of the clock when the query asks for it first: to make a date of it takes as long as a look-up.
     now: OnceLock<DateTime>,
+    workers: Arc<Workers>,
+    counts_rows: AtomicBool,
     next_blank_node: AtomicU64,
     local_terms: RwLock<LocalTerms>,
     labelled_blank_nodes: Mutex<HashMap<(u64, Box<str>), u64>>,
@@ -132,6 +138,8 @@ impl QueryContext {
             snapshot,
             base_iri,
             now: options.now.map_or_else(OnceLock::new, OnceLock::from),
+            workers: options.workers,
+            counts_rows: AtomicBool::new(false),
             next_blank_node,
             local_terms: RwLock::new(LocalTerms::new(reservation)),
             labelled_blank_nodes: Mutex::new(HashMap::new()),
@@ -159,6 +167,22 @@ impl QueryContext {
     /// The patterns that the query has compiled.
     pub(crate) fn regexes(&self) -> &RegexCache {
         &self.regexes
+    }
+
+    /// The threads that the query shares with others.
+    pub fn workers(&self) -> &Arc<Workers> {
+        &self.workers
+    }
+
+    /// Says that an expression of the query tells rows apart by counting them (`BNODE(label)`) or is another one
+    /// each time: then all expressions must see the rows in the same order.
+    pub(crate) fn note_volatile(&self) {
+        self.counts_rows.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the order in which rows come may change what the query's expressions compiled so far give.
+    pub fn depends_on_row_order(&self) -> bool {
+        self.counts_rows.load(Ordering::Relaxed)
     }
 
     /// The number of a blank node that nothing else has.

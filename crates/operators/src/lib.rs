@@ -36,8 +36,10 @@ mod solutions;
 mod test_support;
 #[cfg(test)]
 mod tests;
+pub mod workers;
 
 pub use context::{ContextOptions, QueryContext};
 pub use error::{Error, Result};
 pub use expression::TermExpression;
 pub use solutions::solution_schema;
+pub use workers::Workers;

@@ -87,10 +87,18 @@ pub(crate) fn gather(column: &UInt64Array, rows: &[u32]) -> Result<UInt64Array> 
 /// The properties of a node that gives one partition of solutions, in no particular order, and
 /// returns to the scheduler by itself.
 pub(crate) fn plan_properties(schema: &SchemaRef) -> Arc<PlanProperties> {
+    partitioned_plan_properties(schema, 1)
+}
+
+/// The same of a node with several partitions.
+pub(crate) fn partitioned_plan_properties(
+    schema: &SchemaRef,
+    partitions: usize,
+) -> Arc<PlanProperties> {
     Arc::new(
         PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(schema)),
-            Partitioning::UnknownPartitioning(1),
+            Partitioning::UnknownPartitioning(partitions),
             EmissionType::Incremental,
             Boundedness::Bounded,
         )

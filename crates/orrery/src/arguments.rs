@@ -119,6 +119,9 @@ pub(crate) struct QueryText {
     /// Memory for the query, such as 8G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
+    /// Threads over which a large query is spread; all cores if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
 }
@@ -230,6 +233,9 @@ pub(crate) struct ServerArguments {
     /// Memory for all running queries together
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
+    /// Threads that queries keep busy together before large ones do with one each; all cores if not given
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
     /// Time a query may take, if it does not ask for another
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(crate) timeout: Seconds,

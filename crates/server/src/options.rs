@@ -20,6 +20,8 @@ pub struct ServerOptions {
     pub listen: SocketAddr,
     /// Memory that all queries together may use before they spill to disk.
     pub memory_bytes: u64,
+    /// Threads that queries may keep busy together before large ones do with one each; all cores if not given.
+    pub threads: Option<usize>,
     /// Where queries spill to. It should not be a memory file system.
     pub temp_dir: PathBuf,
     /// Limits and behaviour of the HTTP interface.
@@ -53,6 +55,7 @@ impl ServerOptions {
             db: db.into(),
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
             memory_bytes: 4 << 30,
+            threads: None,
             temp_dir: std::env::temp_dir(),
             http: HttpOptions::default(),
             grace: Duration::from_secs(10),

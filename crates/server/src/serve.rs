@@ -88,11 +88,13 @@ impl Server {
         let warming = Warming::start(&database, options.warm_bytes)?;
         let writer = writer(&database, &options);
         let background = compaction_options(&options);
+        let defaults = EngineOptions::default();
         let engine_options = EngineOptions {
             memory_bytes: options.memory_bytes,
             temp_dir: options.temp_dir,
             service: options.endpoints.service()?,
-            ..EngineOptions::default()
+            threads: options.threads.unwrap_or(defaults.threads),
+            ..defaults
         };
         let engine = Arc::new(Engine::new(Arc::clone(&database), engine_options)?);
         let listener =

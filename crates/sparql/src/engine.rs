@@ -17,6 +17,7 @@ use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
+use orrery_operators::workers::Workers;
 use orrery_storage::{Database, Snapshot};
 use orrery_term::TermId;
 
@@ -48,6 +49,7 @@ pub struct Engine {
     /// point query.
     task: Arc<TaskContext>,
     shapes: ShapeCache,
+    workers: Arc<Workers>,
 }
 
 /// The four forms of queries.
@@ -80,6 +82,8 @@ pub struct PreparedQuery {
     pub(crate) task: Arc<TaskContext>,
     pub(crate) limits: Limits,
     pub(crate) preparation: Preparation,
+    /// Whether parts of the plan run as tasks of their own.
+    pub(crate) is_parallel: bool,
 }
 
 /// How long it took to prepare a query.
@@ -111,6 +115,7 @@ impl Engine {
             .with_batch_size(options.batch_rows)
             .with_target_partitions(1);
         Ok(Self {
+            workers: Workers::new(options.threads),
             database,
             options,
             task: task_context(session, runtime),
@@ -162,6 +167,11 @@ impl Engine {
         &self.shapes
     }
 
+    /// The threads that all queries share.
+    pub(crate) fn workers(&self) -> &Arc<Workers> {
+        &self.workers
+    }
+
     pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
         self.task.memory_pool()
     }
@@ -183,7 +193,7 @@ impl Engine {
         plan: &Arc<dyn ExecutionPlan>,
         limits: Limits,
     ) -> Result<IdStream, QueryError> {
-        execute::start(plan, &self.task, limits)
+        execute::start(plan, &self.task, &self.workers, limits)
     }
 
     pub(crate) fn limits(&self, timeout: Option<Duration>) -> Limits {
@@ -218,6 +228,11 @@ impl PreparedQuery {
     /// How long it took to prepare the query.
     pub fn preparation(&self) -> Preparation {
         self.preparation
+    }
+
+    /// Whether parts of the query run as tasks of their own, for which a runtime with several threads is of use.
+    pub fn is_parallel(&self) -> bool {
+        self.is_parallel
     }
 
     /// The plan as text, with estimates.
@@ -289,7 +304,14 @@ impl PreparedQuery {
     }
 
     fn run(&self) -> Result<IdStream, QueryError> {
-        execute::start(&self.plan, &self.task, self.limits)
+        let workers = self.context.workers();
+        if !self.is_parallel {
+            return execute::start(&self.plan, &self.task, workers, self.limits);
+        }
+        // Partitions know by the context which execution they belong to.
+        let session = self.task.session_config().clone();
+        let task = task_context(session, self.task.runtime_env());
+        execute::start(&self.plan, &task, workers, self.limits)
     }
 }
 

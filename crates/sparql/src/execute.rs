@@ -10,6 +10,7 @@ use datafusion_execution::TaskContext;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::stream;
+use orrery_operators::workers::Workers;
 
 use crate::error::QueryError;
 use crate::results::IdStream;
@@ -25,14 +26,20 @@ pub(crate) struct Limits {
 pub(crate) fn start(
     plan: &Arc<dyn ExecutionPlan>,
     task: &Arc<TaskContext>,
+    workers: &Arc<Workers>,
     limits: Limits,
 ) -> Result<IdStream, QueryError> {
     let memory_bytes = limits.memory_bytes;
+    let busy = workers.begin_query();
     let batches = plan
         .execute(0, Arc::clone(task))
         .map_err(|error| QueryError::from_datafusion(error, memory_bytes))?;
     let batches = batches
-        .map(move |batch| batch.map_err(|error| QueryError::from_datafusion(error, memory_bytes)))
+        .map(move |batch| {
+            // Until the stream is dropped, the query counts.
+            let _ = &busy;
+            batch.map_err(|error| QueryError::from_datafusion(error, memory_bytes))
+        })
         .boxed();
     Ok(match limits.timeout {
         Some(limit) => until(batches, limit),

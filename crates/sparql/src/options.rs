@@ -25,6 +25,9 @@ pub struct EngineOptions {
     pub batch_rows: usize,
     /// How `SERVICE` asks other endpoints. Default: not at all.
     pub service: Option<ServiceOptions>,
+    /// Threads that queries may keep busy together. A query that is much work is spread over as many as the others
+    /// leave. Default: the cores of the machine.
+    pub threads: usize,
 }
 
 impl Default for EngineOptions {
@@ -37,6 +40,7 @@ impl Default for EngineOptions {
             update_bytes_max: 64 << 20,
             batch_rows: 8192,
             service: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 }
@@ -78,6 +82,9 @@ pub struct Tuning {
     pub intersects: bool,
     /// Whether aggregation goes below joins wherever it may, though it saves nothing. Default: only where it pays.
     pub aggregates_early: bool,
+    /// Partitions of everything that can have several, in place of the planner's choice: each gets every so manyeth
+    /// pair of rows, however little that is. Default: none.
+    pub partitions: Option<usize>,
 }
 
 impl Default for Tuning {
@@ -87,6 +94,7 @@ impl Default for Tuning {
             vector_rows: None,
             intersects: true,
             aggregates_early: false,
+            partitions: None,
         }
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn prepare(
             base_iri,
             memory_pool: Arc::clone(engine.memory_pool()),
             now: None,
+            workers: Arc::clone(engine.workers()),
         },
     )?;
     let dataset = dataset(&context, query.dataset(), options)?;
@@ -62,7 +63,9 @@ pub(crate) fn prepare(
     )
     .with_service(engine.options().service.clone());
     planner.is_set = is_set(&query);
-    let relation = plan(&mut planner, kind, &group, &needed)?;
+    let mut relation = plan(&mut planner, kind, &group, &needed)?;
+    let in_one = Arc::clone(&relation.plan);
+    relation.plan = planner.parallel(relation.plan)?;
     let template = match &query {
         Query::Construct { template, .. } => Template::compile(&context, template, |variable| {
             let var = template_vars.get(variable.as_str())?;
@@ -77,6 +80,7 @@ pub(crate) fn prepare(
         template,
         gives_each_triple_once: gives_each_triple_once(&query, &dataset),
         described: dataset.graphs(),
+        is_parallel: !Arc::ptr_eq(&in_one, &relation.plan),
         plan: relation.plan,
         estimates: planner.estimates,
         context,
@@ -264,6 +268,7 @@ pub(crate) fn prepare_pattern(
             base_iri: pattern.base_iri.clone(),
             memory_pool: Arc::clone(engine.memory_pool()),
             now: None,
+            workers: Arc::clone(engine.workers()),
         },
     )?;
     let dataset = dataset(&context, pattern.using, options)?;

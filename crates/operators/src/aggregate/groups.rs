@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, BooleanArray, UInt64Array,
+    Array, ArrayRef, AsArray, BooleanArray, LargeBinaryArray, LargeBinaryBuilder, UInt64Array,
 };
 use arrow::datatypes::UInt64Type;
 use datafusion_common::{DataFusionError, Result, ScalarValue, internal_err};
@@ -127,10 +127,10 @@ fn is_kept(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 
-fn states_of(values: &[ArrayRef]) -> Result<BinaryArray> {
+fn states_of(values: &[ArrayRef]) -> Result<LargeBinaryArray> {
     match values
         .first()
-        .and_then(|column| column.as_binary_opt::<i32>())
+        .and_then(|column| column.as_binary_opt::<i64>())
     {
         Some(states) => Ok(states.clone()),
         None => internal_err!("the state of an aggregate is no binary column"),
@@ -151,7 +151,7 @@ fn write_states<'a, A: Aggregate>(
     aggregate: &A,
     states: impl Iterator<Item = &'a A::State>,
 ) -> ArrayRef {
-    let mut column = BinaryBuilder::new();
+    let mut column = LargeBinaryBuilder::new();
     let mut bytes = Vec::new();
     for state in states {
         bytes.clear();
@@ -258,7 +258,7 @@ impl<A: Aggregate> Accumulator for Single<A> {
         self.groups
             .aggregate
             .write(&self.groups.states[0], &mut bytes);
-        Ok(vec![ScalarValue::Binary(Some(bytes))])
+        Ok(vec![ScalarValue::LargeBinary(Some(bytes))])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {

@@ -1,6 +1,7 @@
 //! `MIN` and `MAX`, by the order of `ORDER BY`. An error makes the group's result unbound; among
-//! equal values (1 and 1.0) the first one stays.
+//! equal values (1 and 1.0) the one with the smaller id is it, in whatever order they come.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt64Array};
@@ -52,11 +53,14 @@ impl Keys {
 }
 
 impl MinMax {
-    fn is_better(&self, key: &[u8], than: &[u8]) -> bool {
-        match self.extreme {
-            Extreme::Least => key < than,
-            Extreme::Greatest => key > than,
-        }
+    /// Whether a term comes before the best so far. Among equals the smaller id decides, so that it does not
+    /// matter in which order they came.
+    fn is_better(&self, (key, id): (&[u8], u64), than: (&[u8], u64)) -> bool {
+        let by_value = match self.extreme {
+            Extreme::Least => key.cmp(than.0),
+            Extreme::Greatest => than.0.cmp(key),
+        };
+        by_value.then(id.cmp(&than.1)) == Ordering::Less
     }
 
     fn offer(&self, state: &mut Best, id: u64, key: &[u8]) {
@@ -72,7 +76,7 @@ impl MinMax {
                 id: best,
                 key: best_key,
             } => {
-                if self.is_better(key, best_key) {
+                if self.is_better((key, id), (best_key, *best)) {
                     *best = id;
                     best_key.clear();
                     best_key.extend_from_slice(key);

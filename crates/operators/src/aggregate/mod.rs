@@ -56,6 +56,38 @@ pub fn plan(
         .collect()
 }
 
+/// Whether an aggregate gives the same in whatever order its rows come, so that parts of them can be aggregated
+/// apart and merged. `SAMPLE` and `GROUP_CONCAT` do not; a function that is not of this module may not.
+pub fn is_order_free(function: &AggregateFunctionExpr) -> bool {
+    let function: &dyn std::any::Any = function.fun().inner().as_ref();
+    match function.downcast_ref::<SparqlAggregate>() {
+        Some(aggregate) => match aggregate.kind {
+            Kind::Count
+            | Kind::CountSolutions(_)
+            | Kind::Sum
+            | Kind::Average
+            | Kind::Least
+            | Kind::Greatest => true,
+            Kind::Sample | Kind::GroupConcat(_) => false,
+        },
+        None => false,
+    }
+}
+
+/// Whether what a group keeps of an aggregate is small, so that merging what parts of the rows left costs little.
+/// `DISTINCT` keeps all that it has seen.
+pub fn has_small_states(function: &AggregateFunctionExpr) -> bool {
+    let function: &dyn std::any::Any = function.fun().inner().as_ref();
+    match function.downcast_ref::<SparqlAggregate>() {
+        Some(aggregate) => match aggregate.kind {
+            Kind::Count | Kind::Sum | Kind::Average => !aggregate.distinct,
+            Kind::Least | Kind::Greatest | Kind::Sample => true,
+            Kind::CountSolutions(_) | Kind::GroupConcat(_) => false,
+        },
+        None => false,
+    }
+}
+
 fn plan_one(
     name: &str,
     aggregate: &AggregateExpression,
@@ -271,7 +303,11 @@ impl AggregateUDFImpl for SparqlAggregate {
 
     fn state_fields(&self, arguments: StateFieldsArgs<'_>) -> EngineResult<Vec<FieldRef>> {
         let name = format!("{}[state]", arguments.name);
-        Ok(vec![Arc::new(Field::new(name, DataType::Binary, true))])
+        Ok(vec![Arc::new(Field::new(
+            name,
+            DataType::LargeBinary,
+            true,
+        ))])
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {

@@ -245,6 +245,11 @@ fn the_least_and_greatest_are_those_of_order_by() {
     let column = [integer(10), decimal("9.5"), double("1E1")];
     assert_eq!(of("MIN(?x)", &column), decimal("9.5"));
     assert_eq!(of("MAX(?x)", &column), integer(10));
+    for text in ["MIN(?x)", "MAX(?x)"] {
+        let ways = [[integer(2), decimal("2.0")], [decimal("2.0"), integer(2)]];
+        let [one, other] = ways.map(|column| of(text, &column));
+        assert_eq!(one, other, "the order of equal values decides {text}");
+    }
     let mixed = [
         string("b"),
         integer(5),

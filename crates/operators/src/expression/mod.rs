@@ -86,6 +86,9 @@ impl TermExpression {
                 Ok(Arc::new(Column::new(field.name(), index)) as Arc<dyn PhysicalExpr>)
             })
             .collect::<Result<_>>()?;
+        if compiled.is_volatile {
+            context.note_volatile();
+        }
         Ok(Self {
             program: Arc::new(Program {
                 expression: expression.clone(),

@@ -87,6 +87,8 @@ pub(super) struct Expansion {
     /// The first key that the storage was not told of yet.
     next_unannounced: usize,
     span: Option<Span>,
+    /// Only matches among these rows of the permutation count.
+    within: Option<RowRange>,
 }
 
 impl Expansion {
@@ -113,8 +115,16 @@ impl Expansion {
             is_begun: false,
             next_unannounced: 0,
             span: None,
+            within: None,
             input,
         }
+    }
+
+    /// Leaves out what is not among these rows of the permutation. For a step whose prefix is constant.
+    pub(super) fn within(mut self, rows: Option<RowRange>) -> Self {
+        debug_assert!(rows.is_none() || self.keys.width == 0);
+        self.within = rows;
+        self
     }
 
     /// About `limit` further matches, before the step's filters. The flag says that there are no more.
@@ -243,18 +253,10 @@ impl Expansion {
         self.ranges.clear();
         let prefix = self.keys.prefix(program, position);
         let prefix = &prefix[..program.prefix.len()];
-        match &program.between {
-            None => {
-                let range = seeker.seek(prefix).map_err(storage_error)?;
-                self.ranges.push(range);
-            }
-            Some(intervals) => {
-                for (low, high) in intervals {
-                    let range = seeker
-                        .seek_between(prefix, Bound::Included(*low), Bound::Included(*high))
-                        .map_err(storage_error)?;
-                    self.ranges.push(range);
-                }
+        seek_ranges(program, prefix, seeker, &mut self.ranges)?;
+        if let Some(within) = self.within {
+            for range in &mut self.ranges {
+                *range = RowRange::new(range.start.max(within.start), range.end.min(within.end));
             }
         }
         self.trim_ranges(program);
@@ -582,6 +584,27 @@ impl Keys {
         }
         end
     }
+}
+
+/// Adds the ranges of rows that a step walks for a prefix; some may be empty.
+pub(super) fn seek_ranges(
+    program: &StepProgram,
+    prefix: &[TermId],
+    seeker: &mut Cursor,
+    ranges: &mut Vec<RowRange>,
+) -> Result<()> {
+    match &program.between {
+        None => ranges.push(seeker.seek(prefix).map_err(storage_error)?),
+        Some(intervals) => {
+            for (low, high) in intervals {
+                let range = seeker
+                    .seek_between(prefix, Bound::Included(*low), Bound::Included(*high))
+                    .map_err(storage_error)?;
+                ranges.push(range);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A column with the first value of another in so many rows.

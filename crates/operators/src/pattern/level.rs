@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use datafusion_common::Result;
+use orrery_storage::RowRange;
 
 use super::chunk::Chunk;
 use super::expansion::{Cursors, Expansion};
@@ -54,7 +55,8 @@ impl Pipeline {
     }
 
     /// Begins with the next chunk of input rows. The one before must be exhausted.
-    pub(super) fn start(&mut self, mut chunk: Chunk) -> Result<()> {
+    /// Of the first step only these rows of its permutation count, if there are any given.
+    pub(super) fn start(&mut self, mut chunk: Chunk, within: Option<RowRange>) -> Result<()> {
         for filter in &self.program.entry_filters {
             chunk = filter.apply(chunk)?;
         }
@@ -62,7 +64,7 @@ impl Pipeline {
             return Ok(());
         }
         match self.levels.first_mut() {
-            Some(level) => level.start(chunk),
+            Some(level) => level.start(chunk, within),
             None => self.passed_through = Some(chunk),
         }
         Ok(())
@@ -87,7 +89,7 @@ impl Pipeline {
             let chunk = self.levels[deepest].advance(limit, matched, counters)?;
             if let Some(chunk) = chunk {
                 match self.levels.get_mut(deepest + 1) {
-                    Some(level) => level.start(chunk),
+                    Some(level) => level.start(chunk, None),
                     None => return Ok(Progress::Chunk(chunk)),
                 }
             }
@@ -112,7 +114,7 @@ const VECTOR_ROWS_START: usize = 8_192;
 const VECTOR_ROWS_START_LIMITED: usize = 256;
 /// The largest chunks between steps. On 10 million triples, 570,000 offers looked up in the order of their
 /// products cost 270 ns each with 32,768 keys at a time, and 90 ns with these.
-const VECTOR_ROWS_MAX: usize = 131_072;
+pub(super) const VECTOR_ROWS_MAX: usize = 131_072;
 /// What the chunks of all steps together take, about; patterns with many variables get shorter chunks.
 const CHUNK_BYTES_MAX: usize = 64 << 20;
 /// The largest chunks that go out.
@@ -185,10 +187,14 @@ impl Level {
         self.work.is_some()
     }
 
-    fn start(&mut self, chunk: Chunk) {
+    fn start(&mut self, chunk: Chunk, within: Option<RowRange>) {
         debug_assert!(!self.has_work());
+        debug_assert!(within.is_none() || self.program.intersection.is_none());
         self.work = Some(match self.program.intersection {
-            None => Work::Expansion(Expansion::new(&self.program, chunk)),
+            None => {
+                let expansion = Expansion::new(&self.program, chunk).within(within);
+                Work::Expansion(expansion)
+            }
             Some(_) => Work::Intersection(Intersection::new(chunk)),
         });
     }

@@ -38,6 +38,7 @@ mod expansion;
 mod filter;
 mod intersection;
 mod level;
+mod morsel;
 pub mod ordered;
 mod plan;
 mod program;
@@ -52,6 +53,7 @@ use std::sync::Arc;
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
+pub use morsel::Spread;
 pub use plan::{PatternExec, PatternReport, StepReport};
 
 pub(crate) use chunk::Chunk;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::datatypes::SchemaRef;
-use datafusion_common::{Result, assert_or_internal_err};
+use datafusion_common::{Result, assert_or_internal_err, internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, Metric, MetricValue, MetricsSet,
@@ -17,13 +17,14 @@ use parking_lot::Mutex;
 use super::compile::compile;
 use super::display;
 use super::level::StepCounters;
+use super::morsel::{Executions, Morsels, Spread, first_ranges};
 use super::program::{Program, StepProgram};
 use super::stream::{Input, PatternStream};
 use super::{ObjectRanges, PatternMode, PatternSpecification, PatternStep};
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::optional_input_methods;
-use crate::solutions::{plan_properties, schema_variables, solution_schema};
+use crate::solutions::{partitioned_plan_properties, schema_variables, solution_schema};
 
 /// A compiled pattern and what its executions share.
 #[derive(Debug)]
@@ -60,6 +61,20 @@ impl PatternPlan {
         others.push((unbound.to_vec(), Arc::clone(&program)));
         Ok(program)
     }
+
+    /// The morsels of one execution.
+    fn cut(&self, spread: Spread) -> Result<Morsels> {
+        let Some((step, others)) = self.program.steps.split_first() else {
+            return internal_err!("a pattern without steps is in several partitions");
+        };
+        let workers = Arc::clone(self.context.workers());
+        Morsels::cut(step, !others.is_empty(), spread, workers)
+    }
+}
+
+/// The partitions of an input, which are those of the output; without any, the first one tells what is wrong.
+fn partitions_of(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    plan.properties().partitioning.partition_count().max(1)
 }
 
 /// Evaluates a basic graph pattern for every row of its input, or once without an input; see the
@@ -68,6 +83,9 @@ impl PatternPlan {
 pub struct PatternExec {
     pub(super) input: Option<Arc<dyn ExecutionPlan>>,
     pub(super) plan: Arc<PatternPlan>,
+    /// How the rows of the first step are spread over partitions, if they are.
+    spread: Option<Spread>,
+    executions: Executions,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -124,9 +142,12 @@ impl PatternExec {
         let bound = vec![false; input_variables.len()];
         let program = compile(&context, &specification, &input_variables, &bound)?;
         let schema = solution_schema(&specification.output);
-        let properties = plan_properties(&schema);
+        let partitions = input.as_ref().map_or(1, partitions_of);
+        let properties = partitioned_plan_properties(&schema, partitions);
         Ok(Arc::new(Self {
             input,
+            spread: None,
+            executions: Executions::default(),
             plan: Arc::new(PatternPlan {
                 context,
                 specification,
@@ -138,6 +159,41 @@ impl PatternExec {
             }),
             properties,
             metrics,
+        }))
+    }
+
+    /// The rows that the first step walks, if they can be spread over partitions: there is no input, every match
+    /// is a row of its own, and no limit ends the pattern early.
+    pub fn spreadable_rows(&self) -> Result<Option<u64>, Error> {
+        let specification = &self.plan.specification;
+        let is_whole = self.input.is_none()
+            && specification.mode == PatternMode::Inner
+            && specification.fetch.is_none();
+        let (true, Some(step)) = (is_whole, self.plan.program.steps.first()) else {
+            return Ok(None);
+        };
+        if step.intersection.is_some() {
+            return Ok(None);
+        }
+        let ranges = first_ranges(step, &mut step.index.cursor())?;
+        Ok(Some(ranges.iter().map(|range| range.len()).sum()))
+    }
+
+    /// The same pattern, the rows of its first step spread over partitions. Only where there are
+    /// [`PatternExec::spreadable_rows`].
+    pub fn spread(&self, spread: Spread) -> Result<Arc<dyn ExecutionPlan>, Error> {
+        if self.spreadable_rows()?.is_none() {
+            return Err(Error::Unsupported(
+                "this pattern in several partitions".to_owned(),
+            ));
+        }
+        Ok(Arc::new(Self {
+            input: None,
+            plan: Arc::clone(&self.plan),
+            spread: Some(spread),
+            executions: Executions::default(),
+            properties: partitioned_plan_properties(&self.plan.schema, spread.partitions),
+            metrics: self.metrics.clone(),
         }))
     }
 
@@ -229,12 +285,18 @@ impl DisplayAs for PatternExec {
         for filter in &specification.filters {
             write!(f, ", filter {filter}")?;
         }
+        if let Some(spread) = self.spread {
+            write!(f, ", {} partitions", spread.partitions)?;
+        }
         Ok(())
     }
 }
 
 impl PatternExec {
     fn with_input(&self, input: Option<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        if let (None, Some(spread)) = (&input, self.spread) {
+            return Ok(self.spread(spread)?);
+        }
         let specification = self.plan.specification.clone();
         Ok(self.changed(input, specification)?)
     }
@@ -278,10 +340,19 @@ impl ExecutionPlan for PatternExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        assert_or_internal_err!(partition == 0, "PatternExec has one partition");
-        let input = match &self.input {
-            Some(input) => Input::Stream(input.execute(0, context)?),
-            None => Input::EmptyRow,
+        let partitions = self.properties.partitioning.partition_count();
+        assert_or_internal_err!(
+            partition < partitions,
+            "PatternExec has {partitions} partitions, not {partition}"
+        );
+        let input = match (&self.input, self.spread) {
+            (Some(input), _) => Input::Stream(input.execute(partition, context)?),
+            (None, None) => Input::EmptyRow,
+            (None, Some(spread)) => {
+                let cut = || self.plan.cut(spread);
+                let place = (partition, partitions);
+                Input::Morsels(self.executions.reader(&context, place, cut)?)
+            }
         };
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         Ok(Box::pin(PatternStream::new(
@@ -313,6 +384,10 @@ impl ExecutionPlan for PatternExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        // A limit holds for all partitions together.
+        if limit.is_some() && self.properties.partitioning.partition_count() > 1 {
+            return None;
+        }
         let mut specification = self.plan.specification.clone();
         specification.fetch = limit;
         let context = Arc::clone(&self.plan.context);

@@ -14,6 +14,7 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream};
 use datafusion_physical_plan::metrics::BaselineMetrics;
 use futures::{Stream, StreamExt};
+use orrery_storage::RowRange;
 use orrery_term::TermId;
 
 use super::PatternMode;
@@ -21,6 +22,7 @@ use super::chunk::{Chunk, row_numbers};
 use super::compile::is_existence;
 use super::distinct_rows::distinct_rows;
 use super::level::{Pipeline, Progress, VectorRows};
+use super::morsel::MorselReader;
 use super::plan::PatternPlan;
 use super::program::OutputColumn;
 use crate::pace::Pace;
@@ -37,6 +39,8 @@ const PARTLY_BOUND_MAX: usize = 64;
 pub(super) enum Input {
     /// One row without variables, still to come.
     EmptyRow,
+    /// One row without variables for each morsel.
+    Morsels(MorselReader),
     /// A child plan.
     Stream(SendableRecordBatchStream),
     /// There is no more.
@@ -84,6 +88,8 @@ pub(super) struct PatternStream {
     pace: Pace,
     vector_rows: VectorRows,
     batch: Option<CurrentBatch>,
+    /// The rows of the first step that count, where they are spread over partitions.
+    within: Option<RowRange>,
     /// Kept over input batches for their cursors, by which variables are unbound.
     pipelines: Vec<(Vec<bool>, Pipeline)>,
     /// Input variables that the pattern joins on.
@@ -115,6 +121,7 @@ impl PatternStream {
             baseline,
             pace: Pace::new(),
             batch: None,
+            within: None,
             pipelines: Vec::new(),
             join_columns,
         }
@@ -173,7 +180,7 @@ impl PatternStream {
             false => rows,
         };
         let chunk = entry_chunk(batch, rows.as_deref(), pipeline)?;
-        pipeline.start(chunk)?;
+        pipeline.start(chunk, self.within)?;
         batch.active = Some(active);
         Ok(())
     }
@@ -301,8 +308,15 @@ impl PatternStream {
         match &mut self.input {
             Input::EmptyRow => {
                 self.input = Input::Ended;
-                let schema = Arc::new(arrow::datatypes::Schema::empty());
-                Poll::Ready(Some(solution_batch(&schema, Vec::new(), 1)))
+                Poll::Ready(Some(empty_row()))
+            }
+            Input::Morsels(reader) => {
+                self.within = ready!(reader.poll_next(cx));
+                if self.within.is_none() {
+                    self.input = Input::Ended;
+                    return Poll::Ready(None);
+                }
+                Poll::Ready(Some(empty_row()))
             }
             Input::Stream(stream) => {
                 let batch = ready!(stream.poll_next_unpin(cx));
@@ -397,6 +411,12 @@ impl RecordBatchStream for PatternStream {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.plan.schema)
     }
+}
+
+/// One row without variables.
+fn empty_row() -> Result<RecordBatch> {
+    let schema = Arc::new(arrow::datatypes::Schema::empty());
+    solution_batch(&schema, Vec::new(), 1)
 }
 
 /// The columns of the input rows that a program starts with.

@@ -4,7 +4,7 @@ use orrery_sparql::{Measured, PlanNode, PlanStep, QueryOptions};
 use serde_json::{Value, json};
 
 use super::output::Output;
-use super::query_text::runtime;
+use super::query_text::runtime_for;
 use crate::arguments::{ExplainArguments, ReportFormat};
 use crate::failure::Failure;
 
@@ -16,6 +16,7 @@ pub(crate) fn run(arguments: ExplainArguments) -> Result<(), Failure> {
         ..arguments.text.options()
     };
     let prepared = engine.prepare(&text, &options)?;
+    let runtime = || runtime_for(&prepared, &engine);
     let mut plan = match (arguments.format, arguments.analyze) {
         (ReportFormat::Text, false) => prepared.explain(),
         (ReportFormat::Text, true) => runtime()?.block_on(prepared.analyze())?,

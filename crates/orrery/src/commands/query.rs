@@ -9,7 +9,7 @@ use orrery_server::format::{
 use orrery_sparql::{QueryKind, QueryOptions, QueryResults, SolutionStream, TripleStream};
 
 use super::output::Output;
-use super::query_text::runtime;
+use super::query_text::runtime_for;
 use crate::arguments::QueryArguments;
 use crate::failure::Failure;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
     };
     let prepared = engine.prepare(&text, &options)?;
     let format = choose_format(prepared.kind(), arguments.format.as_deref())?;
-    runtime()?.block_on(async {
+    runtime_for(&prepared, &engine)?.block_on(async {
         let mut output = Output::open(None)?;
         match (prepared.execute().await?, format) {
             (QueryResults::Boolean(value), Format::Solutions(format)) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use orrery_remote::AllowList;
 use orrery_server::EndpointOptions;
-use orrery_sparql::{Engine, EngineOptions, QueryOptions};
+use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions};
 use orrery_storage::Database;
 use tokio::runtime::Runtime;
 
@@ -30,10 +30,12 @@ impl QueryText {
 
     /// An engine over the database.
     pub(crate) fn engine(&self, database: &DatabaseArgument) -> Result<Engine, Failure> {
+        let defaults = EngineOptions::default();
         let options = EngineOptions {
             memory_bytes: self.memory.0,
             service: self.endpoints.options()?.service()?,
-            ..EngineOptions::default()
+            threads: self.threads.unwrap_or(defaults.threads),
+            ..defaults
         };
         let database = Arc::new(Database::open(&database.directory)?);
         Ok(Engine::new(database, options)?)
@@ -80,6 +82,18 @@ pub(crate) fn read_text(
 /// and starting threads would cost more than a short query.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Other(format!("cannot start the runtime: {error}")))
+}
+
+/// A runtime for a prepared query: on several threads if it is spread over them.
+pub(crate) fn runtime_for(query: &PreparedQuery, engine: &Engine) -> Result<Runtime, Failure> {
+    if !query.is_parallel() {
+        return runtime();
+    }
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(engine.options().threads)
         .enable_all()
         .build()
         .map_err(|error| Failure::Other(format!("cannot start the runtime: {error}")))

@@ -36,6 +36,7 @@ pub(crate) fn options(
         load_allow: allow_list(&arguments.sources)?,
         listen: arguments.listen,
         memory_bytes: arguments.memory.0,
+        threads: arguments.threads,
         endpoints: arguments.endpoints.options()?,
         http: HttpOptions {
             timeout_default: arguments.timeout.0,

@@ -23,7 +23,7 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::StreamExt;
 use orrery_term::{TermId, TermKind};
 
-use super::shared::{node_methods, one_partition};
+use super::shared::{node_methods, one_partition, partitioned};
 
 /// With more rows asked for, the sort is not a small part of the work any more.
 pub(super) const ROWS_ASKED_MAX: usize = 10_000;
@@ -53,6 +53,25 @@ impl CandidatesExec {
             column,
             is_descending,
             rows_asked,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+impl CandidatesExec {
+    pub(super) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+
+    /// The same over another input, for each of its partitions by itself.
+    pub(super) fn over(&self, input: Arc<dyn ExecutionPlan>) -> Self {
+        let partitions = input.properties().partitioning.partition_count();
+        Self {
+            properties: partitioned(&input.schema(), partitions),
+            input,
+            column: self.column,
+            is_descending: self.is_descending,
+            rows_asked: self.rows_asked,
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }

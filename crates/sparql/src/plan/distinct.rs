@@ -43,6 +43,12 @@ impl DistinctExec {
     }
 }
 
+impl DistinctExec {
+    pub(super) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+}
+
 /// The rows seen so far.
 struct Seen {
     rows: HashSet<Box<[u64]>>,

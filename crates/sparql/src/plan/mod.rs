@@ -1,6 +1,7 @@
 //! From groups to physical plans.
 //!
-//! Every plan node gives solutions as columns of ids, in one partition. A
+//! Every plan node gives solutions as columns of ids, in one partition; where the whole plan is much
+//! work, its parts are spread over several at the end ([`parallel`]). A
 //! [`Relation`] is such a plan with what the planner knows of it. A group is planned
 //! in two parts: its items are ordered ([`expectations`], [`cardinality`], [`join_order`], [`sampling`]) and joined ([`items`]), runs of patterns becoming
 //! one fused `PatternExec`; then its steps are put on top, one after the other
@@ -27,6 +28,7 @@ mod modifiers;
 mod numbered;
 mod operators;
 mod optional;
+mod parallel;
 mod plain;
 mod prefixes;
 mod ranges;

@@ -21,9 +21,14 @@ use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt};
 
 /// The properties of a node with one partition and no promises.
 pub(super) fn one_partition(schema: &SchemaRef) -> Arc<PlanProperties> {
+    partitioned(schema, 1)
+}
+
+/// The properties of a node with some partitions and no promises.
+pub(super) fn partitioned(schema: &SchemaRef, partitions: usize) -> Arc<PlanProperties> {
     Arc::new(PlanProperties::new(
         datafusion_physical_expr::EquivalenceProperties::new(Arc::clone(schema)),
-        Partitioning::UnknownPartitioning(1),
+        Partitioning::UnknownPartitioning(partitions),
         EmissionType::Incremental,
         Boundedness::Bounded,
     ))

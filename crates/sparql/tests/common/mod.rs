@@ -10,7 +10,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orrery_sparql::{Engine, EngineOptions, QueryError, QueryOptions, QueryResults, term_to_oxrdf};
+use orrery_sparql::{
+    Engine, EngineOptions, PreparedQuery, QueryError, QueryOptions, QueryResults, term_to_oxrdf,
+};
 use orrery_storage::{
     CommitOptions, Database, SmallQuad, Transaction, Writer, WriterOptions, build_small,
 };
@@ -158,7 +160,10 @@ impl Fixture {
     }
 
     pub fn ask_with(&self, query: &str, options: &QueryOptions) -> Result<Answer, QueryError> {
-        let prepared = self.engine.prepare(query, options)?;
+        self.run(&self.engine.prepare(query, options)?)
+    }
+
+    pub fn run(&self, prepared: &PreparedQuery) -> Result<Answer, QueryError> {
         self.runtime.block_on(async {
             Ok(match prepared.execute().await? {
                 QueryResults::Solutions(mut stream) => {

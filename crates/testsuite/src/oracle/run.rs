@@ -151,7 +151,8 @@ fn run_data_set(seed: u64, set: u64, queries: u64) -> Result<Report, Error> {
             continue;
         };
         let other = random.pick(&Variant::OTHERS);
-        let variants = [Variant::USUAL, Variant::PLAIN, other];
+        let partitions = random.pick(&Variant::PARTITIONS);
+        let variants = [Variant::USUAL, Variant::PLAIN, other, partitions];
         report.one(&store, &data, &query, &variants, (set, number));
     }
     Ok(report)

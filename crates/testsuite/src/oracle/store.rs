@@ -32,6 +32,8 @@ pub struct Variant {
     pub vector_rows: Option<usize>,
     /// Whether patterns that bind the same variable are matched together.
     pub intersects: bool,
+    /// Partitions of everything that can have several, with morsels of two rows.
+    pub partitions: Option<usize>,
 }
 
 impl Variant {
@@ -40,13 +42,21 @@ impl Variant {
         rewrites: true,
         vector_rows: None,
         intersects: true,
+        partitions: None,
     };
     /// The plain translation of the algebra.
     pub const PLAIN: Self = Self {
         rewrites: false,
         vector_rows: None,
         intersects: true,
+        partitions: None,
     };
+    /// Spread over partitions.
+    pub const PARTITIONS: [Self; 3] = [
+        Self::split(true, 2),
+        Self::split(true, 3),
+        Self::split(false, 2),
+    ];
     /// The others.
     pub const OTHERS: [Self; 8] = [
         Self {
@@ -70,6 +80,16 @@ impl Variant {
             rewrites,
             vector_rows: Some(vector_rows),
             intersects: true,
+            partitions: None,
+        }
+    }
+
+    const fn split(rewrites: bool, partitions: usize) -> Self {
+        Self {
+            rewrites,
+            vector_rows: None,
+            intersects: true,
+            partitions: Some(partitions),
         }
     }
 }
@@ -84,6 +104,10 @@ impl std::fmt::Display for Variant {
         match self.intersects {
             true => Ok(()),
             false => write!(f, ", each pattern by itself"),
+        }?;
+        match self.partitions {
+            Some(partitions) => write!(f, ", {partitions} partitions"),
+            None => Ok(()),
         }
     }
 }
@@ -164,6 +188,7 @@ impl Store {
                 vector_rows: variant.vector_rows,
                 intersects: variant.intersects,
                 aggregates_early: variant.vector_rows.is_some(),
+                partitions: variant.partitions,
             },
             ..QueryOptions::default()
         };
