@@ -40,6 +40,8 @@ pub struct ContextOptions {
     pub base_iri: Option<String>,
     /// What the query's own terms are counted against.
     pub memory_pool: Arc<dyn MemoryPool>,
+    /// What is on its way between operators is counted against.
+    pub on_the_way_pool: Arc<dyn MemoryPool>,
     /// What `NOW()` returns; the clock's time when absent.
     pub now: Option<DateTime>,
     /// The threads that the query shares with others.
@@ -52,6 +54,7 @@ impl Default for ContextOptions {
         Self {
             base_iri: None,
             memory_pool: Arc::new(UnboundedMemoryPool::default()),
+            on_the_way_pool: Arc::new(UnboundedMemoryPool::default()),
             now: None,
             workers: Workers::of_machine(),
         }
@@ -97,6 +100,7 @@ impl LiteralRanks {
 pub struct QueryContext {
     snapshot: Arc<Snapshot>,
     base_iri: Option<Iri<String>>,
+    on_the_way_pool: Arc<dyn MemoryPool>,
     /// Asked of the clock when the query asks for it first: to make a date of it takes as long as a look-up.
     now: OnceLock<DateTime>,
     workers: Arc<Workers>,
@@ -137,6 +141,7 @@ impl QueryContext {
         Ok(Arc::new(Self {
             snapshot,
             base_iri,
+            on_the_way_pool: options.on_the_way_pool,
             now: options.now.map_or_else(OnceLock::new, OnceLock::from),
             workers: options.workers,
             counts_rows: AtomicBool::new(false),
@@ -157,6 +162,11 @@ impl QueryContext {
     /// What relative IRIs are resolved against.
     pub fn base_iri(&self) -> Option<&Iri<String>> {
         self.base_iri.as_ref()
+    }
+
+    /// What chunks and batches on their way are counted against.
+    pub(crate) fn on_the_way_pool(&self) -> &Arc<dyn MemoryPool> {
+        &self.on_the_way_pool
     }
 
     /// The time of the query, the same at every call.

@@ -230,7 +230,7 @@ pub(crate) struct ServerArguments {
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
     pub(crate) listen: SocketAddr,
-    /// Memory for all running queries together
+    /// Memory for all running queries together; the process of `serve` stays within it (256M at least)
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
     /// Threads that queries keep busy together before large ones do with one each; all cores if not given

@@ -49,6 +49,11 @@ impl AccessRecord {
         let _ = self.query.set(clip(query));
     }
 
+    /// The answer begins anew.
+    pub(crate) fn reset_rows(&self) {
+        self.rows.store(0, Ordering::Relaxed);
+    }
+
     /// Counts rows that were written into the answer.
     pub(crate) fn add_rows(&self, rows: u64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);

@@ -3,6 +3,9 @@
 //! A query holds memory and a thread, so their number is bounded. Some more may wait
 //! a moment; beyond that a client is better told at once to come back than kept
 //! in a growing line.
+//!
+//! A query that ran out of memory beside others may do well with fewer of its kind: such queries have their
+//! second try one after the other, in the *narrow lane*.
 
 use crate::errors::ServerError;
 use std::sync::Arc;
@@ -10,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Longest wait for a turn.
-const WAIT_MAX: Duration = Duration::from_secs(1);
+const WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// The door to the query threads.
 #[derive(Debug)]
@@ -18,12 +21,22 @@ pub(crate) struct Admission {
     running: Arc<Semaphore>,
     running_max: usize,
     waiting: Semaphore,
+    narrow: Arc<Semaphore>,
 }
 
 /// Held while a query runs.
 #[derive(Debug)]
 pub(crate) struct Turn {
     _permit: OwnedSemaphorePermit,
+    narrow: Arc<Semaphore>,
+}
+
+impl Turn {
+    /// The narrow lane, when nobody else is in it.
+    pub(crate) async fn narrow_lane(&self) -> Result<OwnedSemaphorePermit, ServerError> {
+        let lane = Arc::clone(&self.narrow).acquire_owned().await;
+        lane.map_err(|_closed| ServerError::Stopping)
+    }
 }
 
 impl Admission {
@@ -32,6 +45,7 @@ impl Admission {
             running: Arc::new(Semaphore::new(running_max)),
             running_max,
             waiting: Semaphore::new(waiting_max),
+            narrow: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -41,15 +55,22 @@ impl Admission {
             running_max: self.running_max,
         };
         if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
-            return Ok(Turn { _permit: permit });
+            return Ok(self.of(permit));
         }
         let _waiting = self.waiting.try_acquire().map_err(|_| busy())?;
         let acquired =
             tokio::time::timeout(WAIT_MAX, Arc::clone(&self.running).acquire_owned()).await;
         match acquired {
-            Ok(Ok(permit)) => Ok(Turn { _permit: permit }),
+            Ok(Ok(permit)) => Ok(self.of(permit)),
             Ok(Err(_closed)) => Err(ServerError::Stopping),
             Err(_elapsed) => Err(busy()),
+        }
+    }
+
+    fn of(&self, permit: OwnedSemaphorePermit) -> Turn {
+        Turn {
+            _permit: permit,
+            narrow: Arc::clone(&self.narrow),
         }
     }
 

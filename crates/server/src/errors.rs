@@ -13,7 +13,7 @@
 //! | 408, 413 | the body came too slowly, or is larger than the limit |
 //! | 501 | a feature that is not there yet |
 //! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow |
-//! | 503 | over its time (names the limit), or too many queries at once (`Retry-After`) |
+//! | 503 | over its time (names the limit); too many queries at once, or others hold the memory (`Retry-After`) |
 //! | 507 | over its memory (names the limit) |
 //! | 500 | the database is damaged, or a bug; the details are in the server's log |
 
@@ -80,6 +80,8 @@ pub(crate) enum ServerError {
     Endpoint { message: String, is_timeout: bool },
     #[error("{message}")]
     OutOfMemory { message: String },
+    #[error("{message}")]
+    MemoryBusy { message: String },
     #[error("the server is stopping")]
     Stopping,
     #[error("{0}")]
@@ -132,7 +134,7 @@ impl ServerError {
             Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
             Self::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
-            Self::Timeout { .. } | Self::Busy { .. } | Self::Stopping => {
+            Self::Timeout { .. } | Self::Busy { .. } | Self::MemoryBusy { .. } | Self::Stopping => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Self::Endpoint {
@@ -180,7 +182,10 @@ impl ServerError {
         *response.status_mut() = status;
         let headers = response.headers_mut();
         match self {
-            Self::Busy { .. } | Self::WritesBusy { .. } | Self::Stopping => {
+            Self::Busy { .. }
+            | Self::MemoryBusy { .. }
+            | Self::WritesBusy { .. }
+            | Self::Stopping => {
                 headers.insert(header::RETRY_AFTER, RETRY_AFTER_S);
             }
             Self::MethodNotAllowed { allowed, .. } => {
@@ -227,6 +232,9 @@ impl From<QueryError> for ServerError {
             ref error @ QueryError::Service { is_timeout, .. } => Self::Endpoint {
                 message: error.to_string(),
                 is_timeout,
+            },
+            error @ QueryError::Busy => Self::MemoryBusy {
+                message: error.to_string(),
             },
             error @ QueryError::OutOfMemory { .. } => Self::OutOfMemory {
                 message: error.to_string(),

@@ -22,6 +22,8 @@ pub struct ServerOptions {
     pub memory_bytes: u64,
     /// Threads that queries may keep busy together before large ones do with one each; all cores if not given.
     pub threads: Option<usize>,
+    /// Whether the process as a whole is to stay within that memory.
+    pub is_process_bound: bool,
     /// Where queries spill to. It should not be a memory file system.
     pub temp_dir: PathBuf,
     /// Limits and behaviour of the HTTP interface.
@@ -56,6 +58,7 @@ impl ServerOptions {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)),
             memory_bytes: 4 << 30,
             threads: None,
+            is_process_bound: false,
             temp_dir: std::env::temp_dir(),
             http: HttpOptions::default(),
             grace: Duration::from_secs(10),

@@ -429,7 +429,7 @@ impl ServerState {
             time: self.time_limit(request.timeout),
             request,
             record,
-            _turn: self.admission.turn().await?,
+            turn: self.admission.turn().await?,
             ready: Instant::now(),
         })
     }

@@ -32,6 +32,10 @@ use tokio::task::JoinSet;
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(30);
 /// How often the server looks whether a load has published a new state of the database.
 const REFRESH_PERIOD: Duration = Duration::from_secs(1);
+/// The least memory that a server works well with.
+pub const MEMORY_BYTES_MIN: u64 = 256 << 20;
+/// Each query that runs at the same time needs a thread, whose allocator keeps pages for it.
+const MEMORY_BYTES_PER_QUERY: u64 = 64 << 20;
 /// A compaction may use the queries' memory divided by this, and not less than it can work with.
 const COMPACTION_MEMORY_PART: u64 = 8;
 const COMPACTION_BYTES_MIN: u64 = 64 << 20;
@@ -41,6 +45,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 /// Why the server could not start or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
+    /// The queries would have too little.
+    #[error(
+        "{memory_bytes} bytes of memory are not enough for a server; give it --memory {}M at least",
+        MEMORY_BYTES_MIN >> 20
+    )]
+    Memory {
+        /// What was given.
+        memory_bytes: u64,
+    },
     /// The address is taken, or not ours.
     #[error("cannot listen on {address}: {source}; choose another with --listen")]
     Listen {
@@ -83,7 +96,10 @@ pub struct Server {
 
 impl Server {
     /// Opens the database and binds the address. Port 0 takes any free one.
-    pub async fn bind(options: ServerOptions) -> Result<Self, ServeError> {
+    pub async fn bind(mut options: ServerOptions) -> Result<Self, ServeError> {
+        if options.is_process_bound {
+            bind_process(&mut options)?;
+        }
         let database = Arc::new(open(&options.db)?);
         let warming = Warming::start(&database, options.warm_bytes)?;
         let writer = writer(&database, &options);
@@ -91,6 +107,7 @@ impl Server {
         let defaults = EngineOptions::default();
         let engine_options = EngineOptions {
             memory_bytes: options.memory_bytes,
+            is_process_bound: options.is_process_bound,
             temp_dir: options.temp_dir,
             service: options.endpoints.service()?,
             threads: options.threads.unwrap_or(defaults.threads),
@@ -204,6 +221,17 @@ async fn refresh_forever(database: Arc<Database>) {
             Err(error) => tracing::error!("looking for a new state failed: {error}"),
         }
     }
+}
+
+/// Refuses too little memory, and runs no more queries at a time than the memory is enough for.
+fn bind_process(options: &mut ServerOptions) -> Result<(), ServeError> {
+    let memory_bytes = options.memory_bytes;
+    if memory_bytes < MEMORY_BYTES_MIN {
+        return Err(ServeError::Memory { memory_bytes });
+    }
+    let fitting = usize::try_from(memory_bytes / MEMORY_BYTES_PER_QUERY).unwrap_or(usize::MAX);
+    options.http.queries_running_max = options.http.queries_running_max.min(fitting);
+    Ok(())
 }
 
 /// The writer, or why the server only reads.

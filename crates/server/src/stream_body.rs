@@ -99,7 +99,7 @@ pub(crate) struct Job {
     /// When the request was read and had its turn.
     pub(crate) ready: std::time::Instant,
     /// Held until the job ends.
-    pub(crate) _turn: Turn,
+    pub(crate) turn: Turn,
 }
 
 /// Runs a query; returns as soon as it is known how the answer begins.
@@ -233,11 +233,43 @@ enum Place {
 /// The job. The turn ends with it.
 async fn run(job: Job, place: Place, head: oneshot::Sender<Result<Head, ServerError>>) {
     let mut output = Output::new(head, &job);
-    match produce(&job, place, &mut output).await {
+    match produce_within_memory(&job, place, &mut output).await {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its query was stopped"),
         Err(Stop::Failed(error)) => output.fail(error),
     }
+}
+
+/// Runs the query; once more, apart from others of its kind, if it ran out of memory before anything was sent.
+async fn produce_within_memory(job: &Job, place: Place, output: &mut Output) -> Result<(), Stop> {
+    let first = produce(job, place, output).await;
+    if !is_out_of_memory(&first) || !output.can_restart() {
+        return first;
+    }
+    tracing::debug!("out of memory; once more in the narrow lane");
+    output.restart();
+    job.record.reset_rows();
+    let busy = || {
+        Stop::Failed(ServerError::MemoryBusy {
+            message: "other queries hold the memory that this one needs; try again in a moment"
+                .to_owned(),
+        })
+    };
+    let _lane = match output.wait(job.turn.narrow_lane()).await {
+        Ok(lane) => lane?,
+        Err(Stop::Failed(ServerError::Timeout { .. })) => return Err(busy()),
+        Err(stop) => return Err(stop),
+    };
+    let second = produce(job, place, output).await;
+    // What others hold now they may have held then.
+    match is_out_of_memory(&second) && job.engine.is_memory_scarce() {
+        true => Err(busy()),
+        false => second,
+    }
+}
+
+fn is_out_of_memory(ended: &Result<(), Stop>) -> bool {
+    matches!(ended, Err(Stop::Failed(ServerError::OutOfMemory { .. })))
 }
 
 fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
@@ -385,6 +417,17 @@ impl Output {
             time: job.time,
             deadline: Instant::now() + job.time.limit,
         }
+    }
+
+    /// Whether nothing was sent yet.
+    fn can_restart(&self) -> bool {
+        matches!(self.sink, Sink::Head(_))
+    }
+
+    /// Forgets what was written and not sent.
+    fn restart(&mut self) {
+        self.buffer.clear();
+        self.has_rows = false;
     }
 
     /// What the query computes before its first batch, unless time is up or the client has left.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion_execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
+use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
@@ -24,6 +24,7 @@ use orrery_term::TermId;
 use crate::error::QueryError;
 use crate::execute::{self, Limits};
 use crate::explain::{self, PlanNode};
+use crate::memory::Memory;
 use crate::options::{EngineOptions, QueryOptions};
 use crate::parse::{self, ShapeCache, ShapeCounts};
 use crate::plan::Estimates;
@@ -34,17 +35,11 @@ use crate::results::{
 };
 use crate::work;
 
-/// Consumers that an out-of-memory error names.
-const CONSUMERS_NAMED: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN.saturating_add(2);
-
-/// One part of so many of the memory is kept back for what no operator counts: batches on their way
-/// from one to the next, terms of results, pages that the allocator holds.
-const UNCOUNTED_SHARE: u64 = 4;
-
 /// Answers SPARQL queries over one database. Cheap to share by `Arc`.
 pub struct Engine {
     database: Arc<Database>,
     options: EngineOptions,
+    memory: Memory,
     /// Settings, memory pool and place for spills, the same for every query: making one takes longer than a
     /// point query.
     task: Arc<TaskContext>,
@@ -80,6 +75,7 @@ pub struct PreparedQuery {
     pub(crate) estimates: Estimates,
     pub(crate) context: Arc<QueryContext>,
     pub(crate) task: Arc<TaskContext>,
+    pub(crate) memory: Memory,
     pub(crate) limits: Limits,
     pub(crate) preparation: Preparation,
     /// Whether parts of the plan run as tasks of their own.
@@ -98,16 +94,11 @@ pub struct Preparation {
 impl Engine {
     /// An engine over a database.
     pub fn new(database: Arc<Database>, options: EngineOptions) -> Result<Self, QueryError> {
-        let counted = options.memory_bytes - options.memory_bytes / UNCOUNTED_SHARE;
-        let bytes = usize::try_from(counted).unwrap_or(usize::MAX);
-        let pool: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(
-            FairSpillPool::new(bytes),
-            CONSUMERS_NAMED,
-        ));
+        let memory = Memory::new(options.memory_bytes, options.is_process_bound);
         let spills = DiskManagerBuilder::default()
             .with_mode(DiskManagerMode::Directories(vec![options.temp_dir.clone()]));
         let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(pool)
+            .with_memory_pool(Arc::clone(&memory.operators))
             .with_disk_manager_builder(spills)
             .build_arc()
             .map_err(|error| QueryError::from_datafusion(error, options.memory_bytes))?;
@@ -118,6 +109,7 @@ impl Engine {
             workers: Workers::new(options.threads),
             database,
             options,
+            memory,
             task: task_context(session, runtime),
             shapes: ShapeCache::default(),
         })
@@ -145,7 +137,16 @@ impl Engine {
 
     /// Memory that running queries hold of [`EngineOptions::memory_bytes`].
     pub fn memory_held_bytes(&self) -> usize {
-        self.task.memory_pool().reserved()
+        self.memory.reserved_bytes()
+    }
+
+    /// Whether a query that has just run out of memory may find enough once others have ended.
+    pub fn is_memory_scarce(&self) -> bool {
+        self.memory.is_scarce()
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// The settings.
@@ -173,7 +174,7 @@ impl Engine {
     }
 
     pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
-        self.task.memory_pool()
+        &self.memory.operators
     }
 
     /// What a query runs with: batches of so many rows if it asks for that.
@@ -279,7 +280,11 @@ impl PreparedQuery {
     /// Starts the query. Streams run on the caller's tokio runtime, as they are polled;
     /// `ASK` runs here to its end.
     pub async fn execute(&self) -> Result<QueryResults, QueryError> {
+        let batch_rows = self.task.session_config().batch_size();
+        let working_set = self.memory.working_set(&self.plan, batch_rows).await?;
         let ids = self.run()?;
+        // Held as long as the stream.
+        let ids = ids.inspect(move |_| _ = working_set.size()).boxed();
         let decoder = Decoder::new(Arc::clone(&self.context));
         let pool = self.task.memory_pool();
         let limit_bytes = self.limits.memory_bytes;

@@ -43,6 +43,9 @@ pub enum QueryError {
         /// Which operator asked for how much.
         message: String,
     },
+    /// Other queries have all that may be on its way; there was no room for one more in time.
+    #[error("other queries need all the memory there is; try again in a moment")]
+    Busy,
     /// `SERVICE`: another endpoint did not answer as it should.
     #[error("SERVICE <{endpoint}>: {message}")]
     Service {

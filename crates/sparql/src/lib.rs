@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod execute;
 mod explain;
+mod memory;
 mod options;
 mod parse;
 mod plan;

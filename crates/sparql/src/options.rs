@@ -13,6 +13,9 @@ pub struct EngineOptions {
     /// Memory that all queries together may hold in sorts, joins and aggregations;
     /// beyond it they spill, and beyond what can spill they fail. Default: 2 GiB.
     pub memory_bytes: u64,
+    /// Whether the process as a whole is to stay within `memory_bytes`, which is for a process that does nothing
+    /// else. Default: no.
+    pub is_process_bound: bool,
     /// Where spilled runs go. Default: the system's temporary directory.
     pub temp_dir: PathBuf,
     /// The deadline of a query that names none. Default: none.
@@ -34,6 +37,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             memory_bytes: 2 << 30,
+            is_process_bound: false,
             temp_dir: std::env::temp_dir(),
             default_timeout: None,
             query_bytes_max: 1 << 20,

@@ -39,7 +39,8 @@ pub(crate) fn prepare(
         Arc::clone(&snapshot),
         ContextOptions {
             base_iri,
-            memory_pool: Arc::clone(engine.memory_pool()),
+            memory_pool: Arc::clone(&engine.memory().operators),
+            on_the_way_pool: Arc::clone(&engine.memory().on_the_way),
             now: None,
             workers: Arc::clone(engine.workers()),
         },
@@ -85,6 +86,7 @@ pub(crate) fn prepare(
         estimates: planner.estimates,
         context,
         task: engine.task(options.tuning.vector_rows),
+        memory: engine.memory().clone(),
         limits: engine.limits(options.timeout),
         preparation: Preparation {
             parse: parsed - started,
@@ -266,7 +268,8 @@ pub(crate) fn prepare_pattern(
         Arc::clone(&snapshot),
         ContextOptions {
             base_iri: pattern.base_iri.clone(),
-            memory_pool: Arc::clone(engine.memory_pool()),
+            memory_pool: Arc::clone(&engine.memory().operators),
+            on_the_way_pool: Arc::clone(&engine.memory().on_the_way),
             now: None,
             workers: Arc::clone(engine.workers()),
         },

@@ -147,15 +147,16 @@ fn parse_state<A: Aggregate>(aggregate: &A, bytes: &[u8]) -> Result<A::State> {
     }
 }
 
-fn write_states<'a, A: Aggregate>(
+/// Each state is dropped as soon as it is written, so that they are never there twice.
+fn write_states<A: Aggregate>(
     aggregate: &A,
-    states: impl Iterator<Item = &'a A::State>,
+    states: impl IntoIterator<Item = A::State>,
 ) -> ArrayRef {
     let mut column = LargeBinaryBuilder::new();
     let mut bytes = Vec::new();
     for state in states {
         bytes.clear();
-        aggregate.write(state, &mut bytes);
+        aggregate.write(&state, &mut bytes);
         column.append_value(&bytes);
     }
     Arc::new(column.finish())
@@ -176,15 +177,15 @@ impl<A: Aggregate> GroupsAccumulator for Groups<A> {
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let results: UInt64Array = self
             .take(emit_to)
-            .iter()
-            .map(|state| Ok(self.aggregate.result(state)?.map(TermId::bits)))
+            .into_iter()
+            .map(|state| Ok(self.aggregate.result(&state)?.map(TermId::bits)))
             .collect::<Result<_>>()?;
         Ok(Arc::new(results))
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
         let states = self.take(emit_to);
-        Ok(vec![write_states(&self.aggregate, states.iter())])
+        Ok(vec![write_states(&self.aggregate, states)])
     }
 
     fn merge_batch(
@@ -203,16 +204,14 @@ impl<A: Aggregate> GroupsAccumulator for Groups<A> {
         opt_filter: Option<&BooleanArray>,
     ) -> Result<Vec<ArrayRef>> {
         let rows = self.aggregate.read(values)?;
-        let states: Vec<A::State> = (0..values.first().map_or(0, |column| column.len()))
-            .map(|row| {
-                let mut state = A::State::default();
-                if is_kept(opt_filter, row) {
-                    self.aggregate.update(&mut state, &rows, row);
-                }
-                state
-            })
-            .collect();
-        Ok(vec![write_states(&self.aggregate, states.iter())])
+        let states = (0..values.first().map_or(0, |column| column.len())).map(|row| {
+            let mut state = A::State::default();
+            if is_kept(opt_filter, row) {
+                self.aggregate.update(&mut state, &rows, row);
+            }
+            state
+        });
+        Ok(vec![write_states(&self.aggregate, states)])
     }
 
     fn size(&self) -> usize {

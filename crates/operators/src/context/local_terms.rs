@@ -1,7 +1,8 @@
 //! The terms that a query computes and no dictionary knows.
 //!
-//! Keys stand one after another in an arena; a hash table of indexes finds them. An index, once
-//! given out, stays. Cost: the key's bytes, eight for its end and about nine in the table.
+//! Keys stand one after another in segments, which never move: one growing arena would hold its keys twice each time
+//! it grows. A hash table of indexes finds them. An index, once given out, stays. Cost: the key's bytes, twelve
+//! for its place and about nine in the table.
 
 use datafusion_execution::memory_pool::MemoryReservation;
 use hashbrown::HashTable;
@@ -10,13 +11,29 @@ use crate::error::Result;
 
 /// Memory is reserved in steps of this size, so that the pool is not asked for every term.
 const RESERVATION_STEP_BYTES: usize = 1 << 16;
-/// What a term costs beside its key: its end, and its share of the hash table at worst.
-const OVERHEAD_BYTES: usize = 8 + 18;
+/// What a term costs beside its key: its place, and its share of the hash table, both at worst.
+const OVERHEAD_BYTES: usize = 2 * size_of::<Place>() + 18;
+/// Bytes of a segment of keys; a longer key has one of its own.
+const SEGMENT_BYTES: usize = 1 << 16;
+
+/// Where a key stands.
+#[derive(Clone, Copy)]
+struct Place {
+    segment: u32,
+    start: u32,
+    bytes: u32,
+}
+
+/// The key at a place of the segments.
+fn key_at(segments: &[Vec<u8>], place: Place) -> &[u8] {
+    let start = place.start as usize;
+    &segments[place.segment as usize][start..start + place.bytes as usize]
+}
 
 /// An interning table of term keys; see the module's documentation.
 pub(super) struct LocalTerms {
-    arena: Vec<u8>,
-    ends: Vec<usize>,
+    segments: Vec<Vec<u8>>,
+    places: Vec<Place>,
     indexes: HashTable<u32>,
     hasher: foldhash::fast::FixedState,
     reservation: MemoryReservation,
@@ -27,8 +44,8 @@ pub(super) struct LocalTerms {
 impl LocalTerms {
     pub(super) fn new(reservation: MemoryReservation) -> Self {
         Self {
-            arena: Vec::new(),
-            ends: Vec::new(),
+            segments: Vec::new(),
+            places: Vec::new(),
             indexes: HashTable::new(),
             hasher: foldhash::fast::FixedState::default(),
             reservation,
@@ -39,15 +56,14 @@ impl LocalTerms {
 
     /// Number of terms.
     pub(super) fn len(&self) -> usize {
-        self.ends.len()
+        self.places.len()
     }
 
     /// The key at an index.
     pub(super) fn key(&self, index: u64) -> Option<&[u8]> {
         let index = usize::try_from(index).ok()?;
-        let end = *self.ends.get(index)?;
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        Some(&self.arena[start..end])
+        let place = *self.places.get(index)?;
+        Some(key_at(&self.segments, place))
     }
 
     /// The index of a key that is there.
@@ -65,22 +81,49 @@ impl LocalTerms {
         if let Some(index) = self.find(key) {
             return Ok(index);
         }
-        let Ok(index) = u32::try_from(self.ends.len()) else {
+        let Ok(index) = u32::try_from(self.places.len()) else {
             return Err(crate::error::Error::Unsupported(
                 "more than 4,294,967,295 terms computed by one query".to_owned(),
             ));
         };
+        let Ok(bytes) = u32::try_from(key.len()) else {
+            return Err(crate::error::Error::Unsupported(
+                "a computed term of more than 4,294,967,295 bytes".to_owned(),
+            ));
+        };
         self.reserve_term(key.len())?;
-        self.arena.extend_from_slice(key);
-        self.ends.push(self.arena.len());
-        let (arena, ends, hasher) = (&self.arena, &self.ends, &self.hasher);
+        let place = self.append(key, bytes);
+        self.places.push(place);
+        let (segments, places, hasher) = (&self.segments, &self.places, &self.hasher);
         self.indexes
             .insert_unique(hash(hasher, key), index, |&index| {
-                let index = index as usize;
-                let start = index.checked_sub(1).map_or(0, |before| ends[before]);
-                hash(hasher, &arena[start..ends[index]])
+                hash(hasher, key_at(segments, places[index as usize]))
             });
         Ok(u64::from(index))
+    }
+
+    /// Puts a key to the end of the last segment, or begins the next one.
+    fn append(&mut self, key: &[u8], bytes: u32) -> Place {
+        let fits = |segment: &Vec<u8>| segment.len() + key.len() <= segment.capacity();
+        if !self.segments.last().is_some_and(fits) {
+            let capacity = match key.len() > SEGMENT_BYTES / 8 {
+                true => key.len(),
+                // The first terms of a query are often its only ones.
+                false if self.segments.is_empty() => SEGMENT_BYTES / 16,
+                false => SEGMENT_BYTES,
+            };
+            self.segments
+                .push(Vec::with_capacity(capacity.max(key.len())));
+        }
+        let at = self.segments.len() - 1;
+        let segment = &mut self.segments[at];
+        let start = segment.len();
+        segment.extend_from_slice(key);
+        Place {
+            segment: at as u32,
+            start: start as u32,
+            bytes,
+        }
     }
 
     /// Counts bytes that are kept elsewhere for the same query.
@@ -88,9 +131,9 @@ impl LocalTerms {
         Ok(self.reservation.try_grow(bytes)?)
     }
 
-    /// Counts a term before it is stored. The vectors may hold twice what is in them.
+    /// Counts a term before it is stored; an eighth of a segment may stay empty.
     fn reserve_term(&mut self, key_bytes: usize) -> Result<()> {
-        let used_bytes = self.used_bytes + 2 * key_bytes + OVERHEAD_BYTES;
+        let used_bytes = self.used_bytes + key_bytes + key_bytes / 8 + OVERHEAD_BYTES;
         if used_bytes > self.reserved_bytes {
             let step = (used_bytes - self.reserved_bytes).max(RESERVATION_STEP_BYTES);
             self.reservation.try_grow(step)?;

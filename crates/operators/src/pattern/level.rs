@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use datafusion_common::Result;
+use datafusion_execution::memory_pool::{
+    MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+};
 use orrery_storage::RowRange;
 
 use super::chunk::Chunk;
@@ -101,11 +104,14 @@ impl Pipeline {
 }
 
 /// How many rows a chunk gets: grows each time the first step goes on, because larger key
-/// vectors touch each vector of the permutation less often.
-#[derive(Clone, Copy, Debug)]
+/// vectors touch each vector of the permutation less often. What the chunks take is reserved; where there is
+/// no room, they stay short.
+#[derive(Debug)]
 pub(super) struct VectorRows {
     current: usize,
     max: usize,
+    row_bytes: usize,
+    reservation: MemoryReservation,
 }
 
 /// The first chunks of a pattern without limit.
@@ -117,11 +123,23 @@ const VECTOR_ROWS_START_LIMITED: usize = 256;
 pub(super) const VECTOR_ROWS_MAX: usize = 131_072;
 /// What the chunks of all steps together take, about; patterns with many variables get shorter chunks.
 const CHUNK_BYTES_MAX: usize = 64 << 20;
+/// Chunks so short are never refused.
+const VECTOR_ROWS_MIN: usize = 512;
+/// A chunk, what is gathered of the next, and the sorted keys of a look-up.
+const COPIES: usize = 3;
+/// The chunks of one pattern take at most one part of so many of what may be on its way.
+const ON_THE_WAY_PART: usize = 16;
 /// The largest chunks that go out.
 const OUTPUT_ROWS_MAX: usize = 32_768;
 
 impl VectorRows {
-    pub(super) fn new(fixed: Option<usize>, fetch: Option<usize>, program: &Program) -> Self {
+    pub(super) fn new(
+        fixed: Option<usize>,
+        fetch: Option<usize>,
+        program: &Program,
+        pool: &Arc<dyn MemoryPool>,
+    ) -> Self {
+        let reservation = MemoryConsumer::new("chunks of a pattern").register(pool);
         let columns = program
             .steps
             .iter()
@@ -129,18 +147,45 @@ impl VectorRows {
             .sum::<usize>();
         let max = (CHUNK_BYTES_MAX / (columns.max(1) * size_of::<u64>()))
             .clamp(VECTOR_ROWS_START, VECTOR_ROWS_MAX);
+        let row_bytes = columns.max(1) * size_of::<u64>() * COPIES;
+        let fitting = match pool.memory_limit() {
+            MemoryLimit::Finite(bytes) => bytes / ON_THE_WAY_PART / row_bytes,
+            MemoryLimit::Infinite | MemoryLimit::Unknown => max,
+        };
+        let max = max.min(fitting).max(VECTOR_ROWS_MIN);
         let (current, max) = match (fixed, fetch) {
             (Some(rows), _) => (rows.max(1), rows.max(1)),
             (None, Some(_)) => (VECTOR_ROWS_START_LIMITED, max),
-            (None, None) => (VECTOR_ROWS_START, max),
+            (None, None) => (VECTOR_ROWS_START.min(max), max),
         };
-        Self { current, max }
+        let mut rows = Self {
+            current,
+            max,
+            row_bytes,
+            reservation,
+        };
+        while !rows.reserve(rows.current) && rows.current > VECTOR_ROWS_MIN && fixed.is_none() {
+            rows.current = (rows.current / 2).max(VECTOR_ROWS_MIN);
+        }
+        rows
+    }
+
+    fn reserve(&self, rows: usize) -> bool {
+        self.reservation.try_resize(rows * self.row_bytes).is_ok()
+    }
+
+    /// There will be no more chunks.
+    pub(super) fn release(&self) {
+        self.reservation.free();
     }
 
     fn next(&mut self, is_first_step: bool, is_last_step: bool) -> usize {
         let rows = self.current;
         if is_first_step {
-            self.current = (rows * 2).min(self.max);
+            let more = (rows * 2).min(self.max);
+            if more > rows && self.reserve(more) {
+                self.current = more;
+            }
         }
         match is_last_step {
             true => rows.min(OUTPUT_ROWS_MAX),

@@ -113,6 +113,7 @@ impl PatternStream {
                 specification.vector_rows,
                 specification.fetch,
                 &plan.program,
+                plan.context.on_the_way_pool(),
             ),
             remaining: specification.fetch.unwrap_or(usize::MAX),
             plan,
@@ -350,6 +351,7 @@ impl PatternStream {
         self.rest = None;
         self.batch = None;
         self.pipelines.clear();
+        self.vector_rows.release();
         self.remaining = 0;
     }
 }

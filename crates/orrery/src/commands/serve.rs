@@ -11,7 +11,10 @@ use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
 
 pub(crate) fn run(arguments: ServeArguments) -> Result<(), Failure> {
-    let options = options(&arguments.database.directory, &arguments.server)?;
+    let options = ServerOptions {
+        is_process_bound: true,
+        ..options(&arguments.database.directory, &arguments.server)?
+    };
     crate::allocator::give_back(options.memory_bytes);
     orrery_server::serve(options, |_| {}, stop_signal())?;
     Ok(())

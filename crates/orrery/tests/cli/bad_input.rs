@@ -212,6 +212,15 @@ fn wrong_usage_is_exit_status_2() {
 }
 
 #[test]
+fn a_server_with_too_little_memory_is_refused() {
+    let home = Home::new();
+    let database = home.database();
+    let listen = ["--listen", "127.0.0.1:0"];
+    let arguments = ["serve", "--db", text(&database), "--memory", "255M"];
+    fail(&[&arguments[..], &listen].concat(), &["--memory 256M"]);
+}
+
+#[test]
 fn a_query_error_has_line_and_column() {
     let home = Home::new();
     let database = home.database();

@@ -96,7 +96,7 @@ pub(crate) fn solutions(
         decoder,
         columns,
         batch: None,
-        rows_per_slice: SLICE_ROWS_MAX,
+        rows_per_slice: SLICE_ROWS_START,
     };
     stream::unfold(state, |mut state| async move {
         let slice = state.next().await?;
@@ -105,6 +105,8 @@ pub(crate) fn solutions(
     .boxed()
 }
 
+/// Rows of the first slice, before it is known how long the terms are.
+const SLICE_ROWS_START: usize = 1_024;
 /// Most rows of a slice, and fewest.
 const SLICE_ROWS_MAX: usize = 8_192;
 const SLICE_ROWS_MIN: usize = 64;
