@@ -63,7 +63,9 @@ fn no_flipped_bit_changes_an_answer() {
     let (disk, workload) = example();
     let commits: Vec<u64> = workload.states.keys().copied().collect();
     look(&disk, &workload, commits[1]).unwrap();
-    let files = disk.files();
+    // What was loaded lies beside the database, and may be damaged at will.
+    let mut files = disk.files();
+    files.retain(|path| path.starts_with(DIRECTORY));
     let mut random = Random(3);
     let (mut refused, mut unharmed) = (0, 0);
     for number in 0..flips {

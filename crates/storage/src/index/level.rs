@@ -185,8 +185,7 @@ impl<'a> Stack<'a> {
 impl Level {
     /// Appends the pieces of a range of the rows that this delta makes of those below.
     ///
-    /// Once it has begun it counts rows below only, chunk by chunk, so an entry costs little more than its position: with
-    /// a row number of the whole for each entry, reading was half as fast where a tenth of the rows had changed.
+    /// Once it has begun it counts rows below only, chunk by chunk, so an entry costs little more than its position.
     fn plan(
         &mut self,
         mut below: Stack<'_>,
