@@ -118,6 +118,11 @@ fn a_path_of_length_zero_leads_from_any_constant_to_itself() {
     let fixture = Fixture::new(DATA);
     let query = "SELECT ?x { :unknown :next* ?x }";
     assert_eq!(rows(&fixture, query), ["x=<unknown>"]);
+    // Also where a row binds the other end, or leaves it unbound.
+    for ends in ["VALUES (?v ?w) { (UNDEF 1) }", "VALUES ?v { :nobody 2 }"] {
+        let query = format!("SELECT ?v {{ :nobody :p? ?v . {ends} }}");
+        assert_eq!(rows(&fixture, &query), ["v=<nobody>"], "{ends}");
+    }
 }
 
 #[test]

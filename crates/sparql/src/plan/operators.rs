@@ -187,7 +187,8 @@ impl Planner<'_> {
     /// The rows of the input from which a path may start.
     ///
     /// A path of length zero leads from every *node of the graph* to itself; a term that `VALUES` or
-    /// `BIND` gave must be one.
+    /// `BIND` gave must be one. Where the other end is a constant, it leads from this to itself, node or not
+    /// (SPARQL 1.1, 18.4).
     pub(super) fn path_starts(
         &mut self,
         input: Relation,
@@ -195,10 +196,12 @@ impl Planner<'_> {
         nodes: &VarSet,
         later: &VarSet,
     ) -> Result<Relation> {
-        if !can_be_empty(&path.path) {
+        let ends = [path.subject, path.object];
+        let has_constant = ends.iter().any(|end| end.variable().is_none());
+        if has_constant || !can_be_empty(&path.path) {
             return Ok(input);
         }
-        let ends = [path.subject, path.object].into_iter();
+        let ends = ends.into_iter();
         let ends = VarSet::of(ends.filter_map(Slot::variable)).intersection(&input.variables());
         let unknown = ends.difference(nodes);
         let needed = later.union(&path.variables());
