@@ -1,4 +1,5 @@
-//! In which order to join: dynamic programming over subsets, greedy for many.
+//! In which order to join: greedy first; where that plan costs more than the search itself, dynamic programming over subsets,
+//! for as many members as it can be done for.
 //!
 //! Plans are left-deep: each member is joined to what came before, a pattern by
 //! looking up its bound positions. The rows of a subset do not depend on the order ([`super::cardinality`]), so
@@ -355,6 +356,38 @@ mod tests {
             ..Join::default()
         };
         assert_eq!(join.order().members, [0, 2, 1]);
+    }
+
+    /// Twelve members around one variable: `base` rows, nine that multiply them by 1.1 each, and two that double them but
+    /// bring a filter that keeps a thousandth.
+    fn star_with_a_late_filter(base: f64) -> Join {
+        let arm = |own: u32, fan_out: f64| {
+            let rows = base * fan_out;
+            lookup(1 | 1 << own, rows, &[(0, base), (own, rows)])
+        };
+        let mut members = vec![lookup(1, base, &[(0, base)])];
+        members.extend((1..10).map(|own| arm(own, 1.1)));
+        members.extend([arm(10, 2.0), arm(11, 2.0)]);
+        Join {
+            members,
+            conditions: vec![Condition {
+                variables: 0b1100_0000_0000,
+                selectivity: 0.001,
+            }],
+            ..Join::default()
+        }
+    }
+
+    #[test]
+    fn a_cheap_star_is_not_searched_and_a_dear_one_is() {
+        let cheap = star_with_a_late_filter(10.0);
+        assert!(cheap.search().cost < cheap.greedy().cost);
+        assert_eq!(cheap.order().members, cheap.greedy().members);
+        let dear = star_with_a_late_filter(10_000.0);
+        assert!(dear.search().cost < 0.5 * dear.greedy().cost);
+        assert_eq!(dear.order().members, dear.search().members);
+        let first_three = &dear.order().members[..3];
+        assert!(first_three.contains(&10) && first_three.contains(&11));
     }
 
     #[test]
