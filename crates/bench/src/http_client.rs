@@ -14,8 +14,8 @@ use std::time::Duration;
 use thiserror::Error;
 use url::Url;
 
-/// A server that says nothing for so long is given up.
-const READ_TIMEOUT: Duration = Duration::from_secs(120);
+/// A server that says nothing for so long is given up, if not said otherwise.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
 /// More header lines than this are no HTTP server.
 const HEADER_LINES_MAX: usize = 200;
 /// How much of an error's body is shown.
@@ -37,6 +37,14 @@ pub enum HttpError {
         endpoint: String,
         /// The system's reason.
         source: io::Error,
+    },
+    /// The server said nothing for the time that the client waits. It may still be at work.
+    #[error("{endpoint}: no answer within {seconds} s")]
+    TimedOut {
+        /// The server.
+        endpoint: String,
+        /// How long was waited.
+        seconds: f64,
     },
     /// The answer is not HTTP.
     #[error("{endpoint}: the answer is not HTTP: {line}")]
@@ -68,6 +76,7 @@ pub struct HttpClient {
     connection: Option<BufReader<TcpStream>>,
     line: String,
     encoding: QueryEncoding,
+    silence_max: Duration,
     /// `Server-Timing` of the last answer; empty if it had none.
     server_timing: String,
 }
@@ -115,6 +124,7 @@ impl HttpClient {
             connection: None,
             line: String::new(),
             encoding: QueryEncoding::Direct,
+            silence_max: SILENCE_MAX,
             server_timing: String::new(),
         })
     }
@@ -123,6 +133,14 @@ impl HttpClient {
     #[must_use]
     pub fn with_encoding(mut self, encoding: QueryEncoding) -> Self {
         self.encoding = encoding;
+        self
+    }
+
+    /// The same client, giving up a server that says nothing for so long, which must be more than zero.
+    /// From a connection that is open already it goes on waiting as before.
+    #[must_use]
+    pub fn with_silence_max(mut self, silence_max: Duration) -> Self {
+        self.silence_max = silence_max;
         self
     }
 
@@ -189,7 +207,8 @@ impl HttpClient {
     fn exchange(&mut self, request: &[u8], body: &mut Vec<u8>) -> Result<(), HttpError> {
         let is_reused = self.connection.is_some();
         match self.try_exchange(request, body) {
-            // A kept connection may have been closed since; queries can be repeated.
+            // A kept connection may have been closed since; queries can be repeated. One that took too long
+            // is not: it would take as long again, beside itself.
             Err(HttpError::Connection { .. }) if is_reused => self.try_exchange(request, body),
             result => result,
         }
@@ -200,7 +219,7 @@ impl HttpClient {
         self.server_timing.clear();
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
-            None => self.connect().map_err(|source| self.broken(source))?,
+            None => self.connect().map_err(|source| self.unreachable(source))?,
         };
         connection
             .get_mut()
@@ -226,7 +245,7 @@ impl HttpClient {
     fn connect(&self) -> io::Result<BufReader<TcpStream>> {
         let stream = TcpStream::connect(&self.authority)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(READ_TIMEOUT))?;
+        stream.set_read_timeout(Some(self.silence_max))?;
         Ok(BufReader::with_capacity(1 << 16, stream))
     }
 
@@ -272,7 +291,19 @@ impl HttpClient {
         read_line(connection, &mut self.line).map_err(|source| self.broken(source))
     }
 
+    /// What an error of an open connection means.
     fn broken(&self, source: io::Error) -> HttpError {
+        match source.kind() {
+            // Systems differ in what they call a read that waited too long.
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => HttpError::TimedOut {
+                endpoint: self.endpoint.clone(),
+                seconds: self.silence_max.as_secs_f64(),
+            },
+            _ => self.unreachable(source),
+        }
+    }
+
+    fn unreachable(&self, source: io::Error) -> HttpError {
         HttpError::Connection {
             endpoint: self.endpoint.clone(),
             source,
@@ -387,6 +418,38 @@ mod tests {
         let mut client = HttpClient::new(&endpoint).unwrap();
         let error = client.query("x", "*/*", &mut Vec::new()).unwrap_err();
         assert!(matches!(error, HttpError::Connection { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_silent_server_is_asked_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}/sparql", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 1 << 12];
+            assert!(stream.read(&mut request).unwrap() > 0);
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                .unwrap();
+            // The second request is read and never answered; then the client closes.
+            assert!(stream.read(&mut request).unwrap() > 0);
+            assert_eq!(stream.read(&mut request).unwrap(), 0);
+            // Nobody has connected again.
+            listener.set_nonblocking(true).unwrap();
+            listener.accept().map(drop).map_err(|error| error.kind())
+        });
+        let mut client = HttpClient::new(&endpoint)
+            .unwrap()
+            .with_silence_max(Duration::from_millis(50));
+        let mut body = Vec::new();
+        client.query("ASK {}", "*/*", &mut body).unwrap();
+        let error = client.query("ASK {}", "*/*", &mut body).unwrap_err();
+        assert!(matches!(error, HttpError::TimedOut { .. }), "{error}");
+        assert_eq!(
+            error.to_string(),
+            format!("{endpoint}: no answer within 0.05 s")
+        );
+        assert_eq!(server.join().unwrap(), Err(io::ErrorKind::WouldBlock));
     }
 
     #[test]

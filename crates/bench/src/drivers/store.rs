@@ -16,6 +16,8 @@ use crate::bsbm::{Catalog, GenerateOptions, generate};
 use crate::report::{Table, Times, with_thousands};
 
 const LOAD_MEMORY: &str = "4G";
+/// The products of the ten million triples that absolute bars are for.
+pub(super) const TEN_MILLION_PRODUCTS: u32 = 28_482;
 const OPEN_RUNS: usize = 21;
 const COUNT_RUNS: usize = 100;
 
@@ -35,7 +37,7 @@ impl StoreOptions {
     pub fn new(cache: impl Into<PathBuf>) -> Self {
         Self {
             data: GenerateOptions {
-                products: 28_482,
+                products: TEN_MILLION_PRODUCTS,
                 ..GenerateOptions::default()
             },
             cache: cache.into(),

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::report::{Table, with_thousands};
 
-/// What ours is to reach. The absolute goals are for ten million triples on two cores.
+/// What ours is to reach. The absolute goals, a rate, a time or a size, are for ten million triples on two
+/// cores: at other sizes only factors are held to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
@@ -16,6 +17,14 @@ pub enum Goal {
     AtMost(f64),
     /// This many times better than the peer.
     Factor(f64),
+}
+
+/// The mean of the times of one query, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Mean {
+    pub(super) ms: f64,
+    /// Some of the times are the limit at which the query was given up.
+    pub(super) has_timed_out: bool,
 }
 
 /// One figure of both stores.
@@ -31,6 +40,10 @@ pub struct Pair {
     pub peer: f64,
     /// How many times better ours is: rates divided, times and sizes the other way round.
     pub factor: f64,
+    /// Ours had no answer within the limit, which counts as its time: ours is greater.
+    pub has_ours_timed_out: bool,
+    /// The same of the peer: its time and the factor are greater.
+    pub has_peer_timed_out: bool,
     /// What ours is to reach, if anything.
     pub goal: Option<Goal>,
 }
@@ -47,6 +60,8 @@ impl Pair {
             ours,
             peer,
             factor: ours / peer,
+            has_ours_timed_out: false,
+            has_peer_timed_out: false,
             goal: None,
         }
     }
@@ -62,6 +77,15 @@ impl Pair {
         }
     }
 
+    /// A time of which some part, at ours or at the peer, is only known to be greater.
+    pub(super) fn timed(what: impl Into<String>, ours: Mean, peer: Mean) -> Self {
+        Self {
+            has_ours_timed_out: ours.has_timed_out,
+            has_peer_timed_out: peer.has_timed_out,
+            ..Self::cost(what, "ms", (ours.ms, peer.ms))
+        }
+    }
+
     pub(super) fn with_goal(self, goal: Goal) -> Self {
         Self {
             goal: Some(goal),
@@ -69,14 +93,33 @@ impl Pair {
         }
     }
 
-    /// Whether ours reaches its goal; true without one.
+    pub(super) fn without_absolute_goal(self) -> Self {
+        Self {
+            goal: self.goal.filter(|goal| matches!(goal, Goal::Factor(_))),
+            ..self
+        }
+    }
+
+    /// Whether ours reaches its goal; true without one, false where ours had no answer in time.
     pub fn is_met(&self) -> bool {
         match self.goal {
+            Some(_) if self.has_ours_timed_out => false,
             Some(Goal::AtLeast(goal)) => self.ours >= goal,
             Some(Goal::AtMost(goal)) => self.ours <= goal,
             Some(Goal::Factor(goal)) => self.factor >= goal,
             None => true,
         }
+    }
+
+    /// How the factor is known: with a time-out only a bound, with two nothing.
+    fn shown_factor(&self) -> String {
+        let sign = match (self.has_ours_timed_out, self.has_peer_timed_out) {
+            (false, false) => "",
+            (false, true) => "> ",
+            (true, false) => "< ",
+            (true, true) => return String::new(),
+        };
+        format!("{sign}{:.1}", self.factor)
     }
 }
 
@@ -93,6 +136,12 @@ pub struct CompareReport {
     pub analytical_factor: f64,
     /// How many answers were compared.
     pub answers_compared: usize,
+    /// How many were not, because a store had none within the limit.
+    pub answers_timed_out: usize,
+    /// That limit, in seconds.
+    pub limit_seconds: f64,
+    /// Whether the data are those for which the absolute goals are; if not, there are none.
+    pub has_absolute_goals: bool,
     /// Where they differ: query and difference.
     pub differences: Vec<String>,
 }
@@ -100,28 +149,40 @@ pub struct CompareReport {
 impl fmt::Display for CompareReport {
     /// A table in Markdown, as it stands in `docs/performance.md`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "{} triples\n", with_thousands(self.triples))?;
+        write!(formatter, "{} triples", with_thousands(self.triples))?;
+        if !self.has_absolute_goals {
+            write!(formatter, " (absolute bars are for ten million)")?;
+        }
+        writeln!(formatter, "\n")?;
         let header = ["what", "unit", "Orrery", &self.peer, "factor", "bar", ""];
         let mut table = Table::markdown(header);
         for pair in &self.pairs {
             table.row([
                 pair.what.clone(),
                 pair.unit.to_owned(),
-                shown(pair.ours),
-                shown(pair.peer),
-                format!("{:.1}", pair.factor),
+                shown_bound(pair.ours, pair.has_ours_timed_out),
+                shown_bound(pair.peer, pair.has_peer_timed_out),
+                pair.shown_factor(),
                 pair.goal.map(|goal| goal.to_string()).unwrap_or_default(),
                 if pair.is_met() { "" } else { "missed" }.to_owned(),
             ]);
         }
         table.fmt(formatter)?;
-        writeln!(
+        write!(
             formatter,
-            "\nAnalytical queries, geometric mean of the factors: {:.1}. {} answers compared, {} differ.",
+            "\nAnalytical queries, geometric mean of the factors: {:.1}. {} answers compared, {} differ",
             self.analytical_factor,
             self.answers_compared,
             self.differences.len()
         )?;
+        if self.answers_timed_out > 0 {
+            write!(
+                formatter,
+                "; {} not compared, for there was no answer within {} s, which counts as the time",
+                self.answers_timed_out, self.limit_seconds
+            )?;
+        }
+        writeln!(formatter, ".")?;
         for difference in &self.differences {
             writeln!(formatter, "\n{difference}")?;
         }
@@ -147,9 +208,58 @@ fn shown(figure: f64) -> String {
     }
 }
 
+fn shown_bound(figure: f64, is_lower_bound: bool) -> String {
+    let sign = if is_lower_bound { "> " } else { "" };
+    format!("{sign}{}", shown(figure))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn mean(ms: f64, has_timed_out: bool) -> Mean {
+        Mean { ms, has_timed_out }
+    }
+
+    #[test]
+    fn a_time_out_is_a_bound() {
+        let goal = Goal::Factor(5.0);
+        let peer = Pair::timed("Q4", mean(400.0, false), mean(300_000.0, true)).with_goal(goal);
+        assert!(peer.is_met());
+        assert_eq!(peer.shown_factor(), "> 750.0");
+        let ours = Pair::timed("Q4", mean(300_000.0, true), mean(3e6, false)).with_goal(goal);
+        assert!(!ours.is_met(), "how much slower it is, is not known");
+        assert_eq!(ours.shown_factor(), "< 10.0");
+        let report = CompareReport {
+            peer: "peer".to_owned(),
+            triples: 1_000,
+            pairs: vec![peer],
+            analytical_factor: 1.0,
+            answers_compared: 7,
+            answers_timed_out: 1,
+            limit_seconds: 300.0,
+            has_absolute_goals: false,
+            differences: Vec::new(),
+        };
+        let text = report.to_string();
+        assert!(text.starts_with("1,000 triples (absolute bars are for ten million)\n"));
+        assert!(
+            text.contains("| Q4 | ms | 400.00 | > 300,000 | > 750.0 | 5 times |  |"),
+            "{text}"
+        );
+        assert!(text.contains(
+            "7 answers compared, 0 differ; 1 not compared, for there was no answer within 300 s"
+        ));
+    }
+
+    #[test]
+    fn absolute_goals_are_for_one_size() {
+        let cost = Pair::cost("time", "ms", (2.0, 6.0));
+        let left = |goal| cost.clone().with_goal(goal).without_absolute_goal().goal;
+        assert_eq!(left(Goal::AtMost(1.0)), None);
+        assert_eq!(left(Goal::AtLeast(1.0)), None);
+        assert_eq!(left(Goal::Factor(1.0)), Some(Goal::Factor(1.0)));
+    }
 
     #[test]
     fn a_factor_above_one_is_ours_being_better() {
