@@ -5,13 +5,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use orrery_bench::bsbm::parameters::ParameterPool;
 use orrery_bench::bsbm::{GenerateOptions, generate};
 use orrery_bench::drivers::{
     BenchError, Binary, ExploreOptions, FloorOptions, LoadOptions, OpenOptions, count, explore,
-    floor, load, open, parameter_pool,
+    explore_clients, floor, load, open, parameter_pool,
 };
 use orrery_bench::http_client::HttpClient;
 use oxrdf::{Dataset, GraphName, Term};
@@ -30,8 +30,16 @@ fn data() -> Vec<u8> {
     data
 }
 
+/// Queries in the order in which they came.
+type Asked = Arc<Mutex<Vec<String>>>;
+
 /// Answers queries over the data on a free port, connection by connection.
 fn serve(data: &[u8]) -> String {
+    serve_noting(data, Asked::default())
+}
+
+/// The same, and notes each query.
+fn serve_noting(data: &[u8], asked: Asked) -> String {
     let dataset: Dataset = NTriplesParser::new()
         .for_slice(data)
         .map(|triple| triple.expect("N-Triples").in_graph(GraphName::DefaultGraph))
@@ -41,14 +49,14 @@ fn serve(data: &[u8]) -> String {
     let address = listener.local_addr().expect("an address");
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let dataset = Arc::clone(&dataset);
-            std::thread::spawn(move || answer_all(stream.expect("a connection"), &dataset));
+            let (dataset, asked) = (Arc::clone(&dataset), Arc::clone(&asked));
+            std::thread::spawn(move || answer_all(stream.expect("a connection"), &dataset, &asked));
         }
     });
     format!("http://{address}/sparql")
 }
 
-fn answer_all(stream: TcpStream, dataset: &Dataset) {
+fn answer_all(stream: TcpStream, dataset: &Dataset, asked: &Asked) {
     let mut reader = BufReader::new(stream);
     loop {
         let mut length = 0;
@@ -67,7 +75,9 @@ fn answer_all(stream: TcpStream, dataset: &Dataset) {
         }
         let mut query = vec![0; length];
         reader.read_exact(&mut query).expect("a query");
-        let body = evaluate(dataset, std::str::from_utf8(&query).expect("UTF-8"));
+        let query = String::from_utf8(query).expect("UTF-8");
+        let body = evaluate(dataset, &query);
+        asked.lock().expect("no panic").push(query);
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
         reader
             .get_mut()
@@ -150,6 +160,23 @@ fn explore_and_count_measure_an_endpoint() {
     let counted = count(&endpoint, 2).expect("a count");
     let lines = data.iter().filter(|byte| **byte == b'\n').count();
     assert_eq!(counted.triples, lines as u64);
+}
+
+#[test]
+fn what_warmed_up_is_not_asked_again() {
+    let data = data();
+    let asked = Asked::default();
+    let options = ExploreOptions {
+        warm_up_mixes: 1,
+        mixes: 1,
+        pool: Some(ParameterPool::from_ntriples(data.as_slice()).expect("a pool")),
+        ..ExploreOptions::new(serve_noting(&data, Arc::clone(&asked)))
+    };
+    assert!(explore_clients(&options, 1).expect("answers") > 0.0);
+    let asked = asked.lock().expect("no panic");
+    let (warm_up, measured) = asked.split_at(25);
+    assert_eq!(measured.len(), 25);
+    assert_ne!(warm_up, measured);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! byte of the request to the last of the answer; queries per hour of mixes
 //! (QMpH) come from the time of whole mixes, as in the official driver.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Barrier;
@@ -16,7 +17,7 @@ use super::{BenchError, N_TRIPLES, RESULTS_JSON, parameter_pool};
 use crate::bsbm::Random;
 use crate::bsbm::parameters::ParameterPool;
 use crate::bsbm::templates::{EXPLORE, EXPLORE_MIX, QueryTemplate, explore_template, instantiate};
-use crate::http_client::{HttpClient, QueryEncoding};
+use crate::http_client::{HttpClient, HttpError, QueryEncoding};
 use crate::report::{Table, Times};
 
 /// How to measure.
@@ -46,6 +47,18 @@ impl ExploreOptions {
             seed: 1,
             pool: None,
             encoding: QueryEncoding::Direct,
+        }
+    }
+
+    pub(super) fn client(&self) -> Result<HttpClient, HttpError> {
+        Ok(HttpClient::new(&self.endpoint)?.with_encoding(self.encoding))
+    }
+
+    /// The parameters, from the endpoint if there are no others.
+    fn pool(&self) -> Result<Cow<'_, ParameterPool>, BenchError> {
+        match &self.pool {
+            Some(pool) => Ok(Cow::Borrowed(pool)),
+            None => parameter_pool(&mut self.client()?).map(Cow::Owned),
         }
     }
 }
@@ -101,24 +114,11 @@ struct QueryRuns {
 /// # Errors
 /// When a query fails: a benchmark of wrong answers is none.
 pub fn explore(options: &ExploreOptions) -> Result<ExploreReport, BenchError> {
-    let mut client = HttpClient::new(&options.endpoint)?.with_encoding(options.encoding);
-    let fetched;
-    let pool = match &options.pool {
-        Some(pool) => pool,
-        None => {
-            fetched = parameter_pool(&mut client)?;
-            &fetched
-        }
-    };
-    let mut mixes = MixClient::new(client, pool, options.seed);
-    for _ in 0..options.warm_up_mixes {
-        mixes.run(&mut Runs::default())?;
-    }
+    let pool = options.pool()?;
+    let mut mixes = MixClient::new(options.client()?, &pool, options.seed);
+    mixes.run_many(options.warm_up_mixes, &mut Runs::default())?;
     let mut runs = Runs::default();
-    let mut total = Duration::ZERO;
-    for _ in 0..options.mixes {
-        total += mixes.run(&mut runs)?;
-    }
+    let total = mixes.run_many(options.mixes, &mut runs)?;
     Ok(summarize(&runs, options.mixes, total))
 }
 
@@ -129,24 +129,19 @@ pub fn explore(options: &ExploreOptions) -> Result<ExploreReport, BenchError> {
 /// # Errors
 /// When a query fails.
 pub fn explore_clients(options: &ExploreOptions, clients: u32) -> Result<f64, BenchError> {
+    let pool = options.pool()?;
+    // A wrong address is told here: a client that does not come to the barrier would hold the others for ever.
+    options.client()?;
     let warm = Barrier::new(clients as usize);
     let client = |number: u32| -> Result<(Instant, Instant), BenchError> {
-        let own = ExploreOptions {
-            seed: options.seed + u64::from(number) * 1_000,
-            ..options.clone()
-        };
-        let warmed = explore(&ExploreOptions {
-            mixes: 0,
-            ..own.clone()
-        });
+        let seed = options.seed + u64::from(number) * 1_000;
+        let mut mixes = MixClient::new(options.client()?, &pool, seed);
+        let warmed = mixes.run_many(options.warm_up_mixes, &mut Runs::default());
         // Also after a failure, or the others would wait for ever.
         warm.wait();
         warmed?;
         let start = Instant::now();
-        explore(&ExploreOptions {
-            warm_up_mixes: 0,
-            ..own
-        })?;
+        mixes.run_many(options.mixes, &mut Runs::default())?;
         Ok((start, Instant::now()))
     };
     let times = std::thread::scope(|scope| {
@@ -167,11 +162,19 @@ pub fn explore_clients(options: &ExploreOptions, clients: u32) -> Result<f64, Be
     })?;
     let start = times.iter().map(|(start, _)| *start).min();
     let end = times.iter().map(|(_, end)| *end).max();
-    let seconds = match (start, end) {
-        (Some(start), Some(end)) => (end - start).as_secs_f64(),
-        _ => return Ok(0.0),
-    };
-    Ok(f64::from(clients * options.mixes) * 3_600.0 / seconds)
+    let elapsed = start.zip(end).map(|(start, end)| end - start);
+    Ok(mixes_an_hour(
+        (clients * options.mixes) as usize,
+        elapsed.unwrap_or_default(),
+    ))
+}
+
+/// Mixes an hour; 0 where there were none.
+pub(super) fn mixes_an_hour(mixes: usize, elapsed: Duration) -> f64 {
+    match elapsed.as_secs_f64() {
+        seconds if seconds > 0.0 => mixes as f64 * 3_600.0 / seconds,
+        _ => 0.0,
+    }
 }
 
 /// A client that runs mix after mix on one connection, with parameters of their own.
@@ -188,6 +191,11 @@ impl<'p> MixClient<'p> {
             pool,
             random: Random::new(seed),
         }
+    }
+
+    /// Runs mixes and returns the time spent in queries.
+    fn run_many(&mut self, mixes: u32, runs: &mut Runs) -> Result<Duration, BenchError> {
+        (0..mixes).map(|_| self.run(runs)).sum()
     }
 
     /// Runs one mix and returns the time spent in queries.
@@ -236,16 +244,11 @@ pub(super) fn summarize(runs: &Runs, mixes: u32, total: Duration) -> ExploreRepo
             }
         })
         .collect();
-    let seconds = total.as_secs_f64();
     ExploreReport {
         queries,
         mixes,
-        seconds,
-        query_mixes_per_hour: if seconds > 0.0 {
-            f64::from(mixes) * 3_600.0 / seconds
-        } else {
-            0.0
-        },
+        seconds: total.as_secs_f64(),
+        query_mixes_per_hour: mixes_an_hour(mixes as usize, total),
     }
 }
 

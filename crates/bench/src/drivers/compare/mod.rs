@@ -188,7 +188,6 @@ impl Workload {
         graph: Option<&str>,
     ) -> Result<Measured, BenchError> {
         let mut server = Server::start(start, LIMIT)?;
-        let mut updates = Updates::new(&self.data, self.mixes).within(graph);
         let (timed, last) = self
             .timed
             .split_at(self.timed.partition_point(|question| question.name != LAST));
@@ -196,7 +195,9 @@ impl Workload {
         let concurrent = explore_clients(&self.explore_options(&server), CLIENTS)?;
         let explored = questions::ask(&mut server, &self.explored)?;
         let timed = questions::time(&mut server, timed)?;
-        let updated = explore_and_update(&self.explore_options(&server), &mut updates)?;
+        let options = self.explore_options(&server);
+        let updates = Updates::new(&self.data, options.warm_up_mixes + options.mixes);
+        let updated = explore_and_update(&options, &self.pool, updates.within(graph))?;
         let after_updates = questions::ask(&mut server, &self.after_updates)?;
         let last = questions::time(&mut server, last)?;
         Ok(Measured {

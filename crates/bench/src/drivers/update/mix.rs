@@ -11,13 +11,14 @@
 //! mixes have updates too, as those of the official driver.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
-use super::super::explore::{MixClient, Runs};
-use super::super::{BenchError, Binary};
-use super::{UpdateBenchOptions, failed};
+use super::super::explore::{MixClient, Runs, mixes_an_hour};
+use super::super::mixed::{MixedClient, MixedTimes};
+use super::super::{BenchError, Binary, ExploreOptions};
+use super::UpdateBenchOptions;
 use crate::bsbm::Catalog;
 use crate::bsbm::parameters::ParameterPool;
 use crate::bsbm::update::Updates;
@@ -56,45 +57,6 @@ impl MixReport {
     }
 }
 
-/// One server and what came of it.
-struct Side<'p> {
-    mixes: MixClient<'p>,
-    times: Vec<Duration>,
-}
-
-impl Side<'_> {
-    fn mix(&mut self) -> Result<(), BenchError> {
-        self.times.push(self.mixes.run(&mut Runs::default())?);
-        Ok(())
-    }
-}
-
-/// The client that changes the data.
-struct Changer {
-    updates: Updates,
-    client: HttpClient,
-    insert: Vec<Duration>,
-    delete: Vec<Duration>,
-}
-
-impl Changer {
-    fn change(&mut self) -> Result<(), BenchError> {
-        let insert = self.updates.insert().map_err(|source| BenchError::File {
-            path: "a BSBM update".into(),
-            source,
-        })?;
-        let delete = self.updates.delete();
-        for (text, times) in [(insert, &mut self.insert), (delete, &mut self.delete)] {
-            let start = Instant::now();
-            self.client
-                .update(&text, &mut Vec::new())
-                .map_err(failed("a BSBM update"))?;
-            times.push(start.elapsed());
-        }
-        Ok(())
-    }
-}
-
 /// Runs the mixes on two equal databases, one of which is changed.
 pub(super) fn mix(
     binary: &Binary,
@@ -104,58 +66,41 @@ pub(super) fn mix(
 ) -> Result<MixReport, BenchError> {
     let pool = ParameterPool::from_catalog(&Catalog::new(&options.data))?;
     let (unchanged, changed) = (binary.serve(unchanged)?, binary.serve(changed)?);
-    let side = |endpoint: &str| -> Result<Side<'_>, BenchError> {
-        Ok(Side {
-            mixes: MixClient::new(HttpClient::new(endpoint)?, &pool, SEED),
-            times: Vec::new(),
-        })
+    let mut alone = MixClient::new(HttpClient::new(unchanged.endpoint())?, &pool, SEED);
+    let beside = ExploreOptions {
+        seed: SEED,
+        ..ExploreOptions::new(changed.endpoint())
     };
-    let (mut alone, mut beside) = (side(unchanged.endpoint())?, side(changed.endpoint())?);
-    let mut changer = Changer {
-        updates: Updates::new(&options.data, WARM_UP_MIXES + options.mixes),
-        client: HttpClient::new(changed.endpoint())?,
-        insert: Vec::new(),
-        delete: Vec::new(),
-    };
+    let updates = Updates::new(&options.data, WARM_UP_MIXES + options.mixes);
+    let mut beside = MixedClient::new(&beside, &pool, updates)?;
+    let mut alone_times = Vec::new();
     for measured in [WARM_UP_MIXES, options.mixes] {
-        for times in [&mut alone.times, &mut beside.times] {
-            times.clear();
-        }
-        changer.insert.clear();
-        changer.delete.clear();
+        alone_times.clear();
+        beside.take_times();
         let mut left = measured;
         while left > 0 {
             let turn = left.min(TURN_MIXES);
             for _ in 0..turn {
-                alone.mix()?;
+                alone_times.push(alone.run(&mut Runs::default())?);
             }
             for _ in 0..turn {
-                changer.change()?;
-                beside.mix()?;
+                beside.run()?;
             }
             left -= turn;
         }
     }
-    Ok(report(&alone.times, &beside.times, &changer))
+    Ok(report(&alone_times, &beside.take_times()))
 }
 
-fn report(alone: &[Duration], beside: &[Duration], changer: &Changer) -> MixReport {
-    let per_hour = |times: &[&[Duration]]| {
-        let seconds: f64 = times
-            .iter()
-            .copied()
-            .flatten()
-            .map(Duration::as_secs_f64)
-            .sum();
-        alone.len() as f64 * 3_600.0 / seconds
-    };
+fn report(alone: &[Duration], beside: &MixedTimes) -> MixReport {
+    let beside_ms = beside.queries.iter().map(|time| time.as_secs_f64() * 1e3);
     MixReport {
-        alone_per_hour: per_hour(&[alone]),
-        beside_per_hour: per_hour(&[beside, &changer.insert, &changer.delete]),
+        alone_per_hour: mixes_an_hour(alone.len(), alone.iter().sum()),
+        beside_per_hour: beside.mixes_an_hour(),
         alone: Times::of(alone),
-        beside: Times::of(beside),
-        insert: Times::of(&changer.insert),
-        delete: Times::of(&changer.delete),
-        beside_ms: beside.iter().map(|time| time.as_secs_f64() * 1e3).collect(),
+        beside: Times::of(&beside.queries),
+        insert: Times::of(&beside.insert),
+        delete: Times::of(&beside.delete),
+        beside_ms: beside_ms.collect(),
     }
 }
