@@ -89,6 +89,9 @@ pub struct Tuning {
     /// Partitions of everything that can have several, in place of the planner's choice: each gets every so manyeth
     /// pair of rows, however little that is. Default: none.
     pub partitions: Option<usize>,
+    /// Named graphs that a `GRAPH ?g` with a `LIMIT` inside is taken apart into, so that each is read no further than
+    /// its limit; where there are more, all are read together. Default: 64.
+    pub graph_branches_max: usize,
 }
 
 impl Default for Tuning {
@@ -99,6 +102,7 @@ impl Default for Tuning {
             intersects: true,
             aggregates_early: false,
             partitions: None,
+            graph_branches_max: 64,
         }
     }
 }

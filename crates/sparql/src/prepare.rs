@@ -46,7 +46,7 @@ pub(crate) fn prepare(
         },
     )?;
     let dataset = dataset(&context, query.dataset(), options)?;
-    let named_graphs = || named_graphs(&snapshot);
+    let named_graphs = |most| named_graphs(&snapshot, most);
     let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
     let (kind, pattern) = form(&query);
     let group = normaliser.query(pattern)?;
@@ -225,15 +225,17 @@ fn template_variables(query: &Query, normaliser: &mut Normaliser<'_>) -> HashMap
     variables
 }
 
-/// The names of the graphs that have quads.
-fn named_graphs(snapshot: &Snapshot) -> Result<Vec<TermId>, QueryError> {
+/// The names of the first `most` graphs that have quads.
+fn named_graphs(snapshot: &Snapshot, most: usize) -> Result<Vec<TermId>, QueryError> {
     let mut graphs = Vec::new();
     let Some(index) = snapshot.index(Permutation::Gspo) else {
         return Ok(graphs);
     };
     let mut cursor = index.cursor();
     let mut after = Some(TermId::DEFAULT_GRAPH);
-    while let Some(graph) = cursor.distinct_next(&[], after)? {
+    while graphs.len() < most
+        && let Some(graph) = cursor.distinct_next(&[], after)?
+    {
         graphs.push(graph);
         after = Some(graph);
     }
@@ -275,7 +277,7 @@ pub(crate) fn prepare_pattern(
         },
     )?;
     let dataset = dataset(&context, pattern.using, options)?;
-    let named_graphs = || named_graphs(&snapshot);
+    let named_graphs = |most| named_graphs(&snapshot, most);
     let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
     let projected = GraphPattern::Project {
         inner: Box::new(pattern.pattern.clone()),

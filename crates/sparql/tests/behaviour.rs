@@ -566,3 +566,42 @@ fn subqueries_that_give_another_value_each_time_are_computed_each() {
     );
     assert!(rows(&fixture, &query).is_empty());
 }
+
+#[test]
+fn a_volatile_expression_is_evaluated_once_for_each_solution_of_its_own_group() {
+    let fixture = Fixture::new(DATA);
+    let distinct = |pattern: &str| {
+        let query = format!("SELECT (COUNT(DISTINCT ?y) AS ?n) {{ {pattern} }}");
+        let rows = rows_both_ways(&fixture, &query);
+        let number = rows[0].trim_start_matches("n=\"").split('"').next();
+        number.and_then(|number| number.parse::<usize>().ok())
+    };
+    let knows = rows(&fixture, "SELECT ?s ?o { ?s :knows ?o }").len();
+    assert!(knows > 2);
+    for volatile in ["BNODE()", "RAND()", "UUID()", "STRUUID()"] {
+        let bind = format!("BIND({volatile} AS ?y)");
+        // One solution, joined to many.
+        assert_eq!(distinct(&format!("{bind} {{ ?s :knows ?o }}")), Some(1));
+        assert_eq!(distinct(&format!("{{ {bind} }} ?s :knows ?o")), Some(1));
+        let optional = format!("?s :knows ?o OPTIONAL {{ {bind} }}");
+        assert_eq!(distinct(&optional), Some(1), "{optional}");
+        let subquery = format!("?s :knows ?o {{ SELECT ({volatile} AS ?y) {{}} }}");
+        assert_eq!(distinct(&subquery), Some(1), "{subquery}");
+        // One for each person, joined to all that they know.
+        let person = format!("{{ ?s a :Person {bind} }} ?s :knows ?o");
+        let persons = rows(&fixture, "SELECT DISTINCT ?s { ?s a :Person ; :knows ?o }").len();
+        assert_eq!(distinct(&person), Some(persons), "{person}");
+        // One for each solution, also where equal ones do not count.
+        assert_eq!(distinct(&format!("?s :knows ?o {bind}")), Some(knows));
+    }
+    // Also where it does not matter how often a solution comes, and a chain is one path.
+    let draws = "SELECT DISTINCT ?y { ?a :knows/:knows* ?b BIND(RAND() AS ?y) }";
+    let ways = rows_both_ways(&fixture, "SELECT ?a ?b { ?a :knows/:knows* ?b }").len();
+    let query = format!(
+        "SELECT ?n {{ {{ SELECT (COUNT(*) AS ?n) {{ {{ {draws} }} }} }} FILTER(?n = {ways}) }}"
+    );
+    assert_eq!(rows_both_ways(&fixture, &query).len(), 1);
+    // The same moment in all of them.
+    let query = "SELECT DISTINCT ?y { ?s :knows ?o BIND(NOW() AS ?y) }";
+    assert_eq!(rows(&fixture, query).len(), 1);
+}

@@ -3,13 +3,14 @@
 //! A filter sinks below every step that binds none of its variables. A group joins
 //! another one item by item when its steps cannot see the difference; a step sees it
 //! when the other group may bind a variable that the step *touches*: one it mentions
-//! that was not surely bound before it.
+//! that was not surely bound before it. A step whose expression gives another value each time sees it
+//! always: it has one value for each solution of its own group, not of the join.
 
 use spargebra::algebra::Expression;
 use spargebra::term::Variable;
 
 use super::expression::{conjuncts, is_volatile, variables};
-use super::{Group, Item, Scope, Step, StepKind, VarSet, VariableTable};
+use super::{Group, Item, Scope, Step, StepKind, Substituted, VarSet, VariableTable};
 use crate::algebra::Var;
 
 impl Group {
@@ -102,11 +103,26 @@ impl Group {
     /// Whether items of `other` below the steps of this group would change its meaning.
     fn conflicts_with(&self, other: &Self, table: &VariableTable) -> bool {
         let touched = |set: &VarSet| set.intersects(&other.visible);
-        self.steps.iter().any(|step| touched(&step.touches))
+        self.is_volatile()
+            || self.steps.iter().any(|step| touched(&step.touches))
             || self
                 .filters
                 .iter()
                 .any(|filter| touched(&variables(filter, table).difference(&self.items_certain)))
+    }
+
+    /// Whether a step gives each solution another value each time, so that it matters how many solutions come to
+    /// it.
+    pub(crate) fn is_volatile(&self) -> bool {
+        self.steps.iter().any(|step| match &step.kind {
+            StepKind::Bind { expression, .. } => is_volatile(expression),
+            StepKind::Filter(condition) => is_volatile(condition),
+            StepKind::Optional { filters, .. } | StepKind::Exists { filters, .. } => {
+                filters.iter().any(is_volatile)
+            }
+            StepKind::OptionalIf { conditions, .. } => conditions.is_volatile(),
+            StepKind::Minus { .. } | StepKind::Mark { .. } => false,
+        })
     }
 
     /// The group as the only item of a new one.
@@ -251,20 +267,30 @@ impl Group {
         self.steps.push(step);
     }
 
-    /// `Minus(self, right)`. Without a common variable nothing is removed; the variable of a
-    /// `GRAPH` around both is not among them.
+    /// `Minus(self, right)`. Without a common variable nothing is removed; the name of a
+    /// `GRAPH` around both must agree, and is not among them.
     pub(crate) fn minus(&mut self, right: Self, graph: Option<Var>) {
-        let graph = VarSet::of(graph);
+        let name = VarSet::of(graph);
         let shared = self.visible.intersection(&right.visible);
-        if shared.is_subset(&graph) {
+        let own = shared.difference(&name);
+        if own.is_empty() {
             return;
         }
+        // With a common variable that both always bind, it matters not what else is counted.
+        let always_meets = own.intersects(&self.certain.intersection(&right.certain));
+        let substituted = match graph {
+            Some(variable) if !always_meets && shared.contains(variable) => vec![Substituted {
+                variable,
+                witness: None,
+            }],
+            _ => Vec::new(),
+        };
         let touches = right.visible.union(&right.outer).difference(&self.certain);
         self.outer.extend(&right.outer);
         self.steps.push(Step {
             kind: StepKind::Minus {
                 group: right,
-                substituted: Vec::new(),
+                substituted,
             },
             introduces: VarSet::default(),
             touches,

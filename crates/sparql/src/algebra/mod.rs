@@ -179,6 +179,8 @@ pub(crate) enum Modifier {
     Slice {
         offset: usize,
         limit: Option<usize>,
+        /// Some of the solutions that have the same value here, instead of some of all.
+        of_each: Option<Var>,
     },
     Aggregate {
         keys: Vec<Var>,

@@ -1,11 +1,9 @@
 //! From spargebra's tree to [`Group`]s: names, scopes, constants, `EXISTS`.
 //!
 //! Constants become ids here, so everything later compares numbers. `GRAPH` is
-//! pushed into the patterns it governs; where a modifier inside it works per graph
-//! (an aggregation, a `LIMIT`), the graph is taken apart into one branch per named
-//! graph, as the specification evaluates it.
+//! pushed into the patterns it governs ([`graph`]).
 
-mod each_graph;
+mod graph;
 mod optional;
 mod plain;
 mod triple_terms;
@@ -20,9 +18,8 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use self::each_graph::needs_each_graph;
 use self::triple_terms::{Ground, TakenApart, ground, ground_term};
-use super::expression::{balanced, conjuncts, has_exists, map_children};
+use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children};
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Service,
     ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,
@@ -31,8 +28,6 @@ use crate::error::QueryError;
 use crate::options::Tuning;
 use crate::results::literal_from_oxrdf;
 
-/// Named graphs that a `GRAPH ?g` with a modifier inside is taken apart into.
-const GRAPH_BRANCHES_MAX: usize = 10_000;
 /// Depth of groups in groups; what the parser lets through is flatter unless hostile.
 const DEPTH_MAX: usize = 400;
 
@@ -57,20 +52,22 @@ struct Place {
 pub(crate) struct Normaliser<'q> {
     context: &'q Arc<QueryContext>,
     dataset: &'q Dataset,
-    named_graphs: &'q dyn Fn() -> Result<Vec<TermId>>,
+    named_graphs: &'q dyn Fn(usize) -> Result<Vec<TermId>>,
     pub(crate) table: VariableTable,
     names: Names,
     /// Stands for every variable that its scope leaves unbound.
     unbound: Variable,
     is_root: bool,
     rewrites: bool,
+    graph_branches_max: usize,
 }
 
 impl<'q> Normaliser<'q> {
+    /// `named_graphs` gives the first so many named graphs that have quads.
     pub(crate) fn new(
         context: &'q Arc<QueryContext>,
         dataset: &'q Dataset,
-        named_graphs: &'q dyn Fn() -> Result<Vec<TermId>>,
+        named_graphs: &'q dyn Fn(usize) -> Result<Vec<TermId>>,
         tuning: Tuning,
     ) -> Self {
         Self {
@@ -82,6 +79,7 @@ impl<'q> Normaliser<'q> {
             unbound: Variable::new_unchecked(".unbound"),
             is_root: true,
             rewrites: tuning.rewrites,
+            graph_branches_max: tuning.graph_branches_max,
         }
     }
 
@@ -167,6 +165,10 @@ impl<'q> Normaliser<'q> {
             } => {
                 let mut group = self.pattern(inner, place)?;
                 let expression = balanced(expression.clone())?;
+                if is_volatile(&expression) {
+                    // Another value in each graph.
+                    self.bind_graph(&mut group, place);
+                }
                 let expression = self.value(&mut group, expression, place)?;
                 let variable = self.variable(variable);
                 group.bind(variable, expression, &self.table);
@@ -191,7 +193,8 @@ impl<'q> Normaliser<'q> {
                 }
             }
             GraphPattern::Distinct { inner } => {
-                let inner = self.pattern(inner, &outermost)?;
+                let mut inner = self.pattern(inner, &outermost)?;
+                self.bind_graph(&mut inner, place);
                 Ok(derived(inner, Modifier::Distinct))
             }
             // SPARQL 1.1, 18.5: REDUCED may keep duplicates.
@@ -201,10 +204,12 @@ impl<'q> Normaliser<'q> {
                 start,
                 length,
             } => {
-                let inner = self.pattern(inner, &outermost)?;
+                let mut inner = self.pattern(inner, &outermost)?;
+                self.bind_graph(&mut inner, place);
                 let modifier = Modifier::Slice {
                     offset: *start,
                     limit: *length,
+                    of_each: place.scope.variable(),
                 };
                 Ok(derived(inner, modifier))
             }
@@ -351,24 +356,6 @@ impl<'q> Normaliser<'q> {
         Ok(())
     }
 
-    /// The left side of an operator that looks at one solution after the other.
-    fn graph_by_graph_left(&mut self, left: &GraphPattern, place: &Place) -> Result<Group> {
-        let mut group = self.pattern(left, place)?;
-        self.bind_graph(&mut group, place);
-        Ok(group)
-    }
-
-    /// Inside of `GRAPH ?g` every pattern is evaluated graph by graph: before a step looks whether
-    /// something matches, it must be known in which graph.
-    fn bind_graph(&self, group: &mut Group, place: &Place) {
-        if let Scope::NamedVariable { variable, .. } = &place.scope
-            && !group.items_certain.contains(*variable)
-        {
-            let graphs = Group::of(Item::Graphs(place.scope.clone()));
-            *group = graphs.join(std::mem::take(group), &self.table);
-        }
-    }
-
     fn exists_pattern(
         &mut self,
         group: &Group,
@@ -473,84 +460,6 @@ impl<'q> Normaliser<'q> {
         self.intern(&ground_term(term)?)
     }
 
-    fn graph(
-        &mut self,
-        name: &NamedNodePattern,
-        inner: &GraphPattern,
-        place: &Place,
-    ) -> Result<Group> {
-        match name {
-            NamedNodePattern::NamedNode(node) => {
-                let id = self.context.snapshot().term_id(&Term::iri(node.as_str()))?;
-                self.in_graph(self.dataset.named_graph(id), inner, place)
-            }
-            NamedNodePattern::Variable(variable) => {
-                let var = self.variable(variable);
-                if !self.rewrites
-                    || works_per_graph(inner)
-                    || is_on_a_right_side(inner, variable)
-                    || needs_each_graph(inner)
-                {
-                    return self.graph_by_graph(var, inner, place);
-                }
-                let scope = self.dataset.any_named_graph(var);
-                let mut group = self.in_graph(scope.clone(), inner, place)?;
-                if !group.reads(&scope) {
-                    group = self.join(Group::of(Item::Graphs(scope)), group);
-                }
-                Ok(group)
-            }
-        }
-    }
-
-    fn in_graph(&mut self, scope: Scope, inner: &GraphPattern, place: &Place) -> Result<Group> {
-        let inside = Place {
-            scope: scope.clone(),
-            ..place.clone()
-        };
-        let group = self.pattern(inner, &inside)?;
-        let needs_check = match scope {
-            Scope::Named(_) | Scope::Union(_) => !group.reads(&scope),
-            Scope::Default | Scope::AllUnion | Scope::NamedVariable { .. } => false,
-        };
-        if !needs_check {
-            return Ok(group);
-        }
-        // SPARQL 1.1, 18.6: GRAPH of a graph that is not there has no solutions.
-        Ok(self.join(Group::of(Item::Graphs(scope)), group))
-    }
-
-    /// `GRAPH ?g` as the specification has it: a union over the named graphs.
-    fn graph_by_graph(&mut self, var: Var, inner: &GraphPattern, place: &Place) -> Result<Group> {
-        let graphs = match &self.dataset.named {
-            Some(list) => list.to_vec(),
-            None => (self.named_graphs)()?,
-        };
-        if graphs.len() > GRAPH_BRANCHES_MAX {
-            return Err(QueryError::unsupported(format!(
-                "GRAPH ?{} around LIMIT or an aggregation with more than {GRAPH_BRANCHES_MAX} named graphs",
-                self.table.name(var)
-            )));
-        }
-        let mut branches = Vec::with_capacity(graphs.len());
-        for graph in graphs {
-            let body = self.in_graph(Scope::Named(graph), inner, place)?;
-            let name = Group::of(Item::Values(Values {
-                variables: vec![var],
-                rows: vec![vec![Some(graph)]],
-            }));
-            branches.push(self.join(name, body));
-        }
-        if branches.is_empty() {
-            let nothing = Values {
-                variables: vec![var],
-                rows: Vec::new(),
-            };
-            return Ok(Group::of(Item::Values(nothing)));
-        }
-        Ok(Group::of(Item::Union(branches)))
-    }
-
     fn order(
         &mut self,
         inner: &GraphPattern,
@@ -558,6 +467,7 @@ impl<'q> Normaliser<'q> {
         place: &Place,
     ) -> Result<Group> {
         let mut group = self.pattern(inner, place)?;
+        self.bind_graph(&mut group, place);
         let mut order = Vec::with_capacity(keys.len());
         for key in keys {
             let (expression, is_descending) = match key {
@@ -585,14 +495,15 @@ impl<'q> Normaliser<'q> {
         Ok(derived(group, Modifier::Project(projected)))
     }
 
-    /// A subquery: what it does not project gets names of its own.
+    /// A subquery: what it does not project gets names of its own. Inside of `GRAPH ?g` the graph's name goes
+    /// with its solutions.
     fn subquery(
         &mut self,
         inner: &GraphPattern,
         variables: &[Variable],
         place: &Place,
     ) -> Result<Group> {
-        let projected: Vec<Var> = variables.iter().map(|v| self.variable(v)).collect();
+        let mut projected: Vec<Var> = variables.iter().map(|v| self.variable(v)).collect();
         let inside = Names(
             variables
                 .iter()
@@ -605,7 +516,11 @@ impl<'q> Normaliser<'q> {
         let group = self.pattern(inner, place);
         self.names = outside;
         self.is_root = was_root;
-        Ok(derived(group?, Modifier::Project(projected)))
+        let mut group = group?;
+        self.bind_graph(&mut group, place);
+        let graph = place.scope.variable();
+        projected.extend(graph.filter(|graph| !projected.contains(graph)));
+        Ok(derived(group, Modifier::Project(projected)))
     }
 
     fn aggregate(
@@ -635,14 +550,7 @@ impl<'q> Normaliser<'q> {
         }
         let mut solution = VarSet::default();
         inner.on_in_scope_variable(|variable| solution.insert(self.variable(variable)));
-        Ok(derived(
-            group,
-            Modifier::Aggregate {
-                keys,
-                aggregates: computed,
-                solution,
-            },
-        ))
+        Ok(self.aggregated(group, keys, computed, solution, place))
     }
 }
 
@@ -720,56 +628,4 @@ fn union_of(left: Group, right: Group) -> Group {
     let mut union = Group::of(Item::Union(branches));
     union.outer = outer;
     union
-}
-
-/// Whether a variable stands in an `OPTIONAL` or a `MINUS`. The variable of a `GRAPH` is not bound inside of it:
-/// what that part gives for it meets the graph's name only afterwards.
-fn is_on_a_right_side(pattern: &GraphPattern, variable: &Variable) -> bool {
-    match pattern {
-        GraphPattern::LeftJoin { left, right, .. } | GraphPattern::Minus { left, right } => {
-            mentions(right, variable) || is_on_a_right_side(left, variable)
-        }
-        GraphPattern::Join { left, right } | GraphPattern::Union { left, right } => {
-            is_on_a_right_side(left, variable) || is_on_a_right_side(right, variable)
-        }
-        GraphPattern::Filter { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner } => is_on_a_right_side(inner, variable),
-        // Subqueries are taken apart by graph anyway.
-        GraphPattern::Slice { .. } | GraphPattern::Group { .. } | GraphPattern::Project { .. } => {
-            false
-        }
-        GraphPattern::Graph { .. } | GraphPattern::Service { .. } => false,
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => false,
-    }
-}
-
-/// Whether a pattern can bind a variable.
-fn mentions(pattern: &GraphPattern, variable: &Variable) -> bool {
-    let mut found = false;
-    pattern.on_in_scope_variable(|seen| found |= seen == variable);
-    found
-}
-
-/// Whether something inside must be done for each graph by itself.
-fn works_per_graph(pattern: &GraphPattern) -> bool {
-    match pattern {
-        GraphPattern::Slice { .. } | GraphPattern::Group { .. } | GraphPattern::Project { .. } => {
-            true
-        }
-        GraphPattern::Join { left, right }
-        | GraphPattern::LeftJoin { left, right, .. }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => works_per_graph(left) || works_per_graph(right),
-        GraphPattern::Filter { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner } => works_per_graph(inner),
-        // A GRAPH inside sets the graph anew, a SERVICE is elsewhere.
-        GraphPattern::Graph { .. } | GraphPattern::Service { .. } => false,
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => false,
-    }
 }

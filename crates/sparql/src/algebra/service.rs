@@ -91,7 +91,7 @@ impl Service {
 }
 
 /// The variables that every solution of a pattern binds.
-fn certain(pattern: &GraphPattern) -> Vec<&Variable> {
+pub(super) fn certain(pattern: &GraphPattern) -> Vec<&Variable> {
     match pattern {
         GraphPattern::Bgp { .. } | GraphPattern::Path { .. } => {
             let mut all = Vec::new();

@@ -102,10 +102,11 @@ impl Planner<'_> {
         let rows = match &derived.modifier {
             Modifier::Project(_) | Modifier::Order(_) => inner.rows,
             Modifier::Distinct => inner.groups(derived.visible.iter()),
-            Modifier::Slice { limit, .. } => {
+            Modifier::Slice { limit, of_each, .. } => {
                 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
                 let limit = limit.map_or(f64::MAX, |limit| limit as f64);
-                inner.rows.min(limit)
+                let slices = of_each.map_or(1.0, |key| inner.groups([key].into_iter()));
+                inner.rows.min(limit * slices)
             }
             Modifier::Aggregate { keys, .. } => inner.groups(keys.iter().copied()),
         };

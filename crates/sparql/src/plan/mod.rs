@@ -24,6 +24,7 @@ mod expectations;
 mod items;
 mod join;
 mod join_order;
+mod limit_of_each;
 mod modifiers;
 mod numbered;
 mod operators;
@@ -160,7 +161,23 @@ impl<'s> Planner<'s> {
         }
         let below = needs.pop().unwrap_or_default();
         let fetch_below = if group.steps.is_empty() { fetch } else { None };
-        let mut relation = self.items(group, seed, &below, fetch_below)?;
+        let was_set = self.is_set;
+        self.is_set = was_set && !group.is_volatile();
+        let relation = self.items(group, seed, &below, fetch_below);
+        let relation = relation.and_then(|items| self.steps(group, items, needs, needed));
+        self.is_set = was_set;
+        relation
+    }
+
+    /// The steps of a group over its items; `needs` are the variables needed after each, the last one's first.
+    fn steps(
+        &mut self,
+        group: &Group,
+        items: Relation,
+        mut needs: Vec<VarSet>,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let mut relation = items;
         for step in &group.steps {
             let after = needs.pop().unwrap_or_default();
             relation = self.step(step, relation, &after)?;

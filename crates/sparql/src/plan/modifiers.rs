@@ -20,6 +20,7 @@ use spargebra::algebra::Expression;
 
 use super::candidates::{CandidatesExec, ROWS_ASKED_MAX};
 use super::distinct::DistinctExec;
+use super::limit_of_each::LimitOfEachExec;
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
 use crate::algebra::{Derived, Group, Item, Modifier, OrderKey, Var, VarSet};
@@ -74,9 +75,16 @@ impl Planner<'_> {
                 let sorted = self.sort(input, keys, fetch)?;
                 Ok(sorted)
             }
-            Modifier::Slice { offset, limit } => {
-                self.slice(&derived.inner, *offset, *limit, (needed, fetch))
-            }
+            Modifier::Slice {
+                offset,
+                limit,
+                of_each: None,
+            } => self.slice(&derived.inner, *offset, *limit, (needed, fetch)),
+            Modifier::Slice {
+                offset,
+                limit,
+                of_each: Some(key),
+            } => self.slice_of_each(&derived.inner, (*offset, *limit), *key, needed),
             Modifier::Aggregate {
                 keys,
                 aggregates,
@@ -104,6 +112,29 @@ impl Planner<'_> {
             .map(|limit| limit.saturating_add(offset));
         let input = self.group(inner, None, needed, below)?;
         self.limited(input, offset, limit)
+    }
+
+    /// Some of the rows with the same value of a variable that all bind, in their order.
+    fn slice_of_each(
+        &mut self,
+        inner: &Group,
+        (offset, limit): (usize, Option<usize>),
+        key: Var,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        if limit == Some(0) {
+            return self.nothing(&inner.visible.intersection(needed));
+        }
+        let mut below = needed.clone();
+        below.insert(key);
+        let input = self.group(inner, None, &below, None)?;
+        let Some(column) = input.column(key).filter(|_| !input.is_empty) else {
+            return Ok(input);
+        };
+        let keys = self.different(inner, &VarSet::of([key]), input.rows)?;
+        let rows = at_most(input.rows / keys.max(1.0), limit) * keys;
+        let plan = Arc::new(LimitOfEachExec::new(input.plan, column, offset, limit));
+        self.relation(plan, input.columns, input.certain, rows)
     }
 
     /// Some rows of a relation.

@@ -63,7 +63,11 @@ impl Planner<'_> {
         keys: &VarSet,
     ) -> Result<Option<(Relation, Relation)>> {
         let keys = keys.intersection(&left.certain);
-        let is_sound = groups.iter().all(|g| !depends_on(g, &keys, &self.table));
+        // A solution that leaves a key unbound meets several rows of the seed, and a volatile step would give it
+        // a value for each.
+        let is_sound = groups
+            .iter()
+            .all(|g| !depends_on(g, &keys, &self.table) && !g.is_volatile());
         if keys.is_empty() || left.is_empty || !is_sound || !groups.iter().any(asks_by_key) {
             return Ok(None);
         }

@@ -189,6 +189,10 @@ impl Store {
                 intersects: variant.intersects,
                 aggregates_early: variant.vector_rows.is_some(),
                 partitions: variant.partitions,
+                graph_branches_max: match variant.vector_rows {
+                    Some(_) => 0,
+                    None => Tuning::default().graph_branches_max,
+                },
             },
             ..QueryOptions::default()
         };

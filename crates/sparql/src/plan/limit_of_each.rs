@@ -1,0 +1,127 @@
+//! `LIMIT` and `OFFSET` for each value of a column: those inside of `GRAPH ?g`, which count in each graph.
+//!
+//! Rows come in any order and are passed on in theirs, so over a sort each value gets its first rows. What is kept
+//! is a number for each value, counted against the memory pool; it does not spill.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::UInt64Type;
+use datafusion_common::Result;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::StreamExt;
+
+use super::shared::{node_methods, one_partition};
+
+/// What a value costs, its place in the hash table included, in bytes.
+const VALUE_BYTES: usize = 32;
+
+/// Passes on, of the rows with the same value in a column, those from `offset` on, at most `limit`.
+#[derive(Debug)]
+pub(super) struct LimitOfEachExec {
+    input: Arc<dyn ExecutionPlan>,
+    /// A column without nulls.
+    column: usize,
+    offset: usize,
+    limit: Option<usize>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl LimitOfEachExec {
+    pub(super) fn new(
+        input: Arc<dyn ExecutionPlan>,
+        column: usize,
+        offset: usize,
+        limit: Option<usize>,
+    ) -> Self {
+        Self {
+            properties: one_partition(&input.schema()),
+            input,
+            column,
+            offset,
+            limit,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+/// How many rows each value had so far.
+struct Counted {
+    column: usize,
+    offset: usize,
+    /// The first row of a value that is not passed on any more.
+    end: usize,
+    rows: HashMap<u64, usize>,
+    reservation: MemoryReservation,
+}
+
+impl Counted {
+    fn filter(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let values = batch.column(self.column).as_primitive::<UInt64Type>();
+        let before = self.rows.len();
+        let is_kept: Vec<bool> = values
+            .values()
+            .iter()
+            .map(|value| {
+                let row = self.rows.entry(*value).or_default();
+                let is_kept = (self.offset..self.end).contains(row);
+                *row += 1;
+                is_kept
+            })
+            .collect();
+        let added = self.rows.len() - before;
+        self.reservation.try_grow(added * VALUE_BYTES)?;
+        Ok(filter_record_batch(batch, &BooleanArray::from(is_kept))?)
+    }
+}
+
+impl DisplayAs for LimitOfEachExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let schema = self.input.schema();
+        write!(f, "LimitOfEachExec: ?{}", schema.field(self.column).name())?;
+        if let Some(limit) = self.limit {
+            write!(f, ", limit {limit}")?;
+        }
+        match self.offset {
+            0 => Ok(()),
+            offset => write!(f, ", offset {offset}"),
+        }
+    }
+}
+
+impl ExecutionPlan for LimitOfEachExec {
+    node_methods!("LimitOfEachExec");
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let mut counted = Counted {
+            column: self.column,
+            offset: self.offset,
+            end: self
+                .limit
+                .map_or(usize::MAX, |limit| self.offset.saturating_add(limit)),
+            rows: HashMap::new(),
+            reservation: MemoryConsumer::new("LimitOfEachExec").register(context.memory_pool()),
+        };
+        let batches = self.input.execute(partition, context)?.map(move |batch| {
+            let kept = counted.filter(&batch?)?;
+            baseline.record_output(kept.num_rows());
+            Ok(kept)
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.input.schema(),
+            batches,
+        )))
+    }
+}
