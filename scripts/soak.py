@@ -3,11 +3,16 @@
 
 usage: soak.py ORRERY DB [--memory 1G] [--seconds 60] [--clients 16]
 
+Counted are the requests that end within the time; what runs then is given up. An answer that begins
+and is broken off (by its time or memory) counts as IncompleteRead, a connection without any answer
+(RemoteDisconnected) is a fault, as is a server that ends.
+
 Sampled is RssAnon of /proc/PID/status: memory of the process without the mapped pages of its
-files, which are the system's cache. Exit status 1 if it ever was above --memory plus 10 %.
+files, which are the system's cache. Exit status 1 if it ever was above --memory plus 10 %, or after a fault.
 """
 import argparse
 import collections
+import http.client
 import random
 import socket
 import subprocess
@@ -31,6 +36,7 @@ QUERIES = {
     "rows": "SELECT * { ?s ?p ?o . ?s ?q ?r } LIMIT 300000",
     "construct": "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }",
 }
+FAULTS = {"RemoteDisconnected", "ConnectionResetError", "URLError", "TimeoutError"}
 UNITS = {"M": 1 << 20, "G": 1 << 30}
 
 
@@ -51,14 +57,15 @@ def ask_until(end, address, seed, answers):
             with urllib.request.urlopen(url, timeout=40) as answer:
                 while answer.read(1 << 20) and time.time() < end:
                     pass
-            answers[name, 200] += 1
+            status = 200
         except urllib.error.HTTPError as error:
-            answers[name, error.code] += 1
+            status = error.code
             error.close()
-        except OSError as error:
-            answers[name, type(error).__name__] += 1
-        except Exception as error:  # An answer that was broken off.
-            answers[name, type(error).__name__] += 1
+        except (OSError, http.client.HTTPException) as error:  # Among others: an answer that was broken off.
+            status = type(error).__name__
+        # Later the server is stopping, and ends what still runs.
+        if time.time() < end:
+            answers[name, status] += 1
 
 
 def main():
@@ -102,7 +109,8 @@ def main():
         print(f"  {name}: {count} x {status}")
     median = sorted(samples)[len(samples) // 2]
     print(f"RssAnon: peak {peak >> 20} MiB, median {median >> 20} MiB, limit {int(limit * 1.1) >> 20} MiB")
-    sys.exit(peak > limit * 1.1)
+    faults = sum(count for (_, status), count in answers.items() if status in FAULTS)
+    sys.exit(peak > limit * 1.1 or faults > 0)
 
 
 if __name__ == "__main__":

@@ -190,7 +190,7 @@ async fn read(
     let mut job = state.job(parts, request, record).await?;
     job.snapshot = Some(snapshot);
     job.union_default_graph = false;
-    stream_body::answer(job, state.query_threads.handle()).await
+    stream_body::answer(job, state.query_threads.handle(), &state.is_over).await
 }
 
 fn no_such_graph(name: &str) -> ServerError {

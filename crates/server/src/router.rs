@@ -40,7 +40,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::SemaphorePermit;
+use tokio::sync::{SemaphorePermit, watch};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
@@ -52,6 +52,8 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What the handlers share.
 pub(crate) struct ServerState {
+    /// True when the server stops and waits for nobody any more.
+    pub(crate) is_over: watch::Receiver<bool>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) admission: Admission,
     pub(crate) options: HttpOptions,
@@ -74,10 +76,17 @@ pub struct Writing {
     pub documents: Documents,
 }
 
-/// The HTTP interface of an engine, ready to be served; starts the query threads.
-pub fn router(engine: Arc<Engine>, writing: Writing, options: HttpOptions) -> io::Result<Router> {
+/// The HTTP interface of an engine, ready to be served; starts the query threads. When `is_over` becomes true,
+/// queries whose answer has not begun are told that the server stops.
+pub fn router(
+    engine: Arc<Engine>,
+    writing: Writing,
+    options: HttpOptions,
+    is_over: watch::Receiver<bool>,
+) -> io::Result<Router> {
     let allow_any_origin = options.allow_any_origin;
     let state = Arc::new(ServerState {
+        is_over,
         engine,
         admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
         query_threads: QueryThreads::start(options.queries_running_max)?,
@@ -199,7 +208,7 @@ async fn sparql(
         Ok(Operation::Query(query)) => {
             async {
                 let job = state.job(&parts, query, record).await?;
-                stream_body::answer(job, state.query_threads.handle()).await
+                stream_body::answer(job, state.query_threads.handle(), &state.is_over).await
             }
             .await
         }

@@ -3,8 +3,8 @@
 //! An accept loop of our own rather than `axum::serve`: it bounds the number of
 //! connections, gives slow headers a time limit, and can tell running requests
 //! that the grace period is over. A stop goes in three steps: no new
-//! connections; idle ones are closed and running requests end in their own time; what still
-//! runs after the grace period is cancelled by dropping it.
+//! connections; idle ones are closed and running requests end in their own time; after the grace period
+//! queries without an answer are told so, and what still runs is cancelled by dropping it.
 
 use crate::documents::Documents;
 use crate::options::ServerOptions;
@@ -39,6 +39,8 @@ const MEMORY_BYTES_PER_QUERY: u64 = 64 << 20;
 /// A compaction may use the queries' memory divided by this, and not less than it can work with.
 const COMPACTION_MEMORY_PART: u64 = 8;
 const COMPACTION_BYTES_MIN: u64 = 64 << 20;
+/// How long the last answers may be on their way after the grace period.
+const LAST_WORD_MAX: Duration = Duration::from_secs(1);
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -87,6 +89,8 @@ pub struct Server {
     database: Arc<Database>,
     listener: TcpListener,
     router: Router,
+    /// Tells the router that the grace period is over.
+    over: watch::Sender<bool>,
     /// None where the server only reads.
     compaction: Option<BackgroundCompaction>,
     warming: Warming,
@@ -133,10 +137,12 @@ impl Server {
             documents: Documents::new(options.load_dir, options.load_allow)
                 .map_err(|error| ServeError::System(io::Error::other(error)))?,
         };
+        let (over, is_over) = watch::channel(false);
         Ok(Self {
             database,
             listener,
-            router: router(engine, writing, options.http)?,
+            router: router(engine, writing, options.http, is_over)?,
+            over,
             compaction: compaction.map_err(|error| ServeError::System(io::Error::other(error)))?,
             warming,
             grace: options.grace,
@@ -179,14 +185,16 @@ impl Server {
         tracing::info!("stopping; {} connections are open", connections.len());
         // Every receiver may be gone already.
         let _ = stop.send(true);
-        let ended = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(self.grace, ended).await.is_err() {
+        if !ended_within(self.grace, &mut connections).await {
             tracing::warn!(
                 "{} requests were still running after {:?} and are cancelled",
                 connections.len(),
                 self.grace
             );
-            connections.shutdown().await;
+            let _ = self.over.send(true);
+            if !ended_within(LAST_WORD_MAX, &mut connections).await {
+                connections.shutdown().await;
+            }
         }
         let background = (self.compaction, self.warming);
         // It ends a compaction that is under way, and waits for that.
@@ -196,6 +204,12 @@ impl Server {
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// Whether all connections end by themselves within this time.
+async fn ended_within(time: Duration, connections: &mut JoinSet<()>) -> bool {
+    let ended = async { while connections.join_next().await.is_some() {} };
+    tokio::time::timeout(time, ended).await.is_ok()
 }
 
 /// Takes up what loads into the database publish while it is served: queries that run keep the

@@ -50,7 +50,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 /// Size of a chunk, and of the largest answer that is sent whole.
@@ -102,8 +102,12 @@ pub(crate) struct Job {
     pub(crate) turn: Turn,
 }
 
-/// Runs a query; returns as soon as it is known how the answer begins.
-pub(crate) async fn answer(job: Job, query_threads: &Handle) -> Result<Response, ServerError> {
+/// Runs a query; returns as soon as it is known how the answer begins, or that the server waits for it no more.
+pub(crate) async fn answer(
+    job: Job,
+    query_threads: &Handle,
+    is_over: &watch::Receiver<bool>,
+) -> Result<Response, ServerError> {
     let time = job.time;
     let (head_sender, head) = oneshot::channel();
     if job.engine.is_soon_prepared(&job.request.query) {
@@ -111,7 +115,17 @@ pub(crate) async fn answer(job: Job, query_threads: &Handle) -> Result<Response,
     } else {
         query_threads.spawn(run(job, Place::QueryThread, head_sender));
     }
-    match tokio::time::timeout(time.limit + LATE_ANSWER_MAX, head).await {
+    let head = tokio::time::timeout(time.limit + LATE_ANSWER_MAX, head);
+    let over = async {
+        // An error means that the server is gone, which is its end as well.
+        let _ = is_over.clone().wait_for(|&is_over| is_over).await;
+    };
+    let head = tokio::select! {
+        biased;
+        head = head => head,
+        () = over => return Err(ServerError::Stopping),
+    };
+    match head {
         Ok(Ok(head)) => head.map(Head::into_response),
         Ok(Err(_dropped)) => Err(ServerError::Internal {
             message: "the query ended without an answer".to_owned(),

@@ -52,6 +52,24 @@ async fn running_requests_end_in_their_own_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_query_without_an_answer_after_the_grace_period_is_told_so() {
+    let mut server =
+        TestServer::start_with(|options| options.grace = Duration::from_millis(300)).await;
+    let mut running = begin(&server, &query_path(ENDLESS_WORK)).await;
+    server.wait_until_running(1).await;
+    server.ask_to_stop();
+    let mut bytes = Vec::new();
+    running.read_to_end(&mut bytes).await.unwrap();
+    let answer = parse(&bytes, true);
+    assert!(answer.is_complete);
+    assert_eq!(
+        (answer.status, answer.text()),
+        (503, "the server is stopping\n")
+    );
+    server.stopped().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_runs_after_the_grace_period_is_cancelled() {
     let mut server =
         TestServer::start_with(|options| options.grace = Duration::from_millis(300)).await;
