@@ -31,20 +31,21 @@ impl Group {
         self.items.is_empty() && self.filters.is_empty() && self.steps.is_empty()
     }
 
-    /// Whether every solution has a quad of these graphs, so that the graph is there, and a variable
-    /// for it is bound to its name.
+    /// Whether every solution has a quad or the name of one of these graphs, so that the graph is there, and a
+    /// variable for it is bound to its name.
     pub(crate) fn reads(&self, scope: &Scope) -> bool {
         self.items.iter().any(|item| match item {
             Item::Quad(quad) => quad.scope == *scope,
             Item::Union(branches) => branches.iter().all(|branch| branch.reads(scope)),
             Item::Group(group) => group.reads(scope),
-            // A path may have length zero, a subquery may hide the variable.
-            Item::Path(_)
-            | Item::Values(_)
-            | Item::Graphs(_)
-            | Item::Derived(_)
-            | Item::Service(_)
-            | Item::Seed(_) => false,
+            Item::Graphs(graphs) => graphs == scope,
+            // Each of its solutions comes of one inside, unless it is the count of none.
+            Item::Derived(derived) => {
+                let carries = |var| derived.certain.contains(var);
+                scope.variable().is_some_and(carries) && derived.inner.reads(scope)
+            }
+            // A path may have length zero.
+            Item::Path(_) | Item::Values(_) | Item::Service(_) | Item::Seed(_) => false,
         })
     }
 

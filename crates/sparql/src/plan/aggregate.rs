@@ -1,7 +1,7 @@
 //! `GROUP BY` and aggregates.
 //!
 //! A bare count of one pattern is the length of a range, one by a variable that follows the constants in some permutation
-//! the lengths of its runs. Everything else is DataFusion's hash
+//! the lengths of its runs; the different graphs or predicates of everything are skipped through. Everything else is DataFusion's hash
 //! aggregation over ids, with SPARQL's aggregate functions.
 
 use std::sync::Arc;
@@ -45,7 +45,14 @@ impl Planner<'_> {
             return self.unit();
         }
         let below = self.read_by(solution, keys, &aggregates);
-        let input = self.group(inner, None, &below, None)?;
+        let distinct = match keys.is_empty() && aggregates.iter().all(is_of_distinct_values) {
+            true if self.tuning.rewrites => self.distinct_by_skipping(inner, &below)?,
+            _ => None,
+        };
+        let input = match distinct {
+            Some(values) => values,
+            None => self.group(inner, None, &below, None)?,
+        };
         // `COUNT(DISTINCT *)` counts by all columns.
         let columns = input.columns.iter().copied();
         let columns = columns.filter(|var| below.contains(*var)).collect();
@@ -164,6 +171,18 @@ impl Planner<'_> {
             AggregateExpression::FunctionCall { .. } => false,
         }
     }
+}
+
+/// Whether an aggregate looks at the different values of a variable only.
+fn is_of_distinct_values((_, aggregate): &(Var, AggregateExpression)) -> bool {
+    matches!(
+        aggregate,
+        AggregateExpression::FunctionCall {
+            expr: Expression::Variable(_),
+            distinct: true,
+            ..
+        }
+    )
 }
 
 /// The pattern that a group consists of, if it is nothing else.
