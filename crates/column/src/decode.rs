@@ -142,7 +142,8 @@ impl<'a> Delta<'a> {
         })
     }
 
-    fn decode(&self, out: &mut VectorBuffer) {
+    /// Entries up to the next multiple of eight are overwritten.
+    fn decode(&self, out: &mut [u64]) {
         self.deltas.decode(out);
         // The sums replace the differences in place, one row further on.
         let mut value = self.first;
@@ -163,7 +164,7 @@ impl<'a> List<'a> {
         }
     }
 
-    fn decode(&self, out: &mut VectorBuffer) {
+    fn decode(&self, out: &mut [u64]) {
         match self {
             Self::Plain(piece) => piece.decode(out),
             Self::Delta(delta) => delta.decode(out),
@@ -187,10 +188,25 @@ fn decode_runs(
     rows: usize,
     out: &mut VectorBuffer,
 ) -> Result<(), DecodeError> {
+    /// Most vectors with runs have no more than so many, and clearing room for a thousand costs more than their decoding.
+    const FEW_RUNS: usize = 128;
+    match lengths.count() <= FEW_RUNS {
+        true => decode_up_to::<FEW_RUNS>(values, lengths, rows, out),
+        false => decode_up_to::<VECTOR_ROWS>(values, lengths, rows, out),
+    }
+}
+
+/// Decodes runs of which there are no more than `RUNS_MAX`, a multiple of eight.
+fn decode_up_to<const RUNS_MAX: usize>(
+    values: &List<'_>,
+    lengths: &Piece<'_>,
+    rows: usize,
+    out: &mut VectorBuffer,
+) -> Result<(), DecodeError> {
     /// Rows written at once; most runs are shorter.
     const STRIDE: usize = 8;
-    let mut run_values = [0; VECTOR_ROWS];
-    let mut run_lengths = [0; VECTOR_ROWS];
+    let mut run_values = [0; RUNS_MAX];
+    let mut run_lengths = [0; RUNS_MAX];
     values.decode(&mut run_values);
     lengths.decode(&mut run_lengths);
     let mut start = 0usize;

@@ -9,6 +9,8 @@
 //! takes out trailing zero bits that all distances have in common (numbers of one datatype, dates without fractions). The
 //! number of values is known from the context.
 
+use std::cmp::Ordering;
+
 use crate::bits::{
     bit_length, get, is_storable_width, mask, pack, packed_bytes, storable_width, unpack,
 };
@@ -191,11 +193,22 @@ impl<'a> Piece<'a> {
             return None;
         }
         let low = get(self.low, self.width, row)? << self.shift;
-        let high = (0..self.exceptions)
-            .map(|index| self.exception(index))
-            .find(|&(exception_row, _)| exception_row == row)
-            .map_or(0, |(_, high)| high);
-        Some(self.base.wrapping_add(low).wrapping_add(high))
+        Some(self.base.wrapping_add(low).wrapping_add(self.high(row)))
+    }
+
+    /// What is to be added at a row. Exceptions ascend by row, so few of up to 255 are looked at.
+    fn high(&self, row: usize) -> u64 {
+        let (mut from, mut to) = (0, self.exceptions);
+        while from < to {
+            let middle = usize::midpoint(from, to);
+            let (exception_row, high) = self.exception(middle);
+            match exception_row.cmp(&row) {
+                Ordering::Less => from = middle + 1,
+                Ordering::Equal => return high,
+                Ordering::Greater => to = middle,
+            }
+        }
+        0
     }
 
     /// Row of an exception and what is to be added there.
