@@ -22,13 +22,14 @@ use orrery_term::vocabulary::xsd;
 
 const OFFERS: usize = 60_000;
 const PRODUCTS: usize = 6_000;
+const VENDORS: usize = 50;
 
 fn iri(kind: &str, number: usize) -> Term<'static> {
     Term::iri(format!("http://example.com/{kind}{number}"))
 }
 
 /// Offers with a product (in scattered order), a price and a vendor; products with a label, and every third with
-/// a number.
+/// a number; every tenth vendor with a country.
 fn context(directory: &std::path::Path) -> Arc<QueryContext> {
     let mut quads = Vec::new();
     let mut add = |subject: Term<'static>, predicate: usize, object: Term<'static>| {
@@ -45,7 +46,7 @@ fn context(directory: &std::path::Path) -> Arc<QueryContext> {
             1,
             Term::typed((offer % 5000).to_string(), xsd::INTEGER),
         );
-        add(iri("offer", offer), 2, iri("vendor", offer % 50));
+        add(iri("offer", offer), 2, iri("vendor", offer % VENDORS));
     }
     for product in 0..PRODUCTS {
         add(
@@ -60,6 +61,9 @@ fn context(directory: &std::path::Path) -> Arc<QueryContext> {
                 Term::typed(product.to_string(), xsd::INTEGER),
             );
         }
+    }
+    for vendor in (0..VENDORS).step_by(10) {
+        add(iri("vendor", vendor), 5, iri("country", 0));
     }
     let snapshot = build_small(directory, &quads).unwrap().snapshot();
     QueryContext::new(snapshot, ContextOptions::default()).unwrap()
@@ -76,6 +80,13 @@ impl Patterns {
             object: Slot::Variable(object.into()),
             graph: GraphScope::Default,
         })
+    }
+
+    /// `?subject <p..> <object>`
+    fn step_to(&self, subject: &str, predicate: usize, object: &Term<'_>) -> PatternStep {
+        let mut step = self.step(subject, predicate, "object");
+        step.pattern.object = Slot::Constant(self.0.intern(object).unwrap());
+        step
     }
 
     fn plan(
@@ -154,6 +165,19 @@ fn benches(criterion: &mut Criterion) {
                 PatternMode::Optional,
                 number(),
                 &["product", "number"],
+            ),
+        ),
+        (
+            "join that a set of ids narrows",
+            OFFERS,
+            OFFERS / 10,
+            inner(
+                vec![
+                    step("offer", 0, "product"),
+                    step("offer", 2, "vendor"),
+                    patterns.step_to("vendor", 5, &iri("country", 0)),
+                ],
+                &["product", "vendor"],
             ),
         ),
         (

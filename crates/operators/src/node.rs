@@ -1,8 +1,8 @@
-//! What plan nodes without inputs have in common.
+//! What plan nodes have in common: the methods of [`datafusion_physical_plan::ExecutionPlan`] that are the same in each.
 
-/// The methods of [`datafusion_physical_plan::ExecutionPlan`] that are the same for every node
-/// without inputs and without expressions. The node has a field `properties`.
-macro_rules! leaf_node_methods {
+/// What every node says of itself. It has a field `properties`, and no expressions that an optimizer could change.
+#[macro_export]
+macro_rules! node_face_methods {
     ($name:literal) => {
         fn name(&self) -> &'static str {
             $name
@@ -10,10 +10,6 @@ macro_rules! leaf_node_methods {
 
         fn properties(&self) -> &std::sync::Arc<datafusion_physical_plan::PlanProperties> {
             &self.properties
-        }
-
-        fn children(&self) -> Vec<&std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>> {
-            Vec::new()
         }
 
         fn apply_expressions(
@@ -25,6 +21,42 @@ macro_rules! leaf_node_methods {
             >,
         ) -> datafusion_common::Result<datafusion_common::tree_node::TreeNodeRecursion> {
             Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+        }
+    };
+}
+
+/// The same and the children in these fields, for a node with a field `metrics`.
+#[macro_export]
+macro_rules! node_methods {
+    ($name:literal, $($child:ident),+) => {
+        $crate::node_face_methods!($name);
+
+        fn children(&self) -> Vec<&std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>> {
+            vec![$(&self.$child),+]
+        }
+
+        // Plans are built once and never rewritten: no rule runs over them.
+        fn with_new_children(
+            self: std::sync::Arc<Self>,
+            _: Vec<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>,
+        ) -> datafusion_common::Result<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>
+        {
+            Ok(self)
+        }
+
+        fn metrics(&self) -> Option<datafusion_physical_plan::metrics::MetricsSet> {
+            Some(self.metrics.clone_inner())
+        }
+    };
+}
+
+/// What is the same in every node without inputs; it has fields `properties` and `metrics`.
+macro_rules! leaf_node_methods {
+    ($name:literal) => {
+        $crate::node_face_methods!($name);
+
+        fn children(&self) -> Vec<&std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>> {
+            Vec::new()
         }
 
         fn replace_children(
@@ -54,27 +86,10 @@ macro_rules! leaf_node_methods {
 /// has `with_input(&self, input)`, which makes it anew over another child.
 macro_rules! optional_input_methods {
     ($name:literal) => {
-        fn name(&self) -> &'static str {
-            $name
-        }
-
-        fn properties(&self) -> &std::sync::Arc<datafusion_physical_plan::PlanProperties> {
-            &self.properties
-        }
+        $crate::node_face_methods!($name);
 
         fn children(&self) -> Vec<&std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>> {
             self.input.iter().collect()
-        }
-
-        fn apply_expressions(
-            &self,
-            _: &mut dyn FnMut(
-                &std::sync::Arc<dyn datafusion_physical_expr::PhysicalExpr>,
-            ) -> datafusion_common::Result<
-                datafusion_common::tree_node::TreeNodeRecursion,
-            >,
-        ) -> datafusion_common::Result<datafusion_common::tree_node::TreeNodeRecursion> {
-            Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
         }
 
         fn replace_children(

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::{ExecutionPlan, metrics::MetricsSet};
-use orrery_operators::pattern::{PatternExec, PatternMode};
+use orrery_operators::pattern::{PatternExec, PatternMode, PatternReport};
 
 use crate::plan::{Estimates, address};
 
@@ -158,7 +158,7 @@ impl Reader<'_> {
                     .iter()
                     .map(|pattern| PlanPattern {
                         text: pattern.text.clone(),
-                        access: format!("{:?}/{}", pattern.permutation, pattern.prefix_columns),
+                        access: access(pattern),
                     })
                     .collect(),
                 estimated_rows: step.estimated_rows,
@@ -166,6 +166,15 @@ impl Reader<'_> {
                 is_read_whole: is_read_whole && finds_all,
             })
             .collect()
+    }
+}
+
+/// The way to the rows of a pattern, such as `Posg/2, as a set of 273 ids`.
+fn access(pattern: &PatternReport) -> String {
+    let way = format!("{:?}/{}", pattern.permutation, pattern.prefix_columns);
+    match pattern.set_ids {
+        Some(ids) => format!("{way}, as a set of {ids} ids"),
+        None => way,
     }
 }
 

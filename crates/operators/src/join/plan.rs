@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, UInt64Array};
 use arrow::datatypes::SchemaRef;
-use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
@@ -21,6 +19,7 @@ use super::stream::JoinStream;
 use super::{JoinMode, JoinSpecification, Uncounted};
 use crate::context::QueryContext;
 use crate::error::Error;
+use crate::node_face_methods;
 use crate::pattern::{ChunkFilter, expression_variables};
 use crate::solutions::{plan_properties, schema_variables, solution_schema};
 
@@ -246,23 +245,10 @@ impl DisplayAs for SolutionJoinExec {
 }
 
 impl ExecutionPlan for SolutionJoinExec {
-    fn name(&self) -> &'static str {
-        "SolutionJoinExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
+    node_face_methods!("SolutionJoinExec");
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.left, &self.right]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn replace_children(

@@ -70,7 +70,7 @@ pub(super) fn compile(
             .collect();
         let (mut program, next_layout) = match <[StepCompiler<'_>; 1]>::try_from(compilers) {
             Ok([alone]) => alone.compile()?,
-            Err(together) => intersection::compile(&together)?,
+            Err(together) => intersection::compile(together)?,
         };
         program.members.clone_from(group);
         program.filters = filters_at(context, specification, &liveness, number + 1, &next_layout)?;
@@ -78,9 +78,16 @@ pub(super) fn compile(
             // A second match of the same triple does no harm.
             program.merge = None;
         }
-        program.existence_of = is_existence
+        let existence_of = is_existence
             .then(|| layout.iter().position(|name| &**name == ROW_NUMBER))
             .flatten();
+        program.existence_of = existence_of;
+        if let Some(by_set) = program.set_scan_mut() {
+            by_set.step.existence_of = existence_of;
+            if is_existence {
+                by_set.step.merge = None;
+            }
+        }
         program.first_match_only = is_existence
             && program.produced.is_empty()
             && program.checks.is_empty()
@@ -279,15 +286,10 @@ impl<'a> StepCompiler<'a> {
         }
     }
 
-    fn compile(mut self) -> Result<(StepProgram, Vec<Arc<str>>)> {
-        let pattern = &self.step.pattern;
+    /// The step by itself, and the variables of the chunks that it gives.
+    pub(super) fn compile(mut self) -> Result<(StepProgram, Vec<Arc<str>>)> {
         let demand = self.graph_demand();
-        let positions = Positions([
-            self.known(&pattern.subject),
-            self.known(&pattern.predicate),
-            self.known(&pattern.object),
-            demand.known.clone(),
-        ]);
+        let positions = self.positions(&demand);
         let next_keys = self.next_keys(&positions);
         let index = access::choose(
             self.context.snapshot(),
@@ -381,7 +383,18 @@ impl<'a> StepCompiler<'a> {
         self.reads.len() - 1
     }
 
-    pub(super) fn known(&self, slot: &Slot) -> Known {
+    /// What is known of the pattern when the step begins.
+    pub(super) fn positions(&self, demand: &GraphDemand) -> Positions {
+        let pattern = &self.step.pattern;
+        Positions([
+            self.known(&pattern.subject),
+            self.known(&pattern.predicate),
+            self.known(&pattern.object),
+            demand.known.clone(),
+        ])
+    }
+
+    fn known(&self, slot: &Slot) -> Known {
         match slot {
             Slot::Constant(term) => Known::Fixed(Key::Constant(*term)),
             Slot::Variable(name) => self.known_variable(name),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::chunk::Chunk;
 use super::program::{Check, Key, StepProgram};
 use super::sort::sort_rows;
-use super::span::{Matches, Span};
+use super::span::{Found, SetFilter, Span};
 use crate::solutions::{gather, storage_error};
 use arrow::array::{Array, UInt64Array};
 use arrow::buffer::ScalarBuffer;
@@ -46,7 +46,7 @@ impl Cursors {
 /// Look-ups per call, at least: with tiny chunks a call must still get somewhere.
 const SEEKS_PER_CALL_MIN: usize = 64;
 /// Keys that the storage is told of at a time, if the file is cold.
-const ANNOUNCED_KEYS: usize = 1024;
+pub(super) const ANNOUNCED_KEYS: usize = 1024;
 
 /// The keys of a chunk, ascending, and the rows they came from.
 struct Keys {
@@ -127,6 +127,25 @@ impl Expansion {
         self
     }
 
+    /// Lets the keys be found by a scan, if they lie close together, that drops what is not in a set. Whether it is so.
+    pub(super) fn scan(
+        &mut self,
+        program: &StepProgram,
+        cursors: &mut Cursors,
+        filter: Option<SetFilter>,
+    ) -> Result<bool> {
+        self.is_begun = true;
+        if self.keys.width == 1 {
+            self.span = Span::open(program, cursors, &self.keys.values, filter)?;
+        }
+        Ok(self.span.is_some())
+    }
+
+    /// The chunk, of which nothing was done yet.
+    pub(super) fn into_input(self) -> Chunk {
+        self.input
+    }
+
     /// About `limit` further matches, before the step's filters. The flag says that there are no more.
     pub(super) fn advance(
         &mut self,
@@ -136,35 +155,36 @@ impl Expansion {
         matched: Option<&[bool]>,
         seeks: &mut usize,
     ) -> Result<(Chunk, bool)> {
-        if !std::mem::replace(&mut self.is_begun, true) && self.keys.width == 1 {
-            self.span = Span::read(program, cursors, &self.keys.values)?;
+        if !self.is_begun {
+            self.scan(program, cursors, None)?;
         }
         let skip = self.rows_to_skip(program, matched);
         if let Some(span) = &mut self.span {
             let keys = &self.keys;
-            let mut matches = Matches::default();
             let is_skipped = |position| {
                 skip.as_ref()
                     .is_some_and(|skip: &Vec<bool>| skip[keys.row(position)])
             };
-            let is_exhausted = span.merge(
+            let mut found = Found {
+                keys: Vec::new(),
+                columns: std::mem::take(&mut self.columns),
+            };
+            let is_exhausted = span.advance(
+                program,
+                cursors,
                 &keys.values,
                 limit,
-                program.first_match_only,
                 is_skipped,
-                &mut matches,
-            );
-            self.row_count = matches.keys.len();
-            for (read, column) in self.columns.iter_mut().enumerate() {
-                *column = span.column(read, &matches.rows);
-            }
+                &mut found,
+            )?;
+            self.row_count = found.keys.len();
+            self.columns = found.columns;
             self.rows = match &keys.order {
-                Some(order) => matches
-                    .keys
-                    .iter()
-                    .map(|&key| order[key as usize])
-                    .collect(),
-                None => matches.keys,
+                Some(order) => {
+                    let keys = found.keys.iter();
+                    keys.map(|&key| order[key as usize]).collect()
+                }
+                None => found.keys,
             };
             return Ok((self.take_chunk(program)?, is_exhausted));
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use datafusion_common::Result;
+use datafusion_common::{Result, internal_err};
 use datafusion_execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
@@ -15,8 +15,9 @@ use orrery_storage::RowRange;
 
 use super::chunk::Chunk;
 use super::expansion::{Cursors, Expansion};
-use super::intersection::Intersection;
-use super::program::{Program, StepProgram};
+use super::intersection::{Intersection, set_of_values};
+use super::program::{IntersectionProgram, Program, StepProgram};
+use super::span::{SCANNED_KEYS_MIN, SetFilter};
 
 /// What one step has done so far; shared by all executions of the plan.
 #[derive(Debug, Default)]
@@ -67,7 +68,7 @@ impl Pipeline {
             return Ok(());
         }
         match self.levels.first_mut() {
-            Some(level) => level.start(chunk, within),
+            Some(level) => level.start(chunk, within)?,
             None => self.passed_through = Some(chunk),
         }
         Ok(())
@@ -92,7 +93,7 @@ impl Pipeline {
             let chunk = self.levels[deepest].advance(limit, matched, counters)?;
             if let Some(chunk) = chunk {
                 match self.levels.get_mut(deepest + 1) {
-                    Some(level) => level.start(chunk, None),
+                    Some(level) => level.start(chunk, None)?,
                     None => return Ok(Progress::Chunk(chunk)),
                 }
             }
@@ -204,6 +205,8 @@ enum Work {
     Expansion(Expansion),
     /// Several patterns that bind one variable.
     Intersection(Intersection),
+    /// The same as a scan of one of them, the others as a set.
+    SetScan(Expansion),
 }
 
 struct Level {
@@ -232,16 +235,17 @@ impl Level {
         self.work.is_some()
     }
 
-    fn start(&mut self, chunk: Chunk, within: Option<RowRange>) {
+    fn start(&mut self, chunk: Chunk, within: Option<RowRange>) -> Result<()> {
         debug_assert!(!self.has_work());
         debug_assert!(within.is_none() || self.program.intersection.is_none());
-        self.work = Some(match self.program.intersection {
-            None => {
-                let expansion = Expansion::new(&self.program, chunk).within(within);
-                Work::Expansion(expansion)
-            }
-            Some(_) => Work::Intersection(Intersection::new(chunk)),
+        if self.cursors.is_empty() {
+            self.cursors = Cursors::of(&self.program);
+        }
+        self.work = Some(match &self.program.intersection {
+            None => Work::Expansion(Expansion::new(&self.program, chunk).within(within)),
+            Some(program) => intersect(program, &mut self.cursors, chunk)?,
         });
+        Ok(())
     }
 
     /// One bounded piece of work. A chunk that comes back is not empty.
@@ -255,9 +259,6 @@ impl Level {
             return Ok(None);
         };
         let program = &self.program;
-        if self.cursors.is_empty() {
-            self.cursors = Cursors::of(program);
-        }
         let mut seeks = 0;
         let (mut chunk, is_exhausted) = match work {
             Work::Expansion(expansion) => {
@@ -266,6 +267,13 @@ impl Level {
             Work::Intersection(intersection) => {
                 intersection.advance(program, &mut self.cursors, limit, matched, &mut seeks)?
             }
+            Work::SetScan(scan) => match program.set_scan() {
+                Some(by_set) => {
+                    let cursors = &mut self.cursors[by_set.side];
+                    scan.advance(&by_set.step, cursors, limit, matched, &mut seeks)?
+                }
+                None => return internal_err!("a step without sets is scanned by one"),
+            },
         };
         for filter in &self.program.filters {
             if chunk.rows > 0 {
@@ -290,4 +298,22 @@ impl Level {
         self.gathered_rows = 0;
         Chunk::concatenate(std::mem::take(&mut self.gathered))
     }
+}
+
+/// The way in which the patterns of an intersection are matched for a chunk.
+fn intersect(program: &IntersectionProgram, cursors: &mut [Cursors], chunk: Chunk) -> Result<Work> {
+    if let Some(by_set) = &program.by_set
+        && chunk.rows >= SCANNED_KEYS_MIN
+        && let Some(ids) = set_of_values(program, by_set, cursors, chunk.rows)?
+    {
+        let mut scan = Expansion::new(&by_set.step, chunk);
+        let filter = SetFilter::new(by_set.read, ids);
+        return Ok(
+            match scan.scan(&by_set.step, &mut cursors[by_set.side], Some(filter))? {
+                true => Work::SetScan(scan),
+                false => Work::Intersection(Intersection::new(scan.into_input())),
+            },
+        );
+    }
+    Ok(Work::Intersection(Intersection::new(chunk)))
 }

@@ -36,6 +36,7 @@ mod display;
 mod distinct_rows;
 mod expansion;
 mod filter;
+mod id_set;
 mod intersection;
 mod level;
 mod morsel;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::filter::FilterExec;
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
@@ -34,6 +34,7 @@ use orrery_term::{TermId, TermKind};
 
 use super::{ObjectRanges, PatternExec, PatternMode, PatternStep, Slot};
 use crate::error::Error;
+use crate::node_methods;
 use crate::solutions::{plan_properties, storage_error};
 
 /// Rows of the first piece, at least: what is read at once anyway.
@@ -370,38 +371,7 @@ impl DisplayAs for OrderedExec {
 }
 
 impl ExecutionPlan for OrderedExec {
-    fn name(&self) -> &'static str {
-        "OrderedExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(
-            &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
-        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
-    ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
-        Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
-    }
-
-    // Plans are built once and never rewritten: no rule runs over them.
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
+    node_methods!("OrderedExec", input);
 
     fn execute(
         &self,
@@ -598,11 +568,13 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_rest_is_not_matched() {
-        let quads: Vec<SmallQuad> = (0..1_000)
-            .map(|number: i64| {
-                let value = Term::typed(number.to_string(), format!("{XSD}integer"));
+    /// The first rows of `?s :value ?v` by `?v`, the largest first, where the values are these; nothing if their order is not that of the ids.
+    fn largest(values: &[(String, &str)], rows: usize) -> Option<Arc<dyn ExecutionPlan>> {
+        let quads: Vec<SmallQuad> = values
+            .iter()
+            .enumerate()
+            .map(|(number, (value, datatype))| {
+                let value = Term::typed(value.clone(), format!("{XSD}{datatype}"));
                 (iri(&format!("s{number}")), iri("value"), value, None)
             })
             .collect();
@@ -613,12 +585,19 @@ mod tests {
         let wanted = FirstRows {
             variable: Arc::from("v"),
             is_descending: true,
-            rows: 5,
+            rows,
             rows_in_all: 1_000.0,
         };
-        let first = OrderedExec::try_new(&all, wanted).unwrap().unwrap();
-        let found = run(Arc::clone(&first));
-        assert_eq!(found.len(), 10);
+        OrderedExec::try_new(&all, wanted).unwrap()
+    }
+
+    #[test]
+    fn the_rest_is_not_matched() {
+        let values: Vec<_> = (0..1_000)
+            .map(|n: i64| (n.to_string(), "integer"))
+            .collect();
+        let first = largest(&values, 5).unwrap();
+        assert_eq!(run(Arc::clone(&first)).len(), 10);
         let text = datafusion_physical_plan::displayable(&*first)
             .one_line()
             .to_string();
@@ -630,28 +609,7 @@ mod tests {
 
     #[test]
     fn objects_of_several_kinds_have_no_order_by_id() {
-        let mut quads: Vec<SmallQuad> = vec![(
-            iri("a"),
-            iri("value"),
-            Term::typed("1", format!("{XSD}integer")),
-            None,
-        )];
-        quads.push((
-            iri("a"),
-            iri("value"),
-            Term::typed("0.5", format!("{XSD}decimal")),
-            None,
-        ));
-        let context = context_of_terms(&quads);
-        let mut specification = PatternSpecification::inner(Vec::new(), names(&["s", "v"]));
-        specification.steps = vec![pattern(&context, "s", "value", "v")];
-        let all = PatternExec::try_new(context, None, specification).unwrap();
-        let wanted = FirstRows {
-            variable: Arc::from("v"),
-            is_descending: true,
-            rows: 1,
-            rows_in_all: 1_000.0,
-        };
-        assert!(OrderedExec::try_new(&all, wanted).unwrap().is_none());
+        let values = [("1".to_owned(), "integer"), ("0.5".to_owned(), "decimal")];
+        assert!(largest(&values, 1).is_none());
     }
 }

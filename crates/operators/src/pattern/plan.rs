@@ -112,6 +112,9 @@ pub struct PatternReport {
     pub permutation: Permutation,
     /// How many leading columns of the permutation are known.
     pub prefix_columns: usize,
+    /// Its values were made a set of so many ids, together with those of other patterns of the step, by which another one's rows
+    /// are dropped in the scan.
+    pub set_ids: Option<usize>,
 }
 
 impl PatternExec {
@@ -224,7 +227,9 @@ impl PatternExec {
             .enumerate()
             .map(|(number, &step)| {
                 let (permutation, prefix_columns) = way(number);
+                let set = program.set_scan().filter(|scan| scan.side != number);
                 PatternReport {
+                    set_ids: set.and_then(|scan| Some(scan.values.get()?.len())),
                     text: display::quad_pattern(&plan.context, &steps[step].pattern),
                     permutation,
                     prefix_columns,

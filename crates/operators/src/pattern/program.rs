@@ -1,12 +1,13 @@
 //! What a pattern is compiled to.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use orrery_storage::QuadIndex;
 use orrery_term::TermId;
 
 use super::ObjectRanges;
 use super::filter::ChunkFilter;
+use super::id_set::IdSet;
 
 /// The name under which a chunk carries the number of the input row. No SPARQL variable is called so.
 pub(super) const ROW_NUMBER: &str = "";
@@ -107,6 +108,21 @@ pub(super) struct IntersectionProgram {
     pub(super) sides: Vec<SideProgram>,
     /// Bounds on the variable.
     pub(super) ranges: Option<ObjectRanges>,
+    /// Set if only one of the patterns depends on the chunk.
+    pub(super) by_set: Option<Box<SetScanProgram>>,
+}
+
+/// One pattern alone, and the values that all the others, which are the same for every row, leave its variable.
+#[derive(Debug)]
+pub(super) struct SetScanProgram {
+    /// The number of its side.
+    pub(super) side: usize,
+    /// The pattern as a step; without filters.
+    pub(super) step: StepProgram,
+    /// The variable's column, as a position in the step's `reads`.
+    pub(super) read: usize,
+    /// The values, from the first scan on.
+    pub(super) values: OnceLock<Arc<IdSet>>,
 }
 
 /// One pattern of an intersection: the values of its variable are a range of a permutation, ascending in the third
@@ -125,6 +141,16 @@ pub(super) struct SideProgram {
 }
 
 impl StepProgram {
+    /// The scan that may take the place of an intersection.
+    pub(super) fn set_scan(&self) -> Option<&SetScanProgram> {
+        self.intersection.as_ref()?.by_set.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn set_scan_mut(&mut self) -> Option<&mut SetScanProgram> {
+        self.intersection.as_mut()?.by_set.as_deref_mut()
+    }
+
     /// Columns that a chunk of this step keeps in memory.
     pub(super) fn columns(&self) -> usize {
         self.carried.len() + self.reads.len()

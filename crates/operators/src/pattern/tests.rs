@@ -411,3 +411,66 @@ fn explain_shows_the_pattern_the_permutation_and_the_estimate() {
          \"3\"^^<http://www.w3.org/2001/XMLSchema#integer> } by Posg/2 ~1 rows"
     );
 }
+
+/// `?a 1 ?b`, and for every third `?b` also `?b 2 7`: each of `subjects` subjects has the numbers up to `fan` behind its own.
+fn set_join(subjects: i64, fan: i64) -> (Arc<QueryContext>, [QuadPattern; 3]) {
+    let mut quads = Vec::new();
+    for subject in 0..subjects {
+        quads.push([term(subject), term(0), term(9), TermId::DEFAULT_GRAPH]);
+        for object in subject..subject + fan {
+            quads.push([term(subject), term(1), term(object), TermId::DEFAULT_GRAPH]);
+        }
+    }
+    for object in (0..subjects).step_by(3) {
+        quads.push([term(object), term(2), term(7), TermId::DEFAULT_GRAPH]);
+    }
+    let pattern = |subject, predicate, object| QuadPattern {
+        subject,
+        predicate: Slot::Constant(term(predicate)),
+        object,
+        graph: GraphScope::Default,
+    };
+    let patterns = [
+        pattern(var("a"), 0, Slot::Constant(term(9))),
+        pattern(var("a"), 1, var("b")),
+        pattern(var("b"), 2, Slot::Constant(term(7))),
+    ];
+    (context_of(&quads), patterns)
+}
+
+#[test]
+fn a_pattern_that_is_the_same_for_all_rows_becomes_a_set_for_the_scan_of_another() {
+    let (context, patterns) = set_join(300, 4);
+    let specification = PatternSpecification::inner(patterns.to_vec(), names(&["a", "b"]));
+    let plan = PatternExec::try_new(context, None, specification).unwrap();
+    let expected: Vec<Solution> = (0..300i64)
+        .flat_map(|a| (a..a + 4).map(move |b| (a, b)))
+        .filter(|(_, b)| b % 3 == 0 && *b < 300)
+        .map(|(a, b)| Solution::from([("a".to_owned(), term(a)), ("b".to_owned(), term(b))]))
+        .collect();
+    let mut actual = run(Arc::clone(&plan));
+    let by_number = |solution: &Solution| (solution["a"], solution["b"]);
+    actual.sort_by_key(by_number);
+    assert_eq!(actual, expected);
+    let plan: &dyn std::any::Any = plan.as_ref();
+    let reports = plan.downcast_ref::<PatternExec>().unwrap().reports();
+    let sets: Vec<_> = reports[1].patterns.iter().map(|p| p.set_ids).collect();
+    assert_eq!(sets, [None, Some(100)]);
+    assert_eq!(reports[1].seeks, 0, "no key is looked up by itself");
+}
+
+#[test]
+fn rows_that_lie_far_apart_are_not_scanned_for_a_set() {
+    // One key in a hundred, each with many rows: scanning would touch them all.
+    let (context, [_, edge, kind]) = set_join(60, 200);
+    let input = RowsExec::try_new(
+        &names(&["a"]),
+        &[0, 30, 59].map(|subject| vec![Some(term(subject))]),
+    );
+    let specification = PatternSpecification::inner(vec![edge, kind], names(&["a", "b"]));
+    let plan = PatternExec::try_new(context, Some(input.unwrap()), specification).unwrap();
+    assert_eq!(run(Arc::clone(&plan)).len(), 20 + 10);
+    let plan: &dyn std::any::Any = plan.as_ref();
+    let reports = plan.downcast_ref::<PatternExec>().unwrap().reports();
+    assert!(reports[0].seeks > 0);
+}

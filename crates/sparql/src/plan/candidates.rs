@@ -17,13 +17,14 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
 use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
+use orrery_operators::node_methods;
 use orrery_term::{TermId, TermKind};
 
-use super::shared::{node_methods, one_partition, partitioned};
+use super::shared::{one_partition, partitioned};
 
 /// With more rows asked for, the sort is not a small part of the work any more.
 pub(super) const ROWS_ASKED_MAX: usize = 10_000;
@@ -147,7 +148,7 @@ impl DisplayAs for CandidatesExec {
 }
 
 impl ExecutionPlan for CandidatesExec {
-    node_methods!("CandidatesExec");
+    node_methods!("CandidatesExec", input);
 
     fn execute(
         &self,

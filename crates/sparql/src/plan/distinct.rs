@@ -13,12 +13,13 @@ use arrow::datatypes::UInt64Type;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
+use orrery_operators::node_methods;
 
-use super::shared::{node_methods, one_partition};
+use super::shared::one_partition;
 
 /// What a table entry costs beside its ids, in bytes.
 const ENTRY_BYTES: usize = 40;
@@ -93,7 +94,7 @@ impl DisplayAs for DistinctExec {
 }
 
 impl ExecutionPlan for DistinctExec {
-    node_methods!("DistinctExec");
+    node_methods!("DistinctExec", input);
 
     fn execute(
         &self,

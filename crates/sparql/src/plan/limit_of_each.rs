@@ -12,12 +12,13 @@ use arrow::datatypes::UInt64Type;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
+use orrery_operators::node_methods;
 
-use super::shared::{node_methods, one_partition};
+use super::shared::one_partition;
 
 /// What a value costs, its place in the hash table included, in bytes.
 const VALUE_BYTES: usize = 32;
@@ -97,7 +98,7 @@ impl DisplayAs for LimitOfEachExec {
 }
 
 impl ExecutionPlan for LimitOfEachExec {
-    node_methods!("LimitOfEachExec");
+    node_methods!("LimitOfEachExec", input);
 
     fn execute(
         &self,

@@ -9,12 +9,13 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
+use orrery_operators::node_methods;
 
-use super::shared::{node_methods, one_partition};
+use super::shared::one_partition;
 
 /// Adds a column with the number of each row.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ impl DisplayAs for NumberedExec {
 }
 
 impl ExecutionPlan for NumberedExec {
-    node_methods!("NumberedExec");
+    node_methods!("NumberedExec", input);
 
     fn execute(
         &self,

@@ -11,13 +11,14 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt};
+use orrery_operators::node_methods;
 
 /// The properties of a node with one partition and no promises.
 pub(super) fn one_partition(schema: &SchemaRef) -> Arc<PlanProperties> {
@@ -33,45 +34,6 @@ pub(super) fn partitioned(schema: &SchemaRef, partitions: usize) -> Arc<PlanProp
         Boundedness::Bounded,
     ))
 }
-
-/// The methods of [`ExecutionPlan`] that our nodes with one input have in common.
-macro_rules! node_methods {
-    ($name:literal) => {
-        fn name(&self) -> &'static str {
-            $name
-        }
-
-        fn properties(&self) -> &Arc<PlanProperties> {
-            &self.properties
-        }
-
-        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-            vec![&self.input]
-        }
-
-        fn apply_expressions(
-            &self,
-            _: &mut dyn FnMut(
-                &Arc<dyn datafusion_physical_plan::PhysicalExpr>,
-            ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
-        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
-            Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
-        }
-
-        // Plans are built once and never rewritten: no rule runs over them.
-        fn with_new_children(
-            self: Arc<Self>,
-            _: Vec<Arc<dyn ExecutionPlan>>,
-        ) -> Result<Arc<dyn ExecutionPlan>> {
-            Ok(self)
-        }
-
-        fn metrics(&self) -> Option<MetricsSet> {
-            Some(self.metrics.clone_inner())
-        }
-    };
-}
-pub(super) use node_methods;
 
 /// Batches with what they hold of the memory pool.
 struct Kept {
@@ -155,7 +117,7 @@ impl DisplayAs for SharedExec {
 }
 
 impl ExecutionPlan for SharedExec {
-    node_methods!("SharedExec");
+    node_methods!("SharedExec", input);
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let running = self.collect(&context)?;

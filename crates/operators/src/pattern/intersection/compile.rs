@@ -1,14 +1,14 @@
 //! From the patterns of a group to an [`IntersectionProgram`].
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion_common::{DataFusionError, Result};
 use orrery_storage::{Permutation, QuadPosition};
 
-use super::super::access::{Known, Positions};
+use super::super::access::Known;
 use super::super::arrange::common_ranges;
 use super::super::compile::StepCompiler;
-use super::super::program::{IntersectionProgram, Key, SideProgram, StepProgram};
+use super::super::program::{IntersectionProgram, Key, SetScanProgram, SideProgram, StepProgram};
 
 /// The column of a side's permutation that holds the values of the variable.
 pub(super) const VALUE_COLUMN: usize = 2;
@@ -18,15 +18,16 @@ pub(super) const GRAPH_COLUMN: usize = 3;
 /// Compiles patterns that [`arrange`](super::super::arrange) has put together: each has one unknown variable, and it is
 /// the same one.
 pub(in super::super) fn compile(
-    members: &[StepCompiler<'_>],
+    mut members: Vec<StepCompiler<'_>>,
 ) -> Result<(StepProgram, Vec<Arc<str>>)> {
     let mut sides = Vec::with_capacity(members.len());
     let mut variable = None;
-    for member in members {
+    for member in &members {
         let (side, binds) = side(member)?;
         sides.push(side);
         variable = Some(binds);
     }
+    let ranges = common_ranges(members.iter().map(|member| member.step));
     let (Some(first), Some(variable), Some(side)) = (members.first(), variable, sides.first())
     else {
         return Err(not_arranged());
@@ -37,9 +38,14 @@ pub(in super::super) fn compile(
         produced.push(0);
         layout.push(variable);
     }
+    let (index, prefix) = (Arc::clone(&side.index), side.prefix.to_vec());
+    let by_set = match only_dependent(&sides) {
+        Some(dependent) => set_scan(members.swap_remove(dependent), dependent, &sides)?,
+        None => None,
+    };
     let program = StepProgram {
-        index: Arc::clone(&side.index),
-        prefix: side.prefix.to_vec(),
+        index,
+        prefix,
         between: None,
         reads: vec![VALUE_COLUMN],
         checks: Vec::new(),
@@ -52,7 +58,8 @@ pub(in super::super) fn compile(
         members: Vec::new(),
         intersection: Some(IntersectionProgram {
             sides,
-            ranges: common_ranges(members.iter().map(|member| member.step)),
+            ranges,
+            by_set,
         }),
     };
     Ok((program, layout))
@@ -60,14 +67,8 @@ pub(in super::super) fn compile(
 
 /// One pattern and the variable that it binds.
 fn side(member: &StepCompiler<'_>) -> Result<(SideProgram, Arc<str>)> {
-    let pattern = &member.step.pattern;
     let demand = member.graph_demand();
-    let positions = Positions([
-        member.known(&pattern.subject),
-        member.known(&pattern.predicate),
-        member.known(&pattern.object),
-        demand.known.clone(),
-    ]);
+    let positions = member.positions(&demand);
     let free = |position| match positions.at(position) {
         Known::Free(variable) => Some((position, Arc::clone(variable))),
         Known::Fixed(_) | Known::Ignored => None,
@@ -105,6 +106,44 @@ fn side(member: &StepCompiler<'_>) -> Result<(SideProgram, Arc<str>)> {
         merges: demand.merges,
     };
     Ok((side, variable))
+}
+
+/// The side that depends on the chunk, if all others are the same for every row.
+fn only_dependent(sides: &[SideProgram]) -> Option<usize> {
+    let depends = |(_, side): &(usize, &SideProgram)| !side.key_columns().is_empty();
+    let mut dependent = sides.iter().enumerate().filter(depends);
+    match (dependent.next(), dependent.next()) {
+        (Some((number, _)), None) => Some(number),
+        _ => None,
+    }
+}
+
+/// The pattern of one side as a scan that drops what is not among the values of the others.
+fn set_scan(
+    member: StepCompiler<'_>,
+    number: usize,
+    sides: &[SideProgram],
+) -> Result<Option<Box<SetScanProgram>>> {
+    let side = &sides[number];
+    // A scan is for one key behind constants.
+    let [Key::Constant(_), Key::Column(_)] = side.prefix else {
+        return Ok(None);
+    };
+    let (mut step, _) = member.compile()?;
+    if !Arc::ptr_eq(&step.index, &side.index) || step.prefix != side.prefix {
+        return Ok(None);
+    }
+    let found = step.reads.iter().position(|&read| read == VALUE_COLUMN);
+    let read = found.unwrap_or_else(|| {
+        step.reads.push(VALUE_COLUMN);
+        step.reads.len() - 1
+    });
+    Ok(Some(Box::new(SetScanProgram {
+        side: number,
+        step,
+        read,
+        values: OnceLock::new(),
+    })))
 }
 
 fn not_arranged() -> DataFusionError {

@@ -6,7 +6,7 @@ use orrery_term::TermId;
 
 use super::super::chunk::Chunk;
 use super::super::expansion::Cursors;
-use super::super::program::{Key, SideProgram};
+use super::super::program::{IntersectionProgram, Key, SideProgram};
 use super::super::sort::sort_rows;
 use super::compile::{GRAPH_COLUMN, VALUE_COLUMN};
 use crate::solutions::storage_error;
@@ -232,6 +232,7 @@ impl SideKeys {
     }
 }
 
+/// The first two columns of a key's range, and the graph if the side asks for one.
 fn resolve(side: &SideProgram, key: &[u64]) -> ([TermId; 2], Option<TermId>) {
     let mut columns = key.iter();
     let mut of = |key: Key| match key {
@@ -242,6 +243,37 @@ fn resolve(side: &SideProgram, key: &[u64]) -> ([TermId; 2], Option<TermId>) {
     };
     let prefix = side.prefix.map(&mut of);
     (prefix, side.graph.map(of))
+}
+
+/// The values that all sides but one have, if those sides are the same for every row and none has more than so many.
+pub(super) fn values_without(
+    program: &IntersectionProgram,
+    dependent: usize,
+    cursors: &mut [Cursors],
+    ids_max: u64,
+) -> Result<Option<Vec<u64>>> {
+    let others = || (0..program.sides.len()).filter(|&number| number != dependent);
+    let mut ranges = Vec::with_capacity(program.sides.len());
+    for number in others() {
+        let (prefix, graph) = resolve(&program.sides[number], &[]);
+        let seeker = &mut cursors[number].seeker;
+        let range = seeker.seek(&prefix).map_err(storage_error)?;
+        if range.len() > ids_max {
+            return Ok(None);
+        }
+        ranges.push((range, graph));
+    }
+    let mut common: Option<Vec<u64>> = None;
+    for (number, (range, graph)) in others().zip(ranges) {
+        let mut values = Vec::new();
+        let reader = &mut cursors[number].reader;
+        read_values(&program.sides[number], graph, reader, range, &mut values)?;
+        match &mut common {
+            None => common = Some(values),
+            Some(common) => retain_common(common, &values),
+        }
+    }
+    Ok(common)
 }
 
 fn read_column(
