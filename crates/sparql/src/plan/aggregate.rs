@@ -44,6 +44,10 @@ impl Planner<'_> {
         if keys.is_empty() && aggregates.is_empty() {
             return self.unit();
         }
+        let aggregates: Vec<(Var, AggregateExpression)> = aggregates
+            .into_iter()
+            .map(|(var, aggregate)| (var, self.without_argument(inner, aggregate)))
+            .collect();
         let below = self.read_by(solution, keys, &aggregates);
         let distinct = match keys.is_empty() && aggregates.iter().all(is_of_distinct_values) {
             true if self.tuning.rewrites => self.distinct_by_skipping(inner, &below)?,
@@ -81,6 +85,29 @@ impl Planner<'_> {
             schema,
         )?;
         self.relation(Arc::new(plan), columns, certain, rows)
+    }
+
+    /// A count of a variable that every solution binds is one of the solutions, for which it need not be read.
+    fn without_argument(
+        &self,
+        inner: &Group,
+        aggregate: AggregateExpression,
+    ) -> AggregateExpression {
+        let counted = match &aggregate {
+            AggregateExpression::FunctionCall {
+                name: AggregateFunction::Count,
+                expr: Expression::Variable(variable),
+                distinct: false,
+            } => self.table.get(variable.as_str()),
+            AggregateExpression::FunctionCall { .. }
+            | AggregateExpression::CountSolutions { .. } => None,
+        };
+        match counted {
+            Some(var) if self.tuning.rewrites && inner.certain.contains(var) => {
+                AggregateExpression::CountSolutions { distinct: false }
+            }
+            _ => aggregate,
+        }
     }
 
     /// Variables that keys and aggregates read of solutions with some variables.

@@ -36,6 +36,18 @@ impl Planner<'_> {
         needed: &VarSet,
     ) -> Result<Relation> {
         let rewrites = self.tuning.rewrites;
+        let constants;
+        let group = match rewrites {
+            true => {
+                let mut outside = left.variables();
+                for filter in filters {
+                    outside.extend(&variables(filter, &self.table));
+                }
+                constants = self.with_constants(group, &outside)?;
+                &*constants
+            }
+            false => group,
+        };
         if rewrites && is_patterns_only(group) {
             return self.exists_patterns(left, group, filters, is_negated, needed);
         }

@@ -160,7 +160,11 @@ impl<'s> Planner<'s> {
             needs.push(before);
         }
         let below = needs.pop().unwrap_or_default();
-        let fetch_below = if group.steps.is_empty() { fetch } else { None };
+        // Without a seed, which may have the variable already, a new value drops no row.
+        let keeps_rows = |step: &Step| matches!(step.kind, StepKind::Bind { .. });
+        let is_limited =
+            group.steps.is_empty() || (seed.is_none() && group.steps.iter().all(keeps_rows));
+        let fetch_below = fetch.filter(|_| is_limited);
         let was_set = self.is_set;
         self.is_set = was_set && !group.is_volatile();
         let relation = self.items(group, seed, &below, fetch_below);

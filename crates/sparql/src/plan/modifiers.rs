@@ -4,6 +4,7 @@
 //! pattern stops early. `DISTINCT` over a sort whose keys it keeps is done before the
 //! sort, so that the sort stays a top-k; else the streaming distinct keeps the order.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
@@ -22,8 +23,8 @@ use super::candidates::{CandidatesExec, ROWS_ASKED_MAX};
 use super::distinct::DistinctExec;
 use super::limit_of_each::LimitOfEachExec;
 use super::{Planner, Relation, Result};
-use crate::algebra::expression::variables;
-use crate::algebra::{Derived, Group, Item, Modifier, OrderKey, Var, VarSet};
+use crate::algebra::expression::{is_volatile, variables};
+use crate::algebra::{Derived, Group, Item, Modifier, OrderKey, Step, StepKind, Var, VarSet};
 
 impl Planner<'_> {
     /// A group under a modifier. `fetch`: no more rows will be read.
@@ -66,15 +67,7 @@ impl Planner<'_> {
                 self.group(&derived.inner, None, &needed, fetch)
             }
             Modifier::Distinct => self.distinct_of(&derived.inner, &derived.visible, fetch),
-            Modifier::Order(keys) => {
-                let mut below = needed.clone();
-                for key in keys {
-                    below.extend(&variables(&key.expression, &self.table));
-                }
-                let input = self.group(&derived.inner, None, &below, None)?;
-                let sorted = self.sort(input, keys, fetch)?;
-                Ok(sorted)
-            }
+            Modifier::Order(keys) => self.ordered(&derived.inner, keys, needed, fetch),
             Modifier::Slice {
                 offset,
                 limit,
@@ -91,6 +84,46 @@ impl Planner<'_> {
                 solution,
             } => self.aggregate(&derived.inner, keys, (aggregates, solution), needed),
         }
+    }
+
+    /// A group in an order. Of values that the order does not read, only those of rows that are asked for are computed.
+    fn ordered(
+        &mut self,
+        inner: &Group,
+        keys: &[OrderKey],
+        needed: &VarSet,
+        fetch: Option<usize>,
+    ) -> Result<Relation> {
+        let mut read = VarSet::default();
+        for key in keys {
+            read.extend(&variables(&key.expression, &self.table));
+        }
+        let late = match fetch {
+            Some(_) if self.tuning.rewrites => late_steps(inner, &read),
+            _ => 0,
+        };
+        let (early, late) = inner.steps.split_at(inner.steps.len() - late);
+        let mut needs = vec![needed.clone()];
+        for step in late.iter().rev() {
+            let mut before = needs.last().cloned().unwrap_or_default();
+            before.extend(&step.mentioned(&self.table));
+            needs.push(before);
+        }
+        read.extend(&needs.pop().unwrap_or_default());
+        let inner = match late {
+            [] => Cow::Borrowed(inner),
+            [..] => Cow::Owned(Group {
+                steps: early.to_vec(),
+                ..inner.clone()
+            }),
+        };
+        let input = self.group(&inner, None, &read, None)?;
+        let mut relation = self.sort(input, keys, fetch)?;
+        for step in late {
+            let after = needs.pop().unwrap_or_default();
+            relation = self.step(step, relation, &after)?;
+        }
+        Ok(relation)
     }
 
     fn slice(
@@ -305,6 +338,25 @@ impl Planner<'_> {
             })
             .collect()
     }
+}
+
+/// How many of the last steps only give variables values that a sort does not read.
+fn late_steps(group: &Group, read: &VarSet) -> usize {
+    let is_late = |step: &&Step| match &step.kind {
+        // What gives another value each time is given to all rows, lest duplicates among them count for nothing.
+        StepKind::Bind {
+            variable,
+            expression,
+            ..
+        } => !read.contains(*variable) && !is_volatile(expression),
+        StepKind::Optional { .. }
+        | StepKind::OptionalIf { .. }
+        | StepKind::Minus { .. }
+        | StepKind::Filter(_)
+        | StepKind::Exists { .. }
+        | StepKind::Mark { .. } => false,
+    };
+    group.steps.iter().rev().take_while(is_late).count()
 }
 
 /// So many rows, or the limit.

@@ -5,6 +5,7 @@
 //!   instead of a product, and a step gives `?b` its value again. That a variable is a node is
 //!   known of subjects, and of objects where the predicate has no literal at all, which one
 //!   look-up in POSG tells.
+//! * `FILTER(?a = <iri>)` says just as much: the IRI takes the variable's place, and the pattern is looked up by it.
 //! * `FILTER(?o < 5)` or `FILTER(STRSTARTS(?o, "abc"))` on the object of a pattern with constant predicate: the ids that
 //!   can pass are a few ranges of POSG ([`ranges`](super::ranges), [`prefixes`](super::prefixes)). The filter stays; the ranges bound what is read, and their
 //!   exact length is the estimate.
@@ -17,14 +18,14 @@ use std::ops::Bound;
 
 use orrery_operators::pattern::ObjectRanges;
 use orrery_storage::Permutation;
-use orrery_term::{TermId, TermKind};
+use orrery_term::{Term, TermId, TermKind};
 use spargebra::algebra::Expression;
-use spargebra::term::Variable;
+use spargebra::term::{NamedNode, Variable};
 
 use super::prefixes::TextPrefix;
 use super::ranges::passing_ids;
 use super::{Planner, Result};
-use crate::algebra::expression::map_children;
+use crate::algebra::expression::{map_children, variables};
 use crate::algebra::{Group, Item, Quad, Slot, Step, StepKind, Var, VarSet};
 
 impl Planner<'_> {
@@ -39,7 +40,18 @@ impl Planner<'_> {
         }
         let mut sharpened = Cow::Borrowed(group);
         while let Some((at, kept, replaced)) = self.find_equality(&sharpened, outside)? {
-            self.unify(sharpened.to_mut(), at, kept, replaced);
+            let (name, same) = (self.table.name(kept), Slot::Variable(kept));
+            let same_value = Expression::Variable(Variable::new_unchecked(name.to_string()));
+            unify(sharpened.to_mut(), at, replaced, same);
+            let (from, to) = (self.table.name(replaced), self.table.name(kept));
+            for filter in &mut sharpened.to_mut().filters {
+                *filter = renamed(filter.clone(), from, to);
+            }
+            bind(sharpened.to_mut(), replaced, same_value);
+        }
+        while let Some((at, replaced, iri)) = self.find_constant(&sharpened, outside) {
+            unify(sharpened.to_mut(), at, replaced, self.constant(&iri)?);
+            bind(sharpened.to_mut(), replaced, Expression::NamedNode(iri));
         }
         for at in 0..sharpened.items.len() {
             let Item::Quad(quad) = &sharpened.items[at] else {
@@ -105,35 +117,51 @@ impl Planner<'_> {
         Ok(None)
     }
 
-    fn unify(&self, group: &mut Group, at: usize, kept: Var, replaced: Var) {
-        group.filters.remove(at);
-        for item in &mut group.items {
-            if let Item::Quad(quad) = item {
-                for slot in [&mut quad.subject, &mut quad.object] {
-                    if *slot == Slot::Variable(replaced) {
-                        *slot = Slot::Variable(kept);
-                    }
-                }
-            }
+    /// A filter that says which IRI a variable is: its place, the variable and the IRI. No other filter reads the variable.
+    fn find_constant(&self, group: &Group, outside: &VarSet) -> Option<(usize, Var, NamedNode)> {
+        group.filters.iter().enumerate().find_map(|(at, filter)| {
+            let (var, iri) = self.named(filter)?;
+            let mut others = group.filters.iter().enumerate();
+            let is_free = !outside.contains(var)
+                && binds_by_patterns(group, var)
+                && occurs_in_nodes_only(group, var)
+                && others.all(|(other, filter)| {
+                    other == at || !variables(filter, &self.table).contains(var)
+                });
+            is_free.then_some((at, var, iri))
+        })
+    }
+
+    fn constant(&self, iri: &NamedNode) -> Result<Slot> {
+        let id = self.context.snapshot().term_id(&Term::iri(iri.as_str()))?;
+        Ok(id.map_or(Slot::Absent, Slot::Constant))
+    }
+
+    /// The variable of a filter that says which IRI it is, and the IRI.
+    fn named(&self, filter: &Expression) -> Option<(Var, NamedNode)> {
+        // Against an IRI, `=` is identity, and never an error for what is bound.
+        let (Expression::Equal(left, right) | Expression::SameTerm(left, right)) = filter else {
+            return None;
+        };
+        let ((Expression::Variable(variable), Expression::NamedNode(iri))
+        | (Expression::NamedNode(iri), Expression::Variable(variable))) = (&**left, &**right)
+        else {
+            return None;
+        };
+        Some((self.table.get(variable.as_str())?, iri.clone()))
+    }
+
+    /// The group of an `EXISTS` with IRIs in the place of variables that must be these; nothing but its own filters reads those.
+    pub(super) fn with_constants<'g>(
+        &self,
+        group: &'g Group,
+        outside: &VarSet,
+    ) -> Result<Cow<'g, Group>> {
+        let mut group = Cow::Borrowed(group);
+        while let Some((at, replaced, iri)) = self.find_constant(&group, outside) {
+            unify(group.to_mut(), at, replaced, self.constant(&iri)?);
         }
-        let (from, to) = (self.table.name(replaced), self.table.name(kept));
-        for filter in &mut group.filters {
-            *filter = renamed(filter.clone(), from, to);
-        }
-        group.items_certain = group.items_certain.difference(&VarSet::of([replaced]));
-        let expression = Expression::Variable(Variable::new_unchecked(to.to_string()));
-        group.steps.insert(
-            0,
-            Step {
-                kind: StepKind::Bind {
-                    variable: replaced,
-                    expression,
-                    is_certain: true,
-                },
-                introduces: VarSet::of([replaced]),
-                touches: VarSet::default(),
-            },
-        );
+        Ok(group)
     }
 
     /// Whether a pattern of the group binds the variable to nodes only.
@@ -164,6 +192,37 @@ impl Planner<'_> {
         )?;
         Ok(!literals.is_empty())
     }
+}
+
+/// Puts something else in the place of a variable in the patterns, as a filter says, which then has no more to say.
+fn unify(group: &mut Group, at: usize, replaced: Var, same: Slot) {
+    group.filters.remove(at);
+    for item in &mut group.items {
+        if let Item::Quad(quad) = item {
+            for slot in [&mut quad.subject, &mut quad.object] {
+                if *slot == Slot::Variable(replaced) {
+                    *slot = same;
+                }
+            }
+        }
+    }
+    group.items_certain = group.items_certain.difference(&VarSet::of([replaced]));
+}
+
+/// Gives a variable that is no more in the patterns its value again.
+fn bind(group: &mut Group, variable: Var, expression: Expression) {
+    group.steps.insert(
+        0,
+        Step {
+            kind: StepKind::Bind {
+                variable,
+                expression,
+                is_certain: true,
+            },
+            introduces: VarSet::of([variable]),
+            touches: VarSet::default(),
+        },
+    );
 }
 
 fn binds_by_patterns(group: &Group, var: Var) -> bool {
