@@ -81,6 +81,9 @@ pub(crate) struct SpilledBatch {
     name: String,
     pub(crate) term_count: usize,
     pub(crate) quad_count: u64,
+    /// Which of its terms are predicates, and which graphs, ascending.
+    pub(crate) predicates: Vec<u32>,
+    pub(crate) graphs: Vec<u32>,
 }
 
 impl SpilledBatch {
@@ -150,10 +153,12 @@ pub(crate) fn spill(batch: MemoryBatch, stage: &StageDir, number: u32) -> Result
         quads,
         quad_count,
     } = batch;
-    let spilled = SpilledBatch {
+    let mut spilled = SpilledBatch {
         name: format!("batch-{number:06}"),
         term_count: terms.len(),
         quad_count,
+        predicates: Vec::new(),
+        graphs: Vec::new(),
     };
     let mut file = stage.writer(&spilled.terms_file())?;
     let mut rank_of = vec![0_u32; terms.local_limit()];
@@ -167,13 +172,26 @@ pub(crate) fn spill(batch: MemoryBatch, stage: &StageDir, number: u32) -> Result
     file.flush()?;
     drop(terms);
     let mut file = stage.writer(&spilled.quads_file())?;
+    let mut is_predicate = vec![false; spilled.term_count];
+    let mut is_graph = vec![false; spilled.term_count];
     for quad in quads.iter().flatten() {
+        let ranks = quad.map(|local| rank_of[local as usize]);
+        is_predicate[ranks[1] as usize] = true;
+        is_graph[ranks[3] as usize] = true;
         let mut record = [0; 16];
-        for (bytes, &local) in record.chunks_exact_mut(4).zip(quad) {
-            bytes.copy_from_slice(&rank_of[local as usize].to_le_bytes());
+        for (bytes, rank) in record.chunks_exact_mut(4).zip(ranks) {
+            bytes.copy_from_slice(&rank.to_le_bytes());
         }
         file.append(&record)?;
     }
     file.flush()?;
+    spilled.predicates = places(&is_predicate);
+    spilled.graphs = places(&is_graph);
     Ok(spilled)
+}
+
+/// Where a mark is set.
+fn places(marks: &[bool]) -> Vec<u32> {
+    let marked = marks.iter().zip(0..).filter(|&(&is_set, _)| is_set);
+    marked.map(|(_, place)| place).collect()
 }

@@ -3,7 +3,7 @@
 use memchr::{memchr, memchr_iter, memrchr};
 use std::io::{self, Read};
 
-/// The longest line that is accepted. A line must stand in memory whole.
+/// The longest line that is accepted, however much memory there is. A line must stand in memory whole.
 pub(crate) const LINE_BYTES_MAX: usize = 1 << 30;
 
 /// Whole lines, except that the last block of a text may end without a line end.
@@ -31,6 +31,7 @@ impl Block {
 pub(crate) struct BlockReader<R> {
     input: R,
     block_bytes: usize,
+    line_bytes_max: usize,
     /// The beginning of a line whose end is not read yet.
     rest: Vec<u8>,
     next_line: u64,
@@ -38,11 +39,12 @@ pub(crate) struct BlockReader<R> {
 }
 
 impl<R: Read> BlockReader<R> {
-    /// Blocks of about `block_bytes`, longer only if a single line is longer.
-    pub(crate) fn new(input: R, block_bytes: usize) -> Self {
+    /// Blocks of about `block_bytes`, longer only if a single line is longer. A line of `line_bytes_max` is an error.
+    pub(crate) fn new(input: R, block_bytes: usize, line_bytes_max: usize) -> Self {
         Self {
             input,
             block_bytes,
+            line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
             rest: Vec::new(),
             next_line: 1,
             is_ended: false,
@@ -67,16 +69,16 @@ impl<R: Read> BlockReader<R> {
                 length = end;
                 break;
             }
-            if length >= LINE_BYTES_MAX {
+            if length >= self.line_bytes_max {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     format!(
-                        "line {} is longer than {LINE_BYTES_MAX} bytes, which is the limit",
-                        self.next_line
+                        "line {} is longer than {} bytes, which is the limit; it grows with the memory that is given, up to 1 GiB",
+                        self.next_line, self.line_bytes_max
                     ),
                 ));
             }
-            wanted = length * 2;
+            wanted = (length * 2).min(self.line_bytes_max);
         }
         if length == 0 {
             return Ok(None);
@@ -141,7 +143,7 @@ mod tests {
             text in "[ab]{0,5}(\n|\r\n|\r)?([ab]{0,9}(\n|\r\n)){0,20}[ab]{0,3}",
             block_bytes in 1..40_usize,
         ) {
-            let mut reader = BlockReader::new(text.as_bytes(), block_bytes);
+            let mut reader = BlockReader::new(text.as_bytes(), block_bytes, LINE_BYTES_MAX);
             let mut joined = Vec::new();
             let mut buffer = Vec::new();
             while let Some(block) = reader.next_block(buffer).unwrap() {
@@ -152,5 +154,23 @@ mod tests {
             }
             prop_assert_eq!(joined, text.as_bytes());
         }
+    }
+
+    #[test]
+    fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
+        let text = ["short", &"x".repeat(99), "short"].join("\n");
+        let mut blocks = BlockReader::new(text.as_bytes(), 8, 101);
+        let mut length = 0;
+        while let Some(block) = blocks.next_block(Vec::new()).unwrap() {
+            length += block.text().len();
+        }
+        assert_eq!(length, text.len());
+        let mut blocks = BlockReader::new(text.as_bytes(), 8, 99);
+        assert!(blocks.next_block(Vec::new()).unwrap().is_some());
+        let error = blocks.next_block(Vec::new()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("line 2 is longer than 99 bytes"),
+            "{error}"
+        );
     }
 }

@@ -25,7 +25,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(600);
 /// How to compact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactOptions {
-    /// Memory that the compaction may use, at least 64 MiB or so; beyond it, it works on disk.
+    /// Memory that the compaction may use, [`crate::MEMORY_BYTES_MIN`] or more; beyond it, it works on disk.
     pub memory_bytes: u64,
     /// Threads that sort.
     pub threads: usize,

@@ -90,7 +90,7 @@ fn read_lines(
     memory_bytes: usize,
     interner: &mut Interner,
 ) -> Result<(), DocumentError> {
-    let mut blocks = BlockReader::new(input, BLOCK_BYTES);
+    let mut blocks = BlockReader::new(input, BLOCK_BYTES, memory_bytes.max(2 * BLOCK_BYTES));
     let mut buffer = Vec::new();
     while let Some(block) = blocks.next_block(buffer).map_err(DocumentError::Input)? {
         let mut wrong = None;

@@ -21,7 +21,7 @@ use crate::error::{LoadError, SyntaxError, clipped};
 use crate::interner::Interner;
 use crate::ntriples::{AfterError, LineError, parse_block};
 use crate::progress::Progress;
-use crate::row_sort::ROW_BYTES;
+use crate::row_sort::ROW_BYTES_MAX;
 use crate::source::{CheckedSource, Format};
 use crate::stage_dir::StageDir;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -31,9 +31,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// Bytes of a block of lines, unless the memory is small.
-const BLOCK_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a block of lines, unless the memory is small: with its terms it stays in the caches of a core.
+const BLOCK_BYTES_MAX: usize = 1 << 20;
 const BLOCK_BYTES_MIN: usize = 64 << 10;
+
+/// A line may take this part of the memory: it stands in a block, whose space was doubled for it, among the terms, and in what
+/// the dictionary compresses.
+const LINE_PART: usize = 4;
+/// And as much however little memory there is.
+const LINE_BYTES_MIN: usize = 4 << 20;
 
 /// Sources that are read (and decompressed) at the same time.
 const READERS_MAX: usize = 4;
@@ -55,6 +61,8 @@ const DOCUMENT_CHECK_QUADS: u64 = 1 << 12;
 #[derive(Debug, Clone, Copy)]
 struct Budget {
     block_bytes: usize,
+    /// The longest line.
+    line_bytes: usize,
     queue_blocks: usize,
     /// A batch that is filled.
     batch_bytes: usize,
@@ -73,6 +81,7 @@ impl Budget {
         let batch_bytes = (batches / workers).clamp(SHARE_BYTES_MIN, BATCH_BYTES_MAX);
         Self {
             block_bytes,
+            line_bytes: (memory / LINE_PART).max(LINE_BYTES_MIN),
             queue_blocks,
             batch_bytes,
             held_bytes: batches.saturating_sub(workers * batch_bytes),
@@ -257,7 +266,7 @@ impl Shared<'_> {
     /// Takes a sorted batch: into the memory while all of them fit, else with them to the stage directory.
     fn take_full(&self, batch: MemoryBatch) -> Result<(), LoadError> {
         let full = || self.full.lock().unwrap_or_else(PoisonError::into_inner);
-        let sort_bytes = usize::try_from(batch.quad_count).unwrap_or(usize::MAX) * ROW_BYTES;
+        let sort_bytes = usize::try_from(batch.quad_count).unwrap_or(usize::MAX) * ROW_BYTES_MAX;
         let to_spill = {
             let mut full = full();
             full.held.push(batch);
@@ -338,7 +347,8 @@ fn read_source(
         let _ = work.send(Work::Document { file, input });
         return Ok(());
     }
-    let mut blocks = BlockReader::new(input, shared.budget.block_bytes);
+    let budget = &shared.budget;
+    let mut blocks = BlockReader::new(input, budget.block_bytes, budget.line_bytes);
     while !shared.is_stopped() {
         let block = blocks.next_block(recycled.try_recv().unwrap_or_default());
         let Some(block) = block.map_err(|error| LoadError::input(&source.name, error))? else {

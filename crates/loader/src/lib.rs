@@ -11,7 +11,7 @@
 //!   A worker's batch that outgrows its share of the memory is sorted and written to `DIR/load-stage`.
 //! * **Terms** (`segment`, `merge`): the sorted terms of all batches and of the database's dictionary
 //!   become the new dictionary, and each term gets its ordinal, the rank among all (`ordinals`).
-//! * **Permutations** (`permutations`, `row_sort`): quads of ordinals are sorted per permutation, in memory
+//! * **Permutations** (`permutations`, `row_packing`, `row_sort`): quads of ordinals are sorted per permutation, in memory
 //!   or by runs on disk, merged with the rows of the database, and written once, in order.
 //! * **Publish**: the manifest is replaced; from then on readers see the new segment.
 //!
@@ -33,8 +33,9 @@
 //! # Memory
 //!
 //! [`LoadOptions::memory_bytes`] bounds what is held at a time: batches while parsing, then the
-//! sorts. Below some 64 MiB, or a thousandth of the input, fixed buffers weigh more than the bound.
-//! Not bounded is a single statement, which must stand in memory whole.
+//! sorts. Below [`MEMORY_BYTES_MIN`], or a thousandth of the input, fixed buffers weigh more than the bound. A single statement
+//! must stand in memory whole: a line of N-Triples or N-Quads may take a quarter of the memory, and 1 GiB at most; in Turtle and
+//! TriG a token may have 16 MiB. A statement of RDF/XML or JSON-LD is not bounded.
 
 mod arena;
 mod batch;
@@ -55,6 +56,7 @@ mod ordinals;
 mod permutations;
 mod progress;
 mod report;
+mod row_packing;
 mod row_sort;
 mod segment;
 mod source;
@@ -74,7 +76,7 @@ pub use source::{Format, Source, UnknownFormat};
 /// How to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Memory that the load may use, at least 64 MiB or so; beyond it, it works on disk.
+    /// Memory that the load may use, [`MEMORY_BYTES_MIN`] or more; beyond it, it works on disk.
     pub memory_bytes: u64,
     /// Threads that parse and sort.
     pub threads: usize,
@@ -87,6 +89,9 @@ pub struct LoadOptions {
     /// What relative IRIs of Turtle, TriG, RDF/XML and JSON-LD are resolved against.
     pub base_iri: Option<String>,
 }
+
+/// With less memory a load works, but uses more than it was given: buffers of files, the dictionary's writer and its threads.
+pub const MEMORY_BYTES_MIN: u64 = 128 << 20;
 
 /// Set aside for what is not counted piece by piece: the dictionary's writer and its threads, buffers of
 /// files, the program itself.

@@ -9,7 +9,7 @@ use crate::ingest::{Ingested, SHARE_BYTES_MIN, ingest};
 use crate::ntriples::check_iri;
 use crate::progress::{Progress, Stage};
 use crate::report::{Effort, LoadReport, StageReport, Stopwatch, peak_memory_bytes};
-use crate::row_sort::ROW_BYTES;
+use crate::row_sort::ROW_BYTES_MAX;
 use crate::segment::{Batches, SegmentInput, SegmentOutput, write_segment};
 use crate::source::{CheckedSource, Source};
 use crate::stage_dir::StageDir;
@@ -316,7 +316,7 @@ fn close_batches(
     // The maps of the merge are about what the sort of the terms was; then one permutation is sorted.
     let open_quads: u64 = open.iter().map(|interner| interner.quad_count()).sum();
     let quads = open_quads + held.iter().map(|batch| batch.quad_count).sum::<u64>();
-    let needed = (open_bytes + held_bytes) as u64 + quads * ROW_BYTES as u64;
+    let needed = (open_bytes + held_bytes) as u64 + quads * ROW_BYTES_MAX as u64;
     let fits = spilled.is_empty() && needed <= memory_bytes as u64;
     thread::scope(|scope| {
         if fits {
@@ -344,7 +344,8 @@ fn close_batches(
     })
 }
 
-fn joined<T>(handle: thread::ScopedJoinHandle<'_, T>) -> T {
+/// What a thread gave; its panic is ours.
+pub(crate) fn joined<T>(handle: thread::ScopedJoinHandle<'_, T>) -> T {
     match handle.join() {
         Ok(value) => value,
         Err(panic) => std::panic::resume_unwind(panic),

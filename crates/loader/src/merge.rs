@@ -46,9 +46,12 @@ pub(crate) enum Run<'a> {
     /// A batch in the stage directory.
     Spilled {
         terms: StageReader,
-        remaining: usize,
+        term_count: usize,
+        next: usize,
         key: Vec<u8>,
         map: Box<dyn FileWriter>,
+        predicates: Picked<'a>,
+        graphs: Picked<'a>,
     },
     /// The dictionary of the database.
     Existing {
@@ -58,6 +61,33 @@ pub(crate) enum Run<'a> {
         /// Ordinals by old rank; 0 for those that the stream left out.
         map: Vec<Ordinal>,
     },
+}
+
+/// The ordinals of some terms of a spilled batch.
+pub(crate) struct Picked<'a> {
+    /// Which terms, ascending; those that have their ordinals are gone.
+    ranks: &'a [u32],
+    ordinals: Vec<Ordinal>,
+}
+
+impl<'a> Picked<'a> {
+    fn new(ranks: &'a [u32]) -> Self {
+        Self {
+            ranks,
+            ordinals: Vec::with_capacity(ranks.len()),
+        }
+    }
+
+    /// Hears the ordinals of all terms, in order.
+    #[inline]
+    fn assign(&mut self, rank: usize, ordinal: Ordinal) {
+        if let Some((&next, rest)) = self.ranks.split_first()
+            && next as usize == rank
+        {
+            self.ranks = rest;
+            self.ordinals.push(ordinal);
+        }
+    }
 }
 
 impl<'a> Run<'a> {
@@ -72,15 +102,18 @@ impl<'a> Run<'a> {
 
     /// The run of a spilled batch, read through a buffer of this size.
     pub(crate) fn spilled(
-        batch: &SpilledBatch,
+        batch: &'a SpilledBatch,
         stage: &StageDir,
         buffer_bytes: usize,
     ) -> StorageResult<Self> {
         Ok(Self::Spilled {
             terms: stage.reader(&batch.terms_file(), buffer_bytes)?,
-            remaining: batch.term_count,
+            term_count: batch.term_count,
+            next: 0,
             key: Vec::new(),
             map: stage.writer(&batch.map_file())?,
+            predicates: Picked::new(&batch.predicates),
+            graphs: Picked::new(&batch.graphs),
         })
     }
 
@@ -112,14 +145,15 @@ impl<'a> Run<'a> {
             }
             Self::Spilled {
                 terms,
-                remaining,
+                term_count,
+                next,
                 key,
                 ..
             } => {
-                if *remaining == 0 {
+                if *next == *term_count {
                     return Ok(false);
                 }
-                *remaining -= 1;
+                *next += 1;
                 let mut length = [0; 4];
                 terms.read_exact(&mut length)?;
                 key.resize(u32::from_le_bytes(length) as usize, 0);
@@ -143,11 +177,31 @@ impl<'a> Run<'a> {
                 map[terms.local_at(*next - 1) as usize] = ordinal;
                 Ok(())
             }
-            Self::Spilled { map, .. } => map.append(&ordinal.to_le_bytes()),
+            Self::Spilled {
+                map,
+                next,
+                predicates,
+                graphs,
+                ..
+            } => {
+                predicates.assign(*next - 1, ordinal);
+                graphs.assign(*next - 1, ordinal);
+                map.append(&ordinal.to_le_bytes())
+            }
             Self::Existing { map, rank, .. } => {
                 map[*rank] = ordinal;
                 Ok(())
             }
+        }
+    }
+
+    /// The ordinals of a spilled batch's predicates and graphs.
+    pub(crate) fn roles(&self) -> Option<[&[Ordinal]; 2]> {
+        match self {
+            Self::Spilled {
+                predicates, graphs, ..
+            } => Some([&predicates.ordinals, &graphs.ordinals]),
+            Self::Memory { .. } | Self::Existing { .. } => None,
         }
     }
 

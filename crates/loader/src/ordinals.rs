@@ -1,7 +1,7 @@
 //! Ordinals: the distinct terms of a load counted through, in the order of their ids.
 //!
-//! Four ordinals of 32 bits pack into one `u128`, whose order is the order of the quads: sorting
-//! works on these, and only what is written is turned into term ids. The order is
+//! Sorting works on ordinals, packed into one number a quad (`row_packing`), and only what is written is turned into term
+//! ids. The order is
 //!
 //! ```text
 //! 0                  the default graph
@@ -60,6 +60,13 @@ impl OrdinalSpace {
     /// The first number that no blank node has.
     pub(crate) fn next_blank_node(&self) -> u64 {
         self.first_blank_node + self.blank_nodes
+    }
+
+    /// Ordinals run below this.
+    pub(crate) fn limit(&self) -> u64 {
+        let numbered = self.numbered_blank_nodes.len() as u64;
+        let inline = self.inline.len() as u64;
+        1 + numbered + self.blank_nodes + self.dictionary_terms + inline
     }
 
     /// Terms in the dictionary.
@@ -202,5 +209,6 @@ mod tests {
         assert_eq!(space.term_id(0), TermId::DEFAULT_GRAPH);
         let ids: Vec<TermId> = (0..terms.len() as u32).map(|n| space.term_id(n)).collect();
         assert!(ids.is_sorted_by(|a, b| a < b));
+        assert_eq!(space.limit(), ids.len() as u64);
     }
 }

@@ -13,6 +13,7 @@ use crate::batch::SpilledBatch;
 use crate::error::LoadError;
 use crate::interner::LocalQuad;
 use crate::ordinals::{Ordinal, OrdinalSpace};
+use crate::row_packing::{PackedRow, RowPacking};
 use crate::row_sort::RowSorter;
 use crate::stage_dir::StageDir;
 use orrery_storage::delta::Changes;
@@ -145,6 +146,7 @@ pub(crate) struct ExistingRows<'a> {
 pub(crate) struct PermutationSort<'a> {
     pub(crate) quads: &'a LoadedQuads,
     pub(crate) space: &'a OrdinalSpace,
+    pub(crate) packing: &'a RowPacking,
     pub(crate) stage: &'a StageDir,
     pub(crate) permutation: Permutation,
     /// Rows to be held in memory at most.
@@ -155,9 +157,9 @@ pub(crate) struct PermutationSort<'a> {
 impl PermutationSort<'_> {
     /// Hands all rows to `take`, ascending and each once, in blocks. Returns their number. `memory` is
     /// used for the sort and left for the next.
-    pub(crate) fn run(
+    pub(crate) fn run<R: PackedRow>(
         self,
-        memory: &mut Vec<u128>,
+        memory: &mut Vec<R>,
         take: &mut dyn FnMut(&[QuadRow]) -> Result<(), LoadError>,
     ) -> Result<u64, LoadError> {
         let name = self.permutation.name();
@@ -168,13 +170,9 @@ impl PermutationSort<'_> {
             self.quads.len(),
             std::mem::take(memory),
         );
-        // Quads are kept as subject, predicate, object, graph, as positions are numbered.
-        let [a, b, c, d] = self.permutation.columns().map(|position| position as usize);
-        self.quads.for_each(self.stage, |quad| {
-            let high = u64::from(quad[a]) << 32 | u64::from(quad[b]);
-            let low = u64::from(quad[c]) << 32 | u64::from(quad[d]);
-            sorter.push(u128::from(high) << 64 | u128::from(low))
-        })?;
+        let packer = self.packing.of(self.permutation);
+        self.quads
+            .for_each(self.stage, |quad| sorter.push(packer.pack(quad)))?;
         let existing = self
             .existing
             .map(|existing| ExistingCursor::new(existing, self.permutation, self.space));
@@ -187,21 +185,12 @@ impl PermutationSort<'_> {
         let space = self.space;
         *memory = sorter.finish(|rows| {
             for &row in rows {
-                merge.new_row(unpack(row).map(|ordinal| space.term_id(ordinal).bits()))?;
+                merge.new_row(packer.unpack(row, space))?;
             }
             Ok::<(), LoadError>(())
         })?;
         merge.finish()
     }
-}
-
-fn unpack(row: u128) -> [Ordinal; 4] {
-    [
-        (row >> 96) as u32,
-        (row >> 64) as u32,
-        (row >> 32) as u32,
-        row as u32,
-    ]
 }
 
 /// Merges the new rows, as they come, with those of the database.

@@ -1,33 +1,35 @@
 //! Sorting packed quads, in memory or, beyond the budget, by sorted runs on disk.
 //!
-//! A row is a `u128` of four ordinals in the order of a permutation's columns. Measured on BSBM,
-//! `sort_unstable` passes 50 million rows a second on one core, faster than a radix sort, because
+//! A row is a number whose order is that of a permutation's rows (`row_packing`). Measured on BSBM,
+//! `sort_unstable` passes 50 million rows of 128 bits a second on one core, faster than a radix sort, because
 //! the rows come nearly sorted.
 //!
-//! A run on disk is its rows as little-endian `u128`s, duplicates removed.
+//! A run on disk is its rows as little-endian numbers, duplicates removed.
 
+use crate::row_packing::PackedRow;
 use crate::stage_dir::{StageDir, StageReader};
 use orrery_storage::Result;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::marker::PhantomData;
 
-/// Bytes of a row.
-pub(crate) const ROW_BYTES: usize = size_of::<u128>();
+/// Bytes of a row at most.
+pub(crate) const ROW_BYTES_MAX: usize = size_of::<u128>();
 
 /// Rows handed on at once.
 const BLOCK_ROWS: usize = 1 << 13;
 
 /// Collects rows and gives them back sorted, each once.
-pub(crate) struct RowSorter<'a> {
+pub(crate) struct RowSorter<'a, R> {
     stage: &'a StageDir,
     /// What the names of its runs begin with.
     name: &'static str,
     capacity_rows: usize,
-    rows: Vec<u128>,
+    rows: Vec<R>,
     runs: Vec<String>,
 }
 
-impl<'a> RowSorter<'a> {
+impl<'a, R: PackedRow> RowSorter<'a, R> {
     /// Holds at most `capacity_rows` in memory; `expected_rows` are surely coming. `rows` is the
     /// memory of an earlier sort, or empty: pages that the system has cleared already.
     pub(crate) fn new(
@@ -35,7 +37,7 @@ impl<'a> RowSorter<'a> {
         name: &'static str,
         capacity_rows: usize,
         expected_rows: u64,
-        mut rows: Vec<u128>,
+        mut rows: Vec<R>,
     ) -> Self {
         let expected = usize::try_from(expected_rows).unwrap_or(usize::MAX);
         rows.clear();
@@ -51,7 +53,7 @@ impl<'a> RowSorter<'a> {
 
     /// Takes a row.
     #[inline]
-    pub(crate) fn push(&mut self, row: u128) -> Result<()> {
+    pub(crate) fn push(&mut self, row: R) -> Result<()> {
         if self.rows.len() == self.capacity_rows {
             self.spill()?;
         }
@@ -69,7 +71,7 @@ impl<'a> RowSorter<'a> {
         let name = format!("{}-{:06}.run", self.name, self.runs.len());
         let mut file = self.stage.writer(&name)?;
         for row in &self.rows {
-            file.append(&row.to_le_bytes())?;
+            file.append(row.to_bytes().as_ref())?;
         }
         file.flush()?;
         self.rows.clear();
@@ -80,8 +82,8 @@ impl<'a> RowSorter<'a> {
     /// Hands all rows to `take`, in ascending blocks. Returns memory for the next sort.
     pub(crate) fn finish<E: From<orrery_storage::Error>>(
         mut self,
-        mut take: impl FnMut(&[u128]) -> Result<(), E>,
-    ) -> Result<Vec<u128>, E> {
+        mut take: impl FnMut(&[R]) -> Result<(), E>,
+    ) -> Result<Vec<R>, E> {
         if self.runs.is_empty() {
             self.sort();
             for block in self.rows.chunks(BLOCK_ROWS) {
@@ -94,12 +96,12 @@ impl<'a> RowSorter<'a> {
         }
         // The memory of the rows becomes the buffers of the runs.
         self.rows = Vec::new();
-        let buffer_bytes = self.capacity_rows * ROW_BYTES / self.runs.len();
+        let buffer_bytes = self.capacity_rows * size_of::<R>() / self.runs.len();
         let buffer_bytes = buffer_bytes.clamp(4 << 10, 1 << 20);
         let mut readers = Vec::with_capacity(self.runs.len());
         let mut heap = BinaryHeap::with_capacity(self.runs.len());
         for (index, name) in self.runs.iter().enumerate() {
-            let mut reader = RunReader(self.stage.reader(name, buffer_bytes)?);
+            let mut reader = RunReader::<R>::new(self.stage.reader(name, buffer_bytes)?);
             if let Some(row) = reader.next()? {
                 heap.push(Reverse((row, index)));
             }
@@ -131,14 +133,24 @@ impl<'a> RowSorter<'a> {
     }
 }
 
-struct RunReader(StageReader);
+struct RunReader<R> {
+    file: StageReader,
+    row: PhantomData<R>,
+}
 
-impl RunReader {
-    fn next(&mut self) -> Result<Option<u128>> {
-        let mut bytes = [0; ROW_BYTES];
-        match self.0.read_up_to(&mut bytes)? {
+impl<R: PackedRow> RunReader<R> {
+    fn new(file: StageReader) -> Self {
+        Self {
+            file,
+            row: PhantomData,
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<R>> {
+        let mut bytes = R::Bytes::default();
+        match self.file.read_up_to(bytes.as_mut())? {
             0 => Ok(None),
-            _ => Ok(Some(u128::from_le_bytes(bytes))),
+            _ => Ok(Some(R::from_bytes(bytes))),
         }
     }
 }
@@ -156,20 +168,32 @@ mod tests {
             rows in proptest::collection::vec(0_u128..500, 0..1000),
             capacity in 1..1200_usize,
         ) {
-            let directory = tempfile::tempdir().unwrap();
-            let stage = StageDir::create(Arc::new(LocalFileSystem), directory.path()).unwrap();
-            let mut sorter = RowSorter::new(&stage, "test", capacity, 10, Vec::new());
-            for &row in &rows {
-                sorter.push(row << 96 | row).unwrap();
-            }
-            let mut sorted = Vec::new();
-            sorter.finish(|block| -> Result<()> {
+            let wide: Vec<u128> = rows.iter().map(|&row| row << 96 | row).collect();
+            prop_assert_eq!(sorted(&wide, capacity), in_order(&wide));
+            let narrow: Vec<u64> = rows.iter().map(|&row| (row as u64) << 40 | row as u64).collect();
+            prop_assert_eq!(sorted(&narrow, capacity), in_order(&narrow));
+        }
+    }
+
+    fn sorted<R: PackedRow>(rows: &[R], capacity: usize) -> Vec<R> {
+        let directory = tempfile::tempdir().unwrap();
+        let stage = StageDir::create(Arc::new(LocalFileSystem), directory.path()).unwrap();
+        let mut sorter = RowSorter::new(&stage, "test", capacity, 10, Vec::new());
+        for &row in rows {
+            sorter.push(row).unwrap();
+        }
+        let mut sorted = Vec::new();
+        sorter
+            .finish(|block| -> Result<()> {
                 sorted.extend_from_slice(block);
                 Ok(())
-            }).unwrap();
-            let expected: std::collections::BTreeSet<u128> =
-                rows.iter().map(|&row| row << 96 | row).collect();
-            prop_assert_eq!(sorted, expected.into_iter().collect::<Vec<_>>());
-        }
+            })
+            .unwrap();
+        sorted
+    }
+
+    fn in_order<R: PackedRow>(rows: &[R]) -> Vec<R> {
+        let set: std::collections::BTreeSet<R> = rows.iter().copied().collect();
+        set.into_iter().collect()
     }
 }

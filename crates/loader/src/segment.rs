@@ -13,12 +13,13 @@
 
 use crate::batch::{MemoryBatch, SortedTerms, SpilledBatch};
 use crate::error::LoadError;
+use crate::load::joined;
 use crate::merge::{KeyBlock, KeyStream, Run, merge_terms};
 use crate::ordinals::{Ordinal, OrdinalSpace};
 use crate::permutations::{ExistingRows, LoadedQuads, PermutationSort};
 use crate::progress::{Progress, Stage};
 use crate::report::{Effort, Stopwatch};
-use crate::row_sort::ROW_BYTES;
+use crate::row_packing::{OrdinalSet, PackedRow, RowPacking};
 use crate::stage_dir::StageDir;
 use crate::used_terms::UsedTerms;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -261,13 +262,21 @@ impl Plan<'_> {
                 check_cancelled(self.progress)
             },
         )?;
+        let mut roles = Roles::new(&space);
+        for [predicates, graphs] in runs.iter().filter_map(Run::roles) {
+            predicates.iter().for_each(|&o| roles.predicates.insert(o));
+            graphs.iter().for_each(|&o| roles.graphs.insert(o));
+        }
         let mut maps: Vec<Vec<Ordinal>> = runs.into_iter().filter_map(Run::into_map).collect();
         let old_ordinals = if old_terms > 0 { maps.pop() } else { None };
         let quads = match quads {
-            UnnumberedQuads::Memory(batches) => LoadedQuads::Memory(renumber(batches, maps)),
+            UnnumberedQuads::Memory(batches) => {
+                LoadedQuads::Memory(renumber(batches, maps, &mut roles))
+            }
             UnnumberedQuads::Spilled(batches) => LoadedQuads::Spilled(batches),
         };
         Ok(Numbered {
+            packing: RowPacking::new(&space, roles.predicates, roles.graphs),
             space,
             quads,
             old_ordinals: old_ordinals.unwrap_or_default(),
@@ -334,7 +343,7 @@ impl Plan<'_> {
     ) -> (usize, usize) {
         let new_quads = usize::try_from(numbered.quads.len()).unwrap_or(usize::MAX);
         let held = match &numbered.quads {
-            LoadedQuads::Memory(_) => new_quads * ROW_BYTES,
+            LoadedQuads::Memory(_) => new_quads * size_of::<[Ordinal; 4]>(),
             LoadedQuads::Spilled(_) => 0,
         };
         let old_ordinals = numbered.old_ordinals.len() * size_of::<Ordinal>();
@@ -342,14 +351,15 @@ impl Plan<'_> {
             .memory_bytes
             .saturating_sub(held + terms_bytes + old_ordinals);
         let map_bytes = numbered.quads.largest_map() * size_of::<Ordinal>();
-        let sort_bytes = new_quads.saturating_mul(ROW_BYTES).max(1);
+        let row_bytes = numbered.packing.row_bytes();
+        let sort_bytes = new_quads.saturating_mul(row_bytes).max(1);
         let workers_max = self.threads.min(permutations).max(1);
         // Fewer at a time if that keeps them in memory; spilled ones are on disk anyway.
         let workers = match &numbered.quads {
             LoadedQuads::Memory(_) => (available / sort_bytes).clamp(1, workers_max),
             LoadedQuads::Spilled(_) => workers_max,
         };
-        let capacity_rows = (available / workers).saturating_sub(map_bytes) / ROW_BYTES;
+        let capacity_rows = (available / workers).saturating_sub(map_bytes) / row_bytes;
         (workers, capacity_rows.max(CAPACITY_ROWS_MIN))
     }
 }
@@ -365,25 +375,60 @@ pub(crate) fn check_cancelled(progress: &dyn Progress) -> Result<(), LoadError> 
 /// What the merge of the terms led to.
 struct Numbered {
     space: OrdinalSpace,
+    packing: RowPacking,
     quads: LoadedQuads,
     /// Ordinals by old rank.
     old_ordinals: Vec<Ordinal>,
 }
 
-/// Replaces local numbers by ordinals, in place, one thread a batch.
+/// The terms that occur as predicates, and those that occur as graphs.
+struct Roles {
+    limit: u64,
+    predicates: OrdinalSet,
+    graphs: OrdinalSet,
+}
+
+impl Roles {
+    fn new(space: &OrdinalSpace) -> Self {
+        let limit = space.limit();
+        Self {
+            limit,
+            predicates: OrdinalSet::new(limit),
+            graphs: OrdinalSet::new(limit),
+        }
+    }
+}
+
+/// Replaces local numbers by ordinals, in place, one thread a batch, and notes what the terms are.
 fn renumber(
     mut batches: Vec<Vec<Vec<[u32; 4]>>>,
     maps: Vec<Vec<Ordinal>>,
+    roles: &mut Roles,
 ) -> Vec<Vec<[Ordinal; 4]>> {
-    thread::scope(|scope| {
-        for (batch, map) in batches.iter_mut().zip(&maps) {
-            scope.spawn(move || {
-                for number in batch.iter_mut().flatten().flatten() {
-                    *number = map[*number as usize];
-                }
-            });
-        }
+    let limit = roles.limit;
+    let of_batches: Vec<[OrdinalSet; 2]> = thread::scope(|scope| {
+        let threads: Vec<_> = batches
+            .iter_mut()
+            .zip(maps)
+            .map(|(batch, map)| {
+                scope.spawn(move || {
+                    let mut sets = [OrdinalSet::new(limit), OrdinalSet::new(limit)];
+                    let [predicates, graphs] = &mut sets;
+                    for quad in batch.iter_mut().flatten() {
+                        *quad = quad.map(|number| map[number as usize]);
+                        predicates.insert(quad[1]);
+                        graphs.insert(quad[3]);
+                    }
+                    sets
+                })
+            })
+            .collect();
+        threads.into_iter().map(joined).collect()
     });
+    for [predicates, graphs] in &of_batches {
+        roles.predicates.union(predicates);
+        roles.graphs.union(graphs);
+    }
     batches.into_iter().flatten().collect()
 }
 
@@ -412,7 +457,15 @@ struct Outcome {
 impl PermutationJobs<'_> {
     /// Writes one permutation after the other until all are taken or one failed.
     fn work(&self) {
-        let mut memory = Vec::new();
+        if self.numbered.packing.row_bytes() == size_of::<u64>() {
+            self.work_with::<u64>();
+        } else {
+            self.work_with::<u128>();
+        }
+    }
+
+    fn work_with<R: PackedRow>(&self) {
+        let mut memory: Vec<R> = Vec::new();
         loop {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(&permutation) = self.permutations.get(next) else {
@@ -437,10 +490,10 @@ impl PermutationJobs<'_> {
         }
     }
 
-    fn write(
+    fn write<R: PackedRow>(
         &self,
         permutation: Permutation,
-        memory: &mut Vec<u128>,
+        memory: &mut Vec<R>,
     ) -> Result<(u64, StatisticsBuilder), LoadError> {
         let mut writer = self.files.index(permutation)?;
         let mut statistics = StatisticsBuilder::default();
@@ -450,6 +503,7 @@ impl PermutationJobs<'_> {
         let sort = PermutationSort {
             quads: &self.numbered.quads,
             space: &self.numbered.space,
+            packing: &self.numbered.packing,
             stage: self.stage,
             permutation,
             capacity_rows: self.capacity_rows,

@@ -25,8 +25,22 @@ unsafe extern "C" {
 
 /// How long a server with enough memory keeps freed pages, before the factor of 10 that mimalloc has for most of them.
 const KEPT_MS: c_long = 20;
+/// As a delay: never.
+const NEVER: c_long = -1;
 /// What is enough.
 const ENOUGH_BYTES: u64 = 1 << 30;
+
+/// For `orrery load` and `orrery compact`: what one stage frees the next one takes, so a process that may have
+/// [`ENOUGH_BYTES`] never gives memory back. The system's clearing of pages handed out again was an eighth of a load of 10
+/// million triples. One that has little gives back at once: 60 to 110 MB less at the peak with 64M to 512M.
+pub(crate) fn for_load(memory_bytes: u64) {
+    if memory_bytes >= ENOUGH_BYTES {
+        // SAFETY: as in `give_back`.
+        unsafe { mi_option_set(PURGE_DELAY, NEVER) };
+    } else {
+        give_back(memory_bytes);
+    }
+}
 
 /// Makes freed memory go back to the system soon, from now on: after a moment if there is enough, else at once.
 pub(crate) fn give_back(memory_bytes: u64) {

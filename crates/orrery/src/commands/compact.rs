@@ -7,6 +7,7 @@ use orrery_loader::{CompactOptions, TerminalProgress, changes_of};
 use orrery_storage::{Database, Retention, WriterOptions};
 
 use super::http::{post, server_url};
+use super::load::enough_memory;
 use super::output::Output;
 use crate::arguments::CompactArguments;
 use crate::failure::Failure;
@@ -22,6 +23,7 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
             ));
         }
     };
+    enough_memory("compact", arguments.memory.0)?;
     let database = Arc::new(Database::open(directory)?);
     let writer = database.open_writer(WriterOptions::default())?;
     let mut options = CompactOptions {
@@ -32,6 +34,7 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
         options.threads = threads.max(1);
     }
     let changes = changes_of(&writer.database().snapshot());
+    crate::allocator::for_load(options.memory_bytes);
     let report = orrery_loader::compact(&writer, &options, &TerminalProgress::new())?;
     let mut text = match changes {
         0 => "there are no changes to be compacted\n".to_owned(),

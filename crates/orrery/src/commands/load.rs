@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use orrery_loader::{Format, LoadOptions, LoadReport, Source, TerminalProgress};
+use orrery_loader::{Format, LoadOptions, LoadReport, MEMORY_BYTES_MIN, Source, TerminalProgress};
 
 use super::http::{post_file, server_url};
 use super::output::Output;
@@ -47,6 +47,8 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     if let Some(threads) = arguments.threads {
         options.threads = threads.max(1);
     }
+    enough_memory("load", options.memory_bytes)?;
+    crate::allocator::for_load(options.memory_bytes);
     let progress = TerminalProgress::new();
     let report = orrery_loader::load(&directory, &sources, &options, &progress)?;
     let text = match arguments.report {
@@ -60,6 +62,17 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     let mut output = Output::open(None)?;
     output.drain(&mut text.into_bytes())?;
     output.finish()
+}
+
+/// Refuses a budget that a load or a compaction would not keep.
+pub(crate) fn enough_memory(work: &str, memory_bytes: u64) -> Result<(), Failure> {
+    if memory_bytes >= MEMORY_BYTES_MIN {
+        return Ok(());
+    }
+    Err(Failure::Other(format!(
+        "{memory_bytes} bytes of memory are not enough to {work}; give --memory {}M at least",
+        MEMORY_BYTES_MIN >> 20
+    )))
 }
 
 /// Each file is one request, and so one commit.

@@ -221,6 +221,21 @@ fn a_server_with_too_little_memory_is_refused() {
 }
 
 #[test]
+fn a_load_or_compaction_with_too_little_memory_is_refused() {
+    let home = Home::new();
+    let database = home.database();
+    let arguments = ["--db", text(&database), "--memory", "127M"];
+    fail(
+        &[&["load"][..], &arguments, &["x.nt"]].concat(),
+        &["not enough to load", "--memory 128M"],
+    );
+    fail(
+        &[&["compact"][..], &arguments].concat(),
+        &["not enough to compact", "--memory 128M"],
+    );
+}
+
+#[test]
 fn a_query_error_has_line_and_column() {
     let home = Home::new();
     let database = home.database();

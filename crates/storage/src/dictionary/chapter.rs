@@ -67,6 +67,8 @@ impl Chapter {
     /// An empty chapter that follows a key.
     pub(super) fn after(previous: Option<&[u8]>) -> Self {
         Self {
+            // The next one becomes full too; growing would copy it, and touch as much memory again.
+            bytes: Vec::with_capacity(CHAPTER_BYTES + LARGE_KEY_BYTES),
             previous: previous.map(|key| key[..key.len().min(SEPARATOR_BYTES_MAX)].to_vec()),
             ..Self::default()
         }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The caller's thread cuts chapters and writes finished ones; a few threads encode. At most
-//! [`CHAPTERS_WAITING_MAX`] chapters per thread are under way, so memory stays bounded: some 60 MB with two
+//! [`CHAPTERS_WAITING_MAX`] chapters per thread are under way, so memory stays bounded: some 55 MB with two
 //! threads, 40 MB of it for the vocabulary.
 
 use std::collections::VecDeque;
@@ -27,8 +27,8 @@ use crate::{Error, Result};
 
 /// Encoding threads; more would only wait for keys.
 const THREADS_MAX: usize = 8;
-/// Chapters under way per encoding thread.
-const CHAPTERS_WAITING_MAX: usize = 3;
+/// Chapters under way per encoding thread: one that is encoded, and one that waits for it.
+const CHAPTERS_WAITING_MAX: usize = 2;
 /// A vocabulary is learned from so many bytes of literals (fewer in tests, so that they learn several).
 const TRAINING_BYTES: usize = if cfg!(test) { 256 << 10 } else { 16 << 20 };
 /// With fewer bytes there is nothing to be learned.
