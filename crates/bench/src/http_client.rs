@@ -81,6 +81,28 @@ pub struct HttpClient {
     server_timing: String,
 }
 
+/// A query that was sent and whose answer nobody reads; dropping it closes the connection, at which a server ends
+/// the query.
+#[derive(Debug)]
+pub struct BegunQuery {
+    connection: BufReader<TcpStream>,
+}
+
+impl BegunQuery {
+    /// Whether the server still says nothing.
+    ///
+    /// # Errors
+    /// When the connection is broken.
+    pub fn is_running(&self) -> io::Result<bool> {
+        let stream = self.connection.get_ref();
+        stream.set_nonblocking(true)?;
+        match stream.peek(&mut [0]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            answered => answered.map(|_| false),
+        }
+    }
+}
+
 /// How a query travels in a POST request; the SPARQL protocol has both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueryEncoding {
@@ -159,6 +181,26 @@ impl HttpClient {
         accept: &str,
         body: &mut Vec<u8>,
     ) -> Result<(), HttpError> {
+        let request = self.query_request(query, accept);
+        self.exchange(request.as_bytes(), body)
+    }
+
+    /// Sends a query by POST and leaves the answer on the connection, which this client keeps open and uses for
+    /// nothing else until it is dropped.
+    ///
+    /// # Errors
+    /// When the server cannot be reached.
+    pub fn begin_query(mut self, query: &str, accept: &str) -> Result<BegunQuery, HttpError> {
+        let request = self.query_request(query, accept);
+        let mut connection = self.open()?;
+        connection
+            .get_mut()
+            .write_all(request.as_bytes())
+            .map_err(|source| self.broken(source))?;
+        Ok(BegunQuery { connection })
+    }
+
+    fn query_request(&self, query: &str, accept: &str) -> String {
         let form;
         let (media_type, content) = match self.encoding {
             QueryEncoding::Direct => ("application/sparql-query", query),
@@ -169,14 +211,13 @@ impl HttpClient {
                 ("application/x-www-form-urlencoded", form.as_str())
             }
         };
-        let request = format!(
+        format!(
             "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: {accept}\r\n\
              Content-Type: {media_type}\r\nContent-Length: {}\r\n\r\n{content}",
             self.path,
             self.authority,
             content.len()
-        );
-        self.exchange(request.as_bytes(), body)
+        )
     }
 
     /// Sends an update by POST and reads the whole answer into `body`. Unlike a query it is never
@@ -217,10 +258,7 @@ impl HttpClient {
     fn try_exchange(&mut self, request: &[u8], body: &mut Vec<u8>) -> Result<(), HttpError> {
         body.clear();
         self.server_timing.clear();
-        let mut connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.connect().map_err(|source| self.unreachable(source))?,
-        };
+        let mut connection = self.open()?;
         connection
             .get_mut()
             .write_all(request)
@@ -240,6 +278,14 @@ impl HttpClient {
             status: head.status,
             text: String::from_utf8_lossy(shown).trim().to_owned(),
         })
+    }
+
+    /// The kept connection or a new one.
+    fn open(&mut self) -> Result<BufReader<TcpStream>, HttpError> {
+        match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => self.connect().map_err(|source| self.unreachable(source)),
+        }
     }
 
     fn connect(&self) -> io::Result<BufReader<TcpStream>> {
@@ -418,6 +464,21 @@ mod tests {
         let mut client = HttpClient::new(&endpoint).unwrap();
         let error = client.query("x", "*/*", &mut Vec::new()).unwrap_err();
         assert!(matches!(error, HttpError::Connection { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_begun_query_runs_until_there_is_an_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}/sparql", listener.local_addr().unwrap());
+        let client = HttpClient::new(&endpoint).unwrap();
+        let query = client.begin_query("ASK {}", "*/*").unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        assert!(stream.read(&mut [0; 1 << 12]).unwrap() > 0);
+        assert!(query.is_running().unwrap());
+        stream.write_all(b"HTTP/1.1 200 OK\r\n").unwrap();
+        while query.is_running().unwrap() {
+            std::thread::yield_now();
+        }
     }
 
     #[test]

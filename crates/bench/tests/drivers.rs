@@ -228,6 +228,7 @@ fn the_floor_is_measured_on_the_products_of_the_endpoint() {
     let options = FloorOptions {
         endpoint: serve(&data()),
         requests: 20,
+        heavy: 0,
         process: Some(std::process::id()),
     };
     let report = floor(&options).expect("answers");

@@ -8,22 +8,19 @@ mod allocator;
 mod arguments;
 mod commands;
 mod failure;
+mod log;
 mod units;
 
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    start_log(arguments.verbose);
+    let _log = log::start(arguments.verbose);
     match run(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of our output has gone (`orrery dump | head`): nothing to complain about.
@@ -53,25 +50,4 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Bench(suite) => commands::bench::run(suite),
         Command::Demo(arguments) => commands::demo::run(arguments),
     }
-}
-
-/// Log lines on standard error; `ORRERY_LOG` takes `level` or `target=level,target=level`.
-fn start_log(is_verbose: bool) {
-    let default = if is_verbose {
-        LevelFilter::DEBUG
-    } else {
-        LevelFilter::INFO
-    };
-    let filter = std::env::var("ORRERY_LOG")
-        .ok()
-        .and_then(|text| text.parse::<Targets>().ok())
-        .unwrap_or_else(|| Targets::new().with_default(default));
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false);
-    tracing_subscriber::registry()
-        .with(lines)
-        .with(filter)
-        .init();
 }

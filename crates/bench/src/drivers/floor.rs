@@ -2,7 +2,9 @@
 //! each for one value of another product, and where the server says that its time went.
 //!
 //! The server is asked `SELECT ?value { <product> rdfs:label ?value }`: one range of one permutation,
-//! one term of the dictionary, one row of answer. What remains is the floor under every query.
+//! one term of the dictionary, one row of answer. What remains is the floor under every query. With `heavy`
+//! queries, so many that never end are held on connections of their own meanwhile: what a cheap query waits for
+//! beside them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,13 +17,21 @@ use super::pool::select;
 use super::store::table_of;
 use super::{Bar, BenchError, RESULTS_JSON};
 use crate::bsbm::{Random, VOCABULARY};
-use crate::http_client::HttpClient;
+use crate::http_client::{BegunQuery, HttpClient};
 use crate::report::{Table, Times};
 
 /// Half of the requests should take no longer.
 const MEDIAN_US_MAX: f64 = 150.0;
 const WARM_UP_SHARE: u32 = 10;
 const SEED: u64 = 1;
+/// Work without end and without a row, in little memory: 27 billion combinations.
+const HEAVY_QUERY: &str = "SELECT (COUNT(*) AS ?n) { { SELECT ?a { ?s1 ?p1 ?a } LIMIT 3000 } \
+     { SELECT ?b { ?s2 ?p2 ?b } LIMIT 3000 } { SELECT ?c { ?s3 ?p3 ?c } LIMIT 3000 } \
+     FILTER(CONCAT(STR(?a), STR(?b), STR(?c)) = \"never\") }";
+/// The time limit that they ask for.
+const HEAVY_SECONDS: u32 = 600;
+const HEAVY_START_MAX: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The parts of a request in the order in which they happen.
 const PARTS: [&str; 5] = ["wait", "parse", "plan", "run", "serialize"];
 
@@ -32,6 +42,8 @@ pub struct FloorOptions {
     pub endpoint: String,
     /// Measured requests; a tenth as many before them warm the server.
     pub requests: u32,
+    /// Endless queries beside the measured ones; more than none need a server of ours, which tells when they run.
+    pub heavy: u32,
     /// The server's process, if it is on this machine.
     pub process: Option<u32>,
 }
@@ -45,7 +57,9 @@ pub struct FloorReport {
     pub parts: BTreeMap<String, Times>,
     /// Processor time of the server a request, which depends less than the times on how busy the machine is.
     pub processor_us: Option<f64>,
-    /// The median and its bar.
+    /// Endless queries beside the requests.
+    pub heavy: u32,
+    /// The median and its bar, which is for requests alone.
     pub bars: Vec<Bar>,
 }
 
@@ -56,6 +70,7 @@ pub struct FloorReport {
 pub fn floor(options: &FloorOptions) -> Result<FloorReport, BenchError> {
     let mut client = HttpClient::new(&options.endpoint)?;
     let products = products(&mut client)?;
+    let held = hold_heavy(options, &mut client)?;
     let mut runs = Vec::with_capacity(options.requests as usize);
     let mut parts: BTreeMap<String, Vec<Duration>> = BTreeMap::new();
     let mut body = Vec::new();
@@ -93,16 +108,25 @@ pub fn floor(options: &FloorOptions) -> Result<FloorReport, BenchError> {
             }
         }
     }
+    if !held.iter().all(|query| query.is_running().unwrap_or(false)) {
+        return Err(BenchError::Result {
+            what: "a query without end was answered".to_owned(),
+        });
+    }
     let request = Times::of(&runs);
     let after = options.process.and_then(processor_time);
     let counted = runs.len().saturating_sub(1).max(1) as f64;
     Ok(FloorReport {
-        bars: vec![Bar::at_most(
-            "point query over a kept connection, median",
-            "us",
-            request.median_ms * 1e3,
-            MEDIAN_US_MAX,
-        )],
+        heavy: options.heavy,
+        bars: match options.heavy {
+            0 => vec![Bar::at_most(
+                "point query over a kept connection, median",
+                "us",
+                request.median_ms * 1e3,
+                MEDIAN_US_MAX,
+            )],
+            _ => Vec::new(),
+        },
         parts: parts
             .into_iter()
             .map(|(name, times)| (name, Times::of(&times)))
@@ -112,6 +136,36 @@ pub fn floor(options: &FloorOptions) -> Result<FloorReport, BenchError> {
             .zip(after)
             .map(|(before, after)| after.saturating_sub(before).as_secs_f64() * 1e6 / counted),
     })
+}
+
+/// Sends the endless queries and waits until the server runs them.
+fn hold_heavy(
+    options: &FloorOptions,
+    client: &mut HttpClient,
+) -> Result<Vec<BegunQuery>, BenchError> {
+    let endpoint = format!("{}?timeout={HEAVY_SECONDS}", options.endpoint);
+    let held = (0..options.heavy)
+        .map(|_| HttpClient::new(&endpoint)?.begin_query(HEAVY_QUERY, RESULTS_JSON))
+        .collect::<Result<Vec<_>, _>>()?;
+    let start = Instant::now();
+    while !held.is_empty() {
+        let mut body = Vec::new();
+        client.get("/health", &mut body)?;
+        let health: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let running = health
+            .get("queries_running")
+            .and_then(serde_json::Value::as_u64);
+        if running >= Some(u64::from(options.heavy)) {
+            break;
+        }
+        if start.elapsed() > HEAVY_START_MAX {
+            return Err(BenchError::Result {
+                what: format!("{} queries without end do not run at a time", options.heavy),
+            });
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(held)
 }
 
 /// The products, in sorted order.
@@ -147,7 +201,10 @@ fn parse_server_timing(header: &str) -> impl Iterator<Item = (&str, Duration)> {
 
 impl fmt::Display for FloorReport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        table_of(&self.bars).fmt(formatter)?;
+        match self.heavy {
+            0 => table_of(&self.bars).fmt(formatter)?,
+            heavy => writeln!(formatter, "beside {heavy} endless queries")?,
+        }
         writeln!(formatter)?;
         let mut table = Table::new(["microseconds", "requests", "mean", "median", "p95", "min"]);
         let mut row = |name: &str, times: &Times| {

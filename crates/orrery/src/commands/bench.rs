@@ -91,6 +91,7 @@ fn run_floor(arguments: FloorArguments) -> Result<(), Failure> {
     let options = FloorOptions {
         endpoint,
         requests: arguments.requests,
+        heavy: arguments.heavy,
         process: server.as_ref().map(ServerProcess::process),
     };
     show(&floor(&options)?, arguments.report)

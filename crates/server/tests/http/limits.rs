@@ -122,42 +122,6 @@ async fn begin_heavy(server: &TestServer, queries: u64) -> Vec<TcpStream> {
     heavy
 }
 
-/// What the way through HTTP costs; run with `--ignored --nocapture`.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "a measurement, not a check"]
-async fn microseconds_of_a_point_query_on_a_kept_connection() {
-    let server = TestServer::start().await;
-    measure(&server, "health", "/health", 3000).await;
-    measure(&server, "point query", &query_path(POINT), 3000).await;
-    let _heavy = begin_heavy(&server, 4).await;
-    measure(&server, "health beside 4 heavy queries", "/health", 300).await;
-    measure(
-        &server,
-        "point query beside 4 heavy queries",
-        &query_path(POINT),
-        300,
-    )
-    .await;
-}
-
-async fn measure(server: &TestServer, name: &str, path: &str, rounds: usize) {
-    let mut stream = TcpStream::connect(server.address).await.unwrap();
-    stream.set_nodelay(true).unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    let mut buffer = vec![0; 65536];
-    let mut times: Vec<Duration> = Vec::with_capacity(rounds);
-    for _ in 0..rounds {
-        let started = std::time::Instant::now();
-        stream.write_all(request.as_bytes()).await.unwrap();
-        // A small answer comes in one piece.
-        assert!(stream.read(&mut buffer).await.unwrap() > 0);
-        times.push(started.elapsed());
-    }
-    times.sort();
-    let (median, late) = (times[rounds / 2], times[rounds * 99 / 100]);
-    println!("{name}: median {median:?}, 99 % {late:?}");
-}
-
 /// Asks by POST; the answer's status and the beginning of its text.
 async fn ask_by_post(server: &TestServer, query: &str, timeout: &str) -> (u16, String) {
     let headers = ["Content-Type: application/sparql-query"];
