@@ -7,12 +7,16 @@ mod endpoints;
 
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use common::{Answer, Fixture, PREFIXES};
 use endpoints::Endpoints;
-use orrery_sparql::service::ServiceOptions;
+use futures::future::BoxFuture;
+use orrery_sparql::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceOptions};
 use orrery_sparql::{EngineOptions, QueryError};
 use sparesults::QueryResultsFormat;
+use tokio::sync::Barrier;
 
 const DATA: &str = r#"
 @prefix : <http://example.org/> .
@@ -310,6 +314,64 @@ fn keys_are_sent_in_blocks_that_grow() {
     let sum: usize = keys.iter().sum();
     assert_eq!(sum, 50, "each distinct key is sent once: {asked:?}");
     assert_eq!(keys, [2, 4, 8, 16, 20]);
+}
+
+/// Answers the first request at once, and each further one with three others that are under way.
+#[derive(Debug)]
+struct ByFour {
+    inner: Endpoints,
+    asked: AtomicUsize,
+    waiting: Arc<AtomicUsize>,
+    waiting_max: AtomicUsize,
+    four: Arc<Barrier>,
+}
+
+impl RemoteEndpoints for ByFour {
+    fn ask(
+        &self,
+        endpoint: &str,
+        query: String,
+        accept: &'static str,
+    ) -> BoxFuture<'static, Result<RemoteAnswer, RemoteFailure>> {
+        let answer = self.inner.ask(endpoint, query, accept);
+        if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+            return answer;
+        }
+        let waiting = Arc::clone(&self.waiting);
+        let now = waiting.fetch_add(1, Ordering::SeqCst) + 1;
+        self.waiting_max.fetch_max(now, Ordering::SeqCst);
+        let four = Arc::clone(&self.four);
+        Box::pin(async move {
+            let met = tokio::time::timeout(Duration::from_secs(20), four.wait()).await;
+            waiting.fetch_sub(1, Ordering::SeqCst);
+            met.map_err(|_| RemoteFailure::new("there were never four requests"))?;
+            answer.await
+        })
+    }
+}
+
+#[test]
+fn four_requests_are_under_way_at_a_time() {
+    let by_four = Arc::new(ByFour {
+        inner: Endpoints::new(Fixture::new(DATA).dataset, QueryResultsFormat::Json),
+        asked: AtomicUsize::new(0),
+        waiting: Arc::default(),
+        waiting_max: AtomicUsize::new(0),
+        four: Arc::new(Barrier::new(4)),
+    });
+    let mut service = ServiceOptions::new(Arc::clone(&by_four) as Arc<dyn RemoteEndpoints>);
+    service.block_keys_max = 10;
+    let options = EngineOptions {
+        service: Some(service),
+        ..EngineOptions::default()
+    };
+    let fixture = Fixture::with_options(DATA, options);
+    // Blocks of 1, 2, 4, 8 and five times 10 keys: one request, and twice four.
+    let values: String = (0..65).map(|n| format!("{n} ")).collect();
+    let text = format!("SELECT * {{ VALUES ?n {{ {values} }} SERVICE :g1 {{ ?x :q ?n }} }}");
+    assert_eq!(solutions(&fixture, &text).len(), 3);
+    assert_eq!(by_four.asked.load(Ordering::SeqCst), 9);
+    assert_eq!(by_four.waiting_max.load(Ordering::SeqCst), 4);
 }
 
 #[test]

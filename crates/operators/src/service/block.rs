@@ -37,11 +37,18 @@ pub(super) struct Blocks {
     keys_max: usize,
 }
 
-/// Some rows of the input.
+/// Some rows of the input, and how they are asked for.
 pub(super) struct Block {
+    pub(super) rows: Arc<BlockRows>,
+    pub(super) parts: VecDeque<Part>,
+}
+
+/// The rows of a block, for as long as an answer is joined to them.
+pub(super) struct BlockRows {
     /// The columns of the input.
     pub(super) columns: Vec<UInt64Array>,
-    pub(super) parts: VecDeque<Part>,
+    #[expect(dead_code, reason = "holds the memory of the rows and their keys")]
+    reservation: MemoryReservation,
 }
 
 /// Rows for one request.
@@ -67,7 +74,7 @@ impl Blocks {
         }
     }
 
-    /// The next block; `None` after the last.
+    /// The next block, which holds memory of its own beside `reservation`; `None` after the last.
     pub(super) async fn next(
         &mut self,
         plan: &ServicePlan,
@@ -75,9 +82,9 @@ impl Blocks {
     ) -> Result<Option<Block>> {
         let Some(input) = &mut self.input else {
             let is_first = !std::mem::replace(&mut self.is_ended, true);
-            return Ok(is_first.then(|| Block::of_nothing(plan)));
+            return Ok(is_first.then(|| Block::of_nothing(plan, reservation.new_empty())));
         };
-        reservation.free();
+        let reservation = reservation.new_empty();
         let mut seen: HashSet<Box<[u64]>> = HashSet::new();
         let (mut batches, mut rows) = (Vec::new(), 0);
         while !self.is_ended {
@@ -107,12 +114,6 @@ impl Blocks {
         };
         self.keys_max = (self.keys_max * 2).min(plan.options.block_keys_max.max(1));
         let rows = concat_batches(&first.schema(), &batches)?;
-        if rows.num_rows() == 0 {
-            return Ok(Some(Block {
-                columns: id_columns(&rows)?,
-                parts: VecDeque::new(),
-            }));
-        }
         Block::new(plan, &rows, reservation).map(Some)
     }
 }
@@ -151,7 +152,7 @@ type PartKey = (u64, Box<[usize]>);
 
 impl Block {
     /// One row without variables.
-    fn of_nothing(plan: &ServicePlan) -> Self {
+    fn of_nothing(plan: &ServicePlan, reservation: MemoryReservation) -> Self {
         let mut rows = HashMap::new();
         rows.insert(Box::from([]), vec![0]);
         let endpoint = match &plan.specification.endpoint {
@@ -164,17 +165,17 @@ impl Block {
             keys: Vec::new(),
             rows,
         };
+        let columns = Vec::new();
         Self {
-            columns: Vec::new(),
+            rows: Arc::new(BlockRows {
+                columns,
+                reservation,
+            }),
             parts: VecDeque::from([part]),
         }
     }
 
-    fn new(
-        plan: &ServicePlan,
-        rows: &RecordBatch,
-        reservation: &MemoryReservation,
-    ) -> Result<Self> {
+    fn new(plan: &ServicePlan, rows: &RecordBatch, reservation: MemoryReservation) -> Result<Self> {
         let columns = id_columns(rows)?;
         // Each distinct term is looked at once.
         let mut terms: HashMap<u64, Option<GroundTerm>> = HashMap::new();
@@ -226,7 +227,13 @@ impl Block {
             part.rows.insert(key.into(), vec![row]);
         }
         let parts = order.iter().filter_map(|key| parts.remove(key)).collect();
-        Ok(Self { columns, parts })
+        Ok(Self {
+            rows: Arc::new(BlockRows {
+                columns,
+                reservation,
+            }),
+            parts,
+        })
     }
 }
 

@@ -20,9 +20,9 @@
 //! that fails, also in its middle, counts as one solution without bindings, so it is kept back until
 //! its end; else solutions are given as they come.
 //!
-//! **Bounds.** Keys and rows of a block, rows of an answer ([`ServiceOptions`]); its bytes
-//! and the time are bounded by the implementation of [`RemoteEndpoints`]. What a block
-//! and a silent answer hold is counted against the query's memory.
+//! **Bounds.** Keys and rows of a block, rows of an answer ([`ServiceOptions`]), requests under way (four); bytes
+//! and time of an answer are bounded by the implementation of [`RemoteEndpoints`]. What blocks
+//! and silent answers hold is counted against the query's memory.
 
 mod answer;
 mod block;

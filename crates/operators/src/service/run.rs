@@ -1,22 +1,31 @@
 //! A run: block by block, part by part, asks and joins.
+//!
+//! Up to [`REQUESTS_MAX`] requests are under way at a time, each received by a task of its own up to where its bounded
+//! channel is full. Their answers are joined and given in the order in which they were asked for. Until the first
+//! answer has ended only one block is asked for: a query with a `LIMIT` may need no more.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, UInt64Array};
-use datafusion_common::Result;
+use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_physical_plan::metrics::BaselineMetrics;
+use futures::future::BoxFuture;
 use spargebra::term::Variable;
+use tokio::task::JoinHandle;
 
-use super::RemoteFailure;
 use super::answer::{ACCEPT, Answer, AnswerError, Chunk};
-use super::block::{Block, Blocks, Part, bits};
+use super::block::{Block, BlockRows, Blocks, Part, bits};
 use super::plan::ServicePlan;
 use super::query::request;
+use super::{RemoteAnswer, RemoteFailure};
 use crate::error::Error;
 use crate::solutions::solution_batch;
 
+/// Requests that are under way at a time.
+const REQUESTS_MAX: usize = 4;
 /// Rows of an output batch.
 const ROWS_PER_BATCH: usize = 8_192;
 /// Compared pairs after which other tasks get their turn.
@@ -26,16 +35,25 @@ const PAIRS_PER_TURN: usize = 1 << 16;
 pub(super) struct ServiceRun {
     plan: Arc<ServicePlan>,
     blocks: Blocks,
+    /// The last block, with the parts that were not asked for yet.
     block: Option<Block>,
+    /// In the order in which they were sent.
+    requests: VecDeque<Request>,
     current: Option<Asked>,
-    /// What the rows and keys of the block hold.
+    /// Whether an answer has come to its end.
+    has_answered: bool,
+    /// Of which blocks and answers have theirs.
     reservation: MemoryReservation,
     baseline: BaselineMetrics,
 }
 
+/// A request under way, which ends with this value.
+struct Request(JoinHandle<Result<Asked>>);
+
 /// A part whose answer is coming.
 struct Asked {
     part: Part,
+    rows: Arc<BlockRows>,
     source: Source,
     chunk: Chunk,
     /// The next row of the chunk, and the next of its candidates.
@@ -77,7 +95,9 @@ impl ServiceRun {
             blocks: Blocks::new(input, plan.options.block_keys_max),
             plan,
             block: None,
+            requests: VecDeque::new(),
             current: None,
+            has_answered: false,
             reservation,
             baseline,
         }
@@ -87,51 +107,115 @@ impl ServiceRun {
     pub(super) async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(asked) = &mut self.current {
-                let block = self.block.as_ref().map(|block| block.columns.as_slice());
-                let batch = asked
-                    .next_batch(&self.plan, block.unwrap_or_default())
-                    .await?;
-                if let Some(batch) = batch {
+                if let Some(batch) = asked.next_batch(&self.plan).await? {
                     self.baseline.record_output(batch.num_rows());
                     return Ok(Some(batch));
                 }
                 self.current = None;
-            } else if let Some(part) = self.block.as_mut().and_then(|b| b.parts.pop_front()) {
-                self.current = Some(Asked::ask(&self.plan, &self.reservation, part).await?);
-            } else {
-                self.block = self.blocks.next(&self.plan, &self.reservation).await?;
-                if self.block.is_none() {
-                    return Ok(None);
-                }
+                self.has_answered = true;
             }
+            self.send_requests().await?;
+            let Some(request) = self.requests.pop_front() else {
+                return Ok(None);
+            };
+            self.current = Some(request.answer().await?);
         }
     }
+
+    /// Sends requests until enough are under way, or there is nothing left to ask.
+    async fn send_requests(&mut self) -> Result<()> {
+        while self.requests.len() < REQUESTS_MAX {
+            let block = self.block.as_mut();
+            let part = block.and_then(|block| Some((block.parts.pop_front()?, &block.rows)));
+            if let Some((part, rows)) = part {
+                let request = Request::send(&self.plan, &self.reservation, part, rows);
+                self.requests.push_back(request);
+            } else if self.has_answered || self.requests.is_empty() {
+                self.block = self.blocks.next(&self.plan, &self.reservation).await?;
+                if self.block.is_none() {
+                    break;
+                }
+            } else {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Request {
+    /// Sends the request for a part.
+    fn send(
+        plan: &Arc<ServicePlan>,
+        reservation: &MemoryReservation,
+        mut part: Part,
+        rows: &Arc<BlockRows>,
+    ) -> Self {
+        let (plan, rows) = (Arc::clone(plan), Arc::clone(rows));
+        let reservation = reservation.new_empty();
+        // Here and not in the task: requests go out in the order of their blocks.
+        let answer = begin(&plan, &mut part);
+        Self(tokio::spawn(async move {
+            let source = match Source::of(&plan, reservation, answer).await {
+                Ok(source) => source,
+                Err(AnswerError::Remote(_)) if plan.specification.is_silent => {
+                    Source::Failed { is_given: false }
+                }
+                Err(error) => return Err(in_query(error, &part).into()),
+            };
+            Ok(Asked {
+                part,
+                rows,
+                source,
+                chunk: Chunk::default(),
+                next_row: 0,
+                next_candidate: 0,
+                all_rows: None,
+            })
+        }))
+    }
+
+    /// What comes back, when it begins to.
+    async fn answer(mut self) -> Result<Asked> {
+        let ended = (&mut self.0).await;
+        ended.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// An answer that may begin.
+type Beginning = Result<BoxFuture<'static, Result<RemoteAnswer, RemoteFailure>>, RemoteFailure>;
+
+/// Asks for a part.
+fn begin(plan: &ServicePlan, part: &mut Part) -> Beginning {
+    let specification = &plan.specification;
+    let Some(endpoint) = &part.endpoint else {
+        return Err(RemoteFailure::new("the endpoint is not an IRI"));
+    };
+    let variables = specification.variables.iter();
+    let variables: Vec<Variable> = variables.map(|variable| variable.name.clone()).collect();
+    let key_variables = part.sent.iter().map(|shared| shared.name.clone()).collect();
+    let keys = std::mem::take(&mut part.keys);
+    let query = request(&specification.pattern, &variables, key_variables, keys);
+    Ok(plan.options.endpoints.ask(endpoint, query, ACCEPT))
 }
 
 impl Source {
     async fn of(
         plan: &Arc<ServicePlan>,
-        reservation: &MemoryReservation,
-        part: &mut Part,
+        kept_reservation: MemoryReservation,
+        beginning: Beginning,
     ) -> Result<Self, AnswerError> {
-        let specification = &plan.specification;
-        let Some(endpoint) = &part.endpoint else {
-            return Err(RemoteFailure::new("the endpoint is not an IRI").into());
-        };
-        let variables: Vec<Variable> = specification
-            .variables
-            .iter()
-            .map(|variable| variable.name.clone())
-            .collect();
-        let key_variables = part.sent.iter().map(|shared| shared.name.clone()).collect();
-        let keys = std::mem::take(&mut part.keys);
-        let query = request(&specification.pattern, &variables, key_variables, keys);
-        let answer = plan.options.endpoints.ask(endpoint, query, ACCEPT).await?;
-        let mut answer = Answer::start(plan, answer, reservation.new_empty())?;
-        if !specification.is_silent {
+        let answer = beginning?.await?;
+        let mut answer = Answer::start(plan, answer, kept_reservation.new_empty())?;
+        if !plan.specification.is_silent {
             return Ok(Self::Coming(answer));
         }
-        let kept_reservation = reservation.new_empty();
         let mut kept = Vec::new();
         while let Some(chunk) = answer.next().await? {
             let bytes = chunk.ids.capacity() * size_of::<u64>() + size_of::<Chunk>();
@@ -155,35 +239,10 @@ fn in_query(error: AnswerError, part: &Part) -> Error {
 }
 
 impl Asked {
-    /// Sends the request for a part.
-    async fn ask(
-        plan: &Arc<ServicePlan>,
-        reservation: &MemoryReservation,
-        mut part: Part,
-    ) -> Result<Self> {
-        let source = match Source::of(plan, reservation, &mut part).await {
-            Ok(source) => source,
-            Err(AnswerError::Remote(_)) if plan.specification.is_silent => {
-                Source::Failed { is_given: false }
-            }
-            Err(error) => return Err(in_query(error, &part).into()),
-        };
-        Ok(Self {
-            part,
-            source,
-            chunk: Chunk::default(),
-            next_row: 0,
-            next_candidate: 0,
-            all_rows: None,
-        })
-    }
-
     /// The next batch of joined rows; `None` at the end of the answer.
-    async fn next_batch(
-        &mut self,
-        plan: &ServicePlan,
-        columns: &[UInt64Array],
-    ) -> Result<Option<RecordBatch>> {
+    async fn next_batch(&mut self, plan: &ServicePlan) -> Result<Option<RecordBatch>> {
+        let rows = Arc::clone(&self.rows);
+        let columns = rows.columns.as_slice();
         let mut compared = 0;
         loop {
             if self.next_row == self.chunk.rows {

@@ -320,6 +320,8 @@ async fn the_service_description_tells_what_this_server_can_do() {
     let plain = get(plain.address, "/sparql", &accept).await;
     for name in [
         "SPARQL11Query",
+        "SPARQL12Query",
+        "SPARQL12Update",
         "defaultDataset",
         "defaultGraph",
         "Dataset",
@@ -340,6 +342,10 @@ async fn the_service_description_tells_what_this_server_can_do() {
         let feature = format!("<{SD}feature> <{SD}{name}> .");
         assert!(able.text().contains(&feature), "{}", able.text());
     }
+    let reading = TestServer::start_with(|options| options.is_read_only = true).await;
+    let reading = get(reading.address, "/sparql", &accept).await;
+    assert!(reading.text().contains("SPARQL12Query"));
+    assert!(!reading.text().contains("SPARQL12Update"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
