@@ -18,6 +18,7 @@ use std::sync::Arc;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::{ExecutionPlan, metrics::MetricsSet};
 use orrery_operators::pattern::{PatternExec, PatternMode, PatternReport};
+use serde_json::{Value, json};
 
 use crate::plan::{Estimates, address};
 
@@ -71,6 +72,43 @@ pub struct PlanPattern {
     pub text: String,
     /// The permutation that it walks, and how many of its columns are known: `Psog/2`.
     pub access: String,
+}
+
+impl PlanNode {
+    /// The node with its steps and inputs, as `orrery explain --format json` prints it.
+    pub fn to_json(&self) -> Value {
+        let (rows, elapsed_ns) = match self.measured {
+            Some(Measured { rows, elapsed_ns }) => (Some(rows), elapsed_ns),
+            None => (None, None),
+        };
+        json!({
+            "name": self.name,
+            "text": self.text,
+            "estimated_rows": self.estimated_rows,
+            "rows": rows,
+            "elapsed_ns": elapsed_ns,
+            "is_read_whole": self.is_read_whole,
+            "is_repeated": self.is_repeated,
+            "steps": self.steps.iter().map(PlanStep::to_json).collect::<Vec<_>>(),
+            "inputs": self.inputs.iter().map(Self::to_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl PlanStep {
+    fn to_json(&self) -> Value {
+        let patterns = || self.patterns.iter();
+        let texts: Vec<&str> = patterns().map(|pattern| pattern.text.as_str()).collect();
+        let access: Vec<&str> = patterns().map(|pattern| pattern.access.as_str()).collect();
+        json!({
+            "text": texts.join(" & "),
+            "access": access,
+            "estimated_rows": self.estimated_rows,
+            "rows": self.measured.map(|(rows, _)| rows),
+            "look_ups": self.measured.map(|(_, look_ups)| look_ups),
+            "is_read_whole": self.is_read_whole,
+        })
+    }
 }
 
 /// The tree of a plan, after a run if it `is_analyzed`.

@@ -140,13 +140,13 @@ pub fn estimates(
                         command: finished.command,
                         what: error.to_string(),
                     })?;
-                collect(&plan, group, text, &mut found);
+                collect_estimates(&plan, group, text, &mut found);
             }
             Err(BenchError::Failed { message, .. }) => left_out.push(format!("{message}\n{text}")),
             Err(other) => return Err(other),
         }
     }
-    Ok(summed_up(queries.len(), left_out, found))
+    Ok(EstimatesReport::of(queries.len(), left_out, found))
 }
 
 /// The BSBM queries with their parameters in place.
@@ -176,8 +176,8 @@ fn bsbm_queries(
     Ok(queries)
 }
 
-/// Takes the estimates of a node, its steps and its inputs.
-fn collect(node: &Value, group: &str, query: &str, found: &mut Vec<Estimate>) {
+/// Takes the estimates of a plan's node, its steps and its inputs, as `orrery explain --analyze --format json` prints them.
+pub fn collect_estimates(node: &Value, group: &str, query: &str, found: &mut Vec<Estimate>) {
     let mut add = |of: &Value, is_step: bool| {
         let is_read_whole = of.get("is_read_whole").and_then(Value::as_bool) == Some(true);
         let (Some((estimated, actual)), true) = (figures(of), is_read_whole) else {
@@ -212,7 +212,7 @@ fn collect(node: &Value, group: &str, query: &str, found: &mut Vec<Estimate>) {
     }
     steps.iter().for_each(|step| add(step, true));
     for input in inputs {
-        collect(input, group, query, found);
+        collect_estimates(input, group, query, found);
     }
 }
 
@@ -229,36 +229,40 @@ fn q_error(estimated: f64, actual: f64) -> f64 {
     (estimated / actual).max(actual / estimated)
 }
 
-fn summed_up(queries: usize, left_out: Vec<String>, mut found: Vec<Estimate>) -> EstimatesReport {
-    found.sort_by(|left, right| right.q_error.total_cmp(&left.q_error));
-    let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    let mut all = Vec::with_capacity(found.len());
-    for estimate in found.iter().rev() {
-        let kind = if estimate.is_step {
-            "steps"
-        } else {
-            "operators"
-        };
-        let group = format!("{}, {kind}", estimate.group);
-        groups.entry(group).or_default().push(estimate.q_error);
-        all.push(estimate.q_error);
-    }
-    let mut spreads: Vec<Spread> = groups
-        .into_iter()
-        .map(|(group, ascending)| spread(group, &ascending))
-        .collect();
-    spreads.push(spread(ALL.to_owned(), &all));
-    let mut worst: Vec<Estimate> = Vec::new();
-    for estimate in found {
-        if worst.len() < WORST_SHOWN && worst.iter().all(|other| other.query != estimate.query) {
-            worst.push(estimate);
+impl EstimatesReport {
+    /// Sums up what was found.
+    pub fn of(queries: usize, left_out: Vec<String>, mut found: Vec<Estimate>) -> Self {
+        found.sort_by(|left, right| right.q_error.total_cmp(&left.q_error));
+        let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        let mut all = Vec::with_capacity(found.len());
+        for estimate in found.iter().rev() {
+            let kind = if estimate.is_step {
+                "steps"
+            } else {
+                "operators"
+            };
+            let group = format!("{}, {kind}", estimate.group);
+            groups.entry(group).or_default().push(estimate.q_error);
+            all.push(estimate.q_error);
         }
-    }
-    EstimatesReport {
-        queries,
-        left_out,
-        spreads,
-        worst,
+        let mut spreads: Vec<Spread> = groups
+            .into_iter()
+            .map(|(group, ascending)| spread(group, &ascending))
+            .collect();
+        spreads.push(spread(ALL.to_owned(), &all));
+        let mut worst: Vec<Estimate> = Vec::new();
+        for estimate in found {
+            if worst.len() < WORST_SHOWN && worst.iter().all(|other| other.query != estimate.query)
+            {
+                worst.push(estimate);
+            }
+        }
+        Self {
+            queries,
+            left_out,
+            spreads,
+            worst,
+        }
     }
 }
 
@@ -348,7 +352,7 @@ mod tests {
             }],
         });
         let mut found = Vec::new();
-        collect(&plan, "test", "query", &mut found);
+        collect_estimates(&plan, "test", "query", &mut found);
         let found: Vec<(&str, f64)> = found
             .iter()
             .map(|estimate| (estimate.what.as_str(), estimate.q_error))
@@ -376,7 +380,7 @@ mod tests {
             query: query.to_owned(),
         };
         let found = (1..=100).map(|actual| estimate(f64::from(actual), &format!("{}", actual / 2)));
-        let report = summed_up(50, Vec::new(), found.collect());
+        let report = EstimatesReport::of(50, Vec::new(), found.collect());
         let all = report.spreads.last().expect("all");
         assert_eq!(
             (all.count, all.median, all.p95, all.max),

@@ -35,7 +35,9 @@ pub use binary::{Binary, ServerProcess};
 pub use cold::{ColdOptions, ColdReport, ColdStart, cold};
 pub use compare::{CompareOptions, CompareReport, Goal, Pair, compare};
 pub use count::{CountReport, count};
-pub use estimates::{Estimate, EstimatesOptions, EstimatesReport, Spread, estimates};
+pub use estimates::{
+    Estimate, EstimatesOptions, EstimatesReport, Spread, collect_estimates, estimates,
+};
 pub use explore::{ExploreOptions, ExploreReport, QueryReport, explore, explore_clients};
 pub use floor::{FloorOptions, FloorReport, floor};
 pub use load::{LoadOptions, LoadReport, load};

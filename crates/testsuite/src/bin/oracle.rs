@@ -1,17 +1,18 @@
 //! Compares answers to random queries: our engine in all its variants, and `spareval`.
 //!
-//! `make oracle`, or `oracle [--queries N] [--seed N] [--threads N] [--differences N]`.
+//! `make oracle`, or `oracle [--queries N] [--seed N] [--threads N] [--differences N]`. `oracle --estimates N [--seed N]` reports
+//! instead how good the planner's estimates are on the first N queries.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use orrery_testsuite::oracle::{Options, Report, run};
+use orrery_testsuite::oracle::{Options, Report, estimates, run};
 
 /// Queries between two lines of progress.
 const PROGRESS_QUERIES: u64 = 20_000;
 
 fn main() -> ExitCode {
-    let options = match options(std::env::args().skip(1)) {
+    let (options, estimated) = match options(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
             eprintln!("oracle: {message}");
@@ -21,6 +22,18 @@ fn main() -> ExitCode {
     let start = Instant::now();
     // Panics of an engine are differences, and told as such.
     std::panic::set_hook(Box::new(|_| {}));
+    if estimated > 0 {
+        return match estimates(estimated, options.seed) {
+            Ok(report) => {
+                println!("{report}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("oracle: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let progress = |done: u64| {
         if done.is_multiple_of(PROGRESS_QUERIES) {
             eprintln!("{done} queries after {} s", start.elapsed().as_secs());
@@ -43,7 +56,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+/// What to compare, and of how many queries to report the estimates instead.
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<(Options, u64), String> {
+    let mut estimated = 0;
     let mut options = Options {
         queries: 200_000,
         seed: 1,
@@ -56,13 +71,14 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
         let small = usize::try_from(value).unwrap_or(usize::MAX);
         match name.as_str() {
             "--queries" => options.queries = value,
+            "--estimates" => estimated = value,
             "--seed" => options.seed = value,
             "--threads" => options.threads = small,
             "--differences" => options.differences_max = small,
             other => return Err(format!("{other} is not known")),
         }
     }
-    Ok(options)
+    Ok((options, estimated))
 }
 
 fn print(report: &Report) {

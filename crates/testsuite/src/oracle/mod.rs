@@ -16,6 +16,7 @@ mod answer;
 mod case;
 mod compare;
 mod data;
+mod estimates;
 mod grammar;
 mod order;
 mod random;
@@ -27,5 +28,6 @@ mod store;
 mod tree;
 
 pub use case::Difference;
+pub use estimates::estimates;
 pub use run::{FoundDifference, Options, Report, run};
 pub use store::{Arrival, Variant, VariantCounts};

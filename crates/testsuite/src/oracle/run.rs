@@ -13,7 +13,7 @@ use super::tree::Tree;
 use crate::Error;
 
 /// Queries over one data set, so that building databases costs little.
-const QUERIES_PER_DATA_SET: u64 = 100;
+pub(super) const QUERIES_PER_DATA_SET: u64 = 100;
 /// Attempts at a query that the parser takes.
 const ATTEMPTS_MAX: usize = 20;
 
@@ -146,7 +146,7 @@ fn run_data_set(seed: u64, set: u64, queries: u64) -> Result<Report, Error> {
     let store = Store::new(&data.quads, data.arrival)?;
     let mut report = Report::default();
     for number in 0..queries {
-        let mut random = Random::new(seed ^ 0x5eed, set * QUERIES_PER_DATA_SET + number);
+        let mut random = query_random(seed, set, number);
         let Some(query) = parsed_query(&mut random, &data) else {
             continue;
         };
@@ -158,7 +158,12 @@ fn run_data_set(seed: u64, set: u64, queries: u64) -> Result<Report, Error> {
     Ok(report)
 }
 
-fn parsed_query(random: &mut Random, data: &DataSet) -> Option<Tree> {
+/// What a query of a data set is drawn from.
+pub(super) fn query_random(seed: u64, set: u64, number: u64) -> Random {
+    Random::new(seed ^ 0x5eed, set * QUERIES_PER_DATA_SET + number)
+}
+
+pub(super) fn parsed_query(random: &mut Random, data: &DataSet) -> Option<Tree> {
     (0..ATTEMPTS_MAX)
         .map(|_| grammar::query(random, data.kind, data.has_graphs()))
         .find(|query| {

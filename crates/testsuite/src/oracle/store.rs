@@ -23,6 +23,9 @@ use crate::Error;
 /// A query that takes longer hangs.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
+/// A query that is only asked for its estimates may be left out.
+const ANALYSIS_TIME_LIMIT: Duration = Duration::from_secs(5);
+
 /// How a query is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Variant {
@@ -176,6 +179,23 @@ impl Store {
         let run = || self.runtime.block_on(self.evaluate(query, variant));
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(answer) => answer.map_err(|error| error.to_string()),
+            Err(panic) => Err(format!("panic: {}", message(&panic))),
+        }
+    }
+
+    /// The plan of a query with estimates and actual rows, or what went wrong.
+    pub(crate) fn analyzed(&self, query: &str) -> Result<serde_json::Value, String> {
+        let options = QueryOptions {
+            timeout: Some(ANALYSIS_TIME_LIMIT),
+            ..QueryOptions::default()
+        };
+        let run = || {
+            let prepared = self.engine.prepare(query, &options)?;
+            self.runtime.block_on(prepared.analyzed_plan())
+        };
+        match catch_unwind(AssertUnwindSafe(run)) {
+            Ok(Ok(plan)) => Ok(plan.to_json()),
+            Ok(Err(error)) => Err(error.to_string()),
             Err(panic) => Err(format!("panic: {}", message(&panic))),
         }
     }
