@@ -57,9 +57,14 @@ impl VariableTable {
     }
 }
 
-/// A set of variables.
+/// A set of variables. Up to 64 of them, as most queries have, need no memory of their own.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct VarSet(Vec<u64>);
+pub(crate) struct VarSet {
+    /// The variables below 64.
+    first: u64,
+    /// The others, 64 a word.
+    more: Vec<u64>,
+}
 
 impl VarSet {
     pub(crate) fn of(vars: impl IntoIterator<Item = Var>) -> Self {
@@ -71,33 +76,41 @@ impl VarSet {
     }
 
     pub(crate) fn insert(&mut self, var: Var) {
-        let word = var.index() / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
+        let bit = 1 << (var.index() % 64);
+        match (var.index() / 64).checked_sub(1) {
+            None => self.first |= bit,
+            Some(word) => {
+                if self.more.len() <= word {
+                    self.more.resize(word + 1, 0);
+                }
+                self.more[word] |= bit;
+            }
         }
-        self.0[word] |= 1 << (var.index() % 64);
     }
 
     pub(crate) fn contains(&self, var: Var) -> bool {
-        self.0
-            .get(var.index() / 64)
-            .is_some_and(|word| word & (1 << (var.index() % 64)) != 0)
+        let word = match (var.index() / 64).checked_sub(1) {
+            None => self.first,
+            Some(word) => self.more.get(word).copied().unwrap_or(0),
+        };
+        word & (1 << (var.index() % 64)) != 0
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(|&word| word == 0)
+        self.words().all(|word| word == 0)
     }
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.0.iter().map(|word| word.count_ones() as usize).sum()
+        self.words().map(|word| word.count_ones() as usize).sum()
     }
 
     pub(crate) fn extend(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
+        self.first |= other.first;
+        if self.more.len() < other.more.len() {
+            self.more.resize(other.more.len(), 0);
         }
-        for (word, more) in self.0.iter_mut().zip(&other.0) {
+        for (word, more) in self.more.iter_mut().zip(&other.more) {
             *word |= more;
         }
     }
@@ -109,39 +122,50 @@ impl VarSet {
     }
 
     pub(crate) fn intersection(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
+        let more = self.more.iter().zip(&other.more);
+        Self {
+            first: self.first & other.first,
+            more: more.map(|(a, b)| a & b).collect(),
+        }
     }
 
     pub(crate) fn difference(&self, other: &Self) -> Self {
         let mut rest = self.clone();
-        for (word, gone) in rest.0.iter_mut().zip(&other.0) {
+        rest.first &= !other.first;
+        for (word, gone) in rest.more.iter_mut().zip(&other.more) {
             *word &= !gone;
         }
         rest
     }
 
     pub(crate) fn intersects(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+        let mut more = self.more.iter().zip(&other.more);
+        self.first & other.first != 0 || more.any(|(a, b)| a & b != 0)
     }
 
     pub(crate) fn is_subset(&self, other: &Self) -> bool {
-        self.0
-            .iter()
-            .enumerate()
-            .all(|(at, word)| word & !other.0.get(at).copied().unwrap_or(0) == 0)
+        let mut more = self.more.iter().enumerate();
+        self.first & !other.first == 0
+            && more.all(|(at, word)| word & !other.more.get(at).copied().unwrap_or(0) == 0)
     }
 
     /// The variables in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Var> + '_ {
-        self.0.iter().enumerate().flat_map(|(at, &word)| {
-            (0..64_u32)
-                .filter(move |bit| word & (1 << bit) != 0)
-                .map(move |bit| {
-                    #[expect(clippy::cast_possible_truncation, reason = "made from a u32")]
-                    let base = (at * 64) as u32;
-                    Var(base + bit)
-                })
+        self.words().zip(0..).flat_map(|(word, number): (_, u32)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                if rest == 0 {
+                    return None;
+                }
+                let bit = rest.trailing_zeros();
+                rest &= rest - 1;
+                Some(Var(number * 64 + bit))
+            })
         })
+    }
+
+    fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        std::iter::once(self.first).chain(self.more.iter().copied())
     }
 }
 
