@@ -27,7 +27,7 @@ use crate::explain::{self, PlanNode};
 use crate::memory::Memory;
 use crate::options::{EngineOptions, QueryOptions};
 use crate::parse::{self, ShapeCache, ShapeCounts};
-use crate::plan::Estimates;
+use crate::plan::{Estimates, OrderCache, OrderCounts};
 use crate::prepare;
 use crate::results::{
     Decoder, IdStream, QueryResults, SolutionStream, Template, TripleStream, construct, describe,
@@ -44,6 +44,7 @@ pub struct Engine {
     /// point query.
     task: Arc<TaskContext>,
     shapes: ShapeCache,
+    orders: Arc<OrderCache>,
     workers: Arc<Workers>,
 }
 
@@ -112,6 +113,7 @@ impl Engine {
             memory,
             task: task_context(session, runtime),
             shapes: ShapeCache::default(),
+            orders: Arc::default(),
         })
     }
 
@@ -162,6 +164,15 @@ impl Engine {
     /// How often the shape of a query was known, so that it was not parsed.
     pub fn shape_counts(&self) -> ShapeCounts {
         self.shapes.counts()
+    }
+
+    /// How often the order of a join was known, so that it was not looked for.
+    pub fn order_counts(&self) -> OrderCounts {
+        self.orders.counts()
+    }
+
+    pub(crate) fn orders(&self) -> &Arc<OrderCache> {
+        &self.orders
     }
 
     pub(crate) fn shapes(&self) -> &ShapeCache {

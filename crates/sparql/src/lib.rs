@@ -38,6 +38,7 @@ pub use options::{EngineOptions, QueryOptions, Tuning};
 /// The seam through which `SERVICE` asks other endpoints.
 pub use orrery_operators::service;
 pub use parse::ShapeCounts;
+pub use plan::OrderCounts;
 pub use results::{
     QueryResults, SolutionBatch, SolutionStream, TripleBatch, TripleStream, term_to_oxrdf,
 };

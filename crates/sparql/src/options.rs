@@ -86,6 +86,9 @@ pub struct Tuning {
     pub intersects: bool,
     /// Whether aggregation goes below joins wherever it may, though it saves nothing. Default: only where it pays.
     pub aggregates_early: bool,
+    /// Whether the order of a join is kept for later queries of the same shape with similar counts, and taken from earlier
+    /// ones. Default: yes.
+    pub keeps_orders: bool,
     /// Partitions of everything that can have several, in place of the planner's choice: each gets every so manyeth
     /// pair of rows, however little that is. Default: none.
     pub partitions: Option<usize>,
@@ -101,6 +104,7 @@ impl Default for Tuning {
             vector_rows: None,
             intersects: true,
             aggregates_early: false,
+            keeps_orders: true,
             partitions: None,
             graph_branches_max: 64,
         }

@@ -62,7 +62,8 @@ pub(crate) fn prepare(
         normaliser.table,
         options.tuning,
     )
-    .with_service(engine.options().service.clone());
+    .with_service(engine.options().service.clone())
+    .with_orders(engine.orders());
     planner.is_set = is_set(&query);
     let mut relation = plan(&mut planner, kind, &group, &needed)?;
     let in_one = Arc::clone(&relation.plan);
@@ -296,7 +297,8 @@ pub(crate) fn prepare_pattern(
         estimator,
         normaliser.table,
         options.tuning,
-    );
+    )
+    .with_orders(engine.orders());
     let relation = planner.group(&group, None, &needed, None)?;
     let columns = pattern
         .variables

@@ -408,6 +408,37 @@ fn rows_both_ways(fixture: &Fixture, query: &str) -> Vec<String> {
 }
 
 #[test]
+fn the_order_of_a_join_is_known_for_constants_with_similar_counts() {
+    let mut data = "@prefix : <http://example.org/> .\n".to_owned();
+    for (class, members) in [("A", 40), ("B", 60), ("C", 3)] {
+        for member in 0..members {
+            data += &format!(":{class}{member} a :{class} ; :p :y{} .\n", member % 7);
+        }
+    }
+    for y in 0..7 {
+        data += &format!(":y{y} :q :z{} .\n", y % 2);
+    }
+    let fixture = Fixture::new(&data);
+    let unknown = QueryOptions {
+        tuning: orrery_sparql::Tuning {
+            keeps_orders: false,
+            ..orrery_sparql::Tuning::default()
+        },
+        ..QueryOptions::default()
+    };
+    for (class, known) in [("A", 0), ("B", 1), ("A", 1), ("C", 0), ("C", 1)] {
+        let query = format!("SELECT ?x ?z {{ ?x a :{class} ; :p ?y . ?y :q ?z }}");
+        let before = fixture.engine.order_counts();
+        let answer = rows(&fixture, &query);
+        let after = fixture.engine.order_counts();
+        assert_eq!(after.hits - before.hits, known, "{class}");
+        assert_eq!(after.misses - before.misses, 1 - known, "{class}");
+        assert_eq!(answer, rows_with(&fixture, &query, &unknown));
+        assert_eq!(fixture.engine.order_counts(), after);
+    }
+}
+
+#[test]
 fn aggregation_below_a_join_gives_what_aggregation_above_it_does() {
     let mut data = "@prefix : <http://example.org/> .\n".to_owned();
     for product in 0..6 {

@@ -116,6 +116,12 @@ impl Snapshot {
         self.indexes.iter().flatten()
     }
 
+    /// The name of the base, which is changed by loads and compactions only: what is known of one base's statistics and ids
+    /// holds for all snapshots over it.
+    pub fn base_name(&self) -> &str {
+        self.stored.base.name()
+    }
+
     /// The dictionary of the base: the terms whose ids tell a rank in it.
     pub fn dictionary(&self) -> &Dictionary {
         self.stored.base.dictionary()

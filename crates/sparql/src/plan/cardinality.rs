@@ -68,9 +68,10 @@ pub(crate) struct Star {
 }
 
 /// A factor that sampling found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Correction {
-    members: Vec<usize>,
+    /// The members that have it together; sampling goes through none beyond [`VARIABLES_MAX`].
+    members: u128,
     factor: f64,
 }
 
@@ -160,11 +161,7 @@ impl Join {
         }
         let mut joined = sharing.rows;
         for correction in &self.corrections {
-            if correction
-                .members
-                .iter()
-                .all(|member| members.contains(member))
-            {
+            if correction.members & !present == 0 {
                 joined *= correction.factor;
             }
         }
@@ -225,12 +222,10 @@ impl Join {
             largest = largest.max(expected.max(1.0) / rows.max(1.0));
             largest = largest.max(rows.max(1.0) / expected.max(1.0));
             let added = &self.members[order[number]];
-            let mut touched: Vec<usize> = order[..number]
+            let touched = order[..number]
                 .iter()
-                .copied()
-                .filter(|&other| self.members[other].variables & added.variables != 0)
-                .collect();
-            touched.push(order[number]);
+                .filter(|&&other| self.members[other].variables & added.variables != 0)
+                .fold(1 << order[number], |all, &other| all | 1 << other);
             self.corrections.push(Correction {
                 members: touched,
                 factor: rows / expected,
@@ -249,6 +244,20 @@ impl Join {
             .iter()
             .filter(|(variable, _)| bound & (1 << variable) != 0);
         member.rows / shared.map(|(_, values)| *values).product::<f64>().max(1.0)
+    }
+
+    /// Whether a member only adds what the subjects of a star have besides: nothing selects its objects, and nothing goes on from
+    /// them. The characteristic sets know how many those are.
+    pub(super) fn is_besides(&self, member: usize) -> bool {
+        let star = self.stars.iter().find_map(|star| {
+            let number = star.members.iter().position(|&other| other == member)?;
+            (star.selected & 1 << number == 0).then_some(star)
+        });
+        let Some(star) = star else { return false };
+        let own = self.members[member].variables & !(1 << star.subject);
+        let others = self.members.iter().enumerate();
+        let mut others = others.filter(|(number, _)| *number != member);
+        others.all(|(_, other)| other.variables & own == 0)
     }
 }
 

@@ -58,12 +58,16 @@ impl Planner<'_> {
             }
             estimates.push(estimate);
         }
-        let mut join = self.join_of(group, &estimates, seed.as_ref());
-        let mut order = join.order();
-        if seed.is_none() {
-            order = self.sampled(group, &mut join, order)?;
-        }
-        services_last(group, &mut order);
+        let order = match (estimates.as_slice(), &seed) {
+            // A point query has nothing to decide.
+            ([only], None) if group.filters.is_empty() => Order::of_one(only.rows),
+            _ => {
+                let mut join = self.join_of(group, &estimates, seed.as_ref());
+                let mut order = self.order_of(group, &mut join)?;
+                services_last(group, &mut order);
+                order
+            }
+        };
         self.follow(group, &order, seed, needed, fetch)
     }
 
@@ -222,7 +226,8 @@ impl Planner<'_> {
             }
             estimates.push(estimate);
         }
-        let order = self.join_of(group, &estimates, Some(input)).order();
+        let mut join = self.join_of(group, &estimates, Some(input));
+        let order = self.order_of(group, &mut join)?;
         let quads =
             order
                 .members

@@ -3,7 +3,7 @@
 //! Every plan node gives solutions as columns of ids, in one partition; where the whole plan is much
 //! work, its parts are spread over several at the end ([`parallel`]). A
 //! [`Relation`] is such a plan with what the planner knows of it. A group is planned
-//! in two parts: its items are ordered ([`expectations`], [`cardinality`], [`join_order`], [`sampling`]) and joined ([`items`]), runs of patterns becoming
+//! in two parts: its items are ordered ([`expectations`], [`cardinality`], [`join_order`], [`sampling`], [`order_cache`]) and joined ([`items`]), runs of patterns becoming
 //! one fused `PatternExec`; then its steps are put on top, one after the other
 //! ([`optional`], [`exists`]). Where a group on the right side of a step is too much to compute
 //! whole, it is *reduced* first: it starts from the distinct values that the left side has
@@ -29,6 +29,7 @@ mod modifiers;
 mod numbered;
 mod operators;
 mod optional;
+mod order_cache;
 mod parallel;
 mod plain;
 mod prefixes;
@@ -40,6 +41,7 @@ mod shared;
 mod sharpen;
 mod skip;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -57,6 +59,9 @@ use crate::algebra::{Group, Step, StepKind, Var, VarSet, VariableTable};
 use crate::error::QueryError;
 use crate::options::Tuning;
 use crate::statistics::Estimator;
+
+pub(crate) use order_cache::OrderCache;
+pub use order_cache::OrderCounts;
 
 pub(crate) type Result<T> = std::result::Result<T, QueryError>;
 
@@ -111,6 +116,10 @@ pub(crate) struct Planner<'s> {
     common: Option<common::CommonSubqueries>,
     /// Whether it does not matter how often a solution of the group being planned comes.
     pub(crate) is_set: bool,
+    /// Orders of earlier joins, if they are kept.
+    orders: Option<Arc<OrderCache>>,
+    /// Look-ups that sampling may still do.
+    lookups_left: Cell<usize>,
 }
 
 impl<'s> Planner<'s> {
@@ -131,12 +140,20 @@ impl<'s> Planner<'s> {
             service: None,
             common: None,
             is_set: false,
+            orders: None,
+            lookups_left: Cell::new(sampling::LOOKUPS_MAX),
         }
     }
 
     /// Lets `SERVICE` ask other endpoints.
     pub(crate) fn with_service(self, service: Option<ServiceOptions>) -> Self {
         Self { service, ..self }
+    }
+
+    /// Keeps the orders of joins, and uses those that are kept.
+    pub(crate) fn with_orders(self, orders: &Arc<OrderCache>) -> Self {
+        let orders = self.tuning.keeps_orders.then(|| Arc::clone(orders));
+        Self { orders, ..self }
     }
 
     /// Plans a group: its solutions with the `needed` variables, as far as it binds them.

@@ -12,8 +12,10 @@
 //! query re-optimization", SIGMOD 2016).
 //!
 //! A look-up costs a microsecond or two, so there are walks only where the plan is expected to take some fifty times as long, or
-//! where a step goes through hubs, whose mean says little.
-//! Filters are not evaluated: their guess stands as it was. The walks are the same each time.
+//! where a step goes through hubs, whose mean says little; and all samples of a query together have [`LOOKUPS_MAX`]. Walks do not
+//! go where the characteristic sets know the answer: to what a subject of the star has besides, if nothing goes on from there.
+//! Each step looks its keys up in their order. Filters are not evaluated: their guess stands as it was. The walks are the same
+//! each time.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -21,15 +23,15 @@ use std::sync::Arc;
 use orrery_storage::{Cursor, Permutation, RowRange, Snapshot};
 use orrery_term::TermId;
 
-use super::cardinality::Join;
+use super::cardinality::{Join, VARIABLES_MAX};
 use super::join_order::Order;
 use super::{Planner, Result};
 use crate::algebra::{Group, Item, Quad, Slot, Var};
 
-/// Look-ups of one sample at most: about a millisecond.
-const LOOKUPS_MAX: f64 = 600.0;
+/// Look-ups of all samples of one query: half a millisecond.
+pub(super) const LOOKUPS_MAX: usize = 300;
 /// Walks of one sample at most.
-const WALKS_MAX: usize = 256;
+const WALKS_MAX: usize = 100;
 /// With fewer a sample says too little.
 const WALKS_MIN: usize = 32;
 /// Walks of a plan that goes through hubs, however cheap it seems.
@@ -42,6 +44,10 @@ const HUB_MATCHES: f64 = 50.0;
 const ARRIVALS_MIN: usize = 4;
 /// How many orders are sampled.
 const ROUNDS_MAX: usize = 2;
+/// Estimates that were wrong by no more than this factor are no reason to look for another order.
+const SURPRISE_MIN: f64 = 2.0;
+/// Matches of a key up to which the mean says enough of what a subject has besides.
+const BESIDES_MATCHES_MAX: f64 = 4.0;
 
 impl Planner<'_> {
     /// Samples along the order, and looks for a better one with what was found.
@@ -49,18 +55,28 @@ impl Planner<'_> {
         let mut order = order;
         let mut tried: Vec<Vec<usize>> = Vec::new();
         for _ in 0..ROUNDS_MAX {
-            let quads = self.walkable(group, &order.members);
-            let walks = match walks_worth(order.cost, quads.len()) {
-                worth if worth >= WALKS_MIN => worth,
-                _ if has_hubs(join, &order.members[..quads.len()]) => HUB_WALKS,
-                _ => break,
-            };
-            if quads.len() < 2 {
+            let members = self.walkable(group, join, &order.members);
+            if members.len() < 2 {
                 break;
             }
+            let left = self.lookups_left.get();
+            let walks = match walks_worth(order.cost, left, members.len()) {
+                worth if worth >= WALKS_MIN => worth,
+                _ if has_hubs(join, &members) => HUB_WALKS.min(left / members.len()),
+                _ => break,
+            };
+            if walks < ARRIVALS_MIN {
+                break;
+            }
+            self.lookups_left.set(left - walks * members.len());
+            let quads = members.iter().filter_map(|&member| quad_of(group, member));
+            let quads: Vec<&Quad> = quads.collect();
             let found = walk(self.context.snapshot(), &quads, walks)?;
-            join.learn(&order.members[..found.len()], &found);
-            tried.push(order.members);
+            let surprise = join.learn(&members[..found.len()], &found);
+            tried.push(order.members.clone());
+            if surprise < SURPRISE_MIN {
+                break;
+            }
             order = join.order();
             if tried.contains(&order.members) {
                 return Ok(order);
@@ -72,20 +88,34 @@ impl Planner<'_> {
         Ok(best.unwrap_or(order))
     }
 
-    /// The patterns at the beginning of an order, as far as they can be walked through.
-    fn walkable<'g>(&self, group: &'g Group, members: &[usize]) -> Vec<&'g Quad> {
-        let quads = members
-            .iter()
-            .map_while(|&member| match &group.items[member] {
-                Item::Quad(quad) => Some(quad),
-                _ => None,
-            });
-        quads
-            .take_while(|quad| {
-                let has_no_repetition = quad.occurrences() == quad.variables().iter().count();
-                self.sees_all_graphs(quad) && has_no_repetition
-            })
-            .collect()
+    /// The members that are worth walking through: patterns at the beginning of an order, without those of which the
+    /// characteristic sets know what walks could find.
+    fn walkable(&self, group: &Group, join: &Join, order: &[usize]) -> Vec<usize> {
+        let mut members = Vec::with_capacity(order.len());
+        let mut bound = 0;
+        for &member in order.iter().filter(|&&member| member < VARIABLES_MAX) {
+            let Some(quad) = quad_of(group, member) else {
+                break;
+            };
+            let has_no_repetition = quad.occurrences() == quad.variables().iter().count();
+            if !self.sees_all_graphs(quad) || !has_no_repetition {
+                break;
+            }
+            let is_known =
+                join.is_besides(member) && join.matches(member, bound) <= BESIDES_MATCHES_MAX;
+            if members.is_empty() || !is_known {
+                members.push(member);
+            }
+            bound |= join.members[member].variables;
+        }
+        members
+    }
+}
+
+fn quad_of(group: &Group, member: usize) -> Option<&Quad> {
+    match &group.items[member] {
+        Item::Quad(quad) => Some(quad),
+        _ => None,
     }
 }
 
@@ -100,15 +130,16 @@ fn has_hubs(join: &Join, order: &[usize]) -> bool {
     })
 }
 
+/// Walks that a plan of this cost is worth, through so many steps, with so many look-ups left.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
     reason = "clamped"
 )]
-fn walks_worth(cost: f64, steps: usize) -> usize {
-    let lookups = (cost / ROWS_PER_LOOKUP).clamp(0.0, LOOKUPS_MAX);
-    (lookups / steps.max(1) as f64).min(WALKS_MAX as f64) as usize
+fn walks_worth(cost: f64, lookups_left: usize, steps: usize) -> usize {
+    // Clamped: the cast of a number that is too large would saturate anyway.
+    let lookups = (cost / ROWS_PER_LOOKUP).clamp(0.0, 1e6) as usize;
+    (lookups.min(lookups_left) / steps.max(1)).min(WALKS_MAX)
 }
 
 /// One walk: what its variables are bound to, and what it stands for.
@@ -151,6 +182,8 @@ fn walk(snapshot: &Arc<Snapshot>, quads: &[&Quad], count: usize) -> Result<Vec<f
             started = walks.len().max(1);
             found.push(as_rows(rows));
         } else {
+            // Neighbours in the permutation are often in the same vector, which is decoded once.
+            walks.sort_by_cached_key(|walk| look_up.key(walk));
             let mut next = Vec::with_capacity(walks.len());
             for walk in &walks {
                 let ranges = look_up.ranges(walk)?;
@@ -221,13 +254,16 @@ impl<'q> LookUp<'q> {
         })
     }
 
+    /// What a walk looks up.
+    fn key(&self, walk: &Walk) -> Vec<TermId> {
+        let values = self.prefix.iter().map_while(|slot| walk.value(*slot));
+        values.collect()
+    }
+
     fn ranges(&mut self, walk: &Walk) -> Result<Vec<RowRange>> {
-        let mut prefix = Vec::with_capacity(self.prefix.len());
-        for slot in &self.prefix {
-            match walk.value(*slot) {
-                Some(term) => prefix.push(term),
-                None => return Ok(Vec::new()),
-            }
+        let prefix = self.key(walk);
+        if prefix.len() < self.prefix.len() {
+            return Ok(Vec::new());
         }
         let Some(ranges) = self.quad.object_ranges.as_ref().filter(|_| self.is_ranged) else {
             return Ok(vec![self.cursor.seek(&prefix)?]);
@@ -319,10 +355,11 @@ mod tests {
 
     #[test]
     fn cheap_plans_are_not_sampled_and_dear_ones_not_without_bound() {
-        assert!(walks_worth(10_000.0, 4) < WALKS_MIN);
-        assert_eq!(walks_worth(1e12, 2), WALKS_MAX);
-        assert_eq!(walks_worth(1e12, 12), 50);
-        assert_eq!(walks_worth(400_000.0, 4), 100);
+        assert!(walks_worth(10_000.0, LOOKUPS_MAX, 4) < WALKS_MIN);
+        assert_eq!(walks_worth(1e12, LOOKUPS_MAX, 2), WALKS_MAX);
+        assert_eq!(walks_worth(1e12, LOOKUPS_MAX, 6), 50);
+        assert_eq!(walks_worth(1e12, 100, 4), 25);
+        assert_eq!(walks_worth(200_000.0, LOOKUPS_MAX, 4), 50);
     }
 
     #[test]
