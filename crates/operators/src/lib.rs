@@ -10,6 +10,7 @@
 //! | [`context`] | what the operators of one query share |
 //! | [`expression`] | filters, computed values, sort keys |
 //! | [`aggregate`] | COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT |
+//! | [`complement`] | aggregates over a product without the pairs that match |
 //! | [`pattern`] | basic graph patterns: scans and look-up joins over the permutations |
 //! | [`path`] | property paths |
 //! | [`join`] | joins of solutions in which variables may be unbound |
@@ -17,6 +18,7 @@
 //! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
 
 pub mod aggregate;
+pub mod complement;
 pub mod context;
 pub mod count;
 mod error;

@@ -84,7 +84,8 @@ pub struct Tuning {
     /// intersection, which is worst-case optimal. Without, one gives the candidates and the others are looked up.
     /// Default: yes.
     pub intersects: bool,
-    /// Whether aggregation goes below joins wherever it may, though it saves nothing. Default: only where it pays.
+    /// Whether aggregation goes below joins, and over complements, wherever it may, though it saves nothing. Default: only where it
+    /// pays.
     pub aggregates_early: bool,
     /// Whether the order of a join is kept for later queries of the same shape with similar counts, and taken from earlier
     /// ones. Default: yes.

@@ -488,6 +488,76 @@ fn aggregation_below_a_join_gives_what_aggregation_above_it_does() {
     }
 }
 
+#[test]
+fn an_aggregate_over_what_does_not_match_needs_no_product() {
+    let mut data = "@prefix : <http://example.org/> .\n:p7 a :T .\n".to_owned();
+    for product in 0..23 {
+        // :f0 is a feature of all that have offers, :f1 of none.
+        data += &format!(":p{product} a :T ; :feature :f0 .\n:shelf :feature :f1 .\n");
+        for feature in 2..9 {
+            if (product * feature) % 5 < 2 {
+                data += &format!(":p{product} :feature :f{feature} .\n");
+            }
+        }
+        for offer in 0..=product % 3 {
+            let price = match (product, offer) {
+                (5, 0) => "\"no number\"".to_owned(),
+                (6, 1) => "1.5e0".to_owned(),
+                _ => format!("{}.5", product * offer),
+            };
+            data += &format!(":o{product}x{offer} :product :p{product} ; :price {price} .\n");
+        }
+    }
+    let fixture = Fixture::new(&data);
+    let forced = QueryOptions {
+        tuning: orrery_sparql::Tuning {
+            aggregates_early: true,
+            ..orrery_sparql::Tuning::default()
+        },
+        ..QueryOptions::default()
+    };
+    let is_complemented = |query: &str| {
+        let query = format!("{PREFIXES}{query}");
+        let prepared = fixture.engine.prepare(&query, &forced).unwrap();
+        prepared.explain().contains("ComplementExec")
+    };
+    let distinct = "{ SELECT DISTINCT ?f { ?q :feature ?f } }";
+    let repeated = "?q :feature ?f .";
+    let members = "?p a :T . ?o :product ?p ; :price ?x .";
+    let members_of_any_class = "?o :product ?p ; :price ?x .";
+    let mismatch = "FILTER NOT EXISTS { ?p :feature ?f }";
+    for groups in [distinct, repeated] {
+        for filter in ["", "FILTER(?f != :f3)", "FILTER(?x != 3.5)"] {
+            for aggregates in [
+                "(MIN(?x) AS ?a) (MAX(STR(?x)) AS ?b)",
+                "(SUM(?x) AS ?a) (COUNT(*) AS ?b) (AVG(?x) AS ?c)",
+            ] {
+                for members in [members, members_of_any_class] {
+                    let query = format!(
+                        "SELECT ?f {aggregates} {{ {groups} {members} {mismatch} {filter} }} GROUP BY ?f"
+                    );
+                    assert!(is_complemented(&query), "{query}");
+                    let plain = rows_both_ways(&fixture, &query);
+                    assert!(!plain.iter().any(|row| row.contains("f=<f0>")));
+                    assert_eq!(rows_with(&fixture, &query, &forced), plain, "{query}");
+                }
+            }
+        }
+    }
+    // What the aggregates and filters see must be on one side.
+    for (aggregate, filter) in [
+        ("COUNT(?f)", ""),
+        ("SUM(?x)", "FILTER(?f != ?p)"),
+        ("SAMPLE(?x)", ""),
+        ("SUM(DISTINCT ?x)", ""),
+    ] {
+        let query = format!(
+            "SELECT ?f ({aggregate} AS ?a) {{ {distinct} {members} {mismatch} {filter} }} GROUP BY ?f"
+        );
+        assert!(!is_complemented(&query), "{query}");
+    }
+}
+
 const MINUS_DATA: &str = "@prefix : <http://example.org/> .
     :a :p :b . :a :q :c . :d :p :e . :d :q :e .";
 

@@ -40,6 +40,9 @@ impl Planner<'_> {
             if let Some(relation) = self.aggregate_early(inner, keys, &aggregates)? {
                 return Ok(relation);
             }
+            if let Some(relation) = self.aggregate_complement(inner, keys, &aggregates)? {
+                return Ok(relation);
+            }
         }
         if keys.is_empty() && aggregates.is_empty() {
             return self.unit();

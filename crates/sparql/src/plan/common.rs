@@ -31,6 +31,8 @@ const SHARED_BYTES_MAX: f64 = (64 << 20) as f64;
 /// The subqueries that a query has more than once.
 #[derive(Debug, Default)]
 pub(super) struct CommonSubqueries {
+    /// Whether there are several groupings, so that what the planner makes of one may come again with another.
+    may_repeat: bool,
     /// Texts that occurred more than once.
     repeated: HashMap<String, usize>,
     /// What they were planned to, by text and by whether duplicates matter.
@@ -52,11 +54,22 @@ impl Planner<'_> {
             return;
         }
         let mut common = CommonSubqueries::default();
-        if self.tuning.rewrites && groupings(query) > 1 {
+        common.may_repeat = self.tuning.rewrites && groupings(query) > 1;
+        if common.may_repeat {
             count(query, &self.table, &mut common.repeated);
             common.repeated.retain(|_, times| *times > 1);
         }
         self.common = Some(common);
+    }
+
+    /// Keeps a subquery that the planner itself has made for a like one that may follow. Where none does, what shares it goes
+    /// again when the plan is spread ([`super::parallel`]).
+    pub(super) fn expect_again(&mut self, derived: &Derived) {
+        if let Some(common) = self.common.as_mut().filter(|common| common.may_repeat)
+            && let Some((text, _)) = text_of(derived, &self.table)
+        {
+            *common.repeated.entry(text).or_default() += 1;
+        }
     }
 
     /// A subquery that was planned before, or will be needed again; `None` if it stands there once.

@@ -146,7 +146,7 @@ impl Planner<'_> {
         let below = group_of(&division.below);
         let mut visible = VarSet::of([division.key]);
         visible.extend(&VarSet::of(early.iter().map(|(var, _)| *var)));
-        let derived = Item::Derived(Box::new(Derived {
+        let derived = Derived {
             certain: VarSet::of([division.key]),
             visible,
             modifier: Modifier::Aggregate {
@@ -155,9 +155,10 @@ impl Planner<'_> {
                 solution: below.visible.clone(),
             },
             inner: below,
-        }));
+        };
+        self.expect_again(&derived);
         let mut above = group_of(&division.above);
-        above.push(derived);
+        above.push(Item::Derived(Box::new(derived)));
         for step in &inner.steps {
             above.visible.extend(&step.introduces);
         }
@@ -217,7 +218,7 @@ fn is_plain(step: &Step) -> bool {
     }
 }
 
-fn group_of(items: &[Item]) -> Group {
+pub(super) fn group_of(items: &[Item]) -> Group {
     let mut group = Group::default();
     for item in items {
         group.push(item.clone());

@@ -16,6 +16,7 @@ mod candidates;
 mod cardinality;
 mod chain;
 mod common;
+mod complement;
 mod correlate;
 mod distinct;
 mod early;

@@ -39,6 +39,7 @@ use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+use orrery_operators::complement::ComplementExec;
 use orrery_operators::expression::for_each_child;
 use orrery_operators::join::SolutionJoinExec;
 use orrery_operators::path::PathExec;
@@ -47,6 +48,7 @@ use spargebra::algebra::Expression;
 
 use super::candidates::CandidatesExec;
 use super::distinct::DistinctExec;
+use super::shared::SharedExec;
 use super::{Planner, Result, address};
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -132,6 +134,10 @@ impl Spreading<'_, '_> {
         if self.readers.get(&address(plan)).copied().unwrap_or(0) > 1 {
             return Ok(Arc::clone(plan));
         }
+        // Kept for a second reader that did not come.
+        if let Some(shared) = plan.downcast_ref::<SharedExec>() {
+            return self.node(shared.input(), above);
+        }
         let spread = self.changed(plan, above)?;
         if let Some(spread) = &spread
             && let Some(rows) = self.planner.estimates.remove(&address(plan))
@@ -180,7 +186,7 @@ impl Spreading<'_, '_> {
             };
             return self.children(plan, above, true);
         }
-        if plan.is::<SolutionJoinExec>() || plan.is::<PathExec>() {
+        if plan.is::<SolutionJoinExec>() || plan.is::<PathExec>() || plan.is::<ComplementExec>() {
             return self.children(plan, Above { work: 0.0, ..above }, true);
         }
         // Other nodes compute once and number their rows, or have nothing to read.

@@ -53,6 +53,10 @@ pub(super) struct SharedExec {
 }
 
 impl SharedExec {
+    pub(super) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+
     pub(super) fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         Self {
             properties: one_partition(&input.schema()),
