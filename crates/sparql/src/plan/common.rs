@@ -53,8 +53,10 @@ impl Planner<'_> {
         if self.common.is_some() {
             return;
         }
-        let mut common = CommonSubqueries::default();
-        common.may_repeat = self.tuning.rewrites && groupings(query) > 1;
+        let mut common = CommonSubqueries {
+            may_repeat: self.tuning.rewrites && groupings(query) > 1,
+            ..CommonSubqueries::default()
+        };
         if common.may_repeat {
             count(query, &self.table, &mut common.repeated);
             common.repeated.retain(|_, times| *times > 1);
