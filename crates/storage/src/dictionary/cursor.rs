@@ -3,7 +3,7 @@
 //! A group's head is decoded as far as the keys that are asked for share it: of a group with one label among
 //! descriptions of half a kilobyte, that is a few bytes. When a second key wants more, all of it is.
 
-use super::fault::Decoded;
+use super::fault::{Decoded, Fault};
 use super::large::LargeCache;
 use super::page::{GROUP_KEYS, Group};
 use super::{Dictionary, OpenPage};
@@ -84,27 +84,56 @@ impl<'a> KeyCursor<'a> {
             }
         };
         let within = (rank - page.first_rank) as usize;
+        let number = within / GROUP_KEYS;
+        if self.group.is_none_or(|(current, _)| current != number) {
+            let group = page.page.group(number);
+            let group = group.map_err(|fault| dictionary.error(page.block, fault))?;
+            self.set_group(number, group);
+        }
+        self.read(&page, within)
+    }
+
+    /// A key of a page and its group, which were found already.
+    pub(super) fn at_group(
+        &mut self,
+        page: &OpenPage<'a>,
+        within: usize,
+        group: &Group<'a>,
+    ) -> Result<&[u8]> {
+        if self.page.is_none_or(|current| current.block != page.block) {
+            self.page = Some(*page);
+            self.group = None;
+        }
+        let number = within / GROUP_KEYS;
+        if self.group.is_none_or(|(current, _)| current != number) {
+            self.set_group(number, *group);
+        }
+        self.read(page, within)
+    }
+
+    fn set_group(&mut self, number: usize, group: Group<'a>) {
+        self.group = Some((number, group));
+        self.head.clear();
+        self.head_state = HeadState::Nothing;
+    }
+
+    /// A key of the page, in the group that is set.
+    fn read(&mut self, page: &OpenPage<'a>, within: usize) -> Result<&[u8]> {
+        let dictionary = self.dictionary;
         if let Some(large) = page.page.large(within) {
             return self
                 .large
                 .key(&dictionary.large, large)
                 .map_err(|fault| dictionary.error(page.block, fault));
         }
-        self.decode(&page, within)
+        self.decode(page, within % GROUP_KEYS)
             .map_err(|fault| dictionary.error(page.block, fault))?;
         Ok(&self.key)
     }
 
-    fn decode(&mut self, page: &OpenPage<'a>, within: usize) -> Decoded<()> {
-        let (number, place) = (within / GROUP_KEYS, within % GROUP_KEYS);
-        let group = match &mut self.group {
-            Some((current, group)) if *current == number => group,
-            other => {
-                *other = None;
-                self.head.clear();
-                self.head_state = HeadState::Nothing;
-                &mut other.insert((number, page.page.group(number)?)).1
-            }
+    fn decode(&mut self, page: &OpenPage<'a>, place: usize) -> Decoded<()> {
+        let Some((_, group)) = &self.group else {
+            return Err(Fault::Malformed("no group is open"));
         };
         let wanted = match place {
             0 => usize::MAX,

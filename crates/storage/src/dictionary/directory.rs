@@ -170,7 +170,8 @@ impl<'a> DirectoryBlock<'a> {
         })
     }
 
-    fn entry(&self, index: usize) -> DirectoryEntry {
+    /// An entry, by its number.
+    pub(super) fn entry(&self, index: usize) -> DirectoryEntry {
         DirectoryEntry {
             first_rank: u64::from_le_bytes(self.ranks[index]),
             block: BlockNumber(u32::from_le_bytes(self.blocks[index])),
@@ -188,21 +189,33 @@ impl<'a> DirectoryBlock<'a> {
             .ok_or(Fault::Malformed("a separator makes no sense"))
     }
 
-    /// The entry that holds a rank.
-    pub(super) fn find_rank(&self, rank: u64) -> DirectoryEntry {
-        self.find_rank_and_end(rank).0
+    /// The first rank of an entry, if there is one of this number.
+    pub(super) fn first_rank(&self, index: usize) -> Option<u64> {
+        self.ranks.get(index).copied().map(u64::from_le_bytes)
     }
 
-    /// The entry that holds a rank, and the first rank of the next one if that is in this block.
-    pub(super) fn find_rank_and_end(&self, rank: u64) -> (DirectoryEntry, Option<u64>) {
-        let after = self
-            .ranks
-            .partition_point(|&first| u64::from_le_bytes(first) <= rank);
-        let end = self
-            .ranks
-            .get(after)
-            .map(|&first| u64::from_le_bytes(first));
-        (self.entry(after.saturating_sub(1)), end)
+    /// The number of the entry that holds a rank.
+    pub(super) fn find_rank(&self, rank: u64) -> usize {
+        self.ranks
+            .partition_point(|&first| u64::from_le_bytes(first) <= rank)
+            .saturating_sub(1)
+    }
+
+    /// As [`find_rank`](Self::find_rank), for a rank behind the entry `from`; `None` if it is not sure to be in this block.
+    pub(super) fn find_rank_after(&self, from: usize, rank: u64) -> Option<usize> {
+        let (mut low, mut step) = (from, 1);
+        while self
+            .first_rank(low + step)
+            .is_some_and(|first| first <= rank)
+        {
+            low += step;
+            step *= 2;
+        }
+        let high = self.ranks.len().min(low + step);
+        let at = low
+            + self.ranks[low..high].partition_point(|&first| u64::from_le_bytes(first) <= rank)
+            - 1;
+        (at + 1 < self.ranks.len()).then_some(at)
     }
 
     /// All entries.
@@ -210,7 +223,7 @@ impl<'a> DirectoryBlock<'a> {
         (0..self.ranks.len()).map(|index| self.entry(index))
     }
 
-    /// The last entry that begins at or before a key; the first one if none does.
+    /// The number of the last entry that begins at or before a key; the first one if none does.
     ///
     /// `begins_after` decides for an entry whose separator may be cut whether its first key is
     /// greater than the one sought.
@@ -218,7 +231,7 @@ impl<'a> DirectoryBlock<'a> {
         &self,
         key: &[u8],
         mut begins_after: impl FnMut(DirectoryEntry) -> Decoded<bool>,
-    ) -> Decoded<DirectoryEntry> {
+    ) -> Decoded<usize> {
         let (mut low, mut high) = (0, self.ranks.len());
         while low < high {
             let middle = low.midpoint(high);
@@ -234,6 +247,6 @@ impl<'a> DirectoryBlock<'a> {
                 low = middle + 1;
             }
         }
-        Ok(self.entry(low.saturating_sub(1)))
+        Ok(low.saturating_sub(1))
     }
 }

@@ -19,6 +19,7 @@
 //! It knows nothing of RDF but that keys of IRIs begin with `I` and come before all others, and those of triple
 //! terms with `X` and come after all others.
 
+mod batch;
 mod chapter;
 mod codec;
 mod cursor;
@@ -40,6 +41,7 @@ use std::sync::Arc;
 pub use cursor::KeyCursor;
 pub use writer::{DictionarySummary, DictionaryWriter};
 
+use batch::BatchReader;
 use chapter::{NO_VOCABULARY, TABLE_KIND};
 use codec::Decoder;
 use derived::Derived;
@@ -237,12 +239,16 @@ impl Dictionary {
     /// Calls `found` with the place in `ranks` and the key, for each rank. The ranks should ascend (duplicates are
     /// fine): neighbours then share the work. In any other order the answers are right, too.
     pub fn keys(&self, ranks: &[u64], mut found: impl FnMut(usize, &[u8])) -> Result<()> {
-        let mut cursor = self.iter(0);
+        if let &[rank] = ranks {
+            found(0, self.iter(0).at(rank)?);
+            return Ok(());
+        }
+        let mut reader = BatchReader::new(self);
         for (number, part) in ranks.chunks(ANNOUNCED_RANKS).enumerate() {
             self.will_read(part)?;
-            for (place, &rank) in part.iter().enumerate() {
-                found(number * ANNOUNCED_RANKS + place, cursor.at(rank)?);
-            }
+            reader.read(part, |place, key| {
+                found(number * ANNOUNCED_RANKS + place, key);
+            })?;
         }
         Ok(())
     }
@@ -262,12 +268,9 @@ impl Dictionary {
             if rank < page_end || rank >= self.length {
                 continue;
             }
-            let entry = self.descend(root, |directory| {
-                let (entry, end) = directory.find_rank_and_end(rank);
-                page_end = end.unwrap_or(entry.first_rank);
-                Ok(entry)
-            })?;
-            pages.push(entry.block);
+            let (leaf, at) = self.descend(root, |directory| Ok(directory.find_rank(rank)))?;
+            page_end = leaf.first_rank(at + 1).unwrap_or(0);
+            pages.push(leaf.entry(at).block);
         }
         self.terms.will_touch(&mut pages);
         Ok(())
@@ -314,26 +317,37 @@ impl Dictionary {
     }
 
     fn page_of_rank(&self, rank: u64) -> Result<OpenPage<'_>> {
+        let (leaf, at) = self.leaf_of_rank(rank)?;
+        let page = self.open_page(leaf.entry(at))?;
+        self.place_in_page(&page, rank)?;
+        Ok(page)
+    }
+
+    /// Which key of a page, that the directory gave for it, a rank is.
+    fn place_in_page(&self, page: &OpenPage<'_>, rank: u64) -> Result<usize> {
+        if !(page.first_rank..page.end_rank()).contains(&rank) {
+            let fault = Fault::Malformed("the page directory leads to the wrong page");
+            return Err(self.error(page.block, fault));
+        }
+        Ok((rank - page.first_rank) as usize)
+    }
+
+    /// The block of the directory's lowest level that leads to a rank, and which of its entries.
+    fn leaf_of_rank(&self, rank: u64) -> Result<(DirectoryBlock<'_>, usize)> {
         let root = self.root.filter(|_| rank < self.length).ok_or_else(|| {
             let count = self.length;
             let what = format!("term {rank} is referred to, but there are {count}");
             Error::corrupt(self.terms.path(), self.terms.metadata_offset(), what)
         })?;
-        let entry = self.descend(root, |directory| Ok(directory.find_rank(rank)))?;
-        let page = self.open_page(entry)?;
-        if !(page.first_rank..page.end_rank()).contains(&rank) {
-            let fault = Fault::Malformed("the page directory leads to the wrong page");
-            return Err(self.error(page.block, fault));
-        }
-        Ok(page)
+        self.descend(root, |directory| Ok(directory.find_rank(rank)))
     }
 
-    /// Follows the directory from its root to a page.
-    fn descend(
-        &self,
+    /// Follows the directory from its root to an entry of the lowest level.
+    fn descend<'a>(
+        &'a self,
         root: BlockNumber,
-        mut choose: impl FnMut(&DirectoryBlock<'_>) -> Decoded<DirectoryEntry>,
-    ) -> Result<DirectoryEntry> {
+        mut choose: impl FnMut(&DirectoryBlock<'a>) -> Decoded<usize>,
+    ) -> Result<(DirectoryBlock<'a>, usize)> {
         let mut block = root;
         let mut level_above = None;
         loop {
@@ -344,20 +358,44 @@ impl Dictionary {
             if level_above.is_some_and(|above| directory.level + 1 != above) {
                 return Err(of_block(Fault::Malformed("a level is out of order")));
             }
-            let entry = choose(&directory).map_err(of_block)?;
+            let at = choose(&directory).map_err(of_block)?;
             if directory.level == 0 {
-                return Ok(entry);
+                return Ok((directory, at));
             }
             level_above = Some(directory.level);
-            block = entry.block;
+            block = directory.entry(at).block;
         }
     }
 
     fn open_page(&self, entry: DirectoryEntry) -> Result<OpenPage<'_>> {
+        self.open_page_like(entry, self.terms.block(entry.block)?, None)
+    }
+
+    /// Opens a page, given its bytes and perhaps a page of the same chapter, whose decoder serves it too.
+    fn open_page_like<'a>(
+        &'a self,
+        entry: DirectoryEntry,
+        bytes: &'a [u8],
+        other: Option<OpenPage<'a>>,
+    ) -> Result<OpenPage<'a>> {
         let of_block = |fault| self.error(entry.block, fault);
-        let page = Page::parse(self.terms.block(entry.block)?).map_err(of_block)?;
-        let table = self.terms.block(page.symbol_table)?;
-        let bad = || of_block(Fault::Malformed("the symbol table makes no sense"));
+        let page = Page::parse(bytes).map_err(of_block)?;
+        let decoder = match other {
+            Some(other) if other.page.symbol_table == page.symbol_table => other.decoder,
+            _ => self.decoder(page.symbol_table).map_err(of_block)?,
+        };
+        Ok(OpenPage {
+            first_rank: entry.first_rank,
+            block: entry.block,
+            page,
+            decoder,
+        })
+    }
+
+    /// The decoder of a chapter, by the block of its symbol table.
+    fn decoder(&self, symbol_table: BlockNumber) -> Decoded<Decoder<'_, StoredWords<'_>>> {
+        let table = self.terms.block(symbol_table)?;
+        let bad = || Fault::Malformed("the symbol table makes no sense");
         let (&[kind, vocabulary @ ..], table) = table.split_first_chunk::<5>().ok_or_else(bad)?;
         if kind != TABLE_KIND {
             return Err(bad());
@@ -367,17 +405,12 @@ impl Dictionary {
             NO_VOCABULARY => None,
             _ => {
                 let block = self.terms.block(BlockNumber(vocabulary))?;
-                Some(StoredWords::parse(block).map_err(of_block)?)
+                Some(StoredWords::parse(block)?)
             }
         };
-        Ok(OpenPage {
-            first_rank: entry.first_rank,
-            block: entry.block,
-            page,
-            decoder: Decoder {
-                symbols: SymbolTable::parse(table).map_err(of_block)?,
-                words,
-            },
+        Ok(Decoder {
+            symbols: SymbolTable::parse(table)?,
+            words,
         })
     }
 }

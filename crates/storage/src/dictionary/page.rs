@@ -205,6 +205,14 @@ impl<'a> Page<'a> {
         rest.split_at_checked(length).ok_or_else(bad)
     }
 
+    /// The first byte of a group; 0 if there is none. Only touches it, for what will be read from there.
+    #[inline]
+    pub(super) fn first_byte(&self, group: usize) -> u8 {
+        let start = self.starts.get(group).copied().unwrap_or_default();
+        let first = self.body.get(usize::from(u16::from_le_bytes(start)));
+        first.copied().unwrap_or(0)
+    }
+
     /// A group.
     #[inline]
     pub(super) fn group(&self, index: usize) -> Decoded<Group<'a>> {
@@ -222,18 +230,21 @@ impl<'a> Page<'a> {
         let (short, others) = rest.split_at_checked(2 * (count - 1)).unwrap_or_default();
         if short.len() == 2 * (count - 1) && short.iter().fold(0, |all, byte| all | byte) < 0x80 {
             for (key, lengths) in (1..count).zip(short.as_chunks::<2>().0) {
-                group.shared[key] = usize::from(lengths[0]);
-                group.ends[key] = group.ends[key - 1] + usize::from(lengths[1]);
+                group.shared[key] = u32::from(lengths[0]);
+                group.ends[key] = group.ends[key - 1] + u32::from(lengths[1]);
             }
             rest = others;
         } else {
-            let mut next = || varint::read_length(&mut rest).ok_or_else(bad);
+            let mut next = || {
+                let length = varint::read_length(&mut rest).ok_or_else(bad)?;
+                u32::try_from(length).map_err(|_| bad())
+            };
             for key in 1..count {
                 group.shared[key] = next()?;
                 group.ends[key] = group.ends[key - 1].saturating_add(next()?);
             }
         }
-        group.suffixes = rest.get(..group.ends[count - 1]).ok_or_else(bad)?;
+        group.suffixes = rest.get(..group.ends[count - 1] as usize).ok_or_else(bad)?;
         Ok(group)
     }
 
@@ -261,8 +272,8 @@ pub(super) struct Group<'a> {
     count: usize,
     head: &'a [u8],
     /// The first of both is 0: the head's.
-    shared: [usize; GROUP_KEYS],
-    ends: [usize; GROUP_KEYS],
+    shared: [u32; GROUP_KEYS],
+    ends: [u32; GROUP_KEYS],
     suffixes: &'a [u8],
 }
 
@@ -276,7 +287,7 @@ impl<'a> Group<'a> {
     /// How much a key shares with the head; 0 for the head.
     #[inline]
     pub(super) fn shared(&self, key: usize) -> usize {
-        self.shared[key]
+        self.shared[key] as usize
     }
 
     /// The encoded bytes of a key: the whole head, the suffix of another.
@@ -285,7 +296,7 @@ impl<'a> Group<'a> {
         match key {
             0 => self.head,
             // `ends` ascend and the last lies within `suffixes`, see `Page::group`.
-            _ => &self.suffixes[self.ends[key - 1]..self.ends[key]],
+            _ => &self.suffixes[self.ends[key - 1] as usize..self.ends[key] as usize],
         }
     }
 
@@ -301,7 +312,7 @@ impl<'a> Group<'a> {
         if key == 0 {
             return decoder.decode(self.encoded(0), out, usize::MAX);
         }
-        let shared = self.shared[key];
+        let shared = self.shared(key);
         decoder.decode(self.encoded(0), out, shared)?;
         if out.len() < shared {
             return Err(Fault::Malformed("a key shares more than there is"));
@@ -325,7 +336,7 @@ impl<'a> Group<'a> {
             return Ok(());
         }
         let shared = head
-            .get(..self.shared[key])
+            .get(..self.shared(key))
             .ok_or(Fault::Malformed("a key shares more than there is"))?;
         out.extend_from_slice(shared);
         decoder.decode(self.encoded(key), out, usize::MAX)

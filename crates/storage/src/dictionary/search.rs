@@ -42,7 +42,7 @@ impl Dictionary {
             return Ok((0, false));
         };
         let mut search = Search::default();
-        let entry = self.descend(root, |directory| {
+        let (leaf, at) = self.descend(root, |directory| {
             directory.find_key(key, |entry| {
                 let page = self.page_of_rank(entry.first_rank)?;
                 let within = (entry.first_rank - page.first_rank) as usize;
@@ -53,7 +53,7 @@ impl Dictionary {
                 Ok(order.is_gt())
             })
         })?;
-        let page = self.open_page(entry)?;
+        let page = self.open_page(leaf.entry(at))?;
         let (within, is_found) = search
             .in_page(self, &page, key)
             .map_err(|fault| self.error(page.block, fault))?;
