@@ -43,5 +43,6 @@ pub mod workers;
 pub use context::{ContextOptions, QueryContext};
 pub use error::{Error, Result};
 pub use expression::TermExpression;
+pub use functions::regex::beginnings::{Beginning, beginnings};
 pub use solutions::solution_schema;
 pub use workers::Workers;

@@ -1,33 +1,34 @@
 //! Which ids a text can have that begins in a certain way.
 //!
 //! ```text
-//! STRSTARTS(?x, "abc")   REGEX(?x, "^abc")    the dictionary's strings of every language that begin so, short strings
+//! STRSTARTS(?x, "abc")   REGEX(?x, "^[a-m]")  the dictionary's strings of every language that begin so, short strings
 //! STRSTARTS(STR(?x), "http://example.org/")   IRIs and literals of every type that begin so
 //! ```
 //!
 //! The dictionary is sorted by term key ([`orrery_term::key`]): type first, then the text. So all
-//! terms of one type that begin in the same way are a range of ranks; the types (languages, datatypes) are
+//! terms of one type that begin in the same way are a range of ranks, and so are those between two beginnings; the types (languages, datatypes) are
 //! visited by skipping from one to the next. Terms that came by updates have ids without an order and always
 //! remain. What comes out is a superset, the filter decides.
 
 use orrery_operators::pattern::ObjectRanges;
+use orrery_operators::{Beginning, beginnings};
 use orrery_storage::Snapshot;
-use orrery_term::{TermId, TermKind, inline_string, iri_key, key, string_key};
+use orrery_term::{TermId, TermKind, inline_string, key};
 use spargebra::algebra::{Expression, Function};
 
 use super::Result;
 
-/// Languages, and datatypes, that are looked at one by one; what is behind them remains whole.
-const TYPES_MAX: usize = 32;
+/// Languages, and datatypes, that are looked at one by one, times the beginnings; what is behind them remains whole.
+const TYPED_RANGES_MAX: usize = 64;
 /// No key has this byte where a text goes on: it is not in UTF-8.
 const BEHIND_ALL_TEXT: u8 = 0xff;
 /// Bytes of a string inside an id.
 const SHORT_STRING_BYTES: usize = 7;
 
-/// The beginning of a text, not empty.
+/// How a text begins: in one of some ways, none of them empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TextPrefix {
-    text: String,
+    beginnings: Vec<Beginning>,
     /// Whether it is the text of any term by `STR`, or of a string.
     is_of_any_term: bool,
 }
@@ -42,9 +43,14 @@ impl TextPrefix {
         else {
             return None;
         };
-        let text = match (function, arguments.get(2)) {
-            (Function::StrStarts, None) => literal.value().to_owned(),
-            (Function::Regex, None) => literal_beginning(literal.value())?,
+        let text = literal.value();
+        let beginnings = match (function, arguments.get(2)) {
+            (Function::StrStarts, None) if !text.is_empty() => vec![Beginning {
+                first: text.to_owned(),
+                last: text.to_owned(),
+            }],
+            (Function::Regex, None) => beginnings(text, "")?,
+            (Function::Regex, Some(Expression::Literal(flags))) => beginnings(text, flags.value())?,
             _ => return None,
         };
         let is_variable = |expression: &Expression| matches!(expression, Expression::Variable(name) if name.as_str() == variable);
@@ -53,8 +59,8 @@ impl TextPrefix {
             plain if is_variable(plain) => false,
             _ => return None,
         };
-        (!text.is_empty()).then_some(Self {
-            text,
+        Some(Self {
+            beginnings,
             is_of_any_term,
         })
     }
@@ -62,25 +68,13 @@ impl TextPrefix {
     /// The ids of terms whose text may begin so.
     pub(super) fn passing_ids(&self, snapshot: &Snapshot) -> Result<ObjectRanges> {
         let mut intervals = whole(&[TermKind::Delta, TermKind::QueryLocal]);
-        intervals.extend(self.short_strings());
-        let mut beginning = Vec::new();
-        string_key(&self.text, &mut beginning);
-        push_ranks(
-            snapshot,
-            with_beginning(snapshot, &beginning)?,
-            &mut intervals,
-        );
+        intervals.extend(self.beginnings.iter().filter_map(short_strings));
+        self.push_keys(snapshot, &mut intervals, b"S")?;
         self.push_typed(snapshot, &mut intervals, b'L')?;
         if self.is_of_any_term {
-            beginning.clear();
-            iri_key(&self.text, &mut beginning);
-            push_ranks(
-                snapshot,
-                with_beginning(snapshot, &beginning)?,
-                &mut intervals,
-            );
+            self.push_keys(snapshot, &mut intervals, b"I")?;
             self.push_typed(snapshot, &mut intervals, b'T')?;
-            if may_begin_a_number_or_boolean(&self.text) {
+            if self.beginnings.iter().any(may_begin_a_number_or_boolean) {
                 intervals.extend(whole(&[
                     TermKind::Boolean,
                     TermKind::Integer,
@@ -95,12 +89,24 @@ impl TextPrefix {
         Ok(ObjectRanges::new(intervals))
     }
 
-    /// Strings inside of ids: seven bytes, the first one highest, then four bits of length.
-    fn short_strings(&self) -> Option<(TermId, TermId)> {
-        let low = inline_string(&self.text)?;
-        let bits_behind = 4 + 8 * SHORT_STRING_BYTES.checked_sub(self.text.len())?;
-        let high = TermId::from_bits(low.bits() | ((1 << bits_behind) - 1));
-        Some((low, high))
+    /// The terms whose keys are `before` and then a text that begins so.
+    fn push_keys(
+        &self,
+        snapshot: &Snapshot,
+        intervals: &mut Vec<(TermId, TermId)>,
+        before: &[u8],
+    ) -> Result<()> {
+        let dictionary = snapshot.dictionary();
+        for Beginning { first, last } in &self.beginnings {
+            let low = [before, first.as_bytes()].concat();
+            let behind = [before, last.as_bytes(), &[BEHIND_ALL_TEXT]].concat();
+            let ranks = (
+                dictionary.lower_bound(&low)?,
+                dictionary.lower_bound(&behind)?,
+            );
+            push_ranks(snapshot, ranks, intervals);
+        }
+        Ok(())
     }
 
     /// The literals that begin so, of each language or of each datatype.
@@ -114,7 +120,7 @@ impl TextPrefix {
         let mut rank = dictionary.lower_bound(&[kind])?;
         let end = dictionary.lower_bound(&[kind + 1])?;
         let mut beginning = Vec::new();
-        for _ in 0..TYPES_MAX {
+        for _ in 0..TYPED_RANGES_MAX / self.beginnings.len().max(1) {
             if rank >= end {
                 return Ok(());
             }
@@ -123,8 +129,7 @@ impl TextPrefix {
                 break; // not the key of a literal: let all that follows remain
             };
             beginning.truncate(zero + 1);
-            beginning.extend_from_slice(self.text.as_bytes());
-            push_ranks(snapshot, with_beginning(snapshot, &beginning)?, intervals);
+            self.push_keys(snapshot, intervals, &beginning)?;
             beginning.truncate(zero);
             beginning.push(1);
             rank = dictionary.lower_bound(&beginning)?;
@@ -134,15 +139,16 @@ impl TextPrefix {
     }
 }
 
-/// The ranks of keys that begin so.
-fn with_beginning(snapshot: &Snapshot, beginning: &[u8]) -> Result<(u64, u64)> {
-    let dictionary = snapshot.dictionary();
-    let mut behind = beginning.to_vec();
-    behind.push(BEHIND_ALL_TEXT);
-    Ok((
-        dictionary.lower_bound(beginning)?,
-        dictionary.lower_bound(&behind)?,
-    ))
+/// Strings inside of ids: seven bytes, the first one highest, then four bits of length.
+fn short_strings(Beginning { first, last }: &Beginning) -> Option<(TermId, TermId)> {
+    if first == last && first.len() > SHORT_STRING_BYTES {
+        return None;
+    }
+    let cut = |text: &str| text[..text.floor_char_boundary(SHORT_STRING_BYTES)].to_owned();
+    let (first, last) = (cut(first), cut(last));
+    let bits_behind = 4 + 8 * (SHORT_STRING_BYTES - last.len());
+    let high = TermId::from_bits(inline_string(&last)?.bits() | ((1 << bits_behind) - 1));
+    Some((inline_string(&first)?, high))
 }
 
 fn push_ranks(
@@ -163,39 +169,11 @@ fn whole(kinds: &[TermKind]) -> Vec<(TermId, TermId)> {
 }
 
 /// Numbers and dates begin with a digit, a sign or a point, further there are `true`, `false`, `INF` and `NaN`.
-fn may_begin_a_number_or_boolean(text: &str) -> bool {
+fn may_begin_a_number_or_boolean(Beginning { first, last }: &Beginning) -> bool {
     let letters = ["true", "false", "INF", "NaN"];
-    !text.starts_with(char::is_alphabetic) || letters.iter().any(|word| word.starts_with(text))
-}
-
-/// The text that everything begins with that a regular expression matches, without flags.
-fn literal_beginning(pattern: &str) -> Option<String> {
-    let mut rest = pattern.strip_prefix('^')?.chars().peekable();
-    // An alternative may begin otherwise.
-    if pattern.contains('|') {
-        return None;
-    }
-    let mut text = String::new();
-    while let Some(first) = rest.next() {
-        let literal = match first {
-            '\\' => match rest.next() {
-                Some(escaped) if r".\?*+{}()[]|^$-".contains(escaped) => escaped,
-                _ => break,
-            },
-            '.' | '[' | ']' | '(' | ')' | '{' | '}' | '*' | '+' | '?' | '^' | '$' => break,
-            plain => plain,
-        };
-        match rest.peek() {
-            // It may come no time at all.
-            Some('*' | '?' | '{') => break,
-            Some('+') => {
-                text.push(literal);
-                break;
-            }
-            _ => text.push(literal),
-        }
-    }
-    Some(text)
+    first != last
+        || !first.starts_with(char::is_alphabetic)
+        || letters.iter().any(|word| word.starts_with(first.as_str()))
 }
 
 /// Where the keys of literals of one kind stand.
@@ -220,28 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_regular_expression() {
-        for (pattern, beginning) in [
-            ("^abc", Some("abc")),
-            ("^abc$", Some("abc")),
-            (r"^http://a\.example/", Some("http://a.example/")),
-            ("^ab*", Some("a")),
-            ("^ab?c", Some("a")),
-            ("^ab{0,2}", Some("a")),
-            ("^ab+c", Some("ab")),
-            ("^a.c", Some("a")),
-            (r"^a\d", Some("a")),
-            ("^[ab]", Some("")),
-            ("^ab|c", None),
-            ("abc", None),
-        ] {
-            assert_eq!(
-                literal_beginning(pattern).as_deref(),
-                beginning,
-                "{pattern}"
-            );
-        }
+    fn a_beginning_is_that_of_this_variable() {
         assert!(TextPrefix::of(&call(Function::Regex, false, "^.*a"), "x").is_none());
+        assert!(TextPrefix::of(&call(Function::StrStarts, false, ""), "x").is_none());
         assert!(TextPrefix::of(&call(Function::StrStarts, false, "a"), "y").is_none());
     }
 
@@ -282,6 +241,7 @@ mod tests {
             ),
             beginning in "[ab0\u{e9}]{1,3}",
             of_str in any::<bool>(),
+            is_class in any::<bool>(),
         ) {
             let quads: Vec<SmallQuad> = terms
                 .iter()
@@ -289,14 +249,21 @@ mod tests {
                 .collect();
             let directory = tempfile::tempdir().unwrap();
             let snapshot = build_small(directory.path(), &quads).unwrap().snapshot();
-            let filter = call(Function::StrStarts, of_str, &beginning);
+            let filter = match is_class {
+                true => call(Function::Regex, of_str, "^[0-9a].*"),
+                false => call(Function::StrStarts, of_str, &beginning),
+            };
+            let begins_so = |text: &str| match is_class {
+                true => text.starts_with(['0', 'a']),
+                false => text.starts_with(&beginning),
+            };
             let ranges = TextPrefix::of(&filter, "x").unwrap().passing_ids(&snapshot).unwrap();
             for term in &terms {
                 let (passes, is_inexact) = match term {
-                    Term::Iri(iri) => (of_str && iri.starts_with(&beginning), false),
+                    Term::Iri(iri) => (of_str && begins_so(iri), false),
                     Term::Literal(Literal { lexical, kind }) => {
                         let is_string = !matches!(kind, LiteralKind::Typed(_));
-                        let begins = lexical.starts_with(&beginning);
+                        let begins = begins_so(lexical);
                         (begins && (of_str || is_string), !is_string)
                     }
                     other => panic!("not made here: {other}"),

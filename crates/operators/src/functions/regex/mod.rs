@@ -11,6 +11,7 @@
 //!
 //! Each pattern is compiled once per query: a [`RegexCache`] keeps the last ones, wrong ones too.
 
+pub(crate) mod beginnings;
 mod blocks;
 #[cfg(test)]
 mod tests;
