@@ -4,38 +4,24 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
+#[path = "common/random.rs"]
+mod random;
 
 use std::fmt::Write;
 
 use common::{Answer, Fixture, PREFIXES};
 use orrery_sparql::QueryOptions;
 use oxrdf::{Dataset, GraphName, NamedNode, Quad};
+use random::Random;
 
 const GRAPHS: [&str; 4] = ["g1", "g2", "g3", "nowhere"];
 
 /// Levels of groups in groups.
 const DEPTH: usize = 2;
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) >> 16).unwrap() % bound
-    }
-
-    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
-    }
-
-    fn graphs(&mut self) -> Vec<&'static str> {
-        let count = self.below(4);
-        (0..count).map(|_| self.pick(&GRAPHS)).collect()
-    }
+fn graphs(random: &mut Random) -> Vec<&'static str> {
+    let count = random.below(4);
+    (0..count).map(|_| random.pick(&GRAPHS)).collect()
 }
 
 /// Few terms and many graphs, so that most triples stand in several of them.
@@ -169,7 +155,7 @@ fn every_way_to_say_a_dataset_means_the_dataset_put_together_by_hand() {
             group(&mut random, DEPTH, false, &mut body);
             body.push('}');
             let plain = format!("{PREFIXES}SELECT * {body}");
-            let (default, named) = (random.graphs(), random.graphs());
+            let (default, named) = (graphs(&mut random), graphs(&mut random));
             let mut from = String::new();
             for graph in &default {
                 let _ = write!(from, "FROM :{graph} ");

@@ -4,6 +4,8 @@
 mod common;
 #[path = "common/endpoints.rs"]
 mod endpoints;
+#[path = "common/random.rs"]
+mod random;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use endpoints::Endpoints;
 use futures::future::BoxFuture;
 use orrery_sparql::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceOptions};
 use orrery_sparql::{EngineOptions, QueryError};
+use random::Random;
 use sparesults::QueryResultsFormat;
 use tokio::sync::Barrier;
 
@@ -159,23 +162,6 @@ fn service_answers_as_a_graph_of_the_same_data() {
                 failures.join("\n\n")
             );
         }
-    }
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) >> 16).unwrap() % bound
-    }
-
-    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len())]
     }
 }
 

@@ -1,12 +1,20 @@
 //! Old states, the list of commits, and a compaction that keeps both.
 
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
 use crate::common::{fail, quads, succeed, text};
 use crate::serve::Server;
 
 const VALUES: &str = "SELECT ?v { <http://x/s> <http://x/p> ?v }";
 
-/// A database in which one value was replaced four times: commit 1 made it, commit `n` set it to `n`.
-fn with_commits(database: &str) {
+/// A database in which one value was replaced four times: commit 1 made it, commit `n` set it to `n`. It goes with
+/// its directory.
+fn with_commits() -> (TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("db");
+    let database = text(&path);
     succeed(&[
         "update",
         "--db",
@@ -19,6 +27,7 @@ fn with_commits(database: &str) {
         );
         succeed(&["update", "--db", database, &update]);
     }
+    (home, path)
 }
 
 #[track_caller]
@@ -40,10 +49,8 @@ fn commits(database: &str, more: &[&str]) -> Vec<serde_json::Value> {
 
 #[test]
 fn old_states_are_read_by_commit_and_by_time_until_they_are_gone() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("db");
+    let (_home, path) = with_commits();
     let database = text(&path);
-    with_commits(database);
     assert_eq!(value(database, None), "5");
     for commit in ["1", "2", "3", "4", "5"] {
         assert_eq!(value(database, Some(commit)), commit);
@@ -84,10 +91,8 @@ fn old_states_are_read_by_commit_and_by_time_until_they_are_gone() {
 
 #[test]
 fn a_dump_of_an_old_state_is_that_state() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("db");
+    let (_home, path) = with_commits();
     let database = text(&path);
-    with_commits(database);
     let old = succeed(&["dump", "--db", database, "--at", "2"]);
     assert_eq!(old.lines().count(), 2, "{old}");
     assert!(old.contains("\"2\"^^"), "{old}");
@@ -97,10 +102,8 @@ fn a_dump_of_an_old_state_is_that_state() {
 
 #[test]
 fn a_compaction_keeps_the_quads_the_commits_and_the_old_states() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("db");
+    let (_home, path) = with_commits();
     let database = text(&path);
-    with_commits(database);
     let before = commits(database, &[]);
     let report = succeed(&["compact", "--db", database]);
     assert!(report.contains("changes taken into the base"), "{report}");
@@ -115,10 +118,8 @@ fn a_compaction_keeps_the_quads_the_commits_and_the_old_states() {
 
 #[test]
 fn history_is_given_up_when_asked() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("db");
+    let (_home, path) = with_commits();
     let database = text(&path);
-    with_commits(database);
     succeed(&["compact", "--db", database]);
     assert_eq!(value(database, Some("3")), "3");
     let report = succeed(&["compact", "--db", database, "--forget-history"]);
@@ -138,10 +139,8 @@ fn history_is_given_up_when_asked() {
 
 #[test]
 fn states_before_a_load_into_a_server_stay_readable() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("db");
+    let (home, path) = with_commits();
     let database = text(&path);
-    with_commits(database);
     let server = Server::start(database);
     let url = format!("http://{}", server.address);
     let data = home.path().join("data.nt");
@@ -183,10 +182,8 @@ fn states_before_a_load_into_a_server_stay_readable() {
 
 #[test]
 fn a_running_server_compacts_and_checkpoints_when_asked() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("db");
+    let (_home, path) = with_commits();
     let database = text(&path);
-    with_commits(database);
     let server = Server::start(database);
     let url = format!("http://{}", server.address);
     let update = "INSERT DATA { <http://x/s> <http://x/r> \"new\" }";
@@ -217,10 +214,8 @@ fn a_running_server_compacts_and_checkpoints_when_asked() {
 
 #[test]
 fn a_server_that_only_reads_compacts_nothing() {
-    let home = tempfile::tempdir().unwrap();
-    let path = home.path().join("db");
+    let (_home, path) = with_commits();
     let database = text(&path);
-    with_commits(database);
     let server = Server::start_with(database, &["--read-only"]);
     let url = format!("http://{}", server.address);
     fail(&["compact", "--server", &url], &["--read-only"]);

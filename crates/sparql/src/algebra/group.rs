@@ -49,6 +49,12 @@ impl Group {
         })
     }
 
+    /// The groups that are joined as they are, one level down: those of its items, not of its steps, and no
+    /// subqueries.
+    pub(crate) fn inner_groups(&self) -> impl Iterator<Item = &Self> {
+        self.items.iter().flat_map(Item::groups)
+    }
+
     /// Adds an item to the join.
     pub(crate) fn push(&mut self, item: Item) {
         let (visible, certain) = (item.visible(), item.certain());

@@ -319,6 +319,21 @@ impl Step {
 }
 
 impl Item {
+    /// The groups that it is made of as they are: the branches of a union, or a group.
+    pub(crate) fn groups(&self) -> &[Group] {
+        match self {
+            Self::Union(branches) => branches,
+            Self::Group(group) => std::slice::from_ref(group),
+            Self::Quad(_)
+            | Self::Path(_)
+            | Self::Values(_)
+            | Self::Graphs(_)
+            | Self::Seed(_)
+            | Self::Service(_)
+            | Self::Derived(_) => &[],
+        }
+    }
+
     pub(crate) fn visible(&self) -> VarSet {
         match self {
             Self::Quad(quad) => quad.variables(),

@@ -27,17 +27,9 @@ pub(super) fn depends_on(group: &Group, outer: &VarSet, table: &VariableTable) -
             .steps
             .iter()
             .any(|step| step_depends_on(step, group, outer, table))
-        || group.items.iter().any(|item| match item {
-            Item::Union(branches) => branches.iter().any(|b| depends_on(b, outer, table)),
-            Item::Group(inner) => depends_on(inner, outer, table),
-            Item::Quad(_)
-            | Item::Path(_)
-            | Item::Values(_)
-            | Item::Graphs(_)
-            | Item::Seed(_)
-            | Item::Service(_)
-            | Item::Derived(_) => false,
-        })
+        || group
+            .inner_groups()
+            .any(|inner| depends_on(inner, outer, table))
 }
 
 fn step_depends_on(step: &Step, group: &Group, outer: &VarSet, table: &VariableTable) -> bool {
@@ -63,18 +55,7 @@ fn step_depends_on(step: &Step, group: &Group, outer: &VarSet, table: &VariableT
 
 /// Whether a `MINUS` would see which variables were replaced.
 pub(super) fn has_minus(group: &Group) -> bool {
-    let in_items = group.items.iter().any(|item| match item {
-        Item::Union(branches) => branches.iter().any(has_minus),
-        Item::Group(inner) => has_minus(inner),
-        Item::Quad(_)
-        | Item::Path(_)
-        | Item::Values(_)
-        | Item::Graphs(_)
-        | Item::Seed(_)
-        | Item::Service(_)
-        | Item::Derived(_) => false,
-    });
-    in_items
+    group.inner_groups().any(has_minus)
         || group.steps.iter().any(|step| match &step.kind {
             StepKind::Minus { .. } => true,
             StepKind::Optional { group, .. } | StepKind::OptionalIf { group, .. } => {

@@ -40,12 +40,7 @@ impl Planner<'_> {
             | Item::Derived(_) => false,
         };
         if !is_sound {
-            let groups = match item {
-                Item::Union(branches) => branches.as_slice(),
-                Item::Group(group) => std::slice::from_ref(group.as_ref()),
-                _ => &[],
-            };
-            return self.seed_for_services(left, groups, keys);
+            return self.seed_for_services(left, item.groups(), keys);
         }
         let rows = self.estimate(item)?.rows;
         self.seed(left, keys, rows)
@@ -137,15 +132,9 @@ impl Planner<'_> {
 
 /// Whether a group asks an endpoint for what belongs to keys.
 fn asks_by_key(group: &Group) -> bool {
-    group.items.iter().any(|item| match item {
-        Item::Service(service) => service.is_repeatable || service.endpoint_variable().is_some(),
-        Item::Union(branches) => branches.iter().any(asks_by_key),
-        Item::Group(inner) => asks_by_key(inner),
-        Item::Quad(_)
-        | Item::Path(_)
-        | Item::Values(_)
-        | Item::Graphs(_)
-        | Item::Seed(_)
-        | Item::Derived(_) => false,
-    })
+    let asks = |item: &Item| {
+        matches!(item, Item::Service(service)
+            if service.is_repeatable || service.endpoint_variable().is_some())
+    };
+    group.items.iter().any(asks) || group.inner_groups().any(asks_by_key)
 }
