@@ -81,6 +81,12 @@ impl Target {
     fn directory(path: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(path)?;
         let path = path.canonicalize()?;
+        if path.join("MANIFEST").is_file() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is a database itself",
+            ));
+        }
         if let Some(parent) = path.parent() {
             sync(parent)?;
         }

@@ -25,7 +25,7 @@ pub(crate) enum Failure {
     Bench(#[from] orrery_bench::drivers::BenchError),
     #[error(transparent)]
     Backup(#[from] orrery_backup::Error),
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{}: {}", path.display(), reason(source))]
     File { path: PathBuf, source: io::Error },
     #[error("standard output: {0}")]
     Output(io::Error),
@@ -39,6 +39,17 @@ pub(crate) enum Failure {
     /// Anything else that is one sentence.
     #[error("{0}")]
     Other(String),
+}
+
+/// What the system said about a file, and what to do where that is known.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory; check the path".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            "permission denied; run as a user who may use it".to_owned()
+        }
+        _ => error.to_string(),
+    }
 }
 
 impl Failure {

@@ -34,6 +34,12 @@ pub struct Documents {
 impl Documents {
     /// Documents below a directory, and at the addresses that a list allows; without either, none.
     pub fn new(directory: Option<PathBuf>, allow: AllowList) -> Result<Self, String> {
+        if let Some(directory) = directory.as_deref().filter(|path| !path.is_dir()) {
+            return Err(format!(
+                "there is no directory {} for LOAD to read from; make it, or leave out --load-dir",
+                directory.display()
+            ));
+        }
         let remote = if allow.is_empty() {
             None
         } else {

@@ -48,6 +48,8 @@ use tokio::runtime::Runtime;
 pub(crate) const PATH: &str = "/graphs";
 
 /// Memory that the statements of one request may take, as a multiple of its largest body.
+/// What errors in the data of a request call their place.
+const BODY_NAME: &str = "the request's body";
 const MEMORY_PER_BODY_BYTE: usize = 16;
 
 mod bulk;
@@ -383,7 +385,7 @@ async fn read_files(
     if !is_multipart {
         let format = format_of_body(&parts.headers)?;
         let bytes = read_body(limit_bytes, body).await?;
-        let name = "the request's body".to_owned();
+        let name = BODY_NAME.to_owned();
         return Ok(vec![UploadedFile {
             bytes,
             format,

@@ -239,7 +239,19 @@ fn skip_iri(bytes: &[u8], at: usize) -> usize {
 
 /// Parses a query that [`measure`] let through.
 pub(crate) fn parse(text: &str, base_iri: Option<&str>) -> Result<Query, QueryError> {
-    let query = parsed(text, base_iri, |parser, text| parser.parse_query(text))?;
+    let query = parsed(text, base_iri, |parser, text| parser.parse_query(text));
+    let query = query.map_err(|error| {
+        let update = parser(base_iri).map(|parser| parser.parse_update(text));
+        match update {
+            Ok(Ok(update)) if !update.operations.is_empty() => QueryError::Syntax {
+                message: "this is an update, not a query; send it as one (`orrery update`, or parameter `update`)"
+                    .to_owned(),
+                line: 1,
+                column: 1,
+            },
+            _ => error,
+        }
+    })?;
     let pattern = match &query {
         Query::Select { pattern, .. }
         | Query::Construct { pattern, .. }
@@ -403,6 +415,16 @@ mod tests {
                 assert!(!message.contains("['"), "{message}");
             }
             other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn an_update_for_a_query_is_told_as_such() {
+        let message = |text: &str| parse(text, None).expect_err("no query").to_string();
+        assert!(message("DELETE WHERE { ?s ?p ?o }").contains("this is an update"));
+        // Nothing is no update.
+        for text in ["", "SELEC", "PREFIX a: <http://a/>"] {
+            assert!(!message(text).contains("update"), "{text}");
         }
     }
 

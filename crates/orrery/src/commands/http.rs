@@ -62,7 +62,18 @@ pub(crate) fn post_file(url: Url, content_type: &str, path: &Path) -> Result<Str
 
 async fn send(url: Url, content_type: &str, body: Body) -> Result<String, Failure> {
     let shown = url.to_string();
-    let failed = |error: reqwest::Error| Failure::Other(format!("{shown}: {error}"));
+    let failed = |error: reqwest::Error| {
+        let is_connect = error.is_connect();
+        // The error itself says only that a request failed; the last of its sources says of what.
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        Failure::Other(match is_connect {
+            true => format!("{shown}: {cause}; is a server listening there?"),
+            false => format!("{shown}: {cause}"),
+        })
+    };
     let response = reqwest::Client::builder()
         .no_proxy()
         .build()

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::common::{check_failure, fail, orrery, quads, run, succeed, text};
+use crate::serve::Server;
 use tempfile::TempDir;
 
 struct Home {
@@ -46,6 +47,42 @@ fn refuse(home: &Home, file: &Path, parts: &[&str]) {
     fail(&["load", "--db", text(&database), text(file)], parts);
     assert_eq!(quads(&database), 2);
     succeed(&["verify", "--db", text(&database)]);
+}
+
+#[test]
+fn what_is_not_there_or_in_the_wrong_place_is_named() {
+    let home = Home::new();
+    let database = home.database();
+    let (database, missing) = (text(&database), home.path("missing"));
+    let missing = text(&missing);
+    fail(
+        &["query", "--db", database, "-f", missing],
+        &[missing, "check the path"],
+    );
+    fail(
+        &["query", "--db", database, "DELETE WHERE { ?s ?p ?o }"],
+        &["this is an update", "`orrery update`"],
+    );
+    fail(
+        &["backup", "--db", database, "--to", database],
+        &[database, "it is a database itself", "give a directory"],
+    );
+    fail(
+        &["serve", "--db", database, "--load-dir", missing],
+        &[missing, "--load-dir"],
+    );
+    let update = "INSERT DATA { <a:a> <a:b> <a:c> }";
+    fail(
+        &["update", "--server", "http://127.0.0.1:1", update],
+        &["127.0.0.1:1", "refused", "is a server listening there?"],
+    );
+    let broken = home.file("broken.nt", "<a:a> <a:b> .\n");
+    let server = Server::start(database);
+    let url = format!("http://{}", server.address);
+    fail(
+        &["load", "--server", &url, text(&broken)],
+        &["the request's body:1:", "nothing was loaded"],
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! Taken for large is what says so (`Content-Length`), or does not say how large it is. `If-Match` cannot
 //! be kept over the time of a load and is refused. Multipart bodies are read in memory.
 
-use super::{Address, Target};
+use super::{Address, BODY_NAME, Target};
 use crate::documents::{format_of_body, has_graphs};
 use crate::errors::ServerError;
 use crate::router::ServerState;
@@ -14,7 +14,7 @@ use axum::body::Body;
 use axum::http::{StatusCode, header, request::Parts};
 use axum::response::Response;
 use futures::StreamExt;
-use orrery_loader::{LoadError, LoadOptions, SilentProgress, Source, load_into};
+use orrery_loader::{LoadError, LoadOptions, SilentProgress, Source, SyntaxError, load_into};
 use std::io::Write;
 use std::sync::Arc;
 
@@ -95,6 +95,15 @@ pub(super) async fn load(
         })?
         .map_err(|error| match error {
             LoadError::Storage(error) => ServerError::from(error),
+            LoadError::Syntax(error) => {
+                // The client knows its body, not the file that keeps it here.
+                let source_name = BODY_NAME.to_owned();
+                let error = SyntaxError {
+                    source_name,
+                    ..error
+                };
+                ServerError::bad_request(format!("{error}; nothing was loaded; correct it"))
+            }
             other => ServerError::bad_request(other.to_string()),
         })?;
     let committed = Committed {

@@ -186,6 +186,10 @@ async fn quads_go_where_they_say() {
     let nquads = "Content-Type: application/n-quads";
     let posted = send(address, "POST", "/graphs", &[nquads], quads).await;
     assert_eq!((posted.status, report(&posted).1), (200, 2));
+    let broken = send(address, "POST", "/graphs", &[nquads], "<http://e/s> .").await;
+    assert_eq!(broken.status, 400);
+    let place = "the request's body:1:";
+    assert!(broken.text().starts_with(place), "{}", broken.text());
     assert!(
         holds(
             address,
