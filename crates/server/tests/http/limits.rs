@@ -3,7 +3,7 @@
 use super::client::{ask, exchange, get, post, query_path, request};
 use super::fixture::{ENDLESS_WORK, TestServer};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 const POINT: &str = "SELECT ?n WHERE { <http://example.com/s7> <http://example.com/number> ?n }";
