@@ -13,7 +13,6 @@ use std::sync::Arc;
 use arrow::array::{Array, BooleanArray, UInt32Array, UInt64Array};
 use arrow::compute::kernels::boolean::not;
 use orrery_term::{LiteralKind, Term, TermId, TermKind};
-use regex::Regex;
 
 use super::arithmetic::{Arithmetic, negate, plus};
 use super::column::{Column, Constant, DistinctIds, Reading, take_ids};
@@ -25,7 +24,10 @@ use super::triple::{TriplePart, parts_of_triples, triples};
 use super::value::Value;
 use crate::context::QueryContext;
 use crate::error::Result;
-use crate::functions::{Implementation, ScalarFunction, regex::matches};
+use crate::functions::{
+    Implementation, ScalarFunction,
+    regex::{Pattern, matches},
+};
 
 /// A compiled expression; see the module's documentation.
 pub(crate) enum Node {
@@ -60,7 +62,7 @@ pub(crate) enum Node {
     /// `SUBJECT`, `PREDICATE` or `OBJECT` of a triple term.
     PartOfTriple(TriplePart, Box<Node>),
     /// `REGEX` with a constant pattern.
-    Matches(Arc<Regex>, Box<Node>),
+    Matches(Arc<Pattern>, Box<Node>),
     /// The part below, once per distinct id of this variable.
     PerDistinct(usize, Box<Node>),
 }
@@ -233,11 +235,11 @@ impl Node {
                 let ids = triple.evaluate(input, context)?.into_ids(rows, context)?;
                 Column::Ids(parts_of_triples(*part, &ids, context)?)
             }
-            Self::Matches(regex, text) => match text.as_ref() {
+            Self::Matches(pattern, text) => match text.as_ref() {
                 Self::Variable(place) => {
-                    Column::Booleans(matches_of(regex, &input.columns[*place], context)?)
+                    Column::Booleans(matches_of(pattern, &input.columns[*place], context)?)
                 }
-                text => map_values(text, |text| matches(regex, text), input, context)?,
+                text => map_values(text, |text| matches(pattern, text), input, context)?,
             },
             Self::PerDistinct(place, part) => per_distinct(*place, part, input, context)?,
         })
@@ -277,16 +279,20 @@ fn map_values(
 }
 
 /// Whether the texts of terms match, each looked at where the dictionary decodes it.
-fn matches_of(regex: &Regex, ids: &UInt64Array, context: &QueryContext) -> Result<BooleanArray> {
+fn matches_of(
+    pattern: &Pattern,
+    ids: &UInt64Array,
+    context: &QueryContext,
+) -> Result<BooleanArray> {
     let distinct = DistinctIds::of(ids);
     let mut found = vec![None; distinct.ids.len()];
     context.terms(&distinct.ids, |place, term| {
         found[place] = match &term {
             Term::Literal(literal) => match &literal.kind {
                 LiteralKind::String | LiteralKind::Language(_) | LiteralKind::Directional(..) => {
-                    Some(regex.is_match(&literal.lexical))
+                    Some(pattern.is_match(&literal.lexical))
                 }
-                LiteralKind::Typed(_) => matches(regex, &Value::from_term(&term))
+                LiteralKind::Typed(_) => matches(pattern, &Value::from_term(&term))
                     .as_ref()
                     .and_then(Value::effective_boolean),
             },

@@ -7,7 +7,7 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicodeRange, Hir, HirKind, Look};
 
-use super::translate::{self, Flags};
+use super::translate::{self, Flags, LastLine};
 
 /// Texts are followed so far.
 const BEGINNING_BYTES_MAX: usize = 64;
@@ -31,7 +31,7 @@ pub struct Beginning {
 /// say, or is wrong. No beginning is empty.
 pub fn beginnings(pattern: &str, flags: &str) -> Option<Vec<Beginning>> {
     let flags = Flags::parse(flags).ok()?;
-    let pattern = translate::translate(pattern, flags).ok()?;
+    let pattern = translate::translate(pattern, flags, LastLine::Open).ok()?;
     let parsed = ParserBuilder::new()
         .case_insensitive(flags.ignores_case)
         .build()

@@ -9,6 +9,8 @@
 //! back-references, or whose compiled form is too large) ends the query, for to go on would give a
 //! wrong answer.
 //!
+//! What `REPLACE` makes of a text has a greatest length, for each match may become something long.
+//!
 //! Each pattern is compiled once per query: a [`RegexCache`] keeps the last ones, wrong ones too.
 
 pub(crate) mod beginnings;
@@ -17,13 +19,14 @@ mod blocks;
 mod tests;
 mod translate;
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use ::regex::{Regex, RegexBuilder};
+use ::regex::{Regex, RegexBuilder, bytes};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-use self::translate::{Flags, Refusal};
+use self::translate::{Flags, LastLine, Refusal};
 use crate::context::QueryContext;
 use crate::error::{Error, Result};
 use crate::expression::value::Value;
@@ -35,18 +38,138 @@ const PATTERN_BYTES_MAX: usize = 100_000;
 /// So many compiled patterns are kept; the cache is emptied when there are more.
 const CACHED_PATTERNS_MAX: usize = 32;
 
+/// The result of a `REPLACE` may have this many bytes, or twice those of its text if that is more.
+const RESULT_BYTES_MAX: usize = 64 << 20;
+/// A byte that is no character, for [`LastLine::Ended`].
+const NO_CHARACTER: u8 = 0xff;
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    regex: Regex,
+    /// With the flag `m`: for texts that end with a newline.
+    of_ended_lines: Option<Box<bytes::Regex>>,
+}
+
+impl Pattern {
+    /// Whether it matches somewhere in the text.
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        match self.ended_lines(text) {
+            Some((regex, text)) => regex.is_match(&text),
+            None => self.regex.is_match(text),
+        }
+    }
+
+    /// What to match instead where the text needs it: with a byte behind it.
+    fn ended_lines(&self, text: &str) -> Option<(&bytes::Regex, Vec<u8>)> {
+        let regex = self.of_ended_lines.as_deref();
+        let regex = regex.filter(|_| text.ends_with('\n'))?;
+        Some((regex, [text.as_bytes(), &[NO_CHARACTER]].concat()))
+    }
+
+    /// The text with each match replaced.
+    fn replace(&self, text: &str, replacement: &[Piece]) -> Result<String> {
+        let mut replaced = Replaced {
+            text,
+            replacement,
+            out: String::with_capacity(text.len()),
+            copied: 0,
+            bytes_max: RESULT_BYTES_MAX.max(2 * text.len()),
+        };
+        match self.ended_lines(text) {
+            Some((regex, text)) => {
+                for groups in regex.captures_iter(&text) {
+                    replaced.push_match(|group| Some(groups.get(group)?.range()))?;
+                }
+            }
+            None if !replacement
+                .iter()
+                .any(|piece| matches!(piece, Piece::Group(_))) =>
+            {
+                for found in self.regex.find_iter(text) {
+                    replaced.push_match(|_| Some(found.range()))?;
+                }
+            }
+            None => {
+                for groups in self.regex.captures_iter(text) {
+                    replaced.push_match(|group| Some(groups.get(group)?.range()))?;
+                }
+            }
+        }
+        replaced.finish()
+    }
+}
+
+/// A piece of what stands in the place of a match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    /// What a group matched; 0 for all that was matched.
+    Group(usize),
+}
+
+/// A text in the making.
+struct Replaced<'a> {
+    text: &'a str,
+    replacement: &'a [Piece],
+    out: String,
+    /// So much of the text was dealt with.
+    copied: usize,
+    bytes_max: usize,
+}
+
+impl Replaced<'_> {
+    fn push_match(&mut self, group: impl Fn(usize) -> Option<Range<usize>>) -> Result<()> {
+        let text = self.text;
+        let Some(matched) = group(0) else {
+            return Ok(());
+        };
+        self.push(text.get(self.copied..matched.start).unwrap_or_default())?;
+        self.copied = matched.end;
+        for piece in self.replacement {
+            match piece {
+                Piece::Text(text) => self.push(text)?,
+                // A group that took no part is the empty text.
+                Piece::Group(number) => {
+                    let part = group(*number).and_then(|range| text.get(range));
+                    self.push(part.unwrap_or_default())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, part: &str) -> Result<()> {
+        if self.out.len() + part.len() > self.bytes_max {
+            return Err(Error::Unsupported(format!(
+                "REPLACE that makes more than {} bytes of a text of {}",
+                self.bytes_max,
+                self.text.len()
+            )));
+        }
+        self.out.push_str(part);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<String> {
+        let rest = self.text.get(self.copied..).unwrap_or_default();
+        self.push(rest)?;
+        Ok(self.out)
+    }
+}
+
 /// A pattern and its flags.
 type PatternAndFlags = (Box<str>, Box<str>);
 
 /// The compiled patterns of a query; `None` for wrong ones.
 #[derive(Default)]
 pub(crate) struct RegexCache {
-    patterns: Mutex<HashMap<PatternAndFlags, Option<Arc<Regex>>>>,
+    patterns: Mutex<HashMap<PatternAndFlags, Option<Arc<Pattern>>>>,
 }
 
 impl RegexCache {
     /// The compiled pattern, or `None` if it or the flags are wrong.
-    pub(crate) fn get(&self, pattern: &str, flags: &str) -> Result<Option<Arc<Regex>>> {
+    pub(crate) fn get(&self, pattern: &str, flags: &str) -> Result<Option<Arc<Pattern>>> {
         let key = (Box::from(pattern), Box::from(flags));
         let mut patterns = self.patterns.lock();
         if let Some(compiled) = patterns.get(&key) {
@@ -56,7 +179,7 @@ impl RegexCache {
             patterns.clear();
         }
         let compiled = match compile(pattern, flags) {
-            Ok(regex) => Some(Arc::new(regex)),
+            Ok(pattern) => Some(Arc::new(pattern)),
             Err(Refusal::Wrong) => None,
             Err(Refusal::Unsupported(what)) => return Err(Error::Unsupported(what)),
         };
@@ -65,7 +188,7 @@ impl RegexCache {
     }
 }
 
-fn compile(pattern: &str, flags: &str) -> Result<Regex, Refusal> {
+fn compile(pattern: &str, flags: &str) -> Result<Pattern, Refusal> {
     let flags = Flags::parse(flags)?;
     if pattern.len() > PATTERN_BYTES_MAX {
         return Err(Refusal::Unsupported(format!(
@@ -73,18 +196,37 @@ fn compile(pattern: &str, flags: &str) -> Result<Regex, Refusal> {
             pattern.len()
         )));
     }
-    let translated = translate::translate(pattern, flags)?;
+    let translated = translate::translate(pattern, flags, LastLine::Open)?;
     let regex = RegexBuilder::new(&translated)
         .case_insensitive(flags.ignores_case)
         .size_limit(COMPILED_BYTES_MAX)
         .build();
-    regex.map_err(|error| match error {
+    let has_anchors = pattern.contains(['^', '$']);
+    let of_ended_lines = match flags.multi_line && !flags.is_literal && has_anchors {
+        true => {
+            let translated = translate::translate(pattern, flags, LastLine::Ended)?;
+            let regex = bytes::RegexBuilder::new(&translated)
+                .case_insensitive(flags.ignores_case)
+                .size_limit(COMPILED_BYTES_MAX)
+                .build();
+            Some(Box::new(regex.map_err(refusal)?))
+        }
+        false => None,
+    };
+    Ok(Pattern {
+        regex: regex.map_err(refusal)?,
+        of_ended_lines,
+    })
+}
+
+fn refusal(error: ::regex::Error) -> Refusal {
+    match error {
         ::regex::Error::CompiledTooBig(bytes) => Refusal::Unsupported(format!(
             "a regular expression that takes more than {bytes} bytes when compiled; \
              repeat less in it"
         )),
         _ => Refusal::Wrong,
-    })
+    }
 }
 
 /// The pattern of arguments that hold it at `at`, with the flags after `flags_at`.
@@ -93,7 +235,7 @@ fn pattern(
     at: usize,
     flags_at: usize,
     context: &QueryContext,
-) -> Result<Option<Arc<Regex>>> {
+) -> Result<Option<Arc<Pattern>>> {
     let flags = match arguments.get(flags_at) {
         Some(flags) => flags.as_plain_text(),
         None => Some(""),
@@ -108,13 +250,16 @@ fn pattern(
 }
 
 pub(super) fn regex(arguments: &[&Value], context: &QueryContext, _: u64) -> Result<Option<Value>> {
-    Ok(pattern(arguments, 1, 2, context)?.and_then(|regex| matches(&regex, arguments.first()?)))
+    Ok(
+        pattern(arguments, 1, 2, context)?
+            .and_then(|pattern| matches(&pattern, arguments.first()?)),
+    )
 }
 
 /// Whether the text of a value matches.
-pub(crate) fn matches(regex: &Regex, text: &Value) -> Option<Value> {
+pub(crate) fn matches(pattern: &Pattern, text: &Value) -> Option<Value> {
     let (text, _) = text.as_text()?;
-    Some(Value::Boolean(regex.is_match(text)))
+    Some(Value::Boolean(pattern.is_match(text)))
 }
 
 pub(super) fn replace(
@@ -127,32 +272,36 @@ pub(super) fn replace(
         .and_then(|flags| flags.as_plain_text())
         .is_some_and(|flags| flags.contains('q'));
     // err:FORX0003: what matches nothing at all matches everywhere.
-    let pattern = pattern(arguments, 1, 3, context)?.filter(|regex| !regex.is_match(""));
-    Ok(pattern.and_then(|regex| {
-        let (text, language) = arguments.first()?.as_text()?;
-        let replacement = arguments.get(2)?.as_plain_text()?;
-        let replacement = if is_literal {
-            replacement.replace('$', "$$")
-        } else {
-            translate_replacement(replacement, regex.captures_len().saturating_sub(1))?
-        };
-        Some(Value::text(
-            regex.replace_all(text, replacement.as_str()),
-            language,
-        ))
-    }))
+    let pattern = pattern(arguments, 1, 3, context)?.filter(|pattern| !pattern.is_match(""));
+    let [text, _, replacement, ..] = arguments else {
+        return Ok(None);
+    };
+    let (Some(pattern), Some((text, language)), Some(replacement)) =
+        (pattern, text.as_text(), replacement.as_plain_text())
+    else {
+        return Ok(None);
+    };
+    let replacement = match is_literal {
+        true => vec![Piece::Text(replacement.to_owned())],
+        false => match pieces(replacement, pattern.regex.captures_len().saturating_sub(1)) {
+            Some(pieces) => pieces,
+            None => return Ok(None),
+        },
+    };
+    let replaced = pattern.replace(text, &replacement)?;
+    Ok(Some(Value::text(replaced, language)))
 }
 
-/// XPath's replacement (`$1`, `\$`, `\\`) as the regex crate's (`${1}`, `$$`, `\`). `None` if it
-/// is wrong (err:FORX0004). `$12` means group 12 if there is one, else group 1 and the digit 2.
-fn translate_replacement(replacement: &str, groups: usize) -> Option<String> {
-    let mut translated = String::with_capacity(replacement.len() + 8);
+/// The pieces of XPath's replacement (`$1`, `\$`, `\\`). `None` if it is wrong (err:FORX0004). `$12` means group 12 if
+/// there is one, else group 1 and the digit 2; a group that there is not is empty.
+fn pieces(replacement: &str, groups: usize) -> Option<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    let mut text = String::new();
     let mut rest = replacement.chars().peekable();
     while let Some(character) = rest.next() {
         match character {
             '\\' => match rest.next() {
-                Some('$') => translated.push_str("$$"),
-                Some('\\') => translated.push('\\'),
+                Some(escaped @ ('$' | '\\')) => text.push(escaped),
                 _ => return None,
             },
             '$' => {
@@ -165,10 +314,13 @@ fn translate_replacement(replacement: &str, groups: usize) -> Option<String> {
                     group = longer;
                     rest.next();
                 }
-                translated.push_str(&format!("${{{group}}}"));
+                pieces.push(Piece::Text(std::mem::take(&mut text)));
+                pieces.push(Piece::Group(group));
             }
-            other => translated.push(other),
+            other => text.push(other),
         }
     }
-    Some(translated)
+    pieces.push(Piece::Text(text));
+    pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
+    Some(pieces)
 }

@@ -98,6 +98,27 @@ fn anchors_are_those_of_the_text_or_of_its_lines() {
         ("a\nb", "^b", "", false),
         ("a\nb", "^b", "m", true),
         ("a\nb", "a$", "m", true),
+        ("a\nb", "b$", "m", true),
+        // A newline that ends the text has no line behind it, and the text's end is then no line's end.
+        ("a\n", "a$", "m", true),
+        ("a\n", "^$", "m", false),
+        ("a\n", "\\n^", "m", false),
+        ("a\n", "\\n$", "m", false),
+        ("a\n\n", "^$", "m", true),
+        ("a\n\n", "\\n^\\n", "m", true),
+        ("a\n\n", "\\n\\n$", "m", false),
+        ("a\n\n", "a\\n$\\n", "m", true),
+        ("a\nb\n", "^b$", "m", true),
+        ("a\n-\n", "^-", "m", true),
+        ("a\né\n", "^é$", "m", true),
+        ("\n", "^$", "m", true),
+        ("\n", "^\\n$", "m", false),
+        ("\n", "\\n", "m", true),
+        ("a\n", "a.", "ms", true),
+        ("a\n", "a$\\s", "m", true),
+        ("a\n", "A$", "mi", true),
+        ("a$\n", "$", "mq", true),
+        ("", "^$", "m", true),
         ("a\r\nb", "a$", "m", false),
         ("a", "a^*$+", "", true),
         ("", "^$", "", true),
@@ -210,23 +231,63 @@ fn the_cache_is_bounded() {
 }
 
 #[test]
-fn a_replacement_is_translated() {
+fn a_replacement_is_taken_apart() {
+    let text = |text: &str| Piece::Text(text.to_owned());
+    let group = Piece::Group;
     for (xpath, groups, expected) in [
-        ("plain", 0, Some("plain")),
-        ("$1a", 1, Some("${1}a")),
-        ("$12", 1, Some("${1}2")),
-        ("$12", 12, Some("${12}")),
-        ("$0", 0, Some("${0}")),
-        ("\\$1", 1, Some("$$1")),
-        ("a\\\\b", 0, Some("a\\b")),
+        ("plain", 0, Some(vec![text("plain")])),
+        ("", 0, Some(vec![])),
+        ("$1a", 1, Some(vec![group(1), text("a")])),
+        ("$12", 1, Some(vec![group(1), text("2")])),
+        ("$12", 12, Some(vec![group(12)])),
+        ("$0", 0, Some(vec![group(0)])),
+        ("\\$1", 1, Some(vec![text("$1")])),
+        ("a\\\\b", 0, Some(vec![text("a\\b")])),
         ("$", 0, None),
         ("$x", 0, None),
         ("\\n", 0, None),
     ] {
-        assert_eq!(
-            translate_replacement(xpath, groups).as_deref(),
-            expected,
-            "{xpath}"
-        );
+        assert_eq!(pieces(xpath, groups), expected, "{xpath}");
     }
+}
+
+#[test]
+fn matches_are_replaced() {
+    for (text, pattern, flags, replacement, expected) in [
+        ("abracadabra", "bra", "", "*", "a*cada*"),
+        ("abracadabra", "a.*a", "", "*", "*"),
+        ("abracadabra", "a.*?a", "", "*", "*c*bra"),
+        ("abracadabra", "a(.)", "", "a$1$1", "abbraccaddabbra"),
+        ("AAAA", "A+?", "", "b", "bbbb"),
+        ("darted", "^(.*?)d(.*)$", "", "$1c$2", "carted"),
+        ("ab", "(a)|(b)", "", "[$1|$2]", "[a|][|b]"),
+        ("a", "a", "", "[$3]", "[]"),
+        ("a\nb\n", "^.", "m", "<$0>", "<a>\n<b>\n"),
+        ("a\nb\n", "\\n$", "m", "!", "a\nb\n"),
+        ("é\né\n", "(.)$", "m", "$1$1", "éé\néé\n"),
+        ("none", "x", "", "y", "none"),
+    ] {
+        let compiled = RegexCache::default().get(pattern, flags).unwrap().unwrap();
+        let pieces = pieces(replacement, compiled.regex.captures_len() - 1).unwrap();
+        let found = compiled.replace(text, &pieces).unwrap();
+        assert_eq!(found, expected, "{pattern} on {text:?}");
+    }
+}
+
+#[test]
+fn what_grows_beyond_measure_ends_the_query_and_says_why() {
+    let compiled = RegexCache::default().get("a", "").unwrap().unwrap();
+    let text = "a".repeat(100_000);
+    let long = [Piece::Text("b".repeat(1_000))];
+    match compiled.replace(&text, &long) {
+        Err(Error::Unsupported(what)) => {
+            assert_eq!(
+                what,
+                "REPLACE that makes more than 67108864 bytes of a text of 100000"
+            );
+        }
+        other => panic!("{:?}", other.map(|text| text.len())),
+    }
+    let short = [Piece::Text("b".repeat(600))];
+    assert_eq!(compiled.replace(&text, &short).unwrap().len(), 60_000_000);
 }

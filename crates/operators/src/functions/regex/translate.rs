@@ -6,8 +6,8 @@
 //! XPath does not know (look-around, named groups, `\b`, a `{` or `]` that is not escaped) is wrong
 //! here too; the flags become part of each atom.
 //!
-//! One difference remains: with the flag `m`, `^` also matches after a newline that ends the text, and
-//! `$` also at the end of such a text.
+//! With the flag `m`, XPath has no line behind a newline that ends the text: `^` does not match there, and `$` not either.
+//! The regex crate sees an empty line there, so such texts have a translation of their own ([`LastLine`]).
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -64,8 +64,23 @@ impl Flags {
     }
 }
 
+/// Which texts a pattern with the flag `m` is translated for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LastLine {
+    /// Those that do not end with a newline.
+    Open,
+    /// Those that do, with a byte behind them that is no character: no part of a pattern matches it, `$` does not match before
+    /// it as it does at the end, and `^` can tell it from a character.
+    Ended,
+}
+
+/// `^` with the flag `m`, where the text ends with a newline and a byte that is no character: begins the text, or
+/// stands behind a newline and before a character, be it part of a word or not. (A half boundary does not match beside what is
+/// no character.)
+const LINE_START: &str = r"(?:\A|(?m:^)(?:\b{start}|\b{end-half}))";
+
 /// The pattern in the regex crate's syntax, to be compiled without case if the flags say so.
-pub(super) fn translate(pattern: &str, flags: Flags) -> Result<String> {
+pub(super) fn translate(pattern: &str, flags: Flags, last_line: LastLine) -> Result<String> {
     if flags.is_literal {
         return Ok(::regex::escape(pattern));
     }
@@ -76,6 +91,7 @@ pub(super) fn translate(pattern: &str, flags: Flags) -> Result<String> {
     let mut translator = Translator {
         rest: Rest(&pattern),
         flags,
+        last_line,
         out: String::with_capacity(2 * pattern.len()),
         open_groups: 0,
         follows_atom: false,
@@ -135,6 +151,7 @@ impl Rest<'_> {
 struct Translator<'p> {
     rest: Rest<'p>,
     flags: Flags,
+    last_line: LastLine,
     out: String,
     open_groups: usize,
     /// Whether a quantifier may come next.
@@ -163,7 +180,10 @@ impl Translator<'_> {
             }
             '.' if self.flags.dot_matches_all => self.out.push_str("(?s:.)"),
             '.' => self.out.push_str(r"[^\n\r]"),
-            '^' if self.flags.multi_line => self.out.push_str("(?m:^)"),
+            '^' if self.flags.multi_line => self.out.push_str(match self.last_line {
+                LastLine::Open => "(?m:^)",
+                LastLine::Ended => LINE_START,
+            }),
             '^' => self.out.push_str(r"(?:\A)"),
             '$' if self.flags.multi_line => self.out.push_str("(?m:$)"),
             '$' => self.out.push_str(r"(?:\z)"),
