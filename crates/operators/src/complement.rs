@@ -239,6 +239,7 @@ impl Run {
         let matches = self.sorted_matches(&keys).await?;
         let mut totals = Totals::new(&self.aggregates, &tree)?;
         let mut nodes = Vec::new();
+        let mut held_bytes = 0;
         while let Some(batch) = self.groups.next().await {
             let groups = bound(&batch?, self.columns.group)?;
             for &group in groups.values() {
@@ -251,6 +252,9 @@ impl Run {
                 }
                 tree.cover(from, tree.leaves, &mut nodes);
                 if totals.add(group, &nodes)? {
+                    let bytes = totals.bytes().max(held_bytes);
+                    self.reservation.try_grow(bytes - held_bytes)?;
+                    held_bytes = bytes;
                     self.give_way().await;
                 }
             }
@@ -468,6 +472,12 @@ impl<'t> Totals<'t> {
         }
         self.into.clear();
         Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        const GROUP_BYTES: usize = 48;
+        let states = self.accumulators.iter().map(|it| it.size());
+        self.groups.len() * GROUP_BYTES + states.sum::<usize>()
     }
 
     fn batches(mut self, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
