@@ -3,7 +3,7 @@
 //! Own writers rather than `sparesults`': that crate builds a vector of events per row and
 //! leaves an IRI with a comma unquoted in CSV. Nanoseconds per term of a three-column BSBM
 //! answer, ours and `sparesults` 0.3.5: JSON 39 and 602, XML 47 and 470, CSV 26 and 71,
-//! TSV 42 and 93 (the ignored test in `tests.rs` repeats it). Its parsers are the oracle
+//! TSV 42 and 93 (`cargo bench -p orrery-server --bench solutions` repeats it). Its parsers are the oracle
 //! in the tests, and the JSON is the same to the letter.
 //!
 //! XML 1.0 has no way to write most control characters; they come out as U+FFFD
