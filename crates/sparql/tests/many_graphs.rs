@@ -1,4 +1,5 @@
 //! A hundred thousand named graphs: what asks for their names, or for some of each, reads no more than it must.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
 
