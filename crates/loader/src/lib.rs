@@ -50,6 +50,7 @@ mod ingest;
 mod interner;
 mod key_sort;
 mod load;
+mod loser_tree;
 mod merge;
 mod ntriples;
 mod ordinals;

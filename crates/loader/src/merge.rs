@@ -5,10 +5,11 @@
 //! hands the keys of the dictionary on. Because numbers within a run and ordinals have the same
 //! order, spilled maps are written from start to end, and the rows of the database stay sorted under the new numbers.
 //!
-//! Cost: one comparison of keys per run and level of the heap; memory: a buffer per spilled run.
+//! Cost: each key is read once to be compared (`loser_tree`); memory: a buffer per spilled run.
 
 use crate::batch::{SortedTerms, SpilledBatch};
 use crate::error::LoadError;
+use crate::loser_tree::{LoserTree, RunKeys};
 use crate::ordinals::{DictionaryKey, Numbering, Ordinal, OrdinalSpace};
 use crate::stage_dir::{StageDir, StageReader};
 use orrery_storage::Result as StorageResult;
@@ -214,6 +215,13 @@ impl<'a> Run<'a> {
     }
 }
 
+impl RunKeys for [Run<'_>] {
+    #[inline]
+    fn key(&self, run: usize) -> &[u8] {
+        self[run].key()
+    }
+}
+
 /// Numbers all terms of `runs`; blank nodes from `first_blank_node`. Keys of the dictionary go to
 /// `emit` in blocks. `progress` hears how many terms of runs are passed, and may end the merge.
 pub(crate) fn merge_terms(
@@ -225,21 +233,18 @@ pub(crate) fn merge_terms(
     let by_reference = runs.iter().all(|run| matches!(run, Run::Memory { .. }));
     let mut numbering = Numbering::new(first_blank_node);
     let mut block = BlockBuilder::new(by_reference);
-    let mut heap = Vec::with_capacity(runs.len());
-    for (index, run) in runs.iter_mut().enumerate() {
-        if run.step()? {
-            heap.push(index);
-        }
-    }
-    heap.sort_by(|&a, &b| runs[a].key().cmp(runs[b].key()));
-    // A key is never empty, so this is none.
+    let has_key = runs
+        .iter_mut()
+        .map(Run::step)
+        .collect::<StorageResult<Vec<_>>>()?;
+    let mut tree = LoserTree::new(&has_key, &*runs);
     let mut current = Vec::new();
     let mut ordinal = 0;
     let mut passed = 0_u64;
-    while let Some(&top) = heap.first() {
+    while let Some((top, is_new)) = tree.first() {
         let key = runs[top].key();
-        if key != current {
-            debug_assert!(current.as_slice() < key);
+        debug_assert_eq!(is_new, current.as_slice() < key);
+        if is_new {
             current.clear();
             current.extend_from_slice(key);
             let (number, key) = numbering.number(&current)?;
@@ -254,10 +259,8 @@ pub(crate) fn merge_terms(
             }
         }
         runs[top].assign(ordinal)?;
-        if !runs[top].step()? {
-            heap.swap_remove(0);
-        }
-        sift_down(&mut heap, runs);
+        let has_key = runs[top].step()?;
+        tree.replace_first(has_key, &current, &*runs);
         passed += 1;
         if passed.is_multiple_of(PROGRESS_TERMS) {
             progress(passed)?;
@@ -270,25 +273,6 @@ pub(crate) fn merge_terms(
         }
     }
     Ok(numbering.finish())
-}
-
-/// Moves the first run down to its place; the others are in heap order.
-fn sift_down(heap: &mut [usize], runs: &[Run<'_>]) {
-    let mut at = 0;
-    loop {
-        let left = 2 * at + 1;
-        if left >= heap.len() {
-            return;
-        }
-        let right = left + 1;
-        let is_right = right < heap.len() && runs[heap[right]].key() < runs[heap[left]].key();
-        let child = if is_right { right } else { left };
-        if runs[heap[at]].key() <= runs[heap[child]].key() {
-            return;
-        }
-        heap.swap(at, child);
-        at = child;
-    }
 }
 
 /// Gathers keys into blocks. A block is of one form; it ends when it is full or the form changes.
