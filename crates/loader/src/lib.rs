@@ -34,7 +34,7 @@
 //!
 //! [`LoadOptions::memory_bytes`] bounds what is held at a time: batches while parsing, then the
 //! sorts. Below [`MEMORY_BYTES_MIN`], or a thousandth of the input, fixed buffers weigh more than the bound. A single statement
-//! must stand in memory whole: a line of N-Triples or N-Quads may take a quarter of the memory, and 1 GiB at most; in Turtle and
+//! must stand in memory whole: a line of N-Triples or N-Quads may take a quarter of what batches may take, and 1 GiB at most; in Turtle and
 //! TriG a token may have 16 MiB. A statement of RDF/XML or JSON-LD is not bounded.
 
 mod arena;
