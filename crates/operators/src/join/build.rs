@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use arrow::array::{Array, UInt64Array};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
-use datafusion_common::{DataFusionError, Result};
+use datafusion_common::Result;
 use datafusion_execution::memory_pool::MemoryReservation;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -20,7 +20,7 @@ pub(super) const NO_ROW: u32 = u32::MAX;
 const INSERTS_PER_CALL: usize = 16_384;
 
 /// Bytes that a table needs for one row: its place in the hash table at the usual load, and its link.
-const TABLE_BYTES_PER_ROW: usize = 16;
+pub(super) const TABLE_BYTES_PER_ROW: usize = 16;
 
 /// Which of the shared variables, one bit each.
 pub(super) type VariableSet = u64;
@@ -40,6 +40,8 @@ pub(super) struct BuildSide {
     /// The column of each shared variable.
     shared: Vec<usize>,
     reservation: MemoryReservation,
+    /// What is reserved for tables that are not there yet.
+    spare_bytes: usize,
 }
 
 /// Rows in which the same shared variables are unbound.
@@ -109,7 +111,8 @@ pub(super) fn unbound_in(columns: &[UInt64Array], shared: &[usize], row: usize) 
 }
 
 impl BuildSide {
-    /// Groups the collected batches, each given as its columns; the reservation already counts them.
+    /// Groups the collected batches, each given as its columns, fewer rows than [`NO_ROW`]. The reservation already
+    /// counts them, their numbers, one table, and a column that exists twice while it is put together.
     pub(super) fn new(
         mut batches: Vec<Vec<UInt64Array>>,
         rows: usize,
@@ -117,17 +120,12 @@ impl BuildSide {
         shared: Vec<usize>,
         reservation: MemoryReservation,
     ) -> Result<Self> {
-        if rows >= NO_ROW as usize {
-            return Err(DataFusionError::ResourcesExhausted(format!(
-                "the right side of a join has {rows} solutions, at most {NO_ROW} are possible"
-            )));
-        }
-        // While a column is put together it exists twice.
-        reservation.try_grow(rows * size_of::<u64>() + rows * size_of::<u32>())?;
         let columns: Vec<UInt64Array> = (0..column_count)
             .map(|column| concatenate(&mut batches, column, rows))
             .collect();
-        reservation.try_resize(rows * (column_count * size_of::<u64>() + size_of::<u32>()))?;
+        let kept = rows * (column_count * size_of::<u64>() + size_of::<u32>());
+        let spare_bytes = rows * TABLE_BYTES_PER_ROW;
+        reservation.try_resize(kept + spare_bytes)?;
 
         let mut groups: Vec<BuildGroup> = Vec::new();
         let is_bound = shared
@@ -149,17 +147,19 @@ impl BuildSide {
             groups,
             shared,
             reservation,
+            spare_bytes,
         })
     }
 
     /// The number of a group's table on these variables; it may still have to be filled.
     pub(super) fn table(&mut self, group: usize, keys: VariableSet) -> Result<usize> {
-        let group = &mut self.groups[group];
-        if let Some(table) = group.tables.iter().position(|table| table.keys == keys) {
+        let tables = &self.groups[group].tables;
+        if let Some(table) = tables.iter().position(|table| table.keys == keys) {
             return Ok(table);
         }
-        let rows = group.rows.len();
-        self.reservation.try_grow(rows * TABLE_BYTES_PER_ROW)?;
+        let rows = self.groups[group].rows.len();
+        self.reserve_table(rows * TABLE_BYTES_PER_ROW)?;
+        let group = &mut self.groups[group];
         group.tables.push(KeyTable {
             keys,
             heads: HashTable::new(),
@@ -167,6 +167,25 @@ impl BuildSide {
             filled_from: rows,
         });
         Ok(group.tables.len() - 1)
+    }
+
+    /// Room for a table. If there is none, all tables go: they can be made again.
+    fn reserve_table(&mut self, bytes: usize) -> Result<()> {
+        if self.spare_bytes < bytes {
+            let missing = bytes - self.spare_bytes;
+            if let Err(error) = self.reservation.try_grow(missing) {
+                let tables = self.groups.iter_mut().flat_map(|it| it.tables.drain(..));
+                let rows: usize = tables.map(|table| table.next.len()).sum();
+                self.spare_bytes += rows * TABLE_BYTES_PER_ROW;
+                if self.spare_bytes < bytes {
+                    return Err(error);
+                }
+            } else {
+                self.spare_bytes = bytes;
+            }
+        }
+        self.spare_bytes -= bytes;
+        Ok(())
     }
 
     /// Puts some more rows into a table; whether it is complete now.

@@ -12,12 +12,13 @@
 //!   left input  -> [probe]  batch by batch -> pairs, bounded -> filters -> output batches
 //! ```
 //!
-//! The right side is counted against the query's memory; beyond the limit the query ends with
-//! "resources exhausted" (this join does not spill). The left side streams.
+//! The right side is counted against the query's memory; what does not fit goes to the disk, and is joined block by
+//! block ([`spill`]). Else the left side streams.
 
 mod build;
 mod plan;
 mod probe;
+mod spill;
 mod stream;
 #[cfg(test)]
 mod tests;

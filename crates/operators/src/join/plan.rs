@@ -8,13 +8,16 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, SpillMetrics,
+};
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
     ReplaceChildrenOptions,
 };
 
 use super::build::{SHARED_VARIABLES_MAX, VariableSet, all_of};
+use super::spill::Spill;
 use super::stream::JoinStream;
 use super::{JoinMode, JoinSpecification, Uncounted};
 use crate::context::QueryContext;
@@ -195,7 +198,8 @@ pub struct SolutionJoinExec {
 }
 
 impl SolutionJoinExec {
-    /// Joins the left input, which streams, with the right input, which is collected in memory.
+    /// Joins the left input, which streams, with the right input, which is collected in memory, or on disk if it does
+    /// not fit.
     pub fn try_new(
         context: Arc<QueryContext>,
         left: Arc<dyn ExecutionPlan>,
@@ -281,11 +285,19 @@ impl ExecutionPlan for SolutionJoinExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "SolutionJoinExec has one partition");
-        let reservation = MemoryConsumer::new("join of solutions").register(context.memory_pool());
+        let reservation = MemoryConsumer::new("join of solutions")
+            .with_can_spill(true)
+            .register(context.memory_pool());
+        let spill = Spill::new(
+            context.runtime_env(),
+            SpillMetrics::new(&self.metrics, partition),
+            [self.left.schema(), self.right.schema()],
+        );
         Ok(Box::pin(JoinStream::new(
             Arc::clone(&self.plan),
             self.left.execute(0, Arc::clone(&context))?,
             self.right.execute(0, context)?,
+            spill,
             reservation,
             BaselineMetrics::new(&self.metrics, partition),
         )))

@@ -1,4 +1,5 @@
-//! Runs a join: first the right side to its end, then the left side batch by batch.
+//! Runs a join: first the right side to its end, then the left side batch by batch; or block by block of the right
+//! side ([`super::spill`]).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,9 +17,10 @@ use futures::{Stream, StreamExt};
 use orrery_term::TermId;
 
 use super::JoinMode;
-use super::build::BuildSide;
+use super::build::{BuildSide, NO_ROW, TABLE_BYTES_PER_ROW};
 use super::plan::{JoinPlan, MergedColumn, OutputColumn};
 use super::probe::{Pairs, Probe, ProbeRules};
+use super::spill::{OpenFile, Passes, Spill};
 use crate::pace::Pace;
 use crate::pattern::Chunk;
 use crate::solutions::{gather, id_columns, solution_batch};
@@ -26,16 +28,27 @@ use crate::solutions::{gather, id_columns, solution_batch};
 /// How long a poll may work before it gives way.
 const POLL_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// The right side while it is collected.
+/// What a collected right row needs beside its columns: its number, a place in a table, and its copy while a column is
+/// put together.
+const ROW_BYTES: usize = size_of::<u64>() + size_of::<u32>() + TABLE_BYTES_PER_ROW;
+
+/// The right side, or a block of it, while it is collected.
 struct Collection {
-    input: SendableRecordBatchStream,
-    batches: Vec<Vec<UInt64Array>>,
+    batches: Vec<RecordBatch>,
     rows: usize,
     reservation: MemoryReservation,
 }
 
 enum Phase {
+    /// The right side goes to memory.
     Collect(Collection),
+    /// It goes to the disk, because it does not fit. A block may take half of what did.
+    Spill {
+        file: OpenFile,
+        block_bytes_max: usize,
+    },
+    /// The next block of it comes from there.
+    Block(Collection),
     Probe(BuildSide),
     Ended,
 }
@@ -44,8 +57,14 @@ enum Phase {
 pub(super) struct JoinStream {
     plan: Arc<JoinPlan>,
     left: SendableRecordBatchStream,
+    right: SendableRecordBatchStream,
     phase: Phase,
     probe: Option<Probe>,
+    spill: Spill,
+    /// If the right side is on the disk.
+    passes: Option<Passes>,
+    /// What others are made like.
+    reservation: MemoryReservation,
     baseline: BaselineMetrics,
     pace: Pace,
 }
@@ -55,19 +74,19 @@ impl JoinStream {
         plan: Arc<JoinPlan>,
         left: SendableRecordBatchStream,
         right: SendableRecordBatchStream,
+        spill: Spill,
         reservation: MemoryReservation,
         baseline: BaselineMetrics,
     ) -> Self {
         Self {
             plan,
             left,
-            phase: Phase::Collect(Collection {
-                input: right,
-                batches: Vec::new(),
-                rows: 0,
-                reservation,
-            }),
+            right,
+            phase: Phase::Collect(Collection::new(&reservation)),
             probe: None,
+            spill,
+            passes: None,
+            reservation,
             baseline,
             pace: Pace::new(),
         }
@@ -75,34 +94,133 @@ impl JoinStream {
 
     /// Takes one more batch of the right side, or ends the collection.
     fn poll_collect(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let Phase::Collect(collection) = &mut self.phase else {
-            return Poll::Ready(Ok(()));
-        };
-        let next = ready!(collection.input.poll_next_unpin(cx));
-        Poll::Ready(match next {
-            Some(Ok(batch)) => collection.add(&batch),
-            Some(Err(error)) => Err(error),
+        let next = ready!(self.right.poll_next_unpin(cx)).transpose();
+        Poll::Ready(next.and_then(|batch| match batch {
+            Some(batch) => self.collect(batch),
             None => self.end_collection(),
-        })
+        }))
+    }
+
+    fn collect(&mut self, batch: RecordBatch) -> Result<()> {
+        match &mut self.phase {
+            Phase::Collect(collection) => {
+                let Err(batch) = collection.add(batch, usize::MAX) else {
+                    return Ok(());
+                };
+                let mut file = self.spill.right_file()?;
+                let block_bytes_max = collection.reservation.size() / 2;
+                for batch in collection.batches.drain(..).chain([batch]) {
+                    file.append(&batch)?;
+                }
+                self.phase = Phase::Spill {
+                    file,
+                    block_bytes_max,
+                };
+            }
+            Phase::Spill { file, .. } => {
+                file.append(&batch)?;
+            }
+            Phase::Block(_) | Phase::Probe(_) | Phase::Ended => {}
+        }
+        Ok(())
     }
 
     fn end_collection(&mut self) -> Result<()> {
-        let Phase::Collect(collection) = std::mem::replace(&mut self.phase, Phase::Ended) else {
-            return Ok(());
+        match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::Collect(collection) => {
+                let build = self.build(collection)?;
+                let gives_nothing = match self.plan.specification.mode {
+                    JoinMode::Inner | JoinMode::Semi => build.groups.is_empty(),
+                    JoinMode::Left | JoinMode::Anti | JoinMode::Minus(_) | JoinMode::Mark(_) => {
+                        false
+                    }
+                };
+                if !gives_nothing {
+                    self.phase = Phase::Probe(build);
+                }
+            }
+            Phase::Spill {
+                file,
+                block_bytes_max,
+            } => {
+                let matched = self.reservation.new_empty();
+                self.passes = Some(self.spill.passes(file, block_bytes_max, matched)?);
+                self.phase = Phase::Block(Collection::new(&self.reservation));
+            }
+            Phase::Block(_) | Phase::Probe(_) | Phase::Ended => {}
+        }
+        Ok(())
+    }
+
+    /// Takes one more batch of the right side on the disk, or ends the block.
+    fn poll_block(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let (Phase::Block(collection), Some(passes)) = (&mut self.phase, &mut self.passes) else {
+            return Poll::Ready(Ok(()));
         };
-        let build = BuildSide::new(
-            collection.batches,
+        let next = match passes.held.take() {
+            Some(batch) => Some(batch),
+            None => ready!(passes.right.poll_next_unpin(cx)).transpose()?,
+        };
+        match next {
+            Some(batch) => {
+                let Err(batch) = collection.add(batch, passes.block_bytes_max) else {
+                    return Poll::Ready(Ok(()));
+                };
+                if collection.rows == 0 {
+                    // Not even one batch: whatever refuses that says why.
+                    let bytes = bytes_of(&batch);
+                    collection.reservation.try_grow(bytes)?;
+                    collection.rows += batch.num_rows();
+                    collection.batches.push(batch);
+                    return Poll::Ready(Ok(()));
+                }
+                passes.held = Some(batch);
+            }
+            None => passes.is_last = true,
+        }
+        if let Phase::Block(collection) = std::mem::replace(&mut self.phase, Phase::Ended) {
+            self.phase = Phase::Probe(self.build(collection)?);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn build(&self, collection: Collection) -> Result<BuildSide> {
+        let batches = collection.batches.iter().map(id_columns);
+        BuildSide::new(
+            batches.collect::<Result<_>>()?,
             collection.rows,
             self.plan.right_columns,
             self.plan.right_shared.clone(),
             collection.reservation,
-        )?;
-        let gives_nothing = match self.plan.specification.mode {
-            JoinMode::Inner | JoinMode::Semi => build.groups.is_empty(),
-            JoinMode::Left | JoinMode::Anti | JoinMode::Minus(_) | JoinMode::Mark(_) => false,
-        };
-        if !gives_nothing {
-            self.phase = Phase::Probe(build);
+        )
+    }
+
+    /// Takes the next left batch, or ends the pass.
+    fn poll_left(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let next = ready!(self.left.poll_next_unpin(cx)).transpose();
+        Poll::Ready(next.and_then(|batch| match batch {
+            Some(batch) => self.begin_probe(&batch),
+            None => self.end_pass(),
+        }))
+    }
+
+    fn begin_probe(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns = id_columns(batch)?;
+        let mut probe = Probe::new(columns, batch.num_rows(), &self.plan.left_shared);
+        if let Some(passes) = &mut self.passes {
+            passes.begin_batch(&self.spill, batch)?;
+            passes.recall(&mut probe.matched);
+        }
+        self.probe = Some(probe);
+        Ok(())
+    }
+
+    fn end_pass(&mut self) -> Result<()> {
+        // The block's memory is for the next one.
+        self.phase = Phase::Ended;
+        if let Some(passes) = self.passes.as_mut().filter(|passes| !passes.is_last) {
+            self.left = passes.next_pass(&self.spill)?;
+            self.phase = Phase::Block(Collection::new(&self.reservation));
         }
         Ok(())
     }
@@ -138,6 +256,13 @@ impl JoinStream {
         let Some(probe) = self.probe.take() else {
             return Ok(None);
         };
+        if let Some(passes) = &mut self.passes {
+            let is_kept = self.plan.specification.mode != JoinMode::Inner;
+            passes.end_batch(&probe.matched, is_kept)?;
+            if !passes.is_last {
+                return Ok(None);
+            }
+        }
         let of = |wanted: bool| -> Vec<u32> {
             let rows = probe.matched.iter().enumerate();
             rows.filter(|(_, matched)| **matched == wanted)
@@ -168,13 +293,35 @@ impl JoinStream {
 }
 
 impl Collection {
-    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.reservation
-            .try_grow(batch.num_rows() * batch.num_columns() * size_of::<u64>())?;
+    fn new(like: &MemoryReservation) -> Self {
+        Self {
+            batches: Vec::new(),
+            rows: 0,
+            reservation: like.new_empty(),
+        }
+    }
+
+    /// Adds a batch, or gives it back if there is no room.
+    fn add(
+        &mut self,
+        batch: RecordBatch,
+        bytes_max: usize,
+    ) -> std::result::Result<(), RecordBatch> {
+        let bytes = bytes_of(&batch);
+        let is_full = self.reservation.size() + bytes > bytes_max
+            || self.rows + batch.num_rows() >= NO_ROW as usize;
+        if is_full || self.reservation.try_grow(bytes).is_err() {
+            return Err(batch);
+        }
         self.rows += batch.num_rows();
-        self.batches.push(id_columns(batch)?);
+        self.batches.push(batch);
         Ok(())
     }
+}
+
+/// What the rows of a batch need as part of the right side.
+fn bytes_of(batch: &RecordBatch) -> usize {
+    batch.num_rows() * (batch.num_columns() * size_of::<u64>() + ROW_BYTES)
 }
 
 /// Applies the filters to pairs, notes the left rows that matched, and makes the merged solutions.
@@ -242,21 +389,9 @@ impl JoinStream {
     ) -> Poll<Result<Option<RecordBatch>>> {
         match &self.phase {
             Phase::Ended => Poll::Ready(Ok(None)),
-            Phase::Collect(_) => self.poll_collect(cx).map_ok(|()| None),
-            Phase::Probe(_) if self.probe.is_none() => {
-                match ready!(self.left.poll_next_unpin(cx)) {
-                    Some(batch) => Poll::Ready(batch.and_then(|batch| {
-                        let columns = id_columns(&batch)?;
-                        let shared = &self.plan.left_shared;
-                        self.probe = Some(Probe::new(columns, batch.num_rows(), shared));
-                        Ok(None)
-                    })),
-                    None => {
-                        self.phase = Phase::Ended;
-                        Poll::Ready(Ok(None))
-                    }
-                }
-            }
+            Phase::Collect(_) | Phase::Spill { .. } => self.poll_collect(cx).map_ok(|()| None),
+            Phase::Block(_) => self.poll_block(cx).map_ok(|()| None),
+            Phase::Probe(_) if self.probe.is_none() => self.poll_left(cx).map_ok(|()| None),
             Phase::Probe(_) => {
                 let start = Instant::now();
                 let output = self.work(deadline);

@@ -6,6 +6,8 @@ use datafusion_execution::TaskContext;
 use datafusion_execution::memory_pool::GreedyMemoryPool;
 use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion_physical_plan::union::UnionExec;
 use orrery_term::TermId;
 use proptest::prelude::*;
 use spargebra::algebra::Expression;
@@ -189,15 +191,78 @@ fn large_sides_join_in_bounded_pieces() {
     assert_eq!(run(plan).len(), 20_000);
 }
 
-#[test]
-fn a_right_side_beyond_the_memory_limit_is_an_error() {
-    let rows: Rows = (0..100_000).map(|row| vec![Some(term(row)); 3]).collect();
+/// A runtime with so much memory for operators.
+fn with_memory(bytes: usize) -> Arc<TaskContext> {
     let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(GreedyMemoryPool::new(1_000_000)))
+        .with_memory_pool(Arc::new(GreedyMemoryPool::new(bytes)))
         .build_arc()
         .unwrap();
-    let context = Arc::new(TaskContext::default().with_runtime(runtime));
-    let error = try_run(join(&JoinMode::Inner, false, &rows, &rows), context).unwrap_err();
+    Arc::new(TaskContext::default().with_runtime(runtime))
+}
+
+/// In batches of some rows.
+fn in_batches(variables: &[&str], rows: &Rows, size: usize) -> Arc<dyn ExecutionPlan> {
+    let batches = rows
+        .chunks(size)
+        .map(|rows| RowsExec::try_new(&names(variables), &rows.to_vec()).unwrap());
+    let union = UnionExec::try_new(batches.collect()).unwrap();
+    Arc::new(CoalescePartitionsExec::new(union))
+}
+
+#[test]
+fn a_right_side_beyond_the_memory_limit_is_joined_block_by_block() {
+    let cell = |row: usize, of: usize, null: usize| match row.is_multiple_of(null) {
+        true => None,
+        false => Some(term((row % of) as i64)),
+    };
+    let rows = |count: usize, shift: usize| -> Rows {
+        let row = |row| {
+            vec![
+                cell(row + shift, 97, 53),
+                cell(row, 71, 31),
+                cell(row, 5, 7),
+            ]
+        };
+        (0..count).map(row).collect()
+    };
+    let (left, right) = (rows(300, 0), rows(400, 20));
+    for mode in [
+        JoinMode::Inner,
+        JoinMode::Left,
+        JoinMode::Anti,
+        JoinMode::Semi,
+        JoinMode::Minus(vec![uncounted("a", Some("l"))]),
+        JoinMode::Mark(Arc::from("mark")),
+    ] {
+        let is_filtered = !matches!(mode, JoinMode::Minus(_));
+        for is_filtered in [false, is_filtered] {
+            let expected = expected(
+                &mode,
+                is_filtered,
+                &solutions(&LEFT, &left),
+                &solutions(&RIGHT, &right),
+                &output_of(&mode),
+            );
+            let plan = SolutionJoinExec::try_new(
+                context_of(&[]),
+                in_batches(&LEFT, &left, 32),
+                in_batches(&RIGHT, &right, 16),
+                JoinSpecification {
+                    mode: mode.clone(),
+                    filters: is_filtered.then(l_is_r).into_iter().collect(),
+                    output: output_of(&mode),
+                },
+            )
+            .unwrap();
+            let found = try_run(Arc::clone(&plan), with_memory(6_000)).unwrap();
+            assert_eq!(found, expected, "{mode:?}, filtered: {is_filtered}");
+            let spilled = plan.metrics().unwrap().spilled_rows().unwrap();
+            assert_eq!(spilled, left.len() + right.len(), "{mode:?}");
+        }
+    }
+    // Nothing fits: the limit is said.
+    let plan = join(&JoinMode::Inner, false, &left, &right);
+    let error = try_run(plan, with_memory(1_000)).unwrap_err();
     assert!(
         matches!(
             error,
