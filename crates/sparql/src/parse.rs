@@ -107,7 +107,10 @@ fn scan(text: &str, has_data: bool) -> Result<Shape, QueryError> {
             return Err(error_at(
                 text,
                 at,
-                format!("negations are nested deeper than {NEGATIONS_MAX} levels"),
+                format!(
+                    "negations with brackets are nested deeper than {NEGATIONS_MAX} levels; BIND gives an inner \
+                     condition a name"
+                ),
             ));
         }
         match bytes[at] {

@@ -15,7 +15,7 @@
 //! over the data, only over the expression.
 //!
 //! Memory: the pairs of one group of seeds, or a search's nodes with a bit for each seed, counted
-//! against the query's memory. A path that is one repetition gives its results out as the search finds
+//! against the query's memory. Where that is too much, fewer seeds are taken at a time, down to one. A path that is one repetition gives its results out as the search finds
 //! them. Every millisecond or so the work gives way to the scheduler.
 
 mod compile;

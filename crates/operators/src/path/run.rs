@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::{Array, RecordBatch, UInt64Array};
-use datafusion_common::Result;
+use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_physical_plan::metrics::BaselineMetrics;
@@ -75,6 +75,8 @@ struct Walking {
     rows: RowsOfSeeds,
     next_node: usize,
     seeds_per_call: usize,
+    /// Fewer than usual where more did not fit into memory.
+    seeds_per_call_max: usize,
     /// Whether each row's ends are searched for by themselves.
     meets: bool,
     /// The search from some of the nodes, if it is not yet at its end.
@@ -290,6 +292,7 @@ impl PathRun {
             rows,
             next_node: 0,
             seeds_per_call: SEEDS_PER_CALL_MIN,
+            seeds_per_call_max: SEEDS_PER_CALL_MAX,
             meets,
             search: None,
             first_node: 0,
@@ -351,8 +354,28 @@ impl Walking {
             return Ok(false);
         }
         self.first_node = self.next_node;
-        let seeds_end = self.first_node + self.seeds_per_call;
-        self.next_node = self.nodes.len().min(seeds_end);
+        loop {
+            let seeds_end = self.first_node + self.seeds_per_call;
+            self.next_node = self.nodes.len().min(seeds_end);
+            match self.walk_from_seeds(plan, columns, path).await {
+                // No walk of these seeds has been given out: fewer of them need less.
+                Err(error) if is_exhausted(&error) && self.next_node - self.first_node > 1 => {
+                    self.walks = Walks::new(self.evaluator.reservation());
+                    self.seeds_per_call = (self.next_node - self.first_node) / 2;
+                    self.seeds_per_call_max = self.seeds_per_call;
+                }
+                walked => return walked.map(|()| true),
+            }
+        }
+    }
+
+    /// Walks from the present seeds: to the end of their walks, or to the first results of a search.
+    async fn walk_from_seeds(
+        &mut self,
+        plan: &PathPlan,
+        columns: &[UInt64Array],
+        path: &Path,
+    ) -> Result<()> {
         let nodes = &self.nodes[self.first_node..self.next_node];
         let seeds = Reached::of_seeds(nodes.iter().copied(), self.evaluator.reservation())?;
         if self.meets {
@@ -369,7 +392,7 @@ impl Walking {
             self.walks = self.evaluator.evaluate(path, seeds).await?;
             self.adapt(self.walks.as_slice().len());
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The next results of a search, which is kept if there may be more.
@@ -392,11 +415,11 @@ impl Walking {
 
     /// Takes more or fewer seeds the next time.
     fn adapt(&mut self, work: usize) {
-        if work > WORK_PER_CALL {
-            self.seeds_per_call = SEEDS_PER_CALL_MIN;
-        } else {
-            self.seeds_per_call = SEEDS_PER_CALL_MAX.min(2 * self.seeds_per_call);
-        }
+        let seeds = match work > WORK_PER_CALL {
+            true => SEEDS_PER_CALL_MIN,
+            false => 2 * self.seeds_per_call,
+        };
+        self.seeds_per_call = seeds.min(self.seeds_per_call_max);
     }
 
     /// Searches from both ends of each row of the seeds.
@@ -493,6 +516,11 @@ fn rows_of(pairs: &[(u64, u32)], node: u64) -> Range<usize> {
     let first = pairs.partition_point(|pair| pair.0 < node);
     let rows = pairs[first..].partition_point(|pair| pair.0 == node);
     first..first + rows
+}
+
+/// Whether an error says that there was no more memory.
+fn is_exhausted(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
 /// Whether a path leads on and on.

@@ -363,6 +363,35 @@ fn chains_of_repetitions_stay_small_where_duplicates_do_not_matter() {
 }
 
 #[test]
+fn where_memory_is_short_fewer_seeds_are_walked_from_at_a_time() {
+    // 64 seeds have 64 * 40 * 40 walks of 16 bytes, one has 1,600.
+    let quads: Vec<Quad> = (0..64)
+        .flat_map(|a| {
+            (0..40).map(move |way| {
+                let b = (a + way) % 64;
+                [term(a), term(0), term(b), TermId::DEFAULT_GRAPH]
+            })
+        })
+        .collect();
+    let link = || Box::new(PathExpression::NamedNode(predicate(0)));
+    let specification = PathSpecification {
+        subject: var("s"),
+        path: PathExpression::Sequence(link(), link()),
+        object: var("o"),
+        graph: GraphScope::Default,
+        is_set: false,
+        output: names(&["s", "o"]),
+    };
+    let plan = PathExec::try_new(context_of(&quads, 1), None, specification).unwrap();
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(GreedyMemoryPool::new(200_000)))
+        .build_arc()
+        .unwrap();
+    let context = Arc::new(TaskContext::default().with_runtime(runtime));
+    assert_eq!(try_run(plan, context).unwrap().len(), 64 * 40 * 40);
+}
+
+#[test]
 fn a_path_beyond_the_memory_limit_is_an_error() {
     let quads: Vec<Quad> = (0..20_000)
         .map(|node| [term(node), term(0), term(node + 1), TermId::DEFAULT_GRAPH])

@@ -17,7 +17,7 @@ use datafusion_physical_plan::limit::GlobalLimitExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 
 use orrery_operators::pattern::ordered::{FirstRows, OrderedExec};
-use spargebra::algebra::Expression;
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
 
 use super::candidates::{CandidatesExec, ROWS_ASKED_MAX};
 use super::distinct::DistinctExec;
@@ -38,8 +38,11 @@ impl Planner<'_> {
         self.is_set = match &derived.modifier {
             Modifier::Project(_) | Modifier::Order(_) => was_set,
             Modifier::Distinct => true,
-            // These count.
-            Modifier::Slice { .. } | Modifier::Aggregate { .. } => false,
+            Modifier::Aggregate { aggregates, .. } => {
+                aggregates.iter().all(|(_, it)| ignores_duplicates(it))
+            }
+            // It counts.
+            Modifier::Slice { .. } => false,
         };
         let common = match fetch {
             None => self.common(derived, needed),
@@ -357,6 +360,21 @@ fn late_steps(group: &Group, read: &VarSet) -> usize {
         | StepKind::Mark { .. } => false,
     };
     group.steps.iter().rev().take_while(is_late).count()
+}
+
+/// Whether an aggregate is the same however often a solution comes.
+fn ignores_duplicates(aggregate: &AggregateExpression) -> bool {
+    match aggregate {
+        AggregateExpression::CountSolutions { distinct } => *distinct,
+        AggregateExpression::FunctionCall {
+            name,
+            expr,
+            distinct,
+        } => {
+            let is_extreme = matches!(name, AggregateFunction::Min | AggregateFunction::Max);
+            (*distinct || is_extreme) && !is_volatile(expr)
+        }
+    }
 }
 
 /// So many rows, or the limit.
