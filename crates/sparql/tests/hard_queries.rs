@@ -36,8 +36,10 @@ fn dense(nodes: usize, ways: usize) -> String {
 
 /// The most rows that a node of the plan has given.
 fn most_rows(fixture: &Fixture, query: &str) -> usize {
-    let plan = fixture.analyze(&format!("{PREFIXES}{query}"));
-    let plan = plan.expect("a plan with actual rows");
+    let plan = match fixture.analyze(&format!("{PREFIXES}{query}")) {
+        Ok(plan) => plan,
+        Err(error) => panic!("{query}: {error}"),
+    };
     let actual = |line: &str| {
         let (_, after) = line.rsplit_once("rows; ").or(line.rsplit_once('['))?;
         after.split(' ').next()?.parse::<usize>().ok()

@@ -67,7 +67,10 @@ impl Spill {
 }
 
 /// A file that is being written. DataFusion does not give the type of one a name.
-pub(super) struct OpenFile(Box<dyn FnMut(Option<&RecordBatch>) -> Result<Written> + Send>);
+pub(super) struct OpenFile(Box<AppendOrFinish>);
+
+/// Takes a further batch, or ends the file.
+type AppendOrFinish = dyn FnMut(Option<&RecordBatch>) -> Result<Written> + Send;
 
 /// A file that has been written; none if that was nothing.
 type Written = Option<Arc<dyn SpillFile>>;

@@ -204,7 +204,7 @@ fn with_memory(bytes: usize) -> Arc<TaskContext> {
 fn in_batches(variables: &[&str], rows: &Rows, size: usize) -> Arc<dyn ExecutionPlan> {
     let batches = rows
         .chunks(size)
-        .map(|rows| RowsExec::try_new(&names(variables), &rows.to_vec()).unwrap());
+        .map(|rows| RowsExec::try_new(&names(variables), rows).unwrap());
     let union = UnionExec::try_new(batches.collect()).unwrap();
     Arc::new(CoalescePartitionsExec::new(union))
 }
