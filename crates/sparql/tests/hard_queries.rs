@@ -34,20 +34,6 @@ fn dense(nodes: usize, ways: usize) -> String {
     turtle
 }
 
-/// The most rows that a node of the plan has given.
-fn most_rows(fixture: &Fixture, query: &str) -> usize {
-    let plan = match fixture.analyze(&format!("{PREFIXES}{query}")) {
-        Ok(plan) => plan,
-        Err(error) => panic!("{query}: {error}"),
-    };
-    let actual = |line: &str| {
-        let (_, after) = line.rsplit_once("rows; ").or(line.rsplit_once('['))?;
-        after.split(' ').next()?.parse::<usize>().ok()
-    };
-    let most = plan.lines().filter_map(actual).max();
-    most.unwrap_or_else(|| panic!("no rows in {plan}"))
-}
-
 /// Each repetition leads everywhere, and there are more than 10^9 ways from one end to the other.
 #[test]
 fn chains_of_paths_where_only_their_ends_count_stay_within_the_budget() {
@@ -109,7 +95,7 @@ fn a_chain_of_twelve_patterns_reads_little_more_than_its_answer() {
     };
     for (query, answers, rows_max) in [(chain("?n0"), 416, 416), (chain(":n0x1"), 1, 1)] {
         assert_eq!(rows(&fixture, &query).len(), answers, "{query}");
-        let most = most_rows(&fixture, &query);
+        let most = fixture.most_rows(&format!("{PREFIXES}{query}"));
         assert!(most <= rows_max, "{most} rows in {query}");
     }
 }
@@ -119,6 +105,6 @@ fn the_first_rows_of_everything_come_without_the_others() {
     let fixture = Fixture::new(&dense(2_000, 20));
     let query = "SELECT * { ?s ?p ?o } LIMIT 10";
     assert_eq!(rows(&fixture, query).len(), 10);
-    let most = most_rows(&fixture, query);
+    let most = fixture.most_rows(&format!("{PREFIXES}{query}"));
     assert!(most <= 1_024, "{most} of 80,000 rows");
 }

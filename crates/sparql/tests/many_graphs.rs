@@ -25,18 +25,6 @@ fn rows(fixture: &Fixture, query: &str) -> Vec<String> {
     }
 }
 
-/// The most rows that a node of the plan has given.
-fn most_rows(fixture: &Fixture, query: &str) -> usize {
-    let plan = fixture.analyze(&format!("{PREFIXES}{query}"));
-    let plan = plan.expect("a plan with actual rows");
-    let actual = |line: &str| {
-        let (_, after) = line.rsplit_once("rows; ").or(line.rsplit_once('['))?;
-        after.split(' ').next()?.parse::<usize>().ok()
-    };
-    let most = plan.lines().filter_map(actual).max();
-    most.unwrap_or_else(|| panic!("no rows in {plan}"))
-}
-
 #[test]
 fn what_is_asked_of_many_graphs_reads_no_more_than_it_must() {
     let fixture = fixture();
@@ -101,7 +89,7 @@ fn what_is_asked_of_many_graphs_reads_no_more_than_it_must() {
         if !query.starts_with("ASK") {
             assert_eq!(rows(&fixture, query).len(), answers, "{query}");
         }
-        let most = most_rows(&fixture, query);
+        let most = fixture.most_rows(&format!("{PREFIXES}{query}"));
         assert!(most <= rows_max, "{most} rows in {query}");
     }
     let count = rows(

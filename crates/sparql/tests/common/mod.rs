@@ -195,6 +195,17 @@ impl Fixture {
         })
     }
 
+    /// The most rows that a node of the plan gives.
+    pub fn most_rows(&self, query: &str) -> usize {
+        let plan = self.analyze(query).expect("a plan with actual rows");
+        let actual = |line: &str| {
+            let (_, after) = line.rsplit_once("rows; ").or(line.rsplit_once('['))?;
+            after.split(' ').next()?.parse::<usize>().ok()
+        };
+        let most = plan.lines().filter_map(actual).max();
+        most.unwrap_or_else(|| panic!("no rows in {plan}"))
+    }
+
     /// The plan with actual rows.
     pub fn analyze(&self, query: &str) -> Result<String, QueryError> {
         let prepared = self.engine.prepare(query, &QueryOptions::default())?;
