@@ -2,7 +2,7 @@
 //!
 //! <https://www.w3.org/TR/sparql11-service-description/>
 //!
-//! The names of SPARQL 1.2's languages follow those of 1.1; other stores use the same.
+//! The vocabulary has no names for the languages of SPARQL 1.2.
 
 use crate::errors::ServerError;
 use crate::format::{GraphFormat, GraphSerializer, SolutionFormat};
@@ -51,11 +51,9 @@ fn statements(parts: &Parts, capabilities: Capabilities) -> Vec<Statement> {
         (Term::iri(rdf::TYPE), sd("Service")),
         (sd("supportedLanguage"), sd("SPARQL10Query")),
         (sd("supportedLanguage"), sd("SPARQL11Query")),
-        (sd("supportedLanguage"), sd("SPARQL12Query")),
     ];
     if capabilities.update {
         of_service.push((sd("supportedLanguage"), sd("SPARQL11Update")));
-        of_service.push((sd("supportedLanguage"), sd("SPARQL12Update")));
     }
     // The endpoint's own address is known only as the client wrote it.
     let host = parts

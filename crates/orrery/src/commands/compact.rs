@@ -7,7 +7,7 @@ use orrery_loader::{CompactOptions, TerminalProgress, changes_of};
 use orrery_storage::{Database, Retention, WriterOptions};
 
 use super::http::{post, server_url};
-use super::load::enough_memory;
+use super::load::warn_of_little_memory;
 use super::output::Output;
 use crate::arguments::CompactArguments;
 use crate::failure::Failure;
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
             ));
         }
     };
-    enough_memory("compact", arguments.memory.0)?;
+    warn_of_little_memory("compact", arguments.memory.0);
     let database = Arc::new(Database::open(directory)?);
     let writer = database.open_writer(WriterOptions::default())?;
     let mut options = CompactOptions {

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     if let Some(threads) = arguments.threads {
         options.threads = threads.max(1);
     }
-    enough_memory("load", options.memory_bytes)?;
+    warn_of_little_memory("load", options.memory_bytes);
     crate::allocator::for_load(options.memory_bytes);
     let progress = TerminalProgress::new();
     let report = orrery_loader::load(&directory, &sources, &options, &progress)?;
@@ -64,15 +64,14 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     output.finish()
 }
 
-/// Refuses a budget that a load or a compaction would not keep.
-pub(crate) fn enough_memory(work: &str, memory_bytes: u64) -> Result<(), Failure> {
-    if memory_bytes >= MEMORY_BYTES_MIN {
-        return Ok(());
+/// Tells of a budget that a load or a compaction works with, but does not keep.
+pub(crate) fn warn_of_little_memory(work: &str, memory_bytes: u64) {
+    if memory_bytes < MEMORY_BYTES_MIN {
+        eprintln!(
+            "note: to {work} may take more than {memory_bytes} bytes of memory; --memory is kept from {}M on",
+            MEMORY_BYTES_MIN >> 20
+        );
     }
-    Err(Failure::Other(format!(
-        "{memory_bytes} bytes of memory are not enough to {work}; give --memory {}M at least",
-        MEMORY_BYTES_MIN >> 20
-    )))
 }
 
 /// Each file is one request, and so one commit.

@@ -320,8 +320,7 @@ async fn the_service_description_tells_what_this_server_can_do() {
     let plain = get(plain.address, "/sparql", &accept).await;
     for name in [
         "SPARQL11Query",
-        "SPARQL12Query",
-        "SPARQL12Update",
+        "SPARQL11Update",
         "defaultDataset",
         "defaultGraph",
         "Dataset",
@@ -344,8 +343,8 @@ async fn the_service_description_tells_what_this_server_can_do() {
     }
     let reading = TestServer::start_with(|options| options.is_read_only = true).await;
     let reading = get(reading.address, "/sparql", &accept).await;
-    assert!(reading.text().contains("SPARQL12Query"));
-    assert!(!reading.text().contains("SPARQL12Update"));
+    assert!(reading.text().contains("SPARQL11Query"));
+    assert!(!reading.text().contains("SPARQL11Update"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

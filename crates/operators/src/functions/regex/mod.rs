@@ -9,7 +9,8 @@
 //! back-references, or whose compiled form is too large) ends the query, for to go on would give a
 //! wrong answer.
 //!
-//! What `REPLACE` makes of a text has a greatest length, for each match may become something long.
+//! What `REPLACE` makes of a text has a greatest length, for each match may become something long, and it has a time: to find each
+//! of many matches may take as long as the text (`.*[^A-Z]|[A-Z]` reads all of `AAA..` for each letter).
 //!
 //! Each pattern is compiled once per query: a [`RegexCache`] keeps the last ones, wrong ones too.
 
@@ -21,6 +22,7 @@ mod translate;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ::regex::{Regex, RegexBuilder, bytes};
 use hashbrown::HashMap;
@@ -40,6 +42,10 @@ const CACHED_PATTERNS_MAX: usize = 32;
 
 /// The result of a `REPLACE` may have this many bytes, or twice those of its text if that is more.
 const RESULT_BYTES_MAX: usize = 64 << 20;
+/// The replacements of one text may take so long.
+const REPLACE_TIME_MAX: Duration = Duration::from_secs(5);
+/// Matches from one look at the clock to the next.
+const MATCHES_PER_CLOCK: u32 = 16;
 /// A byte that is no character, for [`LastLine::Ended`].
 const NO_CHARACTER: u8 = 0xff;
 
@@ -69,12 +75,24 @@ impl Pattern {
 
     /// The text with each match replaced.
     fn replace(&self, text: &str, replacement: &[Piece]) -> Result<String> {
+        self.replace_within(text, replacement, REPLACE_TIME_MAX)
+    }
+
+    fn replace_within(
+        &self,
+        text: &str,
+        replacement: &[Piece],
+        time_max: Duration,
+    ) -> Result<String> {
         let mut replaced = Replaced {
             text,
             replacement,
             out: String::with_capacity(text.len()),
             copied: 0,
             bytes_max: RESULT_BYTES_MAX.max(2 * text.len()),
+            matches: 0,
+            started: Instant::now(),
+            time_max,
         };
         match self.ended_lines(text) {
             Some((regex, text)) => {
@@ -116,10 +134,14 @@ struct Replaced<'a> {
     /// So much of the text was dealt with.
     copied: usize,
     bytes_max: usize,
+    matches: u32,
+    started: Instant,
+    time_max: Duration,
 }
 
 impl Replaced<'_> {
     fn push_match(&mut self, group: impl Fn(usize) -> Option<Range<usize>>) -> Result<()> {
+        self.look_at_the_clock()?;
         let text = self.text;
         let Some(matched) = group(0) else {
             return Ok(());
@@ -135,6 +157,19 @@ impl Replaced<'_> {
                     self.push(part.unwrap_or_default())?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn look_at_the_clock(&mut self) -> Result<()> {
+        self.matches = self.matches.wrapping_add(1);
+        if self.matches.is_multiple_of(MATCHES_PER_CLOCK) && self.started.elapsed() > self.time_max
+        {
+            return Err(Error::Unsupported(format!(
+                "REPLACE that takes more than {:?} for a text of {} bytes",
+                self.time_max,
+                self.text.len()
+            )));
         }
         Ok(())
     }

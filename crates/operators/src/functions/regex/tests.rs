@@ -291,3 +291,21 @@ fn what_grows_beyond_measure_ends_the_query_and_says_why() {
     let short = [Piece::Text("b".repeat(600))];
     assert_eq!(compiled.replace(&text, &short).unwrap().len(), 60_000_000);
 }
+
+#[test]
+fn replacements_of_one_text_have_a_time() {
+    let pattern = ".*[^A-Z]|[A-Z]";
+    let compiled = RegexCache::default().get(pattern, "").unwrap().unwrap();
+    let text = "A".repeat(1_000);
+    let piece = [Piece::Text("b".to_owned())];
+    match compiled.replace_within(&text, &piece, Duration::ZERO) {
+        Err(Error::Unsupported(what)) => {
+            assert_eq!(
+                what,
+                "REPLACE that takes more than 0ns for a text of 1000 bytes"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(compiled.replace(&text, &piece).unwrap(), "b".repeat(1_000));
+}
