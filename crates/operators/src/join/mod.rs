@@ -13,7 +13,7 @@
 //! ```
 //!
 //! The right side is counted against the query's memory; what does not fit goes to the disk, and is joined block by
-//! block ([`spill`]). Else the left side streams.
+//! block (`spill`). Else the left side streams.
 
 mod build;
 mod plan;
