@@ -12,19 +12,17 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, BooleanArray, RecordBatch, UInt64Array};
+use arrow::array::{AsArray, BooleanArray, UInt64Array};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
 use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
-use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::StreamExt;
 use orrery_operators::node_methods;
 use orrery_term::{TermId, TermKind};
 
-use super::shared::{one_partition, partitioned};
+use super::shared::{batch_by_batch, one_partition, partitioned};
 
 /// With more rows asked for, the sort is not a small part of the work any more.
 pub(super) const ROWS_ASKED_MAX: usize = 10_000;
@@ -155,24 +153,23 @@ impl ExecutionPlan for CandidatesExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
         let column = self.column;
         let mut best = Best {
             places: BinaryHeap::new(),
             rows_asked: self.rows_asked,
             is_descending: self.is_descending,
         };
-        let batches = self.input.execute(partition, context)?.map(move |batch| {
-            let batch: RecordBatch = batch?;
-            let kept = best.keep(batch.column(column).as_primitive::<UInt64Type>());
-            let kept = filter_record_batch(&batch, &kept)?;
-            baseline.record_output(kept.num_rows());
-            Ok(kept)
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
+        batch_by_batch(
+            &self.input,
             self.input.schema(),
-            batches,
-        )))
+            &self.metrics,
+            partition,
+            context,
+            move |batch| {
+                let kept = best.keep(batch.column(column).as_primitive::<UInt64Type>());
+                Ok(filter_record_batch(batch, &kept)?)
+            },
+        )
     }
 }
 

@@ -13,13 +13,11 @@ use arrow::datatypes::UInt64Type;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
-use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::StreamExt;
 use orrery_operators::node_methods;
 
-use super::shared::one_partition;
+use super::shared::{batch_by_batch, one_partition};
 
 /// What a table entry costs beside its ids, in bytes.
 const ENTRY_BYTES: usize = 40;
@@ -101,20 +99,18 @@ impl ExecutionPlan for DistinctExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
         let reservation = MemoryConsumer::new("DistinctExec").register(context.memory_pool());
         let mut seen = Seen {
             rows: HashSet::new(),
             reservation,
         };
-        let batches = self.input.execute(partition, context)?.map(move |batch| {
-            let kept = seen.filter(&batch?)?;
-            baseline.record_output(kept.num_rows());
-            Ok(kept)
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
+        batch_by_batch(
+            &self.input,
             self.input.schema(),
-            batches,
-        )))
+            &self.metrics,
+            partition,
+            context,
+            move |batch| seen.filter(batch),
+        )
     }
 }

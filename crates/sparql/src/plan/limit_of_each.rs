@@ -12,13 +12,11 @@ use arrow::datatypes::UInt64Type;
 use datafusion_common::Result;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
-use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::StreamExt;
 use orrery_operators::node_methods;
 
-use super::shared::one_partition;
+use super::shared::{batch_by_batch, one_partition};
 
 /// What a value costs, its place in the hash table included, in bytes.
 const VALUE_BYTES: usize = 32;
@@ -105,7 +103,6 @@ impl ExecutionPlan for LimitOfEachExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
         let mut counted = Counted {
             column: self.column,
             offset: self.offset,
@@ -115,14 +112,13 @@ impl ExecutionPlan for LimitOfEachExec {
             rows: HashMap::new(),
             reservation: MemoryConsumer::new("LimitOfEachExec").register(context.memory_pool()),
         };
-        let batches = self.input.execute(partition, context)?.map(move |batch| {
-            let kept = counted.filter(&batch?)?;
-            baseline.record_output(kept.num_rows());
-            Ok(kept)
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
+        batch_by_batch(
+            &self.input,
             self.input.schema(),
-            batches,
-        )))
+            &self.metrics,
+            partition,
+            context,
+            move |batch| counted.filter(batch),
+        )
     }
 }

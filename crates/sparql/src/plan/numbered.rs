@@ -9,13 +9,11 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
-use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures::StreamExt;
 use orrery_operators::node_methods;
 
-use super::shared::one_partition;
+use super::shared::{batch_by_batch, one_partition};
 
 /// Adds a column with the number of each row.
 #[derive(Debug)]
@@ -54,27 +52,27 @@ impl ExecutionPlan for NumberedExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
         let schema = Arc::clone(&self.schema);
         let mut next = 0_u64;
-        let batches = self.input.execute(partition, context)?.map(move |batch| {
-            let batch = batch?;
-            let rows = batch.num_rows();
-            let end = next + rows as u64;
-            let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
-            columns.push(Arc::new(UInt64Array::from_iter_values(next..end)));
-            next = end;
-            baseline.record_output(rows);
-            let options = RecordBatchOptions::new().with_row_count(Some(rows));
-            Ok(RecordBatch::try_new_with_options(
-                Arc::clone(&schema),
-                columns,
-                &options,
-            )?)
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(
+        batch_by_batch(
+            &self.input,
             Arc::clone(&self.schema),
-            batches,
-        )))
+            &self.metrics,
+            partition,
+            context,
+            move |batch| {
+                let rows = batch.num_rows();
+                let end = next + rows as u64;
+                let mut columns: Vec<ArrayRef> = batch.columns().to_vec();
+                columns.push(Arc::new(UInt64Array::from_iter_values(next..end)));
+                next = end;
+                let options = RecordBatchOptions::new().with_row_count(Some(rows));
+                Ok(RecordBatch::try_new_with_options(
+                    Arc::clone(&schema),
+                    columns,
+                    &options,
+                )?)
+            },
+        )
     }
 }

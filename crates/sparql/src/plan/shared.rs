@@ -35,6 +35,24 @@ pub(super) fn partitioned(schema: &SchemaRef, partitions: usize) -> Arc<PlanProp
     ))
 }
 
+/// The stream of a node that makes one batch of each batch of its input, in order, and counts the rows.
+pub(super) fn batch_by_batch(
+    input: &Arc<dyn ExecutionPlan>,
+    schema: SchemaRef,
+    metrics: &ExecutionPlanMetricsSet,
+    partition: usize,
+    context: Arc<TaskContext>,
+    mut change: impl FnMut(&RecordBatch) -> Result<RecordBatch> + Send + 'static,
+) -> Result<SendableRecordBatchStream> {
+    let baseline = BaselineMetrics::new(metrics, partition);
+    let batches = input.execute(partition, context)?.map(move |batch| {
+        let changed = change(&batch?)?;
+        baseline.record_output(changed.num_rows());
+        Ok(changed)
+    });
+    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+}
+
 /// Batches with what they hold of the memory pool.
 struct Kept {
     batches: Vec<RecordBatch>,
