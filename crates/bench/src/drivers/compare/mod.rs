@@ -3,9 +3,8 @@
 //! same machine, same data, same parameters, same client. The answers are compared row by row.
 //!
 //! First everything is measured on ours, then on the peer, for two servers at once would
-//! share cores and file cache. The explore queries have parameters of their own for each run;
-//! the other queries are asked with a few sets of parameters, several times each, and the best time of
-//! each set counts (the first run of a set warms caches for both). Updates come then, and last of all the
+//! share cores and file cache. The explore queries and the business intelligence queries have parameters of their own
+//! for each run; the best of several runs counts of the analytical queries. Updates come then, and last of all the
 //! one query that may take a store minutes: what is still at work on it after the limit, disturbs nobody.
 
 mod figures;
@@ -194,12 +193,12 @@ impl Workload {
         let explore = explore(&self.explore_options(&server))?;
         let concurrent = explore_clients(&self.explore_options(&server), CLIENTS)?;
         let explored = questions::ask(&mut server, &self.explored)?;
-        let timed = questions::time(&mut server, timed)?;
+        let timed = questions::ask(&mut server, timed)?;
         let options = self.explore_options(&server);
         let updates = Updates::new(&self.data, options.warm_up_mixes + options.mixes);
         let updated = explore_and_update(&options, &self.pool, updates.within(graph))?;
         let after_updates = questions::ask(&mut server, &self.after_updates)?;
-        let last = questions::time(&mut server, last)?;
+        let last = questions::ask(&mut server, last)?;
         Ok(Measured {
             explore,
             concurrent,

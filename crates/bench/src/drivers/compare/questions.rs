@@ -1,8 +1,9 @@
 //! The questions that both stores are asked, and what they answered.
 //!
-//! Explore questions are only compared; business intelligence and analytical questions are timed as well,
-//! several times with the same parameters, and the best time counts. A question without an answer within the
-//! limit counts as the limit; its server, which may still be at work on it, is started anew.
+//! Explore questions are only compared; the others are timed as well. The business intelligence queries are asked in
+//! mixes, as the benchmark's own driver does: each mix has parameters of its own, each question is asked once, the first mixes
+//! are not timed, the mean counts. An analytical query is asked several times, and the best time counts. A question without an
+//! answer within the limit counts as the limit; its server, which may still be at work on it, is started anew.
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +16,13 @@ use crate::bsbm::templates::{ANALYTICAL, BUSINESS, EXPLORE, NamedTemplate, insta
 use crate::bsbm::{BusinessParameters, Catalog, Random};
 use crate::http_client::HttpError;
 
-/// How often each query is asked with the same parameters.
-const RUNS: u32 = 3;
-/// A query that takes longer is not asked again.
-const REPEATED_MAX: Duration = Duration::from_secs(5);
-/// Sets of parameters of each business intelligence query.
-const PARAMETER_SETS: u32 = 3;
+/// How often each analytical query is asked.
+const ANALYTICAL_RUNS: u32 = 3;
+/// Mixes of the business intelligence queries that are timed, and those before them that are not.
+const BUSINESS_MIXES: u32 = 10;
+const WARM_UP_MIXES: u32 = 2;
+/// Sets of parameters of the query that may take minutes.
+const LAST_SETS: u32 = 3;
 /// Sets of parameters of each explore query whose answers are compared.
 pub(super) const COMPARED_SETS: u32 = 5;
 /// The large answer is exported as a table.
@@ -33,6 +35,10 @@ pub(super) struct Question {
     pub(super) text: String,
     /// The format in which it is timed; what is compared is JSON.
     accept: &'static str,
+    /// How often it is asked; the best time counts.
+    runs: u32,
+    /// Whether its time counts.
+    is_timed: bool,
 }
 
 /// What one store answered to the questions, one after the other.
@@ -56,33 +62,40 @@ pub(super) struct Comparison {
     pub(super) differences: Vec<String>,
 }
 
-/// Every business intelligence query with some sets of parameters, every analytical query with one; first those
-/// of other names than `last`.
+/// The mixes of the business intelligence queries, then the analytical queries, and at the end the query called `last`
+/// with some sets of parameters, which no mix has.
 pub(super) fn timed(catalog: &Catalog, last: &str) -> Result<Vec<Question>, BenchError> {
     let parameters = BusinessParameters::new(catalog);
-    let mut questions = Vec::new();
     let mut random = Random::new(1);
-    let mut add = |template: &NamedTemplate, sets: u32| -> Result<(), BenchError> {
-        for _ in 0..sets {
-            let values = parameters.draw(template.text, &mut random);
+    let mut question = |template: &NamedTemplate| -> Result<Question, BenchError> {
+        let values = parameters.draw(template.text, &mut random);
+        let text = instantiate(template.text, &values)?;
+        Ok(Question::new(template.name, text))
+    };
+    let mut questions = Vec::new();
+    for mix in 0..WARM_UP_MIXES + BUSINESS_MIXES {
+        for template in BUSINESS.iter().filter(|template| template.name != last) {
             questions.push(Question {
-                name: template.name.to_owned(),
-                text: instantiate(template.text, &values)?,
-                accept: match template.name {
-                    EXPORTED => CSV,
-                    _ => RESULTS_JSON,
-                },
+                is_timed: mix >= WARM_UP_MIXES,
+                ..question(template)?
             });
         }
-        Ok(())
-    };
-    BUSINESS
-        .iter()
-        .try_for_each(|template| add(template, PARAMETER_SETS))?;
-    ANALYTICAL
-        .iter()
-        .try_for_each(|template| add(template, 1))?;
-    questions.sort_by_key(|question| question.name == last);
+    }
+    for template in &ANALYTICAL {
+        questions.push(Question {
+            runs: ANALYTICAL_RUNS,
+            accept: match template.name {
+                EXPORTED => CSV,
+                _ => RESULTS_JSON,
+            },
+            ..question(template)?
+        });
+    }
+    for template in BUSINESS.iter().filter(|template| template.name == last) {
+        for _ in 0..LAST_SETS {
+            questions.push(question(template)?);
+        }
+    }
     Ok(questions)
 }
 
@@ -99,11 +112,10 @@ pub(super) fn explored(pool: &ParameterPool) -> Result<Vec<Question>, BenchError
                 let line = line.trim_start();
                 !line.starts_with("LIMIT") && !line.starts_with("OFFSET")
             });
-            questions.push(Question {
-                name: format!("explore Q{}", template.number),
-                text: lines.collect::<Vec<_>>().join("\n"),
-                accept: RESULTS_JSON,
-            });
+            questions.push(Question::new(
+                format!("explore Q{}", template.number),
+                lines.collect::<Vec<_>>().join("\n"),
+            ));
         }
     }
     Ok(questions)
@@ -111,28 +123,14 @@ pub(super) fn explored(pool: &ParameterPool) -> Result<Vec<Question>, BenchError
 
 /// Asked when the updates are over.
 pub(super) fn after_updates() -> Vec<Question> {
-    vec![Question {
-        name: "all triples after the updates".to_owned(),
-        text: "SELECT (COUNT(*) AS ?count) WHERE { ?s ?p ?o }".to_owned(),
-        accept: RESULTS_JSON,
-    }]
+    vec![Question::new(
+        "all triples after the updates",
+        "SELECT (COUNT(*) AS ?count) WHERE { ?s ?p ?o }",
+    )]
 }
 
-/// Asks each question once and keeps the rows.
+/// Asks each question as often as it wants and keeps its best time and its rows.
 pub(super) fn ask(server: &mut Server<'_>, questions: &[Question]) -> Result<Answers, BenchError> {
-    ask_often(server, questions, 1)
-}
-
-/// Asks each question several times and keeps the best time and the rows.
-pub(super) fn time(server: &mut Server<'_>, questions: &[Question]) -> Result<Answers, BenchError> {
-    ask_often(server, questions, RUNS)
-}
-
-fn ask_often(
-    server: &mut Server<'_>,
-    questions: &[Question],
-    runs: u32,
-) -> Result<Answers, BenchError> {
     let mut client = server.client()?;
     let mut answers = Answers::default();
     let mut body = Vec::new();
@@ -144,11 +142,8 @@ fn ask_often(
         };
         let mut ask_all = || -> Result<Duration, HttpError> {
             let mut best = Duration::MAX;
-            for _ in 0..runs {
+            for _ in 0..question.runs {
                 best = best.min(ask(question.accept, &mut body)?);
-                if best > REPEATED_MAX {
-                    break;
-                }
             }
             if question.accept != RESULTS_JSON {
                 ask(RESULTS_JSON, &mut body)?;
@@ -181,6 +176,19 @@ fn ask_often(
     Ok(answers)
 }
 
+impl Question {
+    /// A question that is asked once, and whose time counts.
+    fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            accept: RESULTS_JSON,
+            runs: 1,
+            is_timed: true,
+        }
+    }
+}
+
 impl Answers {
     /// These answers and others after them.
     pub(super) fn followed_by(mut self, mut more: Self) -> Self {
@@ -188,12 +196,12 @@ impl Answers {
         self
     }
 
-    /// The mean over the sets of parameters of a query's best times.
+    /// The mean of the times of a query's questions that count.
     pub(super) fn mean(&self, questions: &[Question], name: &str) -> Mean {
         let answers: Vec<&Answer> = questions
             .iter()
             .zip(&self.0)
-            .filter(|(question, _)| question.name == name)
+            .filter(|(question, _)| question.is_timed && question.name == name)
             .map(|(_, answer)| answer)
             .collect();
         let total: Duration = answers.iter().map(|answer| answer.best).sum();
@@ -265,20 +273,12 @@ mod tests {
         }
     }
 
-    fn question(name: &str, text: &str) -> Question {
-        Question {
-            name: name.to_owned(),
-            text: text.to_owned(),
-            accept: RESULTS_JSON,
-        }
-    }
-
     #[test]
     fn a_question_without_answer_counts_as_the_limit_and_restarts_the_server() {
         let questions = [
-            question("BI Q4", "quick"),
-            question("BI Q4", "slow"),
-            question("BI Q5", "quick"),
+            Question::new("BI Q4", "quick"),
+            Question::new("BI Q4", "slow"),
+            Question::new("BI Q5", "quick"),
         ];
         let limit = Duration::from_millis(100);
         let starts = std::cell::Cell::new(0);
@@ -287,7 +287,7 @@ mod tests {
             Ok(Box::new(Endpoint::start()))
         };
         let mut server = Server::start(&start, limit).unwrap();
-        let peer = time(&mut server, &questions).unwrap();
+        let peer = ask(&mut server, &questions).unwrap();
         assert_eq!(starts.get(), 2);
         let slow = peer.mean(&questions, "BI Q4");
         assert!(slow.has_timed_out && slow.ms >= 50.0, "{slow:?}");
@@ -328,7 +328,21 @@ mod tests {
         let questions = timed(&catalog(), "BI Q4").unwrap();
         let exported = questions.iter().filter(|question| question.accept == CSV);
         assert_eq!(exported.count(), 1);
-        let last = questions.len() - PARAMETER_SETS as usize;
+    }
+
+    #[test]
+    fn each_mix_has_its_parameters_and_the_first_do_not_count() {
+        let questions = timed(&catalog(), "BI Q4").unwrap();
+        let of = |name: &str| -> Vec<&Question> {
+            let questions = questions.iter();
+            questions.filter(|question| question.name == name).collect()
+        };
+        let asked = of("BI Q2");
+        let counted = asked.iter().filter(|question| question.is_timed);
+        assert_eq!(counted.count(), BUSINESS_MIXES as usize);
+        assert!(!asked[0].is_timed && asked[0].text != asked[1].text);
+        assert_eq!(of("BI Q4").len(), LAST_SETS as usize);
+        let last = questions.len() - LAST_SETS as usize;
         assert!(
             questions[last..]
                 .iter()
