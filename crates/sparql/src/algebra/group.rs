@@ -108,7 +108,7 @@ impl Group {
     }
 
     /// Whether items of `other` below the steps of this group would change its meaning.
-    fn conflicts_with(&self, other: &Self, table: &VariableTable) -> bool {
+    pub(super) fn conflicts_with(&self, other: &Self, table: &VariableTable) -> bool {
         let touched = |set: &VarSet| set.intersects(&other.visible);
         self.is_volatile()
             || self.steps.iter().any(|step| touched(&step.touches))
@@ -381,6 +381,7 @@ impl Group {
             if self.turn_into_anti_join(&condition, outer, table) {
                 continue;
             }
+            self.turn_into_joins(&condition, outer, table);
             let seen = variables(&condition, table);
             self.outer.extend(&seen.difference(&self.visible));
             let touches = seen.difference(&self.certain);
@@ -389,7 +390,9 @@ impl Group {
                 continue;
             }
             if self.sink_position(&seen) == 0 {
-                self.filters.push(condition);
+                if !self.push_into_members(&condition, outer, table) {
+                    self.filters.push(condition);
+                }
             } else {
                 self.insert_low(StepKind::Filter(condition), &seen, touches);
             }

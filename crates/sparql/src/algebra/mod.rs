@@ -17,6 +17,7 @@
 pub(crate) mod expression;
 mod group;
 mod normalise;
+mod pushdown;
 mod scope;
 mod service;
 mod variables;

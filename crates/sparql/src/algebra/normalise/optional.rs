@@ -37,6 +37,7 @@ impl Normaliser<'_> {
             };
             visible.extend(&right.visible);
             let condition = self.rename(condition, &visible)?;
+            right.turn_into_joins(&condition, &place.outer.union(&group.visible), &self.table);
             let seen = variables(&condition, &self.table);
             if seen.is_subset(&right.certain) {
                 right.filter(condition, &place.outer, &self.table);
