@@ -28,6 +28,7 @@ use oxsdatatypes::DateTime;
 use parking_lot::{Mutex, RwLock};
 
 use self::local_terms::LocalTerms;
+use crate::adjacencies::Adjacencies;
 use crate::error::{Error, Result};
 use crate::expression::StringKeys;
 use crate::functions::regex::RegexCache;
@@ -46,10 +47,12 @@ pub struct ContextOptions {
     pub now: Option<DateTime>,
     /// The threads that the query shares with others.
     pub workers: Arc<Workers>,
+    /// The adjacencies in memory, which all queries share.
+    pub adjacencies: Arc<Adjacencies>,
 }
 
 impl Default for ContextOptions {
-    /// No base IRI, no memory limit, the clock's time, all cores.
+    /// No base IRI, no memory limit, the clock's time, all cores, adjacencies of its own.
     fn default() -> Self {
         Self {
             base_iri: None,
@@ -57,6 +60,7 @@ impl Default for ContextOptions {
             on_the_way_pool: Arc::new(UnboundedMemoryPool::default()),
             now: None,
             workers: Workers::of_machine(),
+            adjacencies: Arc::default(),
         }
     }
 }
@@ -104,6 +108,7 @@ pub struct QueryContext {
     /// Asked of the clock when the query asks for it first: to make a date of it takes as long as a look-up.
     now: OnceLock<DateTime>,
     workers: Arc<Workers>,
+    adjacencies: Arc<Adjacencies>,
     counts_rows: AtomicBool,
     next_blank_node: AtomicU64,
     local_terms: RwLock<LocalTerms>,
@@ -144,6 +149,7 @@ impl QueryContext {
             on_the_way_pool: options.on_the_way_pool,
             now: options.now.map_or_else(OnceLock::new, OnceLock::from),
             workers: options.workers,
+            adjacencies: options.adjacencies,
             counts_rows: AtomicBool::new(false),
             next_blank_node,
             local_terms: RwLock::new(LocalTerms::new(reservation)),
@@ -182,6 +188,11 @@ impl QueryContext {
     /// The threads that the query shares with others.
     pub fn workers(&self) -> &Arc<Workers> {
         &self.workers
+    }
+
+    /// The adjacencies in memory.
+    pub(crate) fn adjacencies(&self) -> &Arc<Adjacencies> {
+        &self.adjacencies
     }
 
     /// Says that an expression of the query tells rows apart by counting them (`BNODE(label)`) or is another one

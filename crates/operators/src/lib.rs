@@ -8,6 +8,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`context`] | what the operators of one query share |
+//! | [`adjacencies`] | which predicates' values are kept in memory, shared by all queries |
 //! | [`expression`] | filters, computed values, sort keys |
 //! | [`aggregate`] | COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT |
 //! | [`complement`] | aggregates over a product without the pairs that match |
@@ -17,6 +18,7 @@
 //! | [`service`] | SERVICE: solutions of other endpoints |
 //! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
 
+pub mod adjacencies;
 pub mod aggregate;
 pub mod complement;
 pub mod context;

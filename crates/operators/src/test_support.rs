@@ -9,9 +9,11 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::UInt64Type;
 use datafusion_execution::TaskContext;
 use datafusion_physical_plan::{ExecutionPlan, collect};
-use orrery_storage::{SmallQuad, build_small};
+use orrery_storage::{CommitOptions, Database, SmallQuad, Snapshot, WriterOptions, build_small};
 use orrery_term::TermId;
+use tempfile::TempDir;
 
+use crate::adjacencies::Adjacencies;
 use crate::context::{ContextOptions, QueryContext};
 use crate::pattern::{GraphScope, QuadPattern, Slot};
 
@@ -36,30 +38,78 @@ pub(crate) fn names(names: &[&str]) -> Vec<Arc<str>> {
     names.iter().map(|name| Arc::from(*name)).collect()
 }
 
-/// A context over a database with these quads.
+/// A context over a database with these quads. Everything is looked up in the permutations.
 pub(crate) fn context_of(quads: &[Quad]) -> Arc<QueryContext> {
-    let of = |id: TermId| id.to_inline_term().unwrap();
-    let quads: Vec<SmallQuad> = quads
-        .iter()
-        .map(|&[s, p, o, g]| {
-            let graph = (g != TermId::DEFAULT_GRAPH).then(|| of(g));
-            (of(s), of(p), of(o), graph)
-        })
-        .collect();
-    context_of_terms(&quads)
+    context_of_terms(&small_quads(quads))
 }
 
 /// A context over a database with these quads of any terms.
 pub(crate) fn context_of_terms(quads: &[SmallQuad]) -> Arc<QueryContext> {
-    // Publishing syncs its files: a thousand random databases should not wait for the disk.
+    // The files stay mapped when the directory is gone.
+    let database = build_small(directory().path(), quads).unwrap();
+    context_over(database.snapshot(), Adjacencies::new(0))
+}
+
+/// The ways to look up the same quads: in the permutations; in memory; in memory what later changes did not touch.
+pub(crate) fn contexts_of(quads: &[Quad]) -> [Arc<QueryContext>; 3] {
+    let database = build_small(directory().path(), &small_quads(quads)).unwrap();
+    let snapshot = database.snapshot();
+    [
+        context_over(Arc::clone(&snapshot), Adjacencies::new(0)),
+        context_over(snapshot, Adjacencies::default()),
+        context_over(changed_into(quads), Adjacencies::default()),
+    ]
+}
+
+fn context_over(snapshot: Arc<Snapshot>, adjacencies: Adjacencies) -> Arc<QueryContext> {
+    let options = ContextOptions {
+        adjacencies: Arc::new(adjacencies),
+        ..ContextOptions::default()
+    };
+    QueryContext::new(snapshot, options).unwrap()
+}
+
+/// A snapshot with these quads over a base that lacks some of them and has others: some of the changes are flushed, some in memory.
+pub(crate) fn changed_into(quads: &[Quad]) -> Arc<Snapshot> {
+    let others = quads.iter().map(|&[s, p, o, g]| [o, p, s, g]);
+    let others: Vec<Quad> = others.filter(|quad| !quads.contains(quad)).collect();
+    let (first, rest) = quads.split_at(quads.len() / 2);
+    let (second, third) = rest.split_at(rest.len() / 2);
+    let directory = directory();
+    let base = small_quads(&[first, &others].concat());
+    drop(build_small(directory.path(), &base).unwrap());
+    let database = Arc::new(Database::open(directory.path()).unwrap());
+    let writer = database.open_writer(WriterOptions::default()).unwrap();
+    let (early, late) = others.split_at(others.len() / 3);
+    for (deleted, inserted, is_flushed) in [(early, second, true), (late, third, false)] {
+        let mut transaction = writer.begin().unwrap();
+        transaction.delete(&mut deleted.to_vec()).unwrap();
+        transaction.insert(&mut inserted.to_vec()).unwrap();
+        let pending = transaction.commit(CommitOptions::default()).unwrap();
+        pending.wait().unwrap();
+        if is_flushed {
+            writer.checkpoint().unwrap();
+        }
+    }
+    database.snapshot()
+}
+
+/// Publishing syncs its files: a thousand random databases should not wait for the disk.
+pub(crate) fn directory() -> TempDir {
     let in_memory = Path::new("/dev/shm");
-    let directory = match in_memory.is_dir() {
+    match in_memory.is_dir() {
         true => tempfile::tempdir_in(in_memory).unwrap(),
         false => tempfile::tempdir().unwrap(),
-    };
-    // The files stay mapped when the directory is gone.
-    let database = build_small(directory.path(), quads).unwrap();
-    QueryContext::new(database.snapshot(), ContextOptions::default()).unwrap()
+    }
+}
+
+pub(crate) fn small_quads(quads: &[Quad]) -> Vec<SmallQuad> {
+    let of = |id: TermId| id.to_inline_term().unwrap();
+    let small = quads.iter().map(|&[s, p, o, g]| {
+        let graph = (g != TermId::DEFAULT_GRAPH).then(|| of(g));
+        (of(s), of(p), of(o), graph)
+    });
+    small.collect()
 }
 
 /// Runs a plan to its end: its solutions, sorted.

@@ -23,10 +23,14 @@ pub(crate) struct Health {
     /// Queries whose shape was known, so that they were not parsed, and those that were.
     query_shape_hits: u64,
     query_shape_misses: u64,
+    /// Predicates whose values are kept in memory, and what they take.
+    adjacencies: usize,
+    adjacency_bytes: u64,
 }
 
 pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health> {
     let snapshot = state.engine.database().snapshot();
+    let adjacencies = state.engine.adjacency_counts();
     let shapes = state.engine.shape_counts();
     Json(Health {
         status: "ok",
@@ -37,5 +41,7 @@ pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health
         query_memory_bytes: state.engine.memory_held_bytes(),
         query_shape_hits: shapes.hits,
         query_shape_misses: shapes.misses,
+        adjacencies: adjacencies.adjacencies,
+        adjacency_bytes: adjacencies.bytes,
     })
 }

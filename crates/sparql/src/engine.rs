@@ -16,6 +16,7 @@ use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
+use orrery_operators::adjacencies::{Adjacencies, AdjacencyCounts};
 use orrery_operators::context::QueryContext;
 use orrery_operators::workers::Workers;
 use orrery_storage::{Database, Snapshot};
@@ -46,6 +47,7 @@ pub struct Engine {
     shapes: ShapeCache,
     orders: Arc<OrderCache>,
     workers: Arc<Workers>,
+    adjacencies: Arc<Adjacencies>,
 }
 
 /// The four forms of queries.
@@ -108,6 +110,7 @@ impl Engine {
             .with_target_partitions(1);
         Ok(Self {
             workers: Workers::new(options.threads),
+            adjacencies: Arc::new(Adjacencies::new(memory.adjacencies_bytes)),
             database,
             options,
             memory,
@@ -171,6 +174,11 @@ impl Engine {
         self.orders.counts()
     }
 
+    /// Adjacencies of predicates that are in memory.
+    pub fn adjacency_counts(&self) -> AdjacencyCounts {
+        self.adjacencies.counts()
+    }
+
     pub(crate) fn orders(&self) -> &Arc<OrderCache> {
         &self.orders
     }
@@ -182,6 +190,11 @@ impl Engine {
     /// The threads that all queries share.
     pub(crate) fn workers(&self) -> &Arc<Workers> {
         &self.workers
+    }
+
+    /// The adjacencies in memory, which all queries share.
+    pub(crate) fn adjacencies(&self) -> &Arc<Adjacencies> {
+        &self.adjacencies
     }
 
     pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {

@@ -59,10 +59,21 @@ pub struct PlanStep {
     pub patterns: Vec<PlanPattern>,
     /// Rows that the planner expected after it.
     pub estimated_rows: Option<f64>,
-    /// Rows after it, and look-ups made; of a run.
-    pub measured: Option<(usize, usize)>,
+    /// What it did in a run.
+    pub measured: Option<StepFigures>,
     /// Whether all matches are looked for, and not only the first of each row.
     pub is_read_whole: bool,
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepFigures {
+    /// Rows after it.
+    pub rows: usize,
+    /// Look-ups made in a permutation.
+    pub look_ups: usize,
+    /// Look-ups made in an adjacency in memory.
+    pub in_memory: usize,
 }
 
 /// One pattern of a step.
@@ -104,8 +115,9 @@ impl PlanStep {
             "text": texts.join(" & "),
             "access": access,
             "estimated_rows": self.estimated_rows,
-            "rows": self.measured.map(|(rows, _)| rows),
-            "look_ups": self.measured.map(|(_, look_ups)| look_ups),
+            "rows": self.measured.map(|figures| figures.rows),
+            "look_ups": self.measured.map(|figures| figures.look_ups),
+            "look_ups_in_memory": self.measured.map(|figures| figures.in_memory),
             "is_read_whole": self.is_read_whole,
         })
     }
@@ -200,7 +212,11 @@ impl Reader<'_> {
                     })
                     .collect(),
                 estimated_rows: step.estimated_rows,
-                measured: self.is_analyzed.then_some((step.rows, step.seeks)),
+                measured: self.is_analyzed.then_some(StepFigures {
+                    rows: step.rows,
+                    look_ups: step.seeks,
+                    in_memory: step.in_memory,
+                }),
                 is_read_whole: is_read_whole && finds_all,
             })
             .collect()
@@ -286,14 +302,20 @@ fn write_step(step: &PlanStep, indent: &str, text: &mut String) {
     let expected = step
         .estimated_rows
         .map(|rows| format!("~{} rows", count(rows)));
-    let actual = step
-        .measured
-        .map(|(rows, seeks)| format!("{rows} rows, {seeks} look-ups"));
+    let actual = step.measured.map(|figures| figures_of_step(&figures));
     let both: Vec<String> = expected.into_iter().chain(actual).collect();
     if !both.is_empty() {
         let _ = write!(text, "  [{}]", both.join("; "));
     }
     text.push('\n');
+}
+
+fn figures_of_step(figures: &StepFigures) -> String {
+    let text = format!("{} rows, {} look-ups", figures.rows, figures.look_ups);
+    match figures.in_memory {
+        0 => text,
+        in_memory => format!("{text}, {in_memory} in memory"),
+    }
 }
 
 /// A number of rows, to two digits where it is an estimate of many.

@@ -1,9 +1,9 @@
 //! What queries may hold of the memory that is given to them.
 //!
 //! ```text
-//!   memory_bytes = | operators: the rest          | on its way 1/4       | not counted 1/8, at least 64 MiB |
-//!                  | hash tables, sorted runs,    | chunks of patterns,  | the process itself, pages of the |
-//!                  | computed terms; spills       | batches, answers     | allocator, growing tables        |
+//!   memory_bytes = | operators: the rest          | adjacencies 1/8 | on its way 1/4       | not counted 1/8, at least 64 MiB |
+//!                  | hash tables, sorted runs,    | values of hot   | chunks of patterns,  | the process itself, pages of the |
+//!                  | computed terms; spills       | predicates      | batches, answers     | allocator, growing tables        |
 //! ```
 //!
 //! *Operators* reserve what they keep in a fair pool that makes those that can spill do so. What is *on its way*
@@ -37,6 +37,9 @@ const UNCOUNTED_PARTS: u64 = 1;
 /// Most of a sort's or an aggregation's growth that it counts too late does not depend on the budget.
 const UNCOUNTED_BYTES_MIN: u64 = 64 << 20;
 
+/// Adjacencies take one part of so many of the rest: an eighth of the whole, less where that is little.
+const ADJACENCIES_PART: u64 = 5;
+
 /// Consumers that an out-of-memory error names.
 const CONSUMERS_NAMED: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN.saturating_add(2);
 
@@ -66,6 +69,8 @@ pub(crate) struct Memory {
     /// What is on its way.
     pub(crate) on_the_way: Arc<dyn MemoryPool>,
     on_the_way_bytes: usize,
+    /// What adjacencies may take.
+    pub(crate) adjacencies_bytes: u64,
 }
 
 impl Memory {
@@ -75,7 +80,9 @@ impl Memory {
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let on_the_way = part * ON_THE_WAY_PARTS;
         let uncounted = (part * UNCOUNTED_PARTS).max(UNCOUNTED_BYTES_MIN.min(memory_bytes / 2));
-        let operators = bytes(memory_bytes - on_the_way - uncounted);
+        let rest = memory_bytes - on_the_way - uncounted;
+        let adjacencies_bytes = rest / ADJACENCIES_PART;
+        let operators = bytes(rest - adjacencies_bytes);
         let on_the_way_bytes = bytes(on_the_way);
         let pool = ProcessBoundPool {
             inner: FairSpillPool::new(operators),
@@ -86,6 +93,7 @@ impl Memory {
             operators: Arc::new(TrackConsumersPool::new(pool, CONSUMERS_NAMED)),
             on_the_way: Arc::new(GreedyMemoryPool::new(on_the_way_bytes)),
             on_the_way_bytes,
+            adjacencies_bytes,
         }
     }
 

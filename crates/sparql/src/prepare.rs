@@ -43,6 +43,7 @@ pub(crate) fn prepare(
             on_the_way_pool: Arc::clone(&engine.memory().on_the_way),
             now: None,
             workers: Arc::clone(engine.workers()),
+            adjacencies: Arc::clone(engine.adjacencies()),
         },
     )?;
     let dataset = dataset(&context, query.dataset(), options)?;
@@ -275,6 +276,7 @@ pub(crate) fn prepare_pattern(
             on_the_way_pool: Arc::clone(&engine.memory().on_the_way),
             now: None,
             workers: Arc::clone(engine.workers()),
+            adjacencies: Arc::clone(engine.adjacencies()),
         },
     )?;
     let dataset = dataset(&context, pattern.using, options)?;

@@ -6,6 +6,7 @@
 //!
 //! All files go through the seam in [`io`] and are made of checksummed blocks ([`block_file`]).
 
+pub mod adjacency;
 pub mod backup;
 pub mod block_file;
 pub mod delta;
@@ -37,6 +38,7 @@ mod verify_changes;
 mod warm;
 mod writer;
 
+pub use adjacency::{Adjacency, AdjacencySlot};
 pub use database::Database;
 pub use delta::{DeltaEntry, DeltaIndex, write_delta};
 pub use delta_dictionary::DeltaDictionary;

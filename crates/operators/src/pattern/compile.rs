@@ -12,6 +12,7 @@ use orrery_storage::QuadPosition;
 use orrery_term::TermId;
 
 use super::access::{self, Known, Positions, Wishes};
+use super::adjacent::AdjacentStep;
 use super::arrange::arrange;
 use super::filter::{ChunkFilter, expression_variables};
 use super::intersection;
@@ -94,6 +95,11 @@ pub(super) fn compile(
             && program.intersection.is_none();
         if program.first_match_only {
             program.reads.clear();
+        }
+        let snapshot = context.snapshot();
+        program.adjacent = AdjacentStep::of(&program, snapshot, false);
+        if let Some(by_set) = program.set_scan_mut() {
+            by_set.step.adjacent = AdjacentStep::of(&by_set.step, snapshot, true);
         }
         steps.push(Arc::new(program));
         layout = next_layout;
@@ -368,6 +374,7 @@ impl<'a> StepCompiler<'a> {
             filters: Vec::new(),
             first_match_only: false,
             existence_of: None,
+            adjacent: None,
             members: Vec::new(),
             intersection: None,
         };

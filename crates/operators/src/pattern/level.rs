@@ -11,19 +11,24 @@ use datafusion_common::{Result, internal_err};
 use datafusion_execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
-use orrery_storage::RowRange;
+use orrery_storage::{AdjacencySlot, RowRange};
 
+use super::adjacent::{AdjacentExpansion, WithTouched};
 use super::chunk::Chunk;
 use super::expansion::{Cursors, Expansion};
-use super::intersection::{Intersection, set_of_values};
+use super::id_set::IdSet;
+use super::intersection::{InMemoryIntersection, Intersection, find_sides, set_of_values};
 use super::program::{IntersectionProgram, Program, StepProgram};
 use super::span::{SCANNED_KEYS_MIN, SetFilter};
+use crate::context::QueryContext;
 
 /// What one step has done so far; shared by all executions of the plan.
 #[derive(Debug, Default)]
 pub(super) struct StepCounters {
     pub(super) rows: AtomicUsize,
     pub(super) seeks: AtomicUsize,
+    /// Keys looked up in an adjacency in memory.
+    pub(super) in_memory: AtomicUsize,
 }
 
 /// What a call gave.
@@ -45,12 +50,10 @@ pub(super) struct Pipeline {
 }
 
 impl Pipeline {
-    pub(super) fn new(program: Arc<Program>) -> Self {
-        let levels = program
-            .steps
-            .iter()
-            .map(|step| Level::new(Arc::clone(step)))
-            .collect();
+    pub(super) fn new(program: Arc<Program>, context: &Arc<QueryContext>) -> Self {
+        let steps = program.steps.iter();
+        let levels = steps.map(|step| Level::new(Arc::clone(step), context));
+        let levels = levels.collect();
         Self {
             program,
             levels,
@@ -89,7 +92,14 @@ impl Pipeline {
             let Some(deepest) = self.levels.iter().rposition(Level::has_work) else {
                 return Ok(Progress::Exhausted);
             };
-            let limit = vector_rows.next(deepest == 0, deepest + 1 == self.levels.len());
+            let mut limit = vector_rows.next(deepest == 0, deepest + 1 == self.levels.len());
+            if self
+                .levels
+                .get(deepest + 1)
+                .is_some_and(Level::is_in_memory)
+            {
+                limit = limit.min(IN_MEMORY_ROWS_MAX);
+            }
             let chunk = self.levels[deepest].advance(limit, matched, counters)?;
             if let Some(chunk) = chunk {
                 match self.levels.get_mut(deepest + 1) {
@@ -122,6 +132,8 @@ const VECTOR_ROWS_START_LIMITED: usize = 256;
 /// The largest chunks between steps. On 10 million triples, 570,000 offers looked up in the order of their
 /// products cost 270 ns each with 32,768 keys at a time, and 90 ns with these.
 pub(super) const VECTOR_ROWS_MAX: usize = 131_072;
+/// The largest chunks for a step that is done in memory, which gains nothing by long ones: a few columns of it fit into the second cache.
+const IN_MEMORY_ROWS_MAX: usize = 16_384;
 /// What the chunks of all steps together take, about; patterns with many variables get shorter chunks.
 const CHUNK_BYTES_MAX: usize = 64 << 20;
 /// Chunks so short are never refused.
@@ -207,10 +219,19 @@ enum Work {
     Intersection(Intersection),
     /// The same as a scan of one of them, the others as a set.
     SetScan(Expansion),
+    /// Either of the first and the last, in an adjacency in memory.
+    Adjacent(AdjacentExpansion),
+    /// The second in adjacencies in memory.
+    InMemory(InMemoryIntersection),
 }
 
 struct Level {
     program: Arc<StepProgram>,
+    context: Arc<QueryContext>,
+    /// The place of the adjacency by which the step can be done; looked for at the first need.
+    slot: Option<Arc<AdjacencySlot>>,
+    /// Those of the sides of an intersection.
+    side_slots: Vec<Arc<AdjacencySlot>>,
     /// One pair for each permutation that the step reads; made at the first need.
     cursors: Vec<Cursors>,
     work: Option<Work>,
@@ -221,14 +242,23 @@ struct Level {
 }
 
 impl Level {
-    fn new(program: Arc<StepProgram>) -> Self {
+    fn new(program: Arc<StepProgram>, context: &Arc<QueryContext>) -> Self {
         Self {
             program,
+            context: Arc::clone(context),
+            slot: None,
+            side_slots: Vec::new(),
             cursors: Vec::new(),
             work: None,
             gathered: Vec::new(),
             gathered_rows: 0,
         }
+    }
+
+    /// Whether it was done by an adjacency, or would be now.
+    fn is_in_memory(&self) -> bool {
+        let mut slots = self.slot.iter().chain(&self.side_slots);
+        slots.next().is_some_and(|slot| slot.get().is_some())
     }
 
     fn has_work(&self) -> bool {
@@ -238,14 +268,101 @@ impl Level {
     fn start(&mut self, chunk: Chunk, within: Option<RowRange>) -> Result<()> {
         debug_assert!(!self.has_work());
         debug_assert!(within.is_none() || self.program.intersection.is_none());
+        self.work = Some(
+            if let Some((adjacency, set)) = self.find_adjacency(&chunk, within)? {
+                Work::Adjacent(AdjacentExpansion::new(chunk, adjacency, set))
+            } else if let Some(sides) = self.find_sides(chunk.rows)? {
+                Work::InMemory(InMemoryIntersection::new(chunk, sides))
+            } else {
+                self.work_in_permutation(chunk, within)?
+            },
+        );
+        Ok(())
+    }
+
+    /// The adjacencies by which the sides of an intersection can be done for so many rows.
+    fn find_sides(&mut self, rows: usize) -> Result<Option<Vec<WithTouched>>> {
+        let Some(intersection) = &self.program.intersection else {
+            return Ok(None);
+        };
+        let steps = &intersection.adjacent;
+        if steps.len() < intersection.sides.len() {
+            return Ok(None);
+        }
+        if self.side_slots.is_empty() {
+            for step in steps {
+                self.side_slots.extend(step.slot()?);
+            }
+        }
+        let slots = &self.side_slots;
+        find_sides(steps, |number, step| match slots.get(number) {
+            Some(slot) => step.find(slot, &self.context, rows),
+            None => Ok(None),
+        })
+    }
+
+    /// The adjacency by which a chunk can be done, and the set in which its values must be, if there is one.
+    fn find_adjacency(
+        &mut self,
+        chunk: &Chunk,
+        within: Option<RowRange>,
+    ) -> Result<Option<FoundAdjacency>> {
+        let program = Arc::clone(&self.program);
+        let Some((_, step)) = program.adjacent_program().filter(|_| within.is_none()) else {
+            return Ok(None);
+        };
+        if self.slot.is_none() {
+            self.slot = step.slot()?;
+        }
+        let Some(slot) = &self.slot else {
+            return Ok(None);
+        };
+        let Some(adjacency) = step.find(slot, &self.context, chunk.rows)? else {
+            return Ok(None);
+        };
+        let set = match (&program.intersection, program.set_scan()) {
+            (Some(intersection), Some(by_set)) => {
+                let cursors = self.cursors();
+                let set = set_of_values(intersection, by_set, cursors, chunk.rows)?;
+                if set.is_none() {
+                    return Ok(None);
+                }
+                set
+            }
+            _ => None,
+        };
+        Ok(Some((adjacency, set)))
+    }
+
+    fn cursors(&mut self) -> &mut [Cursors] {
         if self.cursors.is_empty() {
             self.cursors = Cursors::of(&self.program);
         }
-        self.work = Some(match &self.program.intersection {
-            None => Work::Expansion(Expansion::new(&self.program, chunk).within(within)),
-            Some(program) => intersect(program, &mut self.cursors, chunk)?,
-        });
-        Ok(())
+        &mut self.cursors
+    }
+
+    /// The way in which a chunk is done without an adjacency.
+    fn work_in_permutation(&mut self, chunk: Chunk, within: Option<RowRange>) -> Result<Work> {
+        let program = Arc::clone(&self.program);
+        let cursors = self.cursors();
+        Ok(match &program.intersection {
+            None => Work::Expansion(Expansion::new(&program, chunk).within(within)),
+            Some(intersection) => intersect(intersection, cursors, chunk)?,
+        })
+    }
+
+    /// Ends what was done; begins with the rows that an adjacency left to the permutation. Whether there are any.
+    fn begin_aside(&mut self) -> Result<bool> {
+        let aside = match self.work.take() {
+            Some(Work::Adjacent(adjacent)) => adjacent.into_aside()?,
+            Some(Work::InMemory(sides)) => sides.into_aside()?,
+            Some(Work::Expansion(_) | Work::Intersection(_) | Work::SetScan(_)) | None => None,
+        };
+        self.work = match aside {
+            Some(chunk) => Some(self.work_in_permutation(chunk, None)?),
+            None => None,
+        };
+        Ok(self.has_work())
     }
 
     /// One bounded piece of work. A chunk that comes back is not empty.
@@ -260,6 +377,7 @@ impl Level {
         };
         let program = &self.program;
         let mut seeks = 0;
+        let mut in_memory = 0;
         let (mut chunk, is_exhausted) = match work {
             Work::Expansion(expansion) => {
                 expansion.advance(program, &mut self.cursors[0], limit, matched, &mut seeks)?
@@ -274,6 +392,18 @@ impl Level {
                 }
                 None => return internal_err!("a step without sets is scanned by one"),
             },
+            Work::InMemory(sides) => match &program.intersection {
+                Some(intersection) => {
+                    sides.advance(program, intersection, limit, matched, &mut in_memory)?
+                }
+                None => return internal_err!("a step of one pattern is no intersection"),
+            },
+            Work::Adjacent(adjacent) => match program.adjacent_program() {
+                Some((step_program, step)) => {
+                    adjacent.advance(step_program, step, limit, matched, &mut in_memory)?
+                }
+                None => return internal_err!("a step without adjacency is done by one"),
+            },
         };
         for filter in &self.program.filters {
             if chunk.rows > 0 {
@@ -283,11 +413,10 @@ impl Level {
         let counters = self.program.members.first();
         if let Some(counters) = counters.and_then(|&step| all_counters.get(step)) {
             counters.seeks.fetch_add(seeks, Ordering::Relaxed);
+            counters.in_memory.fetch_add(in_memory, Ordering::Relaxed);
             counters.rows.fetch_add(chunk.rows, Ordering::Relaxed);
         }
-        if is_exhausted {
-            self.work = None;
-        }
+        let is_exhausted = is_exhausted && !self.begin_aside()?;
         if chunk.rows > 0 {
             self.gathered_rows += chunk.rows;
             self.gathered.push(chunk);
@@ -299,6 +428,9 @@ impl Level {
         Chunk::concatenate(std::mem::take(&mut self.gathered))
     }
 }
+
+/// An adjacency with the keys that changes touch, and the set in which its values must be, if there is one.
+type FoundAdjacency = (WithTouched, Option<Arc<IdSet>>);
 
 /// The way in which the patterns of an intersection are matched for a chunk.
 fn intersect(program: &IntersectionProgram, cursors: &mut [Cursors], chunk: Chunk) -> Result<Work> {

@@ -29,6 +29,7 @@
 //! or spill (nothing here grows with the data).
 
 mod access;
+mod adjacent;
 mod arrange;
 mod chunk;
 mod compile;

@@ -38,6 +38,22 @@ const MORSELS_PER_PARTITION: u64 = 6;
 /// The smallest morsels of a pattern that only scans.
 const SCANNED_ROWS_MIN: u64 = 50_000;
 
+/// The same, and the smallest morsels, where all that follows is looked up in memory: that costs no more in short vectors, and of a
+/// few rows some may have most of the matches.
+const MORSELS_PER_PARTITION_IN_MEMORY: u64 = 64;
+const IN_MEMORY_ROWS_MIN: u64 = 64;
+
+/// What follows the first step, whose rows are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FurtherSteps {
+    /// Nothing.
+    None,
+    /// Some steps look up in permutations.
+    InPermutations,
+    /// All steps look up in memory.
+    InMemory,
+}
+
 /// How the work of a pattern is spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
@@ -81,10 +97,10 @@ struct Queue {
 }
 
 impl Morsels {
-    /// Cuts the rows of a first step; `has_look_ups` says that further steps follow.
+    /// Cuts the rows of a first step.
     pub(super) fn cut(
         step: &StepProgram,
-        has_look_ups: bool,
+        further: FurtherSteps,
         spread: Spread,
         workers: Arc<Workers>,
     ) -> Result<Self> {
@@ -93,7 +109,7 @@ impl Morsels {
         let rows = ranges.iter().map(|range| range.len()).sum();
         let piece = match spread.dealt_rows {
             Some(rows) => rows.max(1),
-            None => piece_rows(rows, spread.partitions as u64, has_look_ups),
+            None => piece_rows(rows, spread.partitions as u64, further),
         };
         let mut pieces = Vec::new();
         for range in ranges {
@@ -116,15 +132,14 @@ impl Morsels {
 /// How long morsels are. Look-ups of a long vector of keys cost less than those of two short ones
 /// (see [`VECTOR_ROWS_MAX`]), so morsels of a join are no shorter than that as long as
 /// every partition gets one.
-fn piece_rows(rows: u64, partitions: u64, has_look_ups: bool) -> u64 {
-    let least = match has_look_ups {
-        true => VECTOR_ROWS_MAX as u64,
-        false => SCANNED_ROWS_MIN,
+fn piece_rows(rows: u64, partitions: u64, further: FurtherSteps) -> u64 {
+    let (least, morsels) = match further {
+        FurtherSteps::None => (SCANNED_ROWS_MIN, MORSELS_PER_PARTITION),
+        FurtherSteps::InPermutations => (VECTOR_ROWS_MAX as u64, MORSELS_PER_PARTITION),
+        FurtherSteps::InMemory => (IN_MEMORY_ROWS_MIN, MORSELS_PER_PARTITION_IN_MEMORY),
     };
     let share = rows.div_ceil(partitions);
-    let piece = rows
-        .div_ceil(partitions * MORSELS_PER_PARTITION)
-        .max(least.min(share));
+    let piece = rows.div_ceil(partitions * morsels).max(least.min(share));
     piece.max(1)
 }
 
@@ -279,12 +294,23 @@ mod tests {
 
     #[test]
     fn morsels_are_long_for_look_ups_and_many_for_scans() {
-        assert_eq!(piece_rows(10_000_000, 2, true), 833_334);
-        assert_eq!(piece_rows(570_000, 2, true), VECTOR_ROWS_MAX as u64);
-        assert_eq!(piece_rows(100_000, 2, true), 50_000);
-        assert_eq!(piece_rows(300_000, 2, false), SCANNED_ROWS_MIN);
-        assert_eq!(piece_rows(3, 2, true), 2);
-        assert_eq!(piece_rows(0, 2, true), 1);
+        let look_ups = FurtherSteps::InPermutations;
+        assert_eq!(piece_rows(10_000_000, 2, look_ups), 833_334);
+        assert_eq!(piece_rows(570_000, 2, look_ups), VECTOR_ROWS_MAX as u64);
+        assert_eq!(piece_rows(100_000, 2, look_ups), 50_000);
+        assert_eq!(piece_rows(300_000, 2, FurtherSteps::None), SCANNED_ROWS_MIN);
+        assert_eq!(piece_rows(3, 2, look_ups), 2);
+        assert_eq!(piece_rows(0, 2, look_ups), 1);
+    }
+
+    #[test]
+    fn morsels_are_short_where_look_ups_are_made_in_memory() {
+        assert_eq!(piece_rows(12_800, 2, FurtherSteps::InMemory), 100);
+        assert_eq!(
+            piece_rows(1_000, 2, FurtherSteps::InMemory),
+            IN_MEMORY_ROWS_MIN
+        );
+        assert_eq!(piece_rows(3, 2, FurtherSteps::InMemory), 2);
     }
 
     fn reader(morsels: &Arc<Morsels>) -> MorselReader {

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use super::compile::compile;
 use super::display;
 use super::level::StepCounters;
-use super::morsel::{Executions, Morsels, Spread, first_ranges};
+use super::morsel::{Executions, FurtherSteps, Morsels, Spread, first_ranges};
 use super::program::{Program, StepProgram};
 use super::stream::{Input, PatternStream};
 use super::{ObjectRanges, PatternMode, PatternSpecification, PatternStep};
@@ -68,7 +68,16 @@ impl PatternPlan {
             return internal_err!("a pattern without steps is in several partitions");
         };
         let workers = Arc::clone(self.context.workers());
-        Morsels::cut(step, !others.is_empty(), spread, workers)
+        let mut further = match others {
+            [] => FurtherSteps::None,
+            _ => FurtherSteps::InMemory,
+        };
+        for other in others {
+            if !other.is_in_memory()? {
+                further = FurtherSteps::InPermutations;
+            }
+        }
+        Morsels::cut(step, further, spread, workers)
     }
 }
 
@@ -99,8 +108,10 @@ pub struct StepReport {
     pub estimated_rows: Option<f64>,
     /// Rows that came out, in all executions so far.
     pub rows: usize,
-    /// Look-ups made.
+    /// Look-ups made in the permutation.
     pub seeks: usize,
+    /// Look-ups made in memory.
+    pub in_memory: usize,
 }
 
 /// How one pattern of a step is matched when all input variables are bound.
@@ -245,6 +256,7 @@ impl PatternExec {
             estimated_rows: estimate_of(steps, &program.members),
             rows: count(|counters| &counters.rows),
             seeks: count(|counters| &counters.seeks),
+            in_memory: count(|counters| &counters.in_memory),
         }
     }
 }
@@ -371,7 +383,12 @@ impl ExecutionPlan for PatternExec {
         let mut metrics = self.metrics.clone_inner();
         for (number, counters) in self.plan.counters.iter().enumerate() {
             let step = number + 1;
-            for (name, value) in [("rows", &counters.rows), ("seeks", &counters.seeks)] {
+            let counts = [
+                ("rows", &counters.rows),
+                ("seeks", &counters.seeks),
+                ("in_memory", &counters.in_memory),
+            ];
+            for (name, value) in counts {
                 let count = Count::new();
                 count.add(value.load(Ordering::Relaxed));
                 let name = format!("step{step}_{name}").into();

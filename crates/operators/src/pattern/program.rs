@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use datafusion_common::Result;
 use orrery_storage::QuadIndex;
 use orrery_term::TermId;
 
 use super::ObjectRanges;
+use super::adjacent::AdjacentStep;
 use super::filter::ChunkFilter;
 use super::id_set::IdSet;
 
@@ -94,6 +96,8 @@ pub(super) struct StepProgram {
     /// The column of the incoming chunk with the number of the input row, when rows that have
     /// matched already need no further match.
     pub(super) existence_of: Option<usize>,
+    /// Set when it can be done by an adjacency in memory.
+    pub(super) adjacent: Option<AdjacentStep>,
     /// The numbers of the specification's steps that this one does; several only with an intersection.
     pub(super) members: Vec<usize>,
     /// Set when several patterns bind one variable together: then `index`, `prefix` and `reads` are those of the
@@ -106,6 +110,8 @@ pub(super) struct StepProgram {
 pub(super) struct IntersectionProgram {
     /// One for each pattern, at least two.
     pub(super) sides: Vec<SideProgram>,
+    /// How all of them are done by adjacencies in memory; fewer than there are sides if some cannot be.
+    pub(super) adjacent: Vec<AdjacentStep>,
     /// Bounds on the variable.
     pub(super) ranges: Option<ObjectRanges>,
     /// Set if only one of the patterns depends on the chunk.
@@ -144,6 +150,21 @@ impl StepProgram {
     /// The scan that may take the place of an intersection.
     pub(super) fn set_scan(&self) -> Option<&SetScanProgram> {
         self.intersection.as_ref()?.by_set.as_deref()
+    }
+
+    /// How it can be done by an adjacency: the step itself, or the scan that takes the place of an intersection.
+    pub(super) fn adjacent_program(&self) -> Option<(&Self, &AdjacentStep)> {
+        let program = self.set_scan().map_or(self, |by_set| &by_set.step);
+        Some((program, program.adjacent.as_ref()?))
+    }
+
+    /// Whether its adjacency is in memory now, so that it will be done by that, mostly.
+    pub(super) fn is_in_memory(&self) -> Result<bool> {
+        let slot = match self.adjacent_program() {
+            Some((_, step)) => step.slot()?,
+            None => None,
+        };
+        Ok(slot.is_some_and(|slot| slot.get().is_some()))
     }
 
     /// The same, to be changed.

@@ -171,7 +171,8 @@ impl PatternStream {
             Some(active) => active,
             None => {
                 let program = self.plan.program(&unbound)?;
-                self.pipelines.push((unbound, Pipeline::new(program)));
+                self.pipelines
+                    .push((unbound, Pipeline::new(program, &self.plan.context)));
                 self.pipelines.len() - 1
             }
         };

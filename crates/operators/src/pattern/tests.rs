@@ -11,7 +11,9 @@ use spargebra::term::Variable;
 use super::*;
 use crate::context::QueryContext;
 use crate::rows::RowsExec;
-use crate::test_support::{Quad, Solution, context_of, extend, names, project, run, term, var};
+use crate::test_support::{
+    Quad, Solution, context_of, contexts_of, extend, names, project, run, term, var,
+};
 
 const VARIABLES: [&str; 4] = ["a", "b", "c", "d"];
 const INPUT: [&str; 3] = ["a", "c", "x"];
@@ -334,36 +336,42 @@ impl Case {
 proptest! {
     #[test]
     fn a_pattern_gives_what_nested_loops_give(case in any_case()) {
-        let context = context_of(&case.quads);
         let expected = case.expected();
-        for vector_rows in [Some(1), Some(7), Some(1_024), None] {
-            for intersects in [true, false] {
-                let actual = run(case.plan(&context, vector_rows, None, intersects));
-                prop_assert_eq!(&actual, &expected, "vectors of {:?}, {}", vector_rows, intersects);
+        for (way, context) in contexts_of(&case.quads).iter().enumerate() {
+            for vector_rows in [Some(1), Some(7), Some(1_024), None] {
+                for intersects in [true, false] {
+                    let actual = run(case.plan(context, vector_rows, None, intersects));
+                    prop_assert_eq!(
+                        &actual, &expected,
+                        "way {}, vectors of {:?}, {}", way, vector_rows, intersects
+                    );
+                }
             }
         }
     }
 
     #[test]
     fn a_cycle_gives_what_nested_loops_give(case in any_cycle()) {
-        let context = context_of(&case.quads);
         let expected = case.expected();
-        for vector_rows in [Some(1), Some(7), None] {
-            let actual = run(case.plan(&context, vector_rows, None, true));
-            prop_assert_eq!(&actual, &expected, "with vectors of {:?}", vector_rows);
+        for (way, context) in contexts_of(&case.quads).iter().enumerate() {
+            for vector_rows in [Some(1), Some(7), None] {
+                let actual = run(case.plan(context, vector_rows, None, true));
+                prop_assert_eq!(&actual, &expected, "way {}, vectors of {:?}", way, vector_rows);
+            }
         }
     }
 
     #[test]
     fn a_limit_gives_that_many_of_the_solutions(case in any_case(), fetch in 0usize..6) {
-        let context = context_of(&case.quads);
-        let mut expected = case.expected();
-        let actual = run(case.plan(&context, Some(3), Some(fetch), true));
-        prop_assert_eq!(actual.len(), expected.len().min(fetch));
-        for solution in actual {
-            let found = expected.iter().position(|other| *other == solution);
-            prop_assert!(found.is_some(), "{:?} is no solution", solution);
-            expected.swap_remove(found.unwrap());
+        for context in contexts_of(&case.quads) {
+            let mut expected = case.expected();
+            let actual = run(case.plan(&context, Some(3), Some(fetch), true));
+            prop_assert_eq!(actual.len(), expected.len().min(fetch));
+            for solution in actual {
+                let found = expected.iter().position(|other| *other == solution);
+                prop_assert!(found.is_some(), "{:?} is no solution", solution);
+                expected.swap_remove(found.unwrap());
+            }
         }
     }
 }

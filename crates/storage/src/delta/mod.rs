@@ -20,9 +20,11 @@ use std::sync::Arc;
 
 use self::file::DeltaFile;
 use crate::Result;
+use crate::adjacency::touched::TouchedSets;
 use crate::index::{Permutation, QuadRow};
 
 mod apply;
+mod between;
 mod changes;
 mod chunk;
 mod entries;
@@ -63,6 +65,7 @@ struct Root {
     chunks: Vec<Slot>,
     /// Where the chunks are that are not in memory.
     file: Option<Arc<DeltaFile>>,
+    touched: TouchedSets,
 }
 
 /// Where a chunk is.
@@ -189,6 +192,7 @@ impl Root {
     fn with_capacity(chunks: usize) -> Self {
         let mut root = Self {
             file: None,
+            touched: TouchedSets::default(),
             firsts: Vec::with_capacity(chunks),
             starts: Vec::with_capacity(chunks + 1),
             nets: Vec::with_capacity(chunks + 1),

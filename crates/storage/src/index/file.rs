@@ -11,6 +11,7 @@ use super::{
     COLUMN_END_BYTES, COLUMNS, FENCE_BYTES, FENCES_PER_BLOCK, KIND, Permutation, Prefix, QuadRow,
     RowRange, Side, VECTORS_PER_BLOCK, vectors_of,
 };
+use crate::adjacency::AdjacencySlots;
 use crate::block_file::{BlockFile, BlockNumber, FileSummary};
 use crate::io::FileSystem;
 use crate::{Error, Result};
@@ -23,6 +24,7 @@ pub(super) struct FileIndex {
     rows: u64,
     vectors: usize,
     data_blocks: usize,
+    adjacencies: AdjacencySlots,
 }
 
 impl FileIndex {
@@ -54,6 +56,7 @@ impl FileIndex {
             rows,
             vectors,
             data_blocks,
+            adjacencies: AdjacencySlots::default(),
         }))
     }
 
@@ -65,6 +68,11 @@ impl FileIndex {
     /// Number of quads.
     pub(super) fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// The adjacencies that were made of the file.
+    pub(super) fn adjacencies(&self) -> &AdjacencySlots {
+        &self.adjacencies
     }
 
     /// Length and checksum of the file, to be compared with what the writer returned.

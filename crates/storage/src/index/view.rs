@@ -18,6 +18,7 @@ use orrery_term::TermId;
 
 use super::file::FileIndex;
 use super::{COLUMNS, Cursor, Permutation, RowRange, Scan};
+use crate::adjacency::AdjacencySlot;
 use crate::block_file::{BlockFile, FileSummary};
 use crate::delta::{Changes, DeltaIndex};
 use crate::io::FileSystem;
@@ -141,6 +142,15 @@ impl QuadIndex {
     /// The rows of the file, before all changes.
     pub fn base(&self) -> Arc<Self> {
         Arc::new(self.up_to(0))
+    }
+
+    /// The place for the adjacency of a predicate, which is of the rows before all changes; only PSOG and POSG have any.
+    pub fn adjacency_slot(&self, predicate: TermId) -> Result<Option<Arc<AdjacencySlot>>> {
+        if !matches!(self.permutation, Permutation::Psog | Permutation::Posg) {
+            return Ok(None);
+        }
+        let rows = || Ok(self.base().range(&[predicate])?.len());
+        self.file.adjacencies().slot(predicate, rows).map(Some)
     }
 
     /// What changed since the file was written, all deltas taken as one.

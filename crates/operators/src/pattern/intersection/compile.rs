@@ -6,6 +6,7 @@ use datafusion_common::{DataFusionError, Result};
 use orrery_storage::{Permutation, QuadPosition};
 
 use super::super::access::Known;
+use super::super::adjacent::AdjacentStep;
 use super::super::arrange::common_ranges;
 use super::super::compile::StepCompiler;
 use super::super::program::{IntersectionProgram, Key, SetScanProgram, SideProgram, StepProgram};
@@ -55,8 +56,10 @@ pub(in super::super) fn compile(
         filters: Vec::new(),
         first_match_only: false,
         existence_of: None,
+        adjacent: None,
         members: Vec::new(),
         intersection: Some(IntersectionProgram {
+            adjacent: sides.iter().filter_map(AdjacentStep::of_side).collect(),
             sides,
             ranges,
             by_set,

@@ -21,6 +21,7 @@
 //! Memory: the lengths of the ranges of a chunk's keys, and the lists of one block.
 
 mod compile;
+mod in_memory;
 mod lists;
 mod probes;
 
@@ -30,6 +31,7 @@ use arrow::array::UInt64Array;
 use arrow::buffer::ScalarBuffer;
 use datafusion_common::{DataFusionError, Result};
 use orrery_storage::RowRange;
+use orrery_term::TermId;
 
 use super::ObjectRanges;
 use super::chunk::Chunk;
@@ -39,6 +41,7 @@ use super::program::{IntersectionProgram, SetScanProgram, StepProgram};
 use crate::solutions::gather;
 
 pub(super) use compile::compile;
+pub(super) use in_memory::{InMemoryIntersection, find_sides};
 use lists::{SideKeys, retain_common, values_without};
 use probes::Probes;
 
@@ -67,7 +70,7 @@ pub(super) fn set_of_values(
         return Ok(None);
     };
     if let Some(ranges) = &program.ranges {
-        retain_within(&mut values, ranges);
+        retain_within(&mut values, 0, ranges);
     }
     let set = || Arc::new(IdSet::of_ascending(&values));
     Ok(Some(Arc::clone(scan.values.get_or_init(set))))
@@ -160,7 +163,7 @@ impl Intersection {
             self.advance_in_row(entry, end);
         }
         let is_exhausted = self.next == self.input.rows;
-        Ok((self.chunk_of(program, matches)?, is_exhausted))
+        Ok((chunk_of(&self.input, program, matches)?, is_exhausted))
     }
 
     /// Finds the ranges of all keys of the chunk.
@@ -229,24 +232,25 @@ impl Intersection {
             self.next += 1;
         }
     }
+}
 
-    fn chunk_of(&self, program: &StepProgram, matches: Matches) -> Result<Chunk> {
-        let rows = matches.rows.len();
-        let mut columns = Vec::with_capacity(program.carried.len() + 1);
-        for &column in &program.carried {
-            let column = &self.input.columns[column];
-            columns.push(if self.input.rows == 1 {
-                repeat(column, rows)
-            } else {
-                gather(column, &matches.rows)?
-            });
-        }
-        if !program.produced.is_empty() {
-            let values = ScalarBuffer::from(matches.values);
-            columns.push(UInt64Array::new(values, None));
-        }
-        Ok(Chunk { columns, rows })
+/// Matches of rows of a chunk in the outgoing layout.
+fn chunk_of(input: &Chunk, program: &StepProgram, matches: Matches) -> Result<Chunk> {
+    let rows = matches.rows.len();
+    let mut columns = Vec::with_capacity(program.carried.len() + 1);
+    for &column in &program.carried {
+        let column = &input.columns[column];
+        columns.push(if input.rows == 1 {
+            repeat(column, rows)
+        } else {
+            gather(column, &matches.rows)?
+        });
     }
+    if !program.produced.is_empty() {
+        let values = ScalarBuffer::from(matches.values);
+        columns.push(UInt64Array::new(values, None));
+    }
+    Ok(Chunk { columns, rows })
 }
 
 /// The work on one block.
@@ -320,7 +324,7 @@ impl<'a> BlockWork<'a> {
     /// Keeps the candidates of a row that the lists at hand have; what is left are matches if the probes find them.
     fn narrow(&mut self, entry: Entry, values: &mut Vec<u64>) {
         if let Some(ranges) = &self.program.ranges {
-            retain_within(values, ranges);
+            retain_within(values, 0, ranges);
         }
         let row = entry.row as usize;
         let others = (0..self.sides.len()).filter(|&side| side != entry.driver);
@@ -367,6 +371,12 @@ impl<'a> BlockWork<'a> {
     }
 }
 
-fn retain_within(values: &mut Vec<u64>, ranges: &ObjectRanges) {
-    values.retain(|&value| ranges.contains(orrery_term::TermId::from_bits(value)));
+/// Keeps the values from `first` on that are within bounds.
+fn retain_within(values: &mut Vec<u64>, first: usize, ranges: &ObjectRanges) {
+    let mut kept = first;
+    for at in first..values.len() {
+        values[kept] = values[at];
+        kept += usize::from(ranges.contains(TermId::from_bits(values[at])));
+    }
+    values.truncate(kept);
 }

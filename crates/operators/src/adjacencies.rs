@@ -1,0 +1,221 @@
+//! Which adjacencies are kept in memory: built when they have been missed often enough, given up when others need their memory.
+//!
+//! ```text
+//! a step looks up n keys --> built: use it
+//!                        \-> missing: count n; from rows / 32 keys on build it
+//!                                     few rows: now, many: on a thread, while the query goes on without
+//! ```
+//!
+//! A look-up in a permutation costs about thirty times what one row costs that is taken into an
+//! [`Adjacency`]. So an adjacency is built when about as much time was spent on look-ups as building it takes:
+//! queries that look up little never pay for it, and none pays much more than twice. One that was given up has to be missed twice as often to
+//! come back, so that predicates that do not fit into the memory together do not drive each other out for ever.
+//!
+//! The adjacencies themselves are kept beside the files that they are made of ([`AdjacencySlot`]) and go with them. An
+//! [`Adjacencies`] is the sum of all of one engine: their memory is at most what it was given, and the one that was not used for
+//! longest goes first. At most one thread builds in the background.
+
+use std::sync::Arc;
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use orrery_storage::adjacency::{Build, Measured};
+use orrery_storage::{Adjacency, AdjacencySlot, QuadIndex};
+use orrery_term::TermId;
+use parking_lot::Mutex;
+
+use crate::workers::Workers;
+
+/// One key looked up without an adjacency is worth so many rows of building one.
+const ROWS_PER_KEY: u64 = if cfg!(test) { u64::MAX } else { 32 };
+/// After fewer keys none is built.
+const KEYS_MIN: u64 = if cfg!(test) { 1 } else { 16 };
+/// How often the keys to be missed double.
+const DOUBLINGS_MAX: u32 = 16;
+/// Up to so many rows, about a millisecond, it is built where it is missed.
+const ROWS_AT_ONCE_MAX: u64 = if cfg!(test) { 1_000 } else { 250_000 };
+/// What a context has that nobody gave any: enough for tests and small databases.
+const BYTES_DEFAULT: u64 = 64 << 20;
+
+/// All adjacencies of an engine; see the module's documentation.
+#[derive(Debug)]
+pub struct Adjacencies {
+    bytes_max: u64,
+    /// Counts uses, to tell which one was last.
+    clock: AtomicU64,
+    is_building: AtomicBool,
+    kept: Mutex<Kept>,
+}
+
+/// What there is. Locked before a slot.
+#[derive(Debug, Default)]
+struct Kept {
+    /// With those that are being built.
+    bytes: u64,
+    slots: Vec<(Weak<AdjacencySlot>, u64)>,
+}
+
+/// How many adjacencies there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdjacencyCounts {
+    /// In memory.
+    pub adjacencies: usize,
+    /// What they take.
+    pub bytes: u64,
+}
+
+impl Default for Adjacencies {
+    fn default() -> Self {
+        Self::new(BYTES_DEFAULT)
+    }
+}
+
+impl Adjacencies {
+    /// At most so many bytes of them; without any, none is built.
+    pub fn new(bytes_max: u64) -> Self {
+        Self {
+            bytes_max,
+            clock: AtomicU64::new(0),
+            is_building: AtomicBool::new(false),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// How many there are now.
+    pub fn counts(&self) -> AdjacencyCounts {
+        let mut kept = self.kept.lock();
+        kept.forget_gone();
+        AdjacencyCounts {
+            adjacencies: kept.slots.len(),
+            bytes: kept.bytes,
+        }
+    }
+
+    /// The adjacency of a slot, which is that of the index and the predicate, for so many look-ups; built now if it is time to and there are
+    /// few rows, or in the background for later look-ups.
+    pub(crate) fn find(
+        self: &Arc<Self>,
+        slot: &Arc<AdjacencySlot>,
+        (index, predicate): (&Arc<QuadIndex>, TermId),
+        keys: usize,
+        workers: &Arc<Workers>,
+    ) -> Option<Arc<Adjacency>> {
+        if let Some(adjacency) = slot.get() {
+            slot.set_used(self.clock.fetch_add(1, Ordering::Relaxed));
+            return Some(adjacency);
+        }
+        let missed = slot.count(keys as u64);
+        let wanted = KEYS_MIN.max(slot.rows() / ROWS_PER_KEY) << slot.begun().min(DOUBLINGS_MAX);
+        if missed < wanted || self.bytes_max == 0 {
+            return None;
+        }
+        if slot.rows() <= ROWS_AT_ONCE_MAX {
+            self.build(slot.begin()?, index, predicate);
+            return slot.get();
+        }
+        self.build_in_background(slot, (index, predicate), workers);
+        None
+    }
+
+    fn build_in_background(
+        self: &Arc<Self>,
+        slot: &Arc<AdjacencySlot>,
+        (index, predicate): (&Arc<QuadIndex>, TermId),
+        workers: &Arc<Workers>,
+    ) {
+        if self.is_building.swap(true, Ordering::Acquire) {
+            return;
+        }
+        let ended = Ended(Arc::clone(self));
+        let Some(build) = slot.begin() else {
+            return;
+        };
+        let (index, workers) = (Arc::clone(index), Arc::clone(workers));
+        let work = move || {
+            let _busy = workers.begin_query();
+            ended.0.build(build, &index, predicate);
+        };
+        // Where there is no thread to be had, somebody tries again after as many keys.
+        _ = std::thread::Builder::new()
+            .name("adjacency".to_owned())
+            .spawn(work);
+    }
+
+    /// Builds it, if there is room. Damage is not reported here: the query finds it where it reads the rows itself.
+    fn build(&self, build: Build, index: &QuadIndex, predicate: TermId) {
+        let measured = match Measured::new(index, predicate) {
+            Ok(Some(measured)) if measured.bytes() <= self.bytes_max => measured,
+            Ok(_) => return build.give_up(),
+            Err(_) => return,
+        };
+        let bytes = measured.bytes();
+        if !self.make_room(bytes) {
+            return;
+        }
+        match measured.build() {
+            Ok(adjacency) => {
+                debug_assert_eq!(adjacency.bytes(), bytes);
+                let slot = build.slot();
+                slot.set_used(self.clock.fetch_add(1, Ordering::Relaxed));
+                let slot = Arc::downgrade(slot);
+                build.finish(Arc::new(adjacency));
+                self.kept.lock().slots.push((slot, bytes));
+            }
+            Err(_) => self.kept.lock().bytes -= bytes,
+        }
+    }
+
+    /// Gives up adjacencies until there is room for so many bytes, and takes them. Not if others are being built in that room.
+    fn make_room(&self, bytes: u64) -> bool {
+        let mut kept = self.kept.lock();
+        kept.forget_gone();
+        while kept.bytes + bytes > self.bytes_max {
+            if !kept.give_up_oldest() {
+                return false;
+            }
+        }
+        kept.bytes += bytes;
+        true
+    }
+}
+
+impl Kept {
+    /// Drops those whose files are gone.
+    fn forget_gone(&mut self) {
+        let bytes = &mut self.bytes;
+        self.slots.retain(|(slot, slot_bytes)| {
+            let is_there = slot.strong_count() > 0;
+            if !is_there {
+                *bytes -= slot_bytes;
+            }
+            is_there
+        });
+    }
+
+    /// Gives up the one that was not used for longest. Whether there was one.
+    fn give_up_oldest(&mut self) -> bool {
+        let used = |slot: &Weak<AdjacencySlot>| slot.upgrade().map_or(0, |slot| slot.used());
+        let slots = self.slots.iter().enumerate();
+        let Some((oldest, _)) = slots.min_by_key(|(_, (slot, _))| used(slot)) else {
+            return false;
+        };
+        let (slot, bytes) = self.slots.swap_remove(oldest);
+        if let Some(slot) = slot.upgrade() {
+            slot.drop_built();
+        }
+        self.bytes -= bytes;
+        true
+    }
+}
+
+/// The building in the background ends when this is dropped.
+struct Ended(Arc<Adjacencies>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.is_building.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests;

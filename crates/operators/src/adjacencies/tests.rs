@@ -1,0 +1,189 @@
+//! When adjacencies are built, which go, and that they answer rightly while data changes under many threads.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use orrery_storage::{CommitOptions, Database, Permutation, Snapshot, WriterOptions, build_small};
+
+use super::*;
+use crate::context::{ContextOptions, QueryContext};
+use crate::pattern::{GraphScope, PatternExec, PatternSpecification, QuadPattern, Slot};
+use crate::rows::RowsExec;
+use crate::test_support::{Quad, directory, names, run, small_quads, term, var};
+
+/// `subjects` subjects have one object each, for each of these predicates.
+fn quads(predicates: std::ops::Range<i64>, subjects: i64) -> Vec<Quad> {
+    predicates
+        .flat_map(|predicate| {
+            (0..subjects).map(move |subject| {
+                [
+                    term(subject),
+                    term(predicate),
+                    term(subject + predicate),
+                    TermId::DEFAULT_GRAPH,
+                ]
+            })
+        })
+        .collect()
+}
+
+fn snapshot(quads: &[Quad]) -> Arc<Snapshot> {
+    let database = build_small(directory().path(), &small_quads(quads)).unwrap();
+    database.snapshot()
+}
+
+fn find(adjacencies: &Arc<Adjacencies>, snapshot: &Snapshot, predicate: i64) -> bool {
+    let index = snapshot.index(Permutation::Psog).unwrap();
+    let slot = index.adjacency_slot(term(predicate)).unwrap().unwrap();
+    let workers = Workers::new(2);
+    let found = adjacencies.find(&slot, (index, term(predicate)), 1, &workers);
+    found.is_some()
+}
+
+/// What one of them takes.
+fn bytes_of_one(snapshot: &Snapshot) -> u64 {
+    let adjacencies = Arc::new(Adjacencies::default());
+    assert!(find(&adjacencies, snapshot, 0));
+    let counts = adjacencies.counts();
+    assert_eq!(counts.adjacencies, 1);
+    let slot = snapshot.index(Permutation::Psog).unwrap();
+    slot.adjacency_slot(term(0)).unwrap().unwrap().drop_built();
+    counts.bytes
+}
+
+#[test]
+fn the_one_that_was_not_used_for_longest_goes_first() {
+    let snapshot = snapshot(&quads(0..3, 100));
+    let bytes = bytes_of_one(&snapshot);
+    let adjacencies = Arc::new(Adjacencies::new(bytes * 2));
+    let psog = snapshot.index(Permutation::Psog).unwrap();
+    let is_there = |predicate| {
+        let slot = psog.adjacency_slot(term(predicate)).unwrap().unwrap();
+        slot.get().is_some()
+    };
+    assert!((0..2).all(|predicate| (0..4).any(|_| find(&adjacencies, &snapshot, predicate))));
+    assert!(find(&adjacencies, &snapshot, 0));
+    assert!(find(&adjacencies, &snapshot, 2));
+    assert_eq!([0, 1, 2].map(is_there), [true, false, true]);
+    let counts = adjacencies.counts();
+    assert_eq!(
+        counts,
+        AdjacencyCounts {
+            adjacencies: 2,
+            bytes: bytes * 2
+        }
+    );
+    // It has to be missed more often than the first time.
+    assert!(!find(&adjacencies, &snapshot, 1));
+    assert!((0..4).any(|_| find(&adjacencies, &snapshot, 1)));
+}
+
+#[test]
+fn nothing_is_built_beyond_the_memory() {
+    let snapshot = snapshot(&quads(0..1, 100));
+    let bytes = bytes_of_one(&snapshot);
+    for bytes_max in [0, bytes - 1] {
+        let adjacencies = Arc::new(Adjacencies::new(bytes_max));
+        assert!((0..10).all(|_| !find(&adjacencies, &snapshot, 0)));
+        assert_eq!(adjacencies.counts(), AdjacencyCounts::default());
+    }
+}
+
+#[test]
+fn what_is_of_a_file_that_is_gone_is_forgotten() {
+    let adjacencies = Arc::new(Adjacencies::default());
+    let snapshot = snapshot(&quads(0..1, 10));
+    assert!(find(&adjacencies, &snapshot, 0));
+    drop(snapshot);
+    assert_eq!(adjacencies.counts(), AdjacencyCounts::default());
+}
+
+#[test]
+fn many_rows_are_built_in_the_background_while_others_look_up() {
+    let snapshot = snapshot(&quads(0..1, ROWS_AT_ONCE_MAX as i64 + 1));
+    let adjacencies = Arc::new(Adjacencies::default());
+    assert!(!find(&adjacencies, &snapshot, 0), "not at once");
+    let end = Instant::now() + Duration::from_secs(30);
+    while !find(&adjacencies, &snapshot, 0) {
+        assert!(Instant::now() < end, "never built");
+        std::thread::yield_now();
+    }
+    assert_eq!(adjacencies.counts().adjacencies, 1, "built once");
+}
+
+#[test]
+fn queries_are_right_while_others_write_and_adjacencies_come_and_go() {
+    let directory = directory();
+    drop(build_small(directory.path(), &small_quads(&quads(0..3, 200))).unwrap());
+    let database = Arc::new(Database::open(directory.path()).unwrap());
+    let writer = database.open_writer(WriterOptions::default()).unwrap();
+    // Room for two of three.
+    let bytes = bytes_of_one(&database.snapshot());
+    let adjacencies = Arc::new(Adjacencies::new(bytes * 2));
+
+    let first = database.snapshot().commit() as i64;
+    // After n further commits, the subjects before n have other objects than at first.
+    let expected = |snapshot: &Snapshot, predicate: i64, subject: i64| -> i64 {
+        match subject < snapshot.commit() as i64 - first {
+            true => 1_000 + subject,
+            false => subject + predicate,
+        }
+    };
+    let ask = |predicate: i64| {
+        let snapshot = database.snapshot();
+        let options = ContextOptions {
+            adjacencies: Arc::clone(&adjacencies),
+            ..ContextOptions::default()
+        };
+        let context = QueryContext::new(Arc::clone(&snapshot), options).unwrap();
+        let rows: Vec<_> = (0..200).map(|subject| vec![Some(term(subject))]).collect();
+        let input = RowsExec::try_new(&names(&["s"]), &rows).unwrap();
+        let pattern = QuadPattern {
+            subject: var("s"),
+            predicate: Slot::Constant(term(predicate)),
+            object: var("o"),
+            graph: GraphScope::Default,
+        };
+        let specification = PatternSpecification::inner(vec![pattern], names(&["s", "o"]));
+        let plan = PatternExec::try_new(context, Some(input), specification).unwrap();
+        let mut found: Vec<_> = run(plan).iter().map(|row| (row["s"], row["o"])).collect();
+        found.sort_unstable();
+        let mut all: Vec<_> = (0..200)
+            .map(|subject| (term(subject), term(expected(&snapshot, predicate, subject))))
+            .collect();
+        all.sort_unstable();
+        assert_eq!(found, all, "after commit {}", snapshot.commit());
+    };
+    std::thread::scope(|scope| {
+        let readers = (0..3i64).map(|reader| {
+            let ask = &ask;
+            scope.spawn(move || (0..60).for_each(|round| ask((reader + round / 7) % 3)))
+        });
+        let readers: Vec<_> = readers.collect();
+        for subject in 0..40i64 {
+            let row = |predicate, object| {
+                [
+                    term(subject),
+                    term(predicate),
+                    term(object),
+                    TermId::DEFAULT_GRAPH,
+                ]
+            };
+            let mut transaction = writer.begin().unwrap();
+            let mut old: Vec<Quad> = (0..3).map(|p| row(p, subject + p)).collect();
+            transaction.delete(&mut old).unwrap();
+            let mut new: Vec<Quad> = (0..3).map(|p| row(p, 1_000 + subject)).collect();
+            transaction.insert(&mut new).unwrap();
+            let pending = transaction.commit(CommitOptions::default()).unwrap();
+            pending.wait().unwrap();
+            if subject == 20 {
+                writer.checkpoint().unwrap();
+            }
+        }
+        readers
+            .into_iter()
+            .for_each(|reader| reader.join().unwrap());
+    });
+    (0..3).for_each(ask);
+    assert!(adjacencies.counts().bytes <= bytes * 2);
+}

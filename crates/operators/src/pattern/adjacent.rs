@@ -1,0 +1,494 @@
+//! Look-ups in an adjacency in memory, in the order of the chunk's rows.
+//!
+//! ```text
+//! key of row 0, 1, 2 ..  -> rank -> values         no keys are sorted, nothing is sought or decoded
+//! rows with touched keys -> set aside              looked up in the permutation afterwards
+//! ```
+//!
+//! A step can be done this way if its predicate is constant, its subject or object is known, and it reads the
+//! other of both, compares it or leaves it alone, in the default graph. Whether it is done this way is decided for each chunk: an adjacency may
+//! have been built meanwhile, or given up. Keys that changes since the base was written touch ([`Touched`]) go the old way, all
+//! together when the other rows of their chunk are done.
+//!
+//! Where each row has one match, the columns that go on are those of the chunk and nothing is copied.
+
+use std::sync::Arc;
+
+use arrow::array::UInt64Array;
+use arrow::buffer::ScalarBuffer;
+use datafusion_common::Result;
+use orrery_storage::adjacency::Touched;
+use orrery_storage::{Adjacency, AdjacencySlot, Permutation, QuadIndex, Snapshot};
+use orrery_term::TermId;
+
+use super::ObjectRanges;
+use super::chunk::Chunk;
+use super::expansion::repeat;
+use super::id_set::IdSet;
+use super::program::{Check, Key, SideProgram, StepProgram};
+use crate::context::QueryContext;
+use crate::solutions::{gather, storage_error};
+
+/// Columns of PSOG and POSG.
+const VALUE: usize = 2;
+const GRAPH: usize = 3;
+
+/// Rows and values looked at in one call, at least.
+const WORK_MIN: usize = 4_096;
+
+/// An adjacency with the keys that changes touch.
+pub(super) type WithTouched = (Arc<Adjacency>, Touched);
+
+/// How a step is done by an adjacency.
+#[derive(Debug)]
+pub(super) struct AdjacentStep {
+    /// PSOG or POSG.
+    index: Arc<QuadIndex>,
+    predicate: TermId,
+    key: Key,
+    third: Third,
+}
+
+/// What is asked of the values of a key.
+#[derive(Debug)]
+enum Third {
+    /// How many there are.
+    Any,
+    /// They are read; only those in the bounds count.
+    Read(Option<ObjectRanges>),
+    /// Whether this is among them.
+    Equals(Key),
+}
+
+impl AdjacentStep {
+    /// The same step, if it can be done so. `reads_values`: also if nothing after the step does.
+    pub(super) fn of(
+        program: &StepProgram,
+        snapshot: &Snapshot,
+        reads_values: bool,
+    ) -> Option<Self> {
+        let is_plain =
+            program.merge.is_none() && program.between.is_none() && program.intersection.is_none();
+        let permutation = program.index.permutation();
+        if !is_plain || !matches!(permutation, Permutation::Psog | Permutation::Posg) {
+            return None;
+        }
+        let (&Key::Constant(predicate), known) = program.prefix.split_first()? else {
+            return None;
+        };
+        let mut index = &program.index;
+        let (key, equals) = match *known {
+            [key] => (key, None),
+            // Of one constant object the subjects may be many; of each subject the objects are few.
+            [Key::Constant(object), key @ Key::Column(_), ref graph @ ..]
+                if permutation == Permutation::Posg && is_default(graph) =>
+            {
+                index = snapshot.index(Permutation::Psog)?;
+                (key, Some(Key::Constant(object)))
+            }
+            [key, value, ref graph @ ..] if is_default(graph) => (key, Some(value)),
+            _ => return None,
+        };
+        let mut ranges = None;
+        for check in &program.checks {
+            match check {
+                Check::Constant { read, term }
+                    if program.reads[*read] == GRAPH && *term == TermId::DEFAULT_GRAPH => {}
+                Check::Ranges {
+                    read,
+                    ranges: found,
+                } if program.reads[*read] == VALUE => {
+                    ranges = Some(found.clone());
+                }
+                _ => return None,
+            }
+        }
+        let gives_values = program
+            .produced
+            .iter()
+            .all(|&read| program.reads[read] == VALUE);
+        let reads_values = reads_values || ranges.is_some() || !program.produced.is_empty();
+        let third = match equals {
+            _ if !gives_values => return None,
+            Some(_) if reads_values => return None,
+            Some(value) => Third::Equals(value),
+            None if reads_values => Third::Read(ranges),
+            None => Third::Any,
+        };
+        Some(Self {
+            index: Arc::clone(index),
+            predicate,
+            key,
+            third,
+        })
+    }
+
+    /// One side of an intersection, if its values can be had so.
+    pub(super) fn of_side(side: &SideProgram) -> Option<Self> {
+        let is_default = match side.graph {
+            None => true,
+            Some(graph) => graph == Key::Constant(TermId::DEFAULT_GRAPH),
+        };
+        let permutation = side.index.permutation();
+        let is_plain = is_default && side.one_of.is_none() && !side.merges;
+        let ([Key::Constant(predicate), key], true, Permutation::Psog | Permutation::Posg) =
+            (side.prefix, is_plain, permutation)
+        else {
+            return None;
+        };
+        Some(Self {
+            index: Arc::clone(&side.index),
+            predicate,
+            key,
+            third: Third::Read(None),
+        })
+    }
+
+    /// What is looked up for the rows of a chunk.
+    pub(super) fn key_of<'a>(&self, input: &'a Chunk) -> ColumnOrConstant<'a> {
+        ColumnOrConstant::of(self.key, input)
+    }
+
+    /// The place of the adjacency.
+    pub(super) fn slot(&self) -> Result<Option<Arc<AdjacencySlot>>> {
+        self.index
+            .adjacency_slot(self.predicate)
+            .map_err(storage_error)
+    }
+
+    /// The adjacency for a chunk of so many rows, if it is there by now, with the keys that changes touch.
+    pub(super) fn find(
+        &self,
+        slot: &Arc<AdjacencySlot>,
+        context: &QueryContext,
+        rows: usize,
+    ) -> Result<Option<WithTouched>> {
+        let of = (&self.index, self.predicate);
+        let found = context
+            .adjacencies()
+            .find(slot, of, rows, context.workers());
+        let Some(adjacency) = found else {
+            return Ok(None);
+        };
+        let touched = self
+            .index
+            .touched(self.predicate, rows)
+            .map_err(storage_error)?;
+        Ok(Some((adjacency, touched)))
+    }
+}
+
+/// Whether the rest of a prefix is nothing or the default graph.
+fn is_default(graph: &[Key]) -> bool {
+    matches!(graph, [] | [Key::Constant(TermId::DEFAULT_GRAPH)])
+}
+
+/// The work of one step on one chunk.
+pub(super) struct AdjacentExpansion {
+    input: Chunk,
+    adjacency: Arc<Adjacency>,
+    touched: Touched,
+    /// Only values of this set count.
+    set: Option<Arc<IdSet>>,
+    /// The row to go on with, and how many of its values are done.
+    next: usize,
+    offset: usize,
+    /// Rows with touched keys.
+    aside: Vec<u32>,
+}
+
+/// What some rows of a chunk gave.
+#[derive(Default)]
+struct Found {
+    /// A row for each match, ascending.
+    rows: Vec<u32>,
+    /// The value of each match, if they are read.
+    values: Vec<u64>,
+    /// Not every row gave one match.
+    is_uneven: bool,
+}
+
+impl AdjacentExpansion {
+    pub(super) fn new(
+        input: Chunk,
+        (adjacency, touched): WithTouched,
+        set: Option<Arc<IdSet>>,
+    ) -> Self {
+        Self {
+            input,
+            adjacency,
+            touched,
+            set,
+            next: 0,
+            offset: 0,
+            aside: Vec::new(),
+        }
+    }
+
+    /// At most `limit` further matches, before the step's filters. The flag says that there are no more.
+    pub(super) fn advance(
+        &mut self,
+        program: &StepProgram,
+        step: &AdjacentStep,
+        limit: usize,
+        matched: Option<&[bool]>,
+        keys: &mut usize,
+    ) -> Result<(Chunk, bool)> {
+        let first = self.next;
+        let mut found = Found::default();
+        self.read_single_values(program, step, limit, &mut found);
+        if self.next == first {
+            self.look_up(program, step, limit, matched, &mut found)?;
+        }
+        *keys += self.next - first;
+        let chunk = self.chunk_of(program, first, found)?;
+        Ok((chunk, self.next == self.input.rows))
+    }
+
+    /// The rows whose keys are touched.
+    pub(super) fn into_aside(self) -> Result<Option<Chunk>> {
+        aside_of(&self.input, &self.aside)
+    }
+
+    /// The most frequent case, in the tightest loop: each key has one value, and it is read.
+    fn read_single_values(
+        &mut self,
+        program: &StepProgram,
+        step: &AdjacentStep,
+        limit: usize,
+        found: &mut Found,
+    ) {
+        let (Third::Read(None), Key::Column(column)) = (&step.third, step.key) else {
+            return;
+        };
+        let is_plain = self.adjacency.is_functional()
+            && self.touched.is_empty()
+            && program.existence_of.is_none();
+        if !is_plain {
+            return;
+        }
+        let end = self.input.rows.min(self.next + limit);
+        let keys = &self.input.columns[column].values()[self.next..end];
+        let (rows, values) = (&mut found.rows, &mut found.values);
+        self.adjacency
+            .single_values(keys, self.next as u32, rows, values);
+        if let Some(set) = &self.set {
+            retain_of_set(rows, values, set);
+        }
+        found.is_uneven = rows.len() < keys.len();
+        self.next = end;
+    }
+
+    /// The general case, from the next row on.
+    fn look_up(
+        &mut self,
+        program: &StepProgram,
+        step: &AdjacentStep,
+        limit: usize,
+        matched: Option<&[bool]>,
+        found: &mut Found,
+    ) -> Result<()> {
+        let lists = Lists {
+            adjacency: &self.adjacency,
+            third: &step.third,
+            first_match_only: program.first_match_only,
+            set: self.set.as_deref(),
+        };
+        let keys = ColumnOrConstant::of(step.key, &self.input);
+        let equals = match step.third {
+            Third::Equals(value) => Some(ColumnOrConstant::of(value, &self.input)),
+            Third::Any | Third::Read(_) => None,
+        };
+        let numbers = program
+            .existence_of
+            .map(|column| self.input.columns[column].values());
+        let mut work_left = limit.max(WORK_MIN);
+        while self.next < self.input.rows && found.count() < limit && work_left > 0 {
+            let row = self.next;
+            let key = keys.at(row);
+            let is_done = match (numbers, matched) {
+                (Some(numbers), Some(matched)) => matched[numbers[row] as usize],
+                _ => false,
+            };
+            let matches = if is_done {
+                Matches::Done(0)
+            } else if !self.touched.is_empty()
+                && self.touched.contains(key).map_err(storage_error)?
+            {
+                self.aside.push(row as u32);
+                Matches::Done(0)
+            } else if let Some(equals) = &equals {
+                Matches::Done(usize::from(lists.contains(key, equals.at(row))))
+            } else {
+                let room = (limit - found.count()).min(work_left);
+                lists.read(key, self.offset, room, &mut found.values)
+            };
+            match matches {
+                Matches::Done(count) => {
+                    found.push_rows(row, count);
+                    found.is_uneven |= self.offset > 0;
+                    self.offset = 0;
+                    self.next += 1;
+                }
+                Matches::More { count, taken } => {
+                    found.push_rows(row, count);
+                    found.is_uneven = true;
+                    self.offset += taken;
+                    return Ok(());
+                }
+            }
+            work_left -= 1;
+        }
+        Ok(())
+    }
+
+    /// What was found from row `first` on, as a chunk of the outgoing layout.
+    fn chunk_of(&self, program: &StepProgram, first: usize, found: Found) -> Result<Chunk> {
+        let rows = found.count();
+        let is_same_rows = !found.is_uneven && rows == self.next - first;
+        let mut columns = Vec::with_capacity(program.carried.len() + program.produced.len());
+        for &column in &program.carried {
+            let column = &self.input.columns[column];
+            columns.push(match (is_same_rows, self.input.rows) {
+                (true, _) => column.slice(first, rows),
+                (false, 1) => repeat(column, rows),
+                (false, _) => gather(column, &found.rows)?,
+            });
+        }
+        if !program.produced.is_empty() {
+            let values = ScalarBuffer::from(found.values);
+            columns.push(UInt64Array::new(values, None));
+        }
+        Ok(Chunk { columns, rows })
+    }
+}
+
+/// What a step asks of the values of its keys.
+struct Lists<'a> {
+    adjacency: &'a Adjacency,
+    third: &'a Third,
+    first_match_only: bool,
+    set: Option<&'a IdSet>,
+}
+
+/// The matches of one row.
+enum Matches {
+    /// So many, and there are no more.
+    Done(usize),
+    /// So many, of so many values; others are still to be looked at.
+    More { count: usize, taken: usize },
+}
+
+impl Lists<'_> {
+    /// Whether a value is among those of a key.
+    #[inline]
+    fn contains(&self, key: u64, value: u64) -> bool {
+        let rank = self.adjacency.rank(key);
+        rank.is_some_and(|rank| {
+            self.adjacency
+                .contains(self.adjacency.positions(rank), value)
+        })
+    }
+
+    /// Appends the values of a key from `offset` on, if they are read; looks at no more than `room`.
+    #[inline]
+    fn read(&self, key: u64, offset: usize, room: usize, values: &mut Vec<u64>) -> Matches {
+        let Some(rank) = self.adjacency.rank(key) else {
+            return Matches::Done(0);
+        };
+        let mut positions = self.adjacency.positions(rank);
+        if self.first_match_only {
+            return Matches::Done(1);
+        }
+        positions.start += offset;
+        let is_last = positions.len() <= room;
+        positions.end = positions.end.min(positions.start + room);
+        let taken = positions.len();
+        let count = match (self.third, self.set) {
+            (Third::Any | Third::Equals(_), _) => taken,
+            (Third::Read(None), None) => {
+                self.adjacency.extend(positions, values);
+                taken
+            }
+            (Third::Read(ranges), set) => {
+                let before = values.len();
+                for position in positions {
+                    let value = self.adjacency.value(position);
+                    let is_kept = set.is_none_or(|set| set.contains(value))
+                        && ranges
+                            .as_ref()
+                            .is_none_or(|ranges| ranges.contains(TermId::from_bits(value)));
+                    if is_kept {
+                        values.push(value);
+                    }
+                }
+                values.len() - before
+            }
+        };
+        match is_last {
+            true => Matches::Done(count),
+            false => Matches::More { count, taken },
+        }
+    }
+}
+
+impl Found {
+    /// Matches so far.
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    #[inline]
+    fn push_rows(&mut self, row: usize, count: usize) {
+        self.is_uneven |= count != 1;
+        self.rows.extend(std::iter::repeat_n(row as u32, count));
+    }
+}
+
+/// Keeps the rows whose values are in a set. Without a branch on that, for nothing foretells it.
+fn retain_of_set(rows: &mut Vec<u32>, values: &mut Vec<u64>, set: &IdSet) {
+    let mut kept = 0;
+    for at in 0..values.len() {
+        let value = values[at];
+        rows[kept] = rows[at];
+        values[kept] = value;
+        kept += usize::from(set.contains(value));
+    }
+    rows.truncate(kept);
+    values.truncate(kept);
+}
+
+/// Some rows of a chunk, if there are any.
+pub(super) fn aside_of(input: &Chunk, rows: &[u32]) -> Result<Option<Chunk>> {
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let columns = input.columns.iter().map(|column| gather(column, rows));
+    Ok(Some(Chunk {
+        columns: columns.collect::<Result<_>>()?,
+        rows: rows.len(),
+    }))
+}
+
+/// Where a known position comes from, at hand.
+pub(super) enum ColumnOrConstant<'a> {
+    Column(&'a [u64]),
+    Constant(u64),
+}
+
+impl<'a> ColumnOrConstant<'a> {
+    fn of(key: Key, input: &'a Chunk) -> Self {
+        match key {
+            Key::Constant(term) => Self::Constant(term.bits()),
+            Key::Column(column) => Self::Column(input.columns[column].values()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn at(&self, row: usize) -> u64 {
+        match self {
+            Self::Column(values) => values[row],
+            Self::Constant(value) => *value,
+        }
+    }
+}

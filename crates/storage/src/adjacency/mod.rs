@@ -1,0 +1,298 @@
+//! All values of one predicate by their keys, decoded once and kept in memory: the objects of each subject, or the subjects of each
+//! object.
+//!
+//! ```text
+//! spans    id -> number          ids from the first to the last key, one span for each kind of key
+//! words    number -> rank        which of 64 ids are keys, and how many keys there are before: one cache line a look-up
+//! starts   rank -> position      only if some key has several values
+//! values   position -> value     ascending for each key; four bytes each if they are that close together
+//! ```
+//!
+//! Where most ids are keys (*dense*), there are no words: the number of an id is its rank, and ids that are no keys have a hole among
+//! the values, or begin where they end.
+//!
+//! A look-up in the sorted permutation searches fences and decodes vectors, over a hundred nanoseconds a key for keys in random
+//! order; here it is two or three loads. What is kept is the permutation's *file*, which never changes: so an adjacency is good for all
+//! snapshots over one base, and the keys that later changes touch ([`touched`]) are looked up in the permutation as before.
+//!
+//! An adjacency is of quads of the default graph only: a predicate that has others has none. It is built in two passes over
+//! the predicate's rows, about five nanoseconds a row: one measures what it takes ([`Measured`]), so that memory can be refused before it is used.
+//!
+//! Invariants: keys and the values of a key ascend, there are no empty keys. Not done here: when one is built, and how much memory all of
+//! them may take; see `orrery_operators::adjacencies`.
+
+mod build;
+mod slot;
+#[cfg(test)]
+mod tests;
+
+pub(crate) mod touched;
+
+use std::ops::Range;
+
+pub use build::Measured;
+pub(crate) use slot::AdjacencySlots;
+pub use slot::{AdjacencySlot, Build};
+pub use touched::Touched;
+
+/// The values of all keys of a predicate; see the module's documentation.
+#[derive(Debug)]
+pub struct Adjacency {
+    spans: Box<[Span]>,
+    /// Missing if it is dense.
+    words: Option<Box<[Word]>>,
+    /// Where the values of each rank begin, and where the last one's end; missing if each key has one value.
+    starts: Option<Box<[u32]>>,
+    values: Values,
+}
+
+/// The offset of an id that is no key, where each key has one value and it is dense.
+const HOLE: u32 = u32::MAX;
+
+/// The ids from the first to the last key of one kind.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    first: u64,
+    /// How many there are.
+    ids: u64,
+    /// The number of the first one: a multiple of 64 if there are words.
+    start: usize,
+}
+
+/// Which of 64 consecutive ids are keys.
+#[derive(Debug, Clone, Copy, Default)]
+struct Word {
+    bits: u64,
+    /// Keys before these ids.
+    rank: u32,
+}
+
+#[derive(Debug)]
+enum Values {
+    /// As distances from the least one.
+    Narrow {
+        min: u64,
+        offsets: Box<[u32]>,
+    },
+    Wide(Box<[u64]>),
+}
+
+impl Adjacency {
+    /// What [`positions`](Self::positions) are asked by for a key; none if it has no values.
+    #[inline(always)]
+    pub fn rank(&self, key: u64) -> Option<u32> {
+        let number = self.number(key)?;
+        match &self.words {
+            Some(words) => rank_in(words, number),
+            None => match (&self.starts, &self.values) {
+                (Some(starts), _) => (starts[number] < starts[number + 1]).then_some(number as u32),
+                (None, Values::Narrow { offsets, .. }) => {
+                    (offsets[number] != HOLE).then_some(number as u32)
+                }
+                (None, Values::Wide(_)) => None,
+            },
+        }
+    }
+
+    /// The number of an id among those of all spans.
+    #[inline(always)]
+    fn number(&self, key: u64) -> Option<usize> {
+        for span in &self.spans {
+            let place = key.wrapping_sub(span.first);
+            if place < span.ids {
+                return Some(span.start + place as usize);
+            }
+        }
+        None
+    }
+
+    /// The value of each key that has one, and its row: the first key's is `first_row`. Only if each key has one value at most.
+    ///
+    /// Nothing here waits for the value of one key before it asks for the next one's, so that waits for memory overlap; and nothing
+    /// branches on whether there is one.
+    pub fn single_values(
+        &self,
+        keys: &[u64],
+        first_row: u32,
+        rows: &mut Vec<u32>,
+        values: &mut Vec<u64>,
+    ) {
+        debug_assert!(self.is_functional());
+        rows.clear();
+        rows.resize(keys.len(), 0);
+        values.clear();
+        values.resize(keys.len(), 0);
+        let mut count = 0;
+        let each = (first_row..).zip(keys);
+        match (&self.words, &self.values) {
+            (None, Values::Narrow { min, offsets }) => {
+                for (row, &key) in each {
+                    let number = self.number(key).unwrap_or(offsets.len());
+                    let offset = offsets.get(number).copied().unwrap_or(HOLE);
+                    rows[count] = row;
+                    values[count] = min + u64::from(offset);
+                    count += usize::from(offset != HOLE);
+                }
+            }
+            (Some(words), all) => {
+                for (row, &key) in each {
+                    let rank = self.number(key).and_then(|number| rank_in(words, number));
+                    rows[count] = row;
+                    values[count] = u64::from(rank.unwrap_or(0));
+                    count += usize::from(rank.is_some());
+                }
+                let ranks = &mut values[..count];
+                match all {
+                    Values::Narrow { min, offsets } => {
+                        for value in ranks {
+                            *value = min + u64::from(offsets[*value as usize]);
+                        }
+                    }
+                    Values::Wide(wide) => {
+                        for value in ranks {
+                            *value = wide[*value as usize];
+                        }
+                    }
+                }
+            }
+            // What is dense and has no starts is narrow.
+            (None, Values::Wide(_)) => {}
+        }
+        rows.truncate(count);
+        values.truncate(count);
+    }
+
+    /// The positions of the values of the key with this rank. Never empty.
+    #[inline(always)]
+    pub fn positions(&self, rank: u32) -> Range<usize> {
+        let rank = rank as usize;
+        match &self.starts {
+            None => rank..rank + 1,
+            Some(starts) => starts[rank] as usize..starts[rank + 1] as usize,
+        }
+    }
+
+    /// The value at a position.
+    #[inline(always)]
+    pub fn value(&self, position: usize) -> u64 {
+        match &self.values {
+            Values::Narrow { min, offsets } => min + u64::from(offsets[position]),
+            Values::Wide(values) => values[position],
+        }
+    }
+
+    /// Appends the values at some positions.
+    #[inline]
+    pub fn extend(&self, positions: Range<usize>, out: &mut Vec<u64>) {
+        match &self.values {
+            Values::Narrow { min, offsets } => {
+                out.extend(
+                    offsets[positions]
+                        .iter()
+                        .map(|&offset| min + u64::from(offset)),
+                );
+            }
+            Values::Wide(values) => out.extend_from_slice(&values[positions]),
+        }
+    }
+
+    /// Whether a value is among those at some positions, which are those of one key.
+    #[inline]
+    pub fn contains(&self, positions: Range<usize>, value: u64) -> bool {
+        match &self.values {
+            Values::Narrow { min, offsets } => value
+                .checked_sub(*min)
+                .and_then(|offset| u32::try_from(offset).ok())
+                .is_some_and(|offset| is_among(&offsets[positions], offset)),
+            Values::Wide(values) => is_among(&values[positions], value),
+        }
+    }
+
+    /// Keeps those of the values from `first` on, which ascend, that are among those at some positions, which are those of one key.
+    pub fn retain(&self, positions: Range<usize>, first: usize, values: &mut Vec<u64>) {
+        match &self.values {
+            Values::Narrow { min, offsets } => {
+                let of = |value: u64| value.checked_sub(*min);
+                retain_common(
+                    values,
+                    first,
+                    &offsets[positions],
+                    |&offset| u64::from(offset),
+                    of,
+                );
+            }
+            Values::Wide(wide) => {
+                retain_common(values, first, &wide[positions], |&value| value, Some);
+            }
+        }
+    }
+
+    /// Whether each key has one value.
+    #[inline]
+    pub fn is_functional(&self) -> bool {
+        self.starts.is_none()
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> u64 {
+        let values = match &self.values {
+            Values::Narrow { offsets, .. } => size_of_val(&**offsets),
+            Values::Wide(values) => size_of_val(&**values),
+        };
+        let starts = self
+            .starts
+            .as_ref()
+            .map_or(0, |starts| size_of_val(&**starts));
+        let words = self.words.as_ref().map_or(0, |words| size_of_val(&**words));
+        (words + values + starts) as u64
+    }
+}
+
+/// The number of an id among all keys, if it is one.
+#[inline(always)]
+fn rank_in(words: &[Word], number: usize) -> Option<u32> {
+    let word = words[number / 64];
+    let bit = 1u64 << (number % 64);
+    let before = (word.bits & (bit - 1)).count_ones();
+    (word.bits & bit != 0).then_some(word.rank + before)
+}
+
+/// Whether a value is in an ascending list. Most lists are short.
+#[inline]
+fn is_among<T: Ord + Copy>(list: &[T], value: T) -> bool {
+    const SHORT: usize = 8;
+    match list.len() {
+        0..=SHORT => list.contains(&value),
+        _ => list.binary_search(&value).is_ok(),
+    }
+}
+
+/// Keeps the values from `first` on, which ascend, that are in an ascending list. The functions make both comparable; what has nothing
+/// to compare is not in the list.
+fn retain_common<T>(
+    values: &mut Vec<u64>,
+    first: usize,
+    list: &[T],
+    item: impl Fn(&T) -> u64,
+    of: impl Fn(u64) -> Option<u64>,
+) {
+    /// From this many times as many items on they are searched rather than merged.
+    const SEARCH_FACTOR: usize = 8;
+    let is_searched = (values.len() - first) * SEARCH_FACTOR < list.len();
+    let mut kept = first;
+    let mut place = 0;
+    for at in first..values.len() {
+        let is_in = of(values[at]).is_some_and(|value| {
+            if is_searched {
+                return list.binary_search_by_key(&value, &item).is_ok();
+            }
+            while place < list.len() && item(&list[place]) < value {
+                place += 1;
+            }
+            place < list.len() && item(&list[place]) == value
+        });
+        values[kept] = values[at];
+        kept += usize::from(is_in);
+    }
+    values.truncate(kept);
+}

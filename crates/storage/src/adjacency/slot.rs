@@ -1,0 +1,156 @@
+//! Where the adjacencies of a permutation's file are kept, and how often they were wanted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use orrery_term::TermId;
+use parking_lot::RwLock;
+
+use super::Adjacency;
+use crate::Result;
+
+/// The places for the adjacencies of one file, by the predicate. There are as many as predicates were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct AdjacencySlots(RwLock<HashMap<u64, Arc<AdjacencySlot>>>);
+
+impl AdjacencySlots {
+    /// The place for a predicate, of which the file has as many rows as `rows` tells. Made at the first need.
+    pub(crate) fn slot(
+        &self,
+        predicate: TermId,
+        rows: impl FnOnce() -> Result<u64>,
+    ) -> Result<Arc<AdjacencySlot>> {
+        if let Some(slot) = self.0.read().get(&predicate.bits()) {
+            return Ok(Arc::clone(slot));
+        }
+        let slot = Arc::new(AdjacencySlot::new(rows()?));
+        let mut slots = self.0.write();
+        Ok(Arc::clone(slots.entry(predicate.bits()).or_insert(slot)))
+    }
+}
+
+/// The place for the adjacency of one predicate of one permutation's file.
+///
+/// It is shared by all snapshots over the file, and goes with it.
+#[derive(Debug)]
+pub struct AdjacencySlot {
+    rows: u64,
+    wanted: AtomicU64,
+    used: AtomicU64,
+    begun: AtomicU32,
+    state: RwLock<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    Missing,
+    Building,
+    Built(Arc<Adjacency>),
+    /// There can be none.
+    Impossible,
+}
+
+/// The right to build what a slot lacks. Nobody else has it until this is dropped.
+#[derive(Debug)]
+pub struct Build(Arc<AdjacencySlot>);
+
+impl AdjacencySlot {
+    fn new(rows: u64) -> Self {
+        Self {
+            rows,
+            wanted: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            begun: AtomicU32::new(0),
+            state: RwLock::new(State::Missing),
+        }
+    }
+
+    /// Rows that the file has of the predicate.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The adjacency, if it was built.
+    #[inline]
+    pub fn get(&self) -> Option<Arc<Adjacency>> {
+        match &*self.state.read() {
+            State::Built(adjacency) => Some(Arc::clone(adjacency)),
+            State::Missing | State::Building | State::Impossible => None,
+        }
+    }
+
+    /// Counts keys that were looked up without the adjacency, and tells their number so far.
+    pub fn count(&self, keys: u64) -> u64 {
+        self.wanted.fetch_add(keys, Ordering::Relaxed) + keys
+    }
+
+    /// Notes when it was used, by whatever clock.
+    pub fn set_used(&self, time: u64) {
+        self.used.store(time, Ordering::Relaxed);
+    }
+
+    /// When it was used last.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// How often somebody began to build it.
+    pub fn begun(&self) -> u32 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// The right to build it: not while somebody else does, nor where it is there or cannot be.
+    pub fn begin(self: &Arc<Self>) -> Option<Build> {
+        // Most who ask in vain do not disturb those who read.
+        if !matches!(*self.state.read(), State::Missing) {
+            return None;
+        }
+        let mut state = self.state.write();
+        if !matches!(*state, State::Missing) {
+            return None;
+        }
+        *state = State::Building;
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Some(Build(Arc::clone(self)))
+    }
+
+    /// Gives up the adjacency; who reads it has it until the end. Its keys are counted anew.
+    pub fn drop_built(&self) -> bool {
+        let mut state = self.state.write();
+        let is_built = matches!(*state, State::Built(_));
+        if is_built {
+            *state = State::Missing;
+            self.wanted.store(0, Ordering::Relaxed);
+        }
+        is_built
+    }
+}
+
+impl Build {
+    /// Keeps what was built.
+    pub fn finish(self, adjacency: Arc<Adjacency>) {
+        *self.0.state.write() = State::Built(adjacency);
+    }
+
+    /// Notes that there can be none, so that nobody tries again.
+    pub fn give_up(self) {
+        *self.0.state.write() = State::Impossible;
+    }
+
+    /// Where it will be.
+    pub fn slot(&self) -> &Arc<AdjacencySlot> {
+        &self.0
+    }
+}
+
+impl Drop for Build {
+    /// Whoever does not finish leaves it to others, once as many keys were looked up again.
+    fn drop(&mut self) {
+        let mut state = self.0.state.write();
+        if matches!(*state, State::Building) {
+            *state = State::Missing;
+            self.0.wanted.store(0, Ordering::Relaxed);
+        }
+    }
+}
