@@ -17,7 +17,7 @@ use orrery_term::{Term, TermId, TermKind, parse_key};
 
 use crate::base::{BASE_PERMUTATIONS, index_file};
 use crate::block_file::BlockFile;
-use crate::dictionary::{Dictionary, LARGE_FILE, LARGE_KIND, TERMS_FILE, TERMS_KIND};
+use crate::dictionary::{Dictionary, LARGE_FILE, LARGE_KIND, StreamedKey, TERMS_FILE, TERMS_KIND};
 use crate::index::{COLUMNS, Permutation, QuadIndex};
 use crate::io::{FileSystem, LocalFileSystem};
 use crate::manifest::{BaseEntry, FileEntry, Manifest};
@@ -264,10 +264,16 @@ impl Check<'_> {
         const LOOKED_UP_EVERY: u64 = 61;
         let mut cursor = dictionary.iter(0);
         let mut last: Option<Vec<u8>> = None;
+        let mut last_streamed: Option<StreamedKey> = None;
         for rank in 0..dictionary.len() {
+            let streamed = cursor.streamed(rank)?;
             let key = cursor.at(rank)?;
             let is_iri = key.first() == Some(&b'I');
-            let problem = if last.as_deref().is_some_and(|last| last >= key) {
+            let before = match &last_streamed {
+                Some(last) => Some(last.whole()?),
+                None => last.as_deref(),
+            };
+            let problem = if before.is_some_and(|last| last >= key) {
                 Some("is not greater than the one before")
             } else if is_iri != (rank < dictionary.iri_count()) {
                 Some("is on the wrong side of the border between IRIs and literals")
@@ -284,9 +290,12 @@ impl Check<'_> {
                 self.report(path, 0, format!("term {rank} {problem}"));
                 return Ok(());
             }
-            let last = last.get_or_insert_default();
-            last.clear();
-            last.extend_from_slice(key);
+            if streamed.is_none() {
+                let last = last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(key);
+            }
+            last_streamed = streamed;
         }
         Ok(())
     }

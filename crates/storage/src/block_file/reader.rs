@@ -67,6 +67,20 @@ impl BlockFile {
         Ok(bytes)
     }
 
+    /// The bytes of blocks that follow each other, which lie side by side in the file. Each block's checksum is verified the first time.
+    pub fn block_run(&self, first: BlockNumber, count: u32) -> Result<&[u8]> {
+        let mut run = 0..0;
+        for number in (first.0..).take(count as usize).map(BlockNumber) {
+            self.block(number)?;
+            let range = self.block_range(number)?;
+            run = match number == first {
+                true => range,
+                false => run.start..range.end,
+            };
+        }
+        Ok(&self.bytes[run])
+    }
+
     #[cold]
     fn touch_first(&self, number: BlockNumber) -> Result<()> {
         if let Some(range) = self.read_ahead.at_first_touch(number.0, &self.blocks()) {

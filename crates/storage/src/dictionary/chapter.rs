@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::codec::Encoder;
 use super::directory::SEPARATOR_BYTES_MAX;
-use super::large::LargeBuilder;
+use super::large::{LargeBlock, LargeBuilder};
 use super::page::{GROUP_KEYS, LARGE_KEY_BYTES, LARGE_PREFIX_BYTES, PageBuilder, shared_prefix};
+use super::streamed::KeySource;
 use super::vocabulary::Vocabulary;
 use crate::block_file::BlockNumber;
 
@@ -33,6 +34,8 @@ pub(super) struct Chapter {
     ends: Vec<usize>,
     /// The key before the first one, or as much of it as a separator needs.
     previous: Option<Vec<u8>>,
+    /// Which keys come as streams: of them only the beginning stands in `bytes`.
+    streamed: Vec<(usize, Arc<dyn KeySource>)>,
 }
 
 /// A vocabulary and where it stands in the file.
@@ -46,7 +49,7 @@ pub(super) struct EncodedChapter {
     /// The block with the symbol table.
     pub(super) table: Vec<u8>,
     pub(super) pages: Vec<EncodedPage>,
-    pub(super) large_blocks: Vec<Vec<u8>>,
+    pub(super) large_blocks: Vec<LargeBlock>,
     /// Length of the keys.
     pub(super) plain_bytes: usize,
     /// Whether there was a vocabulary, ...
@@ -77,6 +80,13 @@ impl Chapter {
     pub(super) fn push(&mut self, key: &[u8]) {
         self.bytes.extend_from_slice(key);
         self.ends.push(self.bytes.len());
+    }
+
+    /// Takes a key as a stream, and its beginning of more than [`LARGE_KEY_BYTES`].
+    pub(super) fn push_streamed(&mut self, beginning: &[u8], source: Arc<dyn KeySource>) {
+        debug_assert!(beginning.len() > LARGE_KEY_BYTES);
+        self.streamed.push((self.len(), source));
+        self.push(&beginning[..=LARGE_KEY_BYTES]);
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -135,12 +145,15 @@ impl Chapter {
         let mut large_keys = LargeBuilder::default();
         let mut page = PageBuilder::default();
         let mut group: Vec<&[u8]> = Vec::with_capacity(GROUP_KEYS);
+        let mut streamed = self.streamed.iter().peekable();
         let mut start = 0;
         while start < self.len() {
             let end = (start + GROUP_KEYS).min(self.len());
             for (place, index) in (start..end).enumerate() {
                 let key = self.key(index);
-                if key.len() > LARGE_KEY_BYTES {
+                if let Some((_, source)) = streamed.next_if(|(streamed, _)| *streamed == index) {
+                    page.push_large(place, large_keys.push_streamed(source)?);
+                } else if key.len() > LARGE_KEY_BYTES {
                     page.push_large(place, large_keys.push(key)?);
                 }
                 group.push(self.stored(index));

@@ -4,8 +4,9 @@
 //! descriptions of half a kilobyte, that is a few bytes. When a second key wants more, all of it is.
 
 use super::fault::{Decoded, Fault};
-use super::large::LargeCache;
+use super::large::{self, LargeCache};
 use super::page::{GROUP_KEYS, Group};
+use super::streamed::StreamedKey;
 use super::{Dictionary, OpenPage};
 use crate::Result;
 
@@ -76,13 +77,7 @@ impl<'a> KeyCursor<'a> {
     /// The key of a rank; quick if it is near the last one.
     pub fn at(&mut self, rank: u64) -> Result<&[u8]> {
         let dictionary = self.dictionary;
-        let page = match self.page {
-            Some(page) if (page.first_rank..page.end_rank()).contains(&rank) => page,
-            _ => {
-                self.group = None;
-                *self.page.insert(dictionary.page_of_rank(rank)?)
-            }
-        };
+        let page = self.page_of(rank)?;
         let within = (rank - page.first_rank) as usize;
         let number = within / GROUP_KEYS;
         if self.group.is_none_or(|(current, _)| current != number) {
@@ -91,6 +86,30 @@ impl<'a> KeyCursor<'a> {
             self.set_group(number, group);
         }
         self.read(&page, within)
+    }
+
+    /// The key of a rank if it is a streamed one; reads no more of it than its head.
+    pub fn streamed(&mut self, rank: u64) -> Result<Option<StreamedKey>> {
+        let page = self.page_of(rank)?;
+        let Some(key) = page.page.large((rank - page.first_rank) as usize) else {
+            return Ok(None);
+        };
+        let file = &self.dictionary.large;
+        match large::extent(file, key) {
+            Ok(extent) => Ok(extent.map(|extent| StreamedKey::new(file, extent))),
+            Err(fault) => Err(self.dictionary.error(page.block, fault)),
+        }
+    }
+
+    /// The page of a rank; quick if it is that of the last one.
+    fn page_of(&mut self, rank: u64) -> Result<OpenPage<'a>> {
+        match self.page {
+            Some(page) if (page.first_rank..page.end_rank()).contains(&rank) => Ok(page),
+            _ => {
+                self.group = None;
+                Ok(*self.page.insert(self.dictionary.page_of_rank(rank)?))
+            }
+        }
     }
 
     /// A key of a page and its group, which were found already.

@@ -1,4 +1,5 @@
-//! Large keys: several kilobytes and more, zstd-compressed in a file of their own.
+//! Large keys: several kilobytes and more, zstd-compressed in a file of their own. Those that are pushed as streams
+//! stand there, too, see `streamed`.
 //!
 //! Keys that follow each other are compressed together until they have 32 KiB, for zstd finds little in
 //! one of them alone; a longer key has its own block.
@@ -12,9 +13,12 @@
 
 use super::fault::{Decoded, Fault};
 use super::page::LargeKey;
-use crate::block_file::{BlockFile, BlockNumber};
+use super::streamed::{self, KeySource, StreamedExtent};
+use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber};
+use std::cmp::Ordering;
+use std::sync::Arc;
 
-/// Keys of at most this length can be stored: 1 GiB.
+/// Keys of at most this length can be stored otherwise than as a stream: 1 GiB.
 pub(super) const KEY_BYTES_MAX: usize = 1 << 30;
 
 const BUNDLE_BYTES: usize = 32 * 1024;
@@ -23,10 +27,30 @@ const BLOCK_KIND: u8 = b'B';
 /// Level 3 compresses prose at some 250 MB/s; higher ones gain little on 32 KiB.
 const ZSTD_LEVEL: i32 = 3;
 
+/// What a chapter writes into the file of large keys.
+pub(super) enum LargeBlock {
+    /// A block of compressed keys.
+    Compressed(Vec<u8>),
+    /// The blocks of a streamed key.
+    Streamed(Arc<dyn KeySource>),
+}
+
+impl LargeBlock {
+    /// Appends it.
+    pub(super) fn write(&self, file: &mut BlockFileWriter) -> crate::Result<()> {
+        match self {
+            Self::Compressed(block) => file.append(block).map(drop),
+            Self::Streamed(source) => streamed::write(&**source, file),
+        }
+    }
+}
+
 /// Collects the large keys of a chapter into blocks.
 #[derive(Default)]
 pub(super) struct LargeBuilder {
-    blocks: Vec<Vec<u8>>,
+    blocks: Vec<LargeBlock>,
+    /// How many blocks of the file these are.
+    block_count: u32,
     ends: Vec<u32>,
     plain: Vec<u8>,
 }
@@ -38,7 +62,7 @@ impl LargeBuilder {
             self.close()?;
         }
         let place = LargeKey {
-            block: self.blocks.len() as u32,
+            block: self.block_count,
             slot: self.ends.len() as u16,
         };
         self.plain.extend_from_slice(key);
@@ -46,6 +70,23 @@ impl LargeBuilder {
         if self.ends.len() == BUNDLE_KEYS_MAX {
             self.close()?;
         }
+        Ok(place)
+    }
+
+    /// Takes a key as a stream.
+    pub(super) fn push_streamed(
+        &mut self,
+        source: &Arc<dyn KeySource>,
+    ) -> std::io::Result<LargeKey> {
+        self.close()?;
+        let place = LargeKey {
+            block: self.block_count,
+            slot: 0,
+        };
+        self.blocks.push(LargeBlock::Streamed(Arc::clone(source)));
+        let next = streamed::blocks_of(source.bytes())
+            .and_then(|blocks| self.block_count.checked_add(blocks));
+        self.block_count = next.ok_or_else(|| std::io::Error::other("too many large keys"))?;
         Ok(place)
     }
 
@@ -57,16 +98,23 @@ impl LargeBuilder {
         block.extend_from_slice(&(self.ends.len() as u32).to_le_bytes());
         block.extend(self.ends.drain(..).flat_map(u32::to_le_bytes));
         block.append(&mut zstd::bulk::compress(&self.plain, ZSTD_LEVEL)?);
-        self.blocks.push(block);
+        self.blocks.push(LargeBlock::Compressed(block));
+        self.block_count += 1;
         self.plain.clear();
         Ok(())
     }
 
     /// The blocks to write, in order.
-    pub(super) fn finish(mut self) -> std::io::Result<Vec<Vec<u8>>> {
+    pub(super) fn finish(mut self) -> std::io::Result<Vec<LargeBlock>> {
         self.close()?;
         Ok(self.blocks)
     }
+}
+
+/// Where the parts of a large key lie, if it is a streamed one.
+pub(super) fn extent(file: &BlockFile, large: LargeKey) -> Decoded<Option<StreamedExtent>> {
+    let number = BlockNumber(large.block);
+    StreamedExtent::parse(number, file.block(number)?)
 }
 
 /// The decompressed block that was read last, for readers that go on to the next key.
@@ -78,13 +126,42 @@ pub(super) struct LargeCache {
 }
 
 impl LargeCache {
-    /// A large key.
-    pub(super) fn key(&mut self, file: &BlockFile, large: LargeKey) -> Decoded<&[u8]> {
-        if self.block != Some(large.block) {
-            self.block = None;
-            self.load(file.block(BlockNumber(large.block))?)?;
-            self.block = Some(large.block);
+    /// A large key; a streamed one where it is mapped.
+    pub(super) fn key<'a>(&'a mut self, file: &'a BlockFile, large: LargeKey) -> Decoded<&'a [u8]> {
+        match self.open(file, large)? {
+            Some(extent) => extent.whole(file),
+            None => self.compressed(large),
         }
+    }
+
+    /// How a large key compares with another.
+    pub(super) fn compare(
+        &mut self,
+        file: &BlockFile,
+        large: LargeKey,
+        key: &[u8],
+    ) -> Decoded<Ordering> {
+        match self.open(file, large)? {
+            Some(extent) => extent.compare(file, key),
+            None => Ok(self.compressed(large)?.cmp(key)),
+        }
+    }
+
+    /// Where the key is, if it is a streamed one; else its block is decompressed.
+    fn open(&mut self, file: &BlockFile, large: LargeKey) -> Decoded<Option<StreamedExtent>> {
+        if self.block == Some(large.block) {
+            return Ok(None);
+        }
+        if let Some(extent) = extent(file, large)? {
+            return Ok(Some(extent));
+        }
+        self.block = None;
+        self.load(file.block(BlockNumber(large.block))?)?;
+        self.block = Some(large.block);
+        Ok(None)
+    }
+
+    fn compressed(&self, large: LargeKey) -> Decoded<&[u8]> {
         let slot = usize::from(large.slot);
         let end_of = |slot: usize| self.ends.get(slot).map(|&end| end as usize);
         let start = match slot {

@@ -1,6 +1,6 @@
 //! The dictionary: all terms as one sorted array of byte strings, rank to key and key to rank.
 //!
-//! Two block files: `terms.dict` and, for the few keys over 4 KiB, `terms.large`. Keys are gathered in
+//! Two block files: `terms.dict` and, for the few keys over 4 KiB, `terms.large`, where a key may have any length. Keys are gathered in
 //! **chapters** of two megabytes, each with a trained symbol table and, for prose, codes for
 //! whole words (`vocabulary`); within a chapter in **pages** of 16 KiB (`page`), and within a page in
 //! **groups** of 16 with shared prefixes. A static tree, the `directory`, leads from rank or key to page.
@@ -29,6 +29,7 @@ mod fault;
 mod large;
 mod page;
 mod search;
+mod streamed;
 mod symbols;
 mod tokens;
 mod vocabulary;
@@ -39,6 +40,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use cursor::KeyCursor;
+pub use streamed::{KeySource, StreamedKey};
 pub use writer::{DictionarySummary, DictionaryWriter};
 
 use batch::BatchReader;
@@ -122,7 +124,7 @@ impl Metadata {
 #[derive(Debug)]
 pub struct Dictionary {
     terms: BlockFile,
-    large: BlockFile,
+    large: Arc<BlockFile>,
     length: u64,
     iri_count: u64,
     triple_count: u64,
@@ -160,7 +162,7 @@ impl Dictionary {
             triple_count: metadata.triple_terms,
             root: metadata.root.map(BlockNumber),
             terms,
-            large,
+            large: Arc::new(large),
             derived: Derived::default(),
         })
     }
@@ -200,6 +202,11 @@ impl Dictionary {
         } else {
             TermId::triple_term(rank)
         }
+    }
+
+    /// Whether there are large keys, of which some may be stored as streams.
+    pub(crate) fn may_have_streamed(&self) -> bool {
+        self.large.block_count() > 0
     }
 
     /// The file with the pages.

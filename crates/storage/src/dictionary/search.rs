@@ -173,7 +173,7 @@ impl Search {
         key: &[u8],
     ) -> Decoded<Ordering> {
         match page.page.large(within) {
-            Some(large) if is_prefix => Ok(self.large.key(&dictionary.large, large)?.cmp(key)),
+            Some(large) if is_prefix => self.large.compare(&dictionary.large, large, key),
             _ => Ok(order),
         }
     }

@@ -2,19 +2,52 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use super::page::LARGE_KEY_BYTES;
 use super::*;
 use crate::io::LocalFileSystem;
 
+/// A key in memory as a source.
+#[derive(Debug)]
+struct Bytes(Vec<u8>);
+
+impl KeySource for Bytes {
+    fn bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn open(&self) -> Result<Box<dyn std::io::Read + Send + '_>> {
+        Ok(Box::new(self.0.as_slice()))
+    }
+}
+
+/// A dictionary of these keys. Of the large ones every second is pushed as a stream.
 fn build(keys: &BTreeSet<Vec<u8>>) -> (tempfile::TempDir, Dictionary) {
     let directory = tempfile::tempdir().unwrap();
     let mut writer =
         DictionaryWriter::create_with_threads(&LocalFileSystem, directory.path(), 2).unwrap();
+    let is_streamed =
+        |rank: usize, key: &[u8]| key.len() > LARGE_KEY_BYTES && rank.is_multiple_of(2);
     for (rank, key) in keys.iter().enumerate() {
-        assert_eq!(writer.push(key).unwrap(), rank as u64);
+        let given = match is_streamed(rank, key) {
+            true => writer.push_streamed(key, Arc::new(Bytes(key.clone()))),
+            false => writer.push(key),
+        };
+        assert_eq!(given.unwrap(), rank as u64);
     }
     let summary = writer.finish().unwrap();
     assert_eq!(summary.terms, keys.len() as u64);
     let dictionary = Dictionary::open(&LocalFileSystem, directory.path()).unwrap();
+    let mut cursor = dictionary.iter(0);
+    for (rank, key) in keys.iter().enumerate() {
+        let streamed = cursor.streamed(rank as u64).unwrap();
+        assert_eq!(streamed.is_some(), is_streamed(rank, key));
+        if let Some(streamed) = streamed {
+            let mut copy = Vec::new();
+            std::io::Read::read_to_end(&mut streamed.open().unwrap(), &mut copy).unwrap();
+            assert_eq!((&copy, streamed.whole().unwrap()), (key, key.as_slice()));
+        }
+    }
+    drop(cursor);
     (directory, dictionary)
 }
 

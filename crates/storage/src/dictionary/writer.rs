@@ -19,6 +19,8 @@ use std::thread;
 use super::chapter::{Chapter, EncodedChapter, StoredVocabulary};
 use super::directory::DirectoryBuilder;
 use super::large::KEY_BYTES_MAX;
+use super::page::LARGE_KEY_BYTES;
+use super::streamed::KeySource;
 use super::vocabulary::VocabularyTrainer;
 use super::{IRI_TAG, LARGE_FILE, LARGE_KIND, Metadata, TERMS_FILE, TERMS_KIND, TRIPLE_TAG, page};
 use crate::block_file::BlockFileWriter;
@@ -171,6 +173,30 @@ impl DictionaryWriter {
                 ),
             ));
         }
+        self.begin_key(key)?;
+        self.chapter.push(key);
+        self.plain_bytes += key.len() as u64;
+        Ok(self.count_key(key))
+    }
+
+    /// Appends a key that is read from `source` when its turn comes to be written; gives its rank. `order_key` stands for it
+    /// in the order: it begins with the key's first bytes, more than 4 KiB of them, and sorts among the keys pushed before
+    /// and after as the whole key does.
+    pub fn push_streamed(&mut self, order_key: &[u8], source: Arc<dyn KeySource>) -> Result<u64> {
+        if order_key.len() <= LARGE_KEY_BYTES || source.bytes() <= LARGE_KEY_BYTES as u64 {
+            return Err(Error::invalid_input(
+                self.terms.path(),
+                "a key pushed as a stream is too short",
+            ));
+        }
+        self.begin_key(order_key)?;
+        self.plain_bytes += source.bytes();
+        self.chapter.push_streamed(order_key, source);
+        Ok(self.count_key(order_key))
+    }
+
+    /// Checks the order, and closes the chapter if the key does not belong into it.
+    fn begin_key(&mut self, key: &[u8]) -> Result<()> {
         let is_iri = key.first() == Some(&IRI_TAG);
         match &mut self.last_key {
             Some(last) if last.as_slice() >= key => {
@@ -194,12 +220,15 @@ impl DictionaryWriter {
             }
             None => self.last_key = Some(key.to_vec()),
         }
-        self.chapter.push(key);
-        self.plain_bytes += key.len() as u64;
-        self.iris += u64::from(is_iri);
+        Ok(())
+    }
+
+    /// The rank of the key that was taken.
+    fn count_key(&mut self, key: &[u8]) -> u64 {
+        self.iris += u64::from(key.first() == Some(&IRI_TAG));
         self.triple_terms += u64::from(key.first() == Some(&TRIPLE_TAG));
         self.keys += 1;
-        Ok(self.keys - 1)
+        self.keys - 1
     }
 
     /// Number of keys pushed.
@@ -330,7 +359,7 @@ impl DictionaryWriter {
         self.watch_ratio(&chapter);
         let first_large_block = self.large.block_count();
         for block in &chapter.large_blocks {
-            self.large.append(block)?;
+            block.write(&mut self.large)?;
         }
         let table = self.terms.append(&chapter.table)?;
         for mut page in chapter.pages {
