@@ -173,7 +173,7 @@ impl Feed {
             graph,
         } = quad;
         // N-Quads can express every quad that there is.
-        let _ = line.quad(subject, predicate, object, graph, &mut self.patch);
+        let _ = line.quad(subject, predicate, &object, graph, &mut self.patch);
         self.record.add_rows(1);
         if self.patch.len() >= CHUNK_BYTES {
             // A client that has left is noticed where the commit ends.

@@ -309,9 +309,9 @@ impl PreparedQuery {
         let ids = self.run()?;
         // Held as long as the stream.
         let ids = ids.inspect(move |_| _ = working_set.size()).boxed();
-        let decoder = Decoder::new(Arc::clone(&self.context));
         let pool = self.task.memory_pool();
         let limit_bytes = self.limits.memory_bytes;
+        let decoder = Decoder::new(Arc::clone(&self.context), pool, limit_bytes);
         Ok(match self.kind {
             QueryKind::Select => QueryResults::Solutions(SolutionStream::new(
                 Arc::clone(&self.variables),

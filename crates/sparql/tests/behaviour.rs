@@ -217,6 +217,29 @@ fn a_query_over_the_memory_budget_says_the_figure() {
 }
 
 #[test]
+fn a_long_literal_is_given_only_where_there_is_room_for_it() {
+    let long = "long ".repeat(1 << 19);
+    let data = format!("<urn:s> <urn:p> \"{long}\" , \"short text\" .");
+    let ask = |memory_bytes| {
+        let options = EngineOptions {
+            memory_bytes,
+            ..EngineOptions::default()
+        };
+        let fixture = Fixture::with_options(&data, options);
+        let count = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }";
+        assert!(fixture.ask(count).is_ok(), "counting does not touch it");
+        fixture.ask("SELECT ?o { ?s ?p ?o }")
+    };
+    match ask(12 << 20) {
+        Err(QueryError::OutOfMemory { message, .. }) => {
+            assert!(message.contains("long literals of the answer"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(ask(64 << 20).is_ok());
+}
+
+#[test]
 fn the_triples_of_one_graph_need_no_memory_of_those_that_were_given() {
     let mut trig = String::from("@prefix : <http://example.org/> .\n");
     for number in 0..4_000 {

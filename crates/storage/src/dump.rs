@@ -1,12 +1,14 @@
 //! All quads as terms, in the order of SPOG.
 //!
 //! Rows are read in batches of some thousand; the ids of a batch are sorted and each distinct one is decoded once, in
-//! rank order. Memory stays at one batch.
+//! rank order. Memory stays at one batch; literals that are stored as streams are not copied, but borrowed from where they are mapped.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use orrery_term::{Term, TermId};
+use orrery_term::{Literal, LiteralKind, Term, TermId, TermKind, parse_key};
 
+use crate::dictionary::StreamedKey;
 use crate::index::{COLUMNS, Permutation, Scan};
 use crate::{Error, Result, Snapshot};
 
@@ -14,14 +16,14 @@ use crate::{Error, Result, Snapshot};
 const BATCH_ROWS: usize = 8 * 1024;
 
 /// A quad as terms; the default graph has no name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuadRef<'a> {
     /// The subject.
     pub subject: &'a Term<'static>,
     /// The predicate.
     pub predicate: &'a Term<'static>,
-    /// The object.
-    pub object: &'a Term<'static>,
+    /// The object; it may be a literal of any length, which should not be copied without need.
+    pub object: Cow<'a, Term<'a>>,
     /// The graph's name; `None` in the default graph.
     pub graph: Option<&'a Term<'static>>,
 }
@@ -32,7 +34,47 @@ pub struct QuadBatch {
     /// Distinct ids in ascending order, and the term of each.
     ids: Vec<u64>,
     terms: Vec<Term<'static>>,
+    /// Literals that are stored as streams, by ascending id; they are not among `ids`.
+    streamed: Vec<(u64, StreamedLiteral)>,
     rows: Vec<[u64; COLUMNS]>,
+}
+
+/// A literal that is stored as a stream.
+#[derive(Debug)]
+struct StreamedLiteral {
+    key: StreamedKey,
+    kind: LiteralKind<'static>,
+    /// Where in the key its text begins.
+    text_start: usize,
+}
+
+impl StreamedLiteral {
+    /// `None` if the key is not that of a literal.
+    fn new(key: StreamedKey) -> Result<Option<Self>> {
+        let whole = key.whole()?;
+        let Ok(Term::Literal(Literal { lexical, kind })) = parse_key(whole) else {
+            return Ok(None);
+        };
+        let text_start = whole.len() - lexical.len();
+        let lexical = Cow::Borrowed("");
+        let Literal { kind, .. } = Literal { lexical, kind }.into_owned();
+        Ok(Some(Self {
+            key,
+            kind,
+            text_start,
+        }))
+    }
+
+    /// The literal, with its text where it is mapped.
+    fn term(&self) -> Term<'_> {
+        // Both were looked at when this was made: there is a text, and it is valid UTF-8.
+        let key = self.key.whole().unwrap_or_default();
+        let text = key.get(self.text_start..).unwrap_or_default();
+        Term::Literal(Literal {
+            lexical: String::from_utf8_lossy(text),
+            kind: self.kind.clone(),
+        })
+    }
 }
 
 impl QuadBatch {
@@ -48,14 +90,26 @@ impl QuadBatch {
 
     /// The quads.
     pub fn iter(&self) -> impl Iterator<Item = QuadRef<'_>> {
-        // Every id of a row was entered into `ids`.
+        // Every id of a row was entered into `ids`, but for those of streams.
         let term = |id: u64| &self.terms[self.ids.partition_point(|&other| other < id)];
+        let object = move |id: u64| match self.streamed(id) {
+            Some(literal) => Cow::Owned(literal.term()),
+            None => Cow::Borrowed(term(id)),
+        };
         self.rows.iter().map(move |&[s, p, o, g]| QuadRef {
             subject: term(s),
             predicate: term(p),
-            object: term(o),
+            object: object(o),
             graph: (g != TermId::DEFAULT_GRAPH.bits()).then(|| term(g)),
         })
+    }
+
+    fn streamed(&self, id: u64) -> Option<&StreamedLiteral> {
+        let at = self
+            .streamed
+            .binary_search_by_key(&id, |(id, _)| *id)
+            .ok()?;
+        Some(&self.streamed[at].1)
     }
 
     /// Takes up other quads.
@@ -72,9 +126,36 @@ impl QuadBatch {
         self.ids.sort_unstable();
         self.ids.dedup();
         self.ids.retain(|&id| id != TermId::DEFAULT_GRAPH.bits());
+        self.take_streamed(snapshot)?;
         let ids: Vec<TermId> = self.ids.iter().map(|&id| TermId::from_bits(id)).collect();
         self.terms.clear();
         snapshot.terms(&ids, |_, term| self.terms.push(term.into_owned()))
+    }
+}
+
+impl QuadBatch {
+    /// Takes the literals that are stored as streams out of `ids`.
+    fn take_streamed(&mut self, snapshot: &Snapshot) -> Result<()> {
+        self.streamed.clear();
+        if !snapshot.dictionary().may_have_streamed() {
+            return Ok(());
+        }
+        let mut cursor = snapshot.dictionary().iter(0);
+        for &bits in &self.ids {
+            let id = TermId::from_bits(bits);
+            if id.checked_kind() != Some(TermKind::Literal) {
+                continue;
+            }
+            if let Some(key) = cursor.streamed(id.payload())?
+                && let Some(literal) = StreamedLiteral::new(key)?
+            {
+                self.streamed.push((bits, literal));
+            }
+        }
+        let streamed = &self.streamed;
+        let is_streamed = |id: &u64| streamed.binary_search_by_key(id, |(id, _)| *id).is_ok();
+        self.ids.retain(|id| !is_streamed(id));
+        Ok(())
     }
 }
 

@@ -87,7 +87,7 @@ pub(crate) fn content(snapshot: &Arc<Snapshot>) -> Result<State> {
             let owned: SmallQuad = (
                 quad.subject.clone(),
                 quad.predicate.clone(),
-                quad.object.clone(),
+                quad.object.into_owned().into_owned(),
                 quad.graph.cloned(),
             );
             let number = ALL.get(&owned);

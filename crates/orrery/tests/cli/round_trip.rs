@@ -212,3 +212,25 @@ fn blank_nodes_of_different_loads_stay_apart() {
     ]);
     assert_eq!(answer.replace('\r', ""), "n\n6\n");
 }
+
+/// Literals of some megabytes pass through load and dump in pieces, and come out to the letter.
+#[test]
+fn long_literals_come_out_of_a_dump_as_they_went_in() {
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    let body = "héllo \\\"quoted\\\" \\\\ 中 text\\n".repeat(100_000);
+    let texts = ["", "@en", "^^<http://e/type>"]
+        .map(|kind| format!("<http://e/s> <http://e/p> \"{body}\"{kind} <http://e/g> .\n"));
+    let all = texts.concat();
+    let source = path("source.nq");
+    fs::write(&source, &all).unwrap();
+    let database = path("db");
+    succeed(&["load", "--db", text(&database), text(&source)]);
+    assert!(dump(&database) == lines(&all));
+    let trig = path("dump.trig");
+    let dumped = succeed(&["dump", "--db", text(&database), "--format", "trig"]);
+    fs::write(&trig, dumped).unwrap();
+    let copy = path("copy");
+    succeed(&["load", "--db", text(&copy), text(&trig)]);
+    assert!(dump(&copy) == lines(&all));
+}

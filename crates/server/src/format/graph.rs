@@ -4,7 +4,8 @@
 //! `rdf_xml`; Turtle, TriG and JSON-LD by `oxrdfio`, which groups statements that follow
 //! each other by subject and predicate, so input in subject order comes out compact.
 
-use super::{FormatError, GraphFormat, rdf_xml::RdfXml, text::write_ntriples_term};
+use super::text::{write_literal_kind, write_ntriples_term, write_ntriples_text};
+use super::{FormatError, GraphFormat, rdf_xml::RdfXml};
 use orrery_term::{Direction, Literal, LiteralKind, Term, Triple};
 use oxrdf::{
     BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedNodeRef, NamedOrBlankNodeRef,
@@ -109,6 +110,41 @@ impl GraphSerializer {
                 written.map_err(|error| self.inexpressible(error.to_string()))
             }
         }
+    }
+
+    /// Appends the beginning of a quad whose object is a literal, up to and with the opening quote; false if this format
+    /// cannot write a literal in pieces. Pieces of its text follow by [`text`](Self::text), then [`end_text`](Self::end_text).
+    pub fn begin_text(
+        &mut self,
+        subject: &Term<'_>,
+        predicate: &Term<'_>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if !matches!(self.state, State::Lines) {
+            return false;
+        }
+        for term in [subject, predicate] {
+            write_ntriples_term(out, term);
+            out.push(b' ');
+        }
+        out.push(b'"');
+        true
+    }
+
+    /// Appends a piece of a literal's text.
+    pub fn text(&mut self, piece: &str, out: &mut Vec<u8>) {
+        write_ntriples_text(out, piece);
+    }
+
+    /// Appends what follows the text of a literal, and the graph.
+    pub fn end_text(&mut self, literal: &Literal<'_>, graph: Option<&Term<'_>>, out: &mut Vec<u8>) {
+        out.push(b'"');
+        write_literal_kind(out, literal);
+        if let Some(graph) = graph {
+            out.push(b' ');
+            write_ntriples_term(out, graph);
+        }
+        out.extend_from_slice(b" .\n");
     }
 
     /// Appends what ends the document.

@@ -96,7 +96,14 @@ pub(super) fn write_ntriples_term(out: &mut Vec<u8>, term: &Term<'_>) {
 
 fn write_literal(out: &mut Vec<u8>, literal: &Literal<'_>) {
     out.push(b'"');
-    let mut rest = literal.lexical.as_ref();
+    write_ntriples_text(out, &literal.lexical);
+    out.push(b'"');
+    write_literal_kind(out, literal);
+}
+
+/// Appends the text of a literal, or a piece of it, without its quotes.
+pub(super) fn write_ntriples_text(out: &mut Vec<u8>, text: &str) {
+    let mut rest = text;
     // Canonical N-Triples escapes these two, which are no characters; hardly any text has them.
     while let Some(at) = rest.find(['\u{FFFE}', '\u{FFFF}']) {
         let (before, found) = rest.split_at(at);
@@ -106,8 +113,6 @@ fn write_literal(out: &mut Vec<u8>, literal: &Literal<'_>) {
         rest = &found['\u{FFFE}'.len_utf8()..];
     }
     write_quoted(out, rest);
-    out.push(b'"');
-    write_literal_kind(out, literal);
 }
 
 fn write_quoted(out: &mut Vec<u8>, text: &str) {
@@ -128,7 +133,8 @@ fn write_quoted(out: &mut Vec<u8>, text: &str) {
     );
 }
 
-fn write_literal_kind(out: &mut Vec<u8>, literal: &Literal<'_>) {
+/// Appends tag or datatype of a literal, as they follow its closing quote.
+pub(super) fn write_literal_kind(out: &mut Vec<u8>, literal: &Literal<'_>) {
     match &literal.kind {
         LiteralKind::String => {}
         LiteralKind::Language(tag) => {

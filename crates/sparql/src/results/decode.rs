@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use futures::stream::{self, BoxStream, StreamExt};
 use orrery_operators::context::QueryContext;
 use orrery_term::{Term, TermId};
@@ -14,15 +15,31 @@ use crate::error::QueryError;
 /// Ids of a query, coming in batches.
 pub(crate) type IdStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
 
+/// Shorter texts are not looked at one by one: a batch of them is part of the query's working set.
+const LONG_TEXT_BYTES: usize = 1 << 20;
+/// How often a text is there while it is written: as a term, escaped for the format, and on its way to the client.
+const COPIES_OF_TEXT: usize = 3;
+
 /// Reads the terms of ids.
 #[derive(Clone)]
 pub(crate) struct Decoder {
     context: Arc<QueryContext>,
+    pool: Arc<dyn MemoryPool>,
+    limit_bytes: u64,
 }
 
 impl Decoder {
-    pub(crate) fn new(context: Arc<QueryContext>) -> Self {
-        Self { context }
+    /// Long literals are copied only if `pool` has room for them.
+    pub(crate) fn new(
+        context: Arc<QueryContext>,
+        pool: &Arc<dyn MemoryPool>,
+        limit_bytes: u64,
+    ) -> Self {
+        Self {
+            context,
+            pool: Arc::clone(pool),
+            limit_bytes,
+        }
     }
 
     pub(crate) fn context(&self) -> &Arc<QueryContext> {
@@ -32,8 +49,22 @@ impl Decoder {
     /// The terms of ids that are sorted and distinct, in their order.
     pub(crate) fn terms(&self, ids: &[TermId]) -> Result<Vec<Term<'static>>, QueryError> {
         let mut terms = Vec::with_capacity(ids.len());
-        self.context
-            .terms(ids, |_, term| terms.push(term.into_owned()))?;
+        let mut long_texts: Option<MemoryReservation> = None;
+        let mut refused = None;
+        self.context.terms(ids, |_, term| {
+            let bytes = text_bytes(&term);
+            if bytes > LONG_TEXT_BYTES && refused.is_none() {
+                let consumer = || MemoryConsumer::new("long literals of the answer");
+                let texts = long_texts.get_or_insert_with(|| consumer().register(&self.pool));
+                refused = texts.try_grow(COPIES_OF_TEXT * bytes).err();
+            }
+            if refused.is_none() {
+                terms.push(term.into_owned());
+            }
+        })?;
+        if let Some(error) = refused {
+            return Err(QueryError::from_datafusion(error, self.limit_bytes));
+        }
         debug_assert_eq!(terms.len(), ids.len());
         Ok(terms)
     }

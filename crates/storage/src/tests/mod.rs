@@ -63,7 +63,7 @@ fn dump(snapshot: &Arc<Snapshot>) -> Result<BTreeSet<SmallQuad>> {
             (
                 quad.subject.clone(),
                 quad.predicate.clone(),
-                quad.object.clone(),
+                quad.object.into_owned().into_owned(),
                 quad.graph.cloned(),
             )
         }));

@@ -312,7 +312,7 @@ fn owned(quad: QuadRef<'_>) -> SmallQuad {
     (
         quad.subject.clone(),
         quad.predicate.clone(),
-        quad.object.clone(),
+        quad.object.into_owned().into_owned(),
         quad.graph.cloned(),
     )
 }

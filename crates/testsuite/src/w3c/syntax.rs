@@ -113,7 +113,7 @@ fn dump_text(database: &Arc<Database>) -> Result<Vec<u8>, String> {
                 .quad(
                     quad.subject,
                     quad.predicate,
-                    quad.object,
+                    &quad.object,
                     quad.graph,
                     &mut bytes,
                 )
