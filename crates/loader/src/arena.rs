@@ -20,8 +20,8 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// Copies a string in. Strings are pieces of one line, so far below 4 GiB
-    /// ([`crate::blocks::LINE_BYTES_MAX`]), and budgets end before 2^32 chunks.
+    /// Copies a string in. Strings are far below 4 GiB: long literals stand here by their order keys, all else is a piece
+    /// of one line or token; and budgets end before 2^32 chunks.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> KeyRef {
         let fits = self
             .chunks

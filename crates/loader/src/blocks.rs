@@ -1,10 +1,12 @@
 //! Cutting a text into blocks of whole lines, so that several workers can parse one file.
+//!
+//! A line that is too long for a block is handed out piece by piece.
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memchr2, memrchr};
 use std::io::{self, Read};
 
-/// The longest line that is accepted, however much memory there is. A line must stand in memory whole.
-pub(crate) const LINE_BYTES_MAX: usize = 1 << 30;
+/// A long line is read in pieces of this length.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// Whole lines, except that the last block of a text may end without a line end.
 #[derive(Debug)]
@@ -27,6 +29,18 @@ impl Block {
     }
 }
 
+/// What comes next in a text.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Whole lines.
+    Block(Block),
+    /// A line that is too long for a block: [`BlockReader::long_line`] has to read it.
+    LongLine {
+        /// Its number in the file, counted from 1.
+        number: u64,
+    },
+}
+
 /// Reads a text block by block.
 pub(crate) struct BlockReader<R> {
     input: R,
@@ -39,21 +53,21 @@ pub(crate) struct BlockReader<R> {
 }
 
 impl<R: Read> BlockReader<R> {
-    /// Blocks of about `block_bytes`, longer only if a single line is longer. A line of `line_bytes_max` is an error.
+    /// Blocks of about `block_bytes`, longer only if a single line is longer. A line of `line_bytes_max` does not become a block.
     pub(crate) fn new(input: R, block_bytes: usize, line_bytes_max: usize) -> Self {
         Self {
             input,
             block_bytes,
-            line_bytes_max: line_bytes_max.min(LINE_BYTES_MAX),
+            line_bytes_max,
             rest: Vec::new(),
             next_line: 1,
             is_ended: false,
         }
     }
 
-    /// The next block, or `None` at the end of the text. `buffer` is that of an earlier block, or empty;
+    /// What comes next, or `None` at the end of the text. `buffer` is that of an earlier block, or empty;
     /// what it holds is of no meaning, but keeping it spares clearing the memory.
-    pub(crate) fn next_block(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<Block>> {
+    pub(crate) fn next(&mut self, mut buffer: Vec<u8>) -> io::Result<Option<Next>> {
         let mut length = self.rest.len();
         buffer.resize(buffer.len().max(length), 0);
         buffer[..length].copy_from_slice(&self.rest);
@@ -70,26 +84,54 @@ impl<R: Read> BlockReader<R> {
                 break;
             }
             if length >= self.line_bytes_max {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!(
-                        "line {} is longer than {} bytes, which is the limit; it grows with the memory that is given, up to 1 GiB",
-                        self.next_line, self.line_bytes_max
-                    ),
-                ));
+                buffer.truncate(length);
+                self.rest = buffer;
+                return Ok(Some(Next::LongLine {
+                    number: self.next_line,
+                }));
             }
-            wanted = (length * 2).min(self.line_bytes_max);
+            wanted = (length * 2).min(self.line_bytes_max.max(length + 1));
         }
         if length == 0 {
             return Ok(None);
         }
         let first_line = self.next_line;
         self.next_line += line_ends(&buffer[..length]);
-        Ok(Some(Block {
+        Ok(Some(Next::Block(Block {
             first_line,
             buffer,
             length,
-        }))
+        })))
+    }
+
+    /// Hands out the long line that comes next, piece by piece and without its end. An error of `take` leaves the rest of
+    /// the line unread.
+    pub(crate) fn long_line<E: From<io::Error>>(
+        &mut self,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut piece = std::mem::take(&mut self.rest);
+        let mut length = piece.len();
+        loop {
+            if let Some(end) = memchr2(b'\n', b'\r', &piece[..length]) {
+                take(&piece[..end])?;
+                let mut next = end + 1;
+                if piece[end] == b'\r' {
+                    if next == length {
+                        length = self.fill(&mut piece, next, next + 1)?;
+                    }
+                    next += usize::from(piece[..length].get(next) == Some(&b'\n'));
+                }
+                self.rest.extend_from_slice(&piece[next..length]);
+                self.next_line += 1;
+                return Ok(());
+            }
+            take(&piece[..length])?;
+            if self.is_ended {
+                return Ok(());
+            }
+            length = self.fill(&mut piece, 0, PIECE_BYTES)?;
+        }
     }
 
     /// Reads until `buffer` holds `wanted` bytes or the text is at its end. Returns how many it holds.
@@ -143,10 +185,11 @@ mod tests {
             text in "[ab]{0,5}(\n|\r\n|\r)?([ab]{0,9}(\n|\r\n)){0,20}[ab]{0,3}",
             block_bytes in 1..40_usize,
         ) {
-            let mut reader = BlockReader::new(text.as_bytes(), block_bytes, LINE_BYTES_MAX);
+            let mut reader = BlockReader::new(text.as_bytes(), block_bytes, usize::MAX);
             let mut joined = Vec::new();
             let mut buffer = Vec::new();
-            while let Some(block) = reader.next_block(buffer).unwrap() {
+            while let Some(next) = reader.next(buffer).unwrap() {
+                let Next::Block(block) = next else { panic!("{next:?}") };
                 prop_assert_eq!(block.first_line, line_ends(&joined) + 1);
                 prop_assert!(joined.is_empty() || matches!(joined.last(), Some(b'\n' | b'\r')));
                 joined.extend(block.text());
@@ -156,21 +199,51 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
-        let text = ["short", &"x".repeat(99), "short"].join("\n");
-        let mut blocks = BlockReader::new(text.as_bytes(), 8, 101);
-        let mut length = 0;
-        while let Some(block) = blocks.next_block(Vec::new()).unwrap() {
-            length += block.text().len();
+    /// Gives a few bytes at a time.
+    struct Trickle<'a>(&'a [u8], usize);
+
+    impl Read for Trickle<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = buffer.len().min(self.1).min(self.0.len());
+            buffer[..length].copy_from_slice(&self.0[..length]);
+            self.0 = &self.0[length..];
+            Ok(length)
         }
-        assert_eq!(length, text.len());
-        let mut blocks = BlockReader::new(text.as_bytes(), 8, 99);
-        assert!(blocks.next_block(Vec::new()).unwrap().is_some());
-        let error = blocks.next_block(Vec::new()).unwrap_err().to_string();
-        assert!(
-            error.starts_with("line 2 is longer than 99 bytes"),
-            "{error}"
-        );
+    }
+
+    proptest! {
+        #[test]
+        fn long_lines_are_handed_out_alone_and_nothing_is_lost(
+            lines in proptest::collection::vec("[ab]{0,40}", 0..12),
+            line_end in "\n|\r\n",
+            block_bytes in 1..20_usize,
+            line_bytes_max in 1..30_usize,
+            read_bytes in 1..50_usize,
+        ) {
+            let text = lines.join(&line_end);
+            let input = Trickle(text.as_bytes(), read_bytes);
+            let mut reader = BlockReader::new(input, block_bytes, line_bytes_max);
+            let mut found: Vec<String> = Vec::new();
+            while let Some(next) = reader.next(Vec::new()).unwrap() {
+                match next {
+                    Next::Block(block) => {
+                        prop_assert_eq!(block.first_line, found.len() as u64 + 1);
+                        let block = std::str::from_utf8(block.text()).unwrap();
+                        found.extend(block.lines().map(str::to_owned));
+                    }
+                    Next::LongLine { number } => {
+                        prop_assert_eq!(number, found.len() as u64 + 1);
+                        let mut line = Vec::new();
+                        reader
+                            .long_line(|piece| { line.extend_from_slice(piece); Ok::<_, io::Error>(()) })
+                            .unwrap();
+                        prop_assert!(line.len() + 1 >= line_bytes_max);
+                        found.push(String::from_utf8(line).unwrap());
+                    }
+                }
+            }
+            let expected: Vec<&str> = text.lines().collect();
+            prop_assert_eq!(found, expected);
+        }
     }
 }

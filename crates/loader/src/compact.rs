@@ -62,8 +62,11 @@ pub fn compact(
         ..LoadOptions::default()
     };
     let database = writer.database();
-    let stage =
-        StageDir::create_beside_others(Arc::clone(database.file_system()), database.directory())?;
+    let stage = StageDir::create_beside_others(
+        Arc::clone(database.file_system()),
+        database.directory(),
+        options.literal_bytes_max,
+    )?;
     let run = || {
         let rebase = writer.begin_compaction()?;
         let existing = Arc::clone(rebase.source());

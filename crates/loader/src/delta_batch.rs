@@ -13,9 +13,11 @@ use crate::segment::check_cancelled;
 use crate::stage_dir::StageDir;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use orrery_storage::dictionary::KeySource;
 use orrery_storage::index::{Permutation, QuadPosition};
 use orrery_storage::{Error, Snapshot};
 use orrery_term::{TermId, TermKind};
+use std::sync::Arc;
 
 /// Ids whose local numbers are remembered, at most.
 const KNOWN_MAX: usize = 1 << 20;
@@ -41,7 +43,7 @@ pub(crate) fn delta_batches(
 ) -> Result<DeltaBatches, LoadError> {
     let mut collector = Collector {
         snapshot,
-        interner: Interner::new(None),
+        interner: Interner::with_large_literals(None, stage.large_literals()),
         known: HashMap::default(),
         key: Vec::new(),
     };
@@ -58,6 +60,7 @@ pub(crate) fn delta_batches(
         if collector.interner.quad_count().is_multiple_of(CHECK_QUADS) {
             check_cancelled(progress)?;
         }
+        collector.interner.check()?;
         if collector.interner.memory_bytes() >= share_bytes {
             let number = first_number + spilled.len() as u32;
             collector.known.clear();
@@ -99,10 +102,12 @@ impl Collector<'_> {
             Some(TermKind::Special) if id == TermId::DEFAULT_GRAPH => DEFAULT_GRAPH,
             Some(TermKind::BlankNode) => self.interner.numbered_blank_node(id.payload()),
             Some(TermKind::Iri | TermKind::Literal | TermKind::TripleTerm) => {
-                self.snapshot
-                    .dictionary()
-                    .key(id.payload(), &mut self.key)?;
-                self.interner.stored_key(&self.key)
+                let mut cursor = self.snapshot.dictionary().iter(id.payload());
+                let streamed = cursor.streamed(id.payload())?;
+                match streamed.filter(|key| self.interner.is_large(key.bytes())) {
+                    Some(key) => self.interner.streamed_key(Arc::new(key)),
+                    None => self.interner.stored_key(cursor.at(id.payload())?),
+                }
             }
             Some(TermKind::Delta) => {
                 let dictionary = self.snapshot.delta_dictionary();

@@ -4,9 +4,9 @@
 //! handed out as they are, for a transaction to give them ids. A document that outgrows its bound
 //! is given up, for a load can take it ([`DocumentError::TooLarge`]).
 
-use crate::blocks::BlockReader;
+use crate::blocks::{BlockReader, Next};
 use crate::decompress::decompressed;
-use crate::documents::{DocumentEvents, parse_document};
+use crate::documents::{DocumentEvents, StatementTooLong, parse_document};
 use crate::error::SyntaxError;
 use crate::ingest::locate;
 use crate::interner::{
@@ -17,6 +17,9 @@ use crate::source::Format;
 use crate::triple_keys::{self, MarkedNodes};
 use orrery_term::{Term, TermId, parse_key};
 use std::io::{self, Read};
+
+/// A document may always take so much.
+const MEMORY_BYTES_MIN: usize = 4 << 20;
 
 /// Bytes of a block of lines.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -75,7 +78,15 @@ pub fn read_document(
         read_lines(input, name, format, memory_bytes, &mut interner)?;
     } else {
         let mut events = Events { memory_bytes };
-        parse_document(input, name, format, base_iri, &mut interner, &mut events)?;
+        let syntax = (format, base_iri);
+        parse_document(
+            input,
+            name,
+            syntax,
+            memory_bytes.max(MEMORY_BYTES_MIN),
+            &mut interner,
+            &mut events,
+        )?;
     }
     check_memory(&interner, memory_bytes)?;
     Ok(Document {
@@ -92,11 +103,16 @@ fn read_lines(
 ) -> Result<(), DocumentError> {
     let mut blocks = BlockReader::new(input, BLOCK_BYTES, memory_bytes.max(2 * BLOCK_BYTES));
     let mut buffer = Vec::new();
-    while let Some(block) = blocks.next_block(buffer).map_err(DocumentError::Input)? {
+    while let Some(next) = blocks.next(buffer).map_err(DocumentError::Input)? {
+        let Next::Block(block) = next else {
+            return Err(DocumentError::TooLarge {
+                limit_bytes: memory_bytes,
+            });
+        };
         let mut wrong = None;
         let with_graph = format == Format::NQuads;
         parse_block(block.text(), with_graph, interner, &mut |error| {
-            wrong = Some(locate(name, &block, &error));
+            wrong = Some(locate(name, block.text(), block.first_line, &error));
             AfterError::Stop
         });
         if let Some(error) = wrong {
@@ -111,7 +127,7 @@ fn read_lines(
 fn check_memory(interner: &Interner, limit_bytes: usize) -> Result<(), DocumentError> {
     // A chunk of quads and one of text are always there.
     let held = interner.memory_bytes();
-    if held > limit_bytes.max(4 << 20) || interner.has_too_many_terms() {
+    if held > limit_bytes.max(MEMORY_BYTES_MIN) || interner.has_too_many_terms() {
         return Err(DocumentError::TooLarge { limit_bytes });
     }
     Ok(())
@@ -134,6 +150,12 @@ impl DocumentEvents for Events {
 
     fn input_error(&mut self, error: io::Error) -> DocumentError {
         DocumentError::Input(error)
+    }
+
+    fn too_long(&mut self, _: StatementTooLong) -> DocumentError {
+        DocumentError::TooLarge {
+            limit_bytes: self.memory_bytes,
+        }
     }
 }
 

@@ -5,17 +5,21 @@
 //! RDF/XML (`xml_literal`). Positions in error
 //! messages are the parser's own where it has any; the XML parser has none, so the text is handed to
 //! it line by line and the last line handed over is reported.
+//!
+//! What a parser holds until a statement comes of it is bounded by the text that it was given since the last one.
 
 use crate::error::{SyntaxError, clipped};
 use crate::interner::{Interner, LocalId};
 use crate::ntriples::TermSink;
 use crate::source::Format;
+use crate::turtle::TurtleReader;
 use crate::xml_literal::with_used_namespaces;
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 use orrery_term::{Direction, TRIPLE_DEPTH_MAX};
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{BaseDirection, GraphName, Literal, NamedOrBlankNode, Quad, Term};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, RdfSyntaxError};
+use oxttl::{TriGParser, TurtleParser};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -27,6 +31,18 @@ const WINDOW_BYTES: usize = 128 << 10;
 /// A parser that reports this many errors without reading on is given up.
 const ERRORS_WITHOUT_PROGRESS_MAX: u32 = 100;
 
+/// The longest token of JSON-LD; its parser has this limit.
+const JSON_TOKEN_BYTES_MAX: usize = 16 << 20;
+
+/// A statement that does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StatementTooLong {
+    /// The line where it begins, or the last one before it.
+    pub(crate) line: u64,
+    /// How long it, or a token of it, may be.
+    pub(crate) bytes_max: usize,
+}
+
 /// What to do after each statement or error of a document.
 pub(crate) trait DocumentEvents {
     /// Why reading ends early.
@@ -37,36 +53,38 @@ pub(crate) trait DocumentEvents {
     fn syntax_error(&mut self, error: SyntaxError) -> Result<(), Self::Error>;
     /// When the input cannot be read on.
     fn input_error(&mut self, error: io::Error) -> Self::Error;
+    /// When the parser would have to hold too much.
+    fn too_long(&mut self, statement: StatementTooLong) -> Self::Error;
 }
 
-/// Reads a whole document into `interner`.
+/// Reads a whole document into `interner`. The parser may hold `statement_bytes_max` of its text, and what it makes of them.
 pub(crate) fn parse_document<E: DocumentEvents>(
     input: Box<dyn Read + Send>,
     name: &str,
-    format: Format,
-    base_iri: Option<&str>,
+    (format, base_iri): (Format, Option<&str>),
+    statement_bytes_max: usize,
     interner: &mut Interner,
     events: &mut E,
 ) -> Result<(), E::Error> {
-    let window = Rc::new(RefCell::new(Window::default()));
+    let window = Rc::new(RefCell::new(Window {
+        statement_line: 1,
+        ..Window::default()
+    }));
     let reader = WindowReader {
         input,
         window: Rc::clone(&window),
         pending: Vec::new(),
         pending_start: 0,
         by_line: matches!(format, Format::RdfXml | Format::JsonLd),
+        statement_bytes_max: statement_bytes_max as u64,
     };
-    let mut parser = RdfParser::from_format(rdf_format(format));
-    if let Some(base_iri) = base_iri {
-        parser = parser
-            .with_base_iri(base_iri)
-            .map_err(|error| events.input_error(io::Error::other(error.to_string())))?;
-    }
+    let quads = quads(reader, format, base_iri).map_err(|error| events.input_error(error))?;
     let mut errors_without_progress = 0;
     let mut last_end = 0;
-    for quad in parser.for_reader(reader) {
+    for quad in quads {
         match quad {
             Ok(mut quad) => {
+                window.borrow_mut().end_statement();
                 errors_without_progress = 0;
                 if format == Format::RdfXml {
                     trim_namespaces(&mut quad.object);
@@ -79,8 +97,18 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                     }
                 }
             }
-            Err(RdfParseError::Io(error)) => return Err(events.input_error(error)),
+            Err(RdfParseError::Io(error)) => {
+                let line = window.borrow().statement_line;
+                let bytes_max = match window.borrow().is_exceeded {
+                    true => statement_bytes_max,
+                    // Of our parsers only that of JSON says so.
+                    false if error.kind() == io::ErrorKind::OutOfMemory => JSON_TOKEN_BYTES_MAX,
+                    false => return Err(events.input_error(error)),
+                };
+                return Err(events.too_long(StatementTooLong { line, bytes_max }));
+            }
             Err(RdfParseError::Syntax(error)) => {
+                window.borrow_mut().end_statement();
                 let end = window.borrow().end;
                 if end > last_end {
                     errors_without_progress = 0;
@@ -97,17 +125,38 @@ pub(crate) fn parse_document<E: DocumentEvents>(
     Ok(())
 }
 
-fn rdf_format(format: Format) -> RdfFormat {
-    match format {
+type Quads = Box<dyn Iterator<Item = Result<Quad, RdfParseError>>>;
+
+/// The parser of a format over a text.
+fn quads(reader: WindowReader, format: Format, base_iri: Option<&str>) -> io::Result<Quads> {
+    let not_a_base = |error: oxiri::IriParseError| io::Error::other(error.to_string());
+    let format = match format {
+        Format::Turtle => {
+            let mut parser = TurtleParser::new();
+            if let Some(base_iri) = base_iri {
+                parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
+            }
+            return Ok(Box::new(TurtleReader::turtle(parser, reader)));
+        }
+        Format::TriG => {
+            let mut parser = TriGParser::new();
+            if let Some(base_iri) = base_iri {
+                parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
+            }
+            return Ok(Box::new(TurtleReader::trig(parser, reader)));
+        }
         Format::NTriples => RdfFormat::NTriples,
         Format::NQuads => RdfFormat::NQuads,
-        Format::Turtle => RdfFormat::Turtle,
-        Format::TriG => RdfFormat::TriG,
         Format::RdfXml => RdfFormat::RdfXml,
         Format::JsonLd => RdfFormat::JsonLd {
             profile: JsonLdProfileSet::empty(),
         },
+    };
+    let mut parser = RdfParser::from_format(format);
+    if let Some(base_iri) = base_iri {
+        parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
     }
+    Ok(Box::new(parser.for_reader(reader)))
 }
 
 /// Leaves out what an XML literal declares and does not use.
@@ -194,6 +243,11 @@ struct Window {
     /// Whole lines handed over before the last one.
     lines: u64,
     last_line: Vec<u8>,
+    /// Where the text ended when the parser had made statements of all but its end, and in which line.
+    statement_start: u64,
+    statement_line: u64,
+    /// Whether too much was asked for since.
+    is_exceeded: bool,
 }
 
 impl Window {
@@ -209,12 +263,20 @@ impl Window {
             }
             return;
         }
+        self.lines += memchr_iter(b'\n', bytes).count() as u64;
         self.bytes.extend_from_slice(bytes);
         // Cut rarely, so that each byte is moved about once.
         if self.bytes.len() > 2 * WINDOW_BYTES {
             let excess = self.bytes.len() - WINDOW_BYTES;
             self.bytes.drain(..excess);
         }
+    }
+
+    /// The parser gave a statement or an error: what it holds is of the next one.
+    fn end_statement(&mut self) {
+        self.statement_start = self.end;
+        let is_line_ended = self.last_line.ends_with(b"\n");
+        self.statement_line = self.lines + 1 + u64::from(is_line_ended);
     }
 
     fn describe(&self, name: &str, error: &RdfSyntaxError) -> SyntaxError {
@@ -279,10 +341,19 @@ struct WindowReader {
     pending: Vec<u8>,
     pending_start: usize,
     by_line: bool,
+    /// What the parser may be given without making a statement of it.
+    statement_bytes_max: u64,
 }
 
 impl Read for WindowReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        {
+            let mut window = self.window.borrow_mut();
+            if window.end - window.statement_start > self.statement_bytes_max {
+                window.is_exceeded = true;
+                return Err(io::Error::other("a statement is too long"));
+            }
+        }
         if !self.by_line {
             let length = self.input.read(buffer)?;
             self.window.borrow_mut().push(&buffer[..length], false);
@@ -311,6 +382,7 @@ mod tests {
     #[derive(Default)]
     struct Collect {
         errors: Vec<SyntaxError>,
+        too_long: Option<StatementTooLong>,
         stop: bool,
     }
 
@@ -323,16 +395,72 @@ mod tests {
             self.errors.push(error);
             if self.stop { Err(()) } else { Ok(()) }
         }
-        fn input_error(&mut self, _: io::Error) {}
+        fn input_error(&mut self, error: io::Error) {
+            panic!("{error}");
+        }
+        fn too_long(&mut self, statement: StatementTooLong) {
+            self.too_long = Some(statement);
+        }
     }
 
     fn parse(text: &'static str, format: Format) -> (u64, Vec<SyntaxError>) {
+        let (quads, events) = parse_bounded(text.as_bytes(), format, usize::MAX);
+        assert_eq!(events.too_long, None);
+        (quads, events.errors)
+    }
+
+    fn parse_bounded(text: &'static [u8], format: Format, bytes_max: usize) -> (u64, Collect) {
         let mut interner = Interner::new(None);
         let mut events = Collect::default();
-        let base = Some("http://example.org/");
-        let input = Box::new(text.as_bytes());
-        parse_document(input, "f", format, base, &mut interner, &mut events).unwrap();
-        (interner.quad_count(), events.errors)
+        let base = (format, Some("http://example.org/"));
+        let result = parse_document(
+            Box::new(text),
+            "f",
+            base,
+            bytes_max,
+            &mut interner,
+            &mut events,
+        );
+        assert_eq!(result.is_err(), events.too_long.is_some());
+        (interner.quad_count(), events)
+    }
+
+    #[test]
+    fn what_a_parser_holds_is_bounded_and_told_by_its_line() {
+        let long = "x".repeat(20 << 20);
+        let texts = [
+            (Format::Turtle, "<a> <b> 1 .\n\n<a> <b> \"@\" .\n"),
+            (Format::TriG, "<g> { <a> <b> 1 .\n\n<a> <b> \"@\" }\n"),
+            (
+                Format::RdfXml,
+                "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" xmlns:e=\"urn:e:\">\n\
+                 <e:T rdf:about=\"a\">\n<e:p>@</e:p></e:T>\n</rdf:RDF>",
+            ),
+        ];
+        for (format, text) in texts {
+            let text: &'static str = Box::leak(text.replace('@', &long).into_boxed_str());
+            let (quads, events) = parse_bounded(text.as_bytes(), format, usize::MAX);
+            assert_eq!(
+                (quads, events.too_long),
+                (2, None),
+                "{format:?} {:?}",
+                events.errors
+            );
+            let (quads, events) = parse_bounded(text.as_bytes(), format, 1 << 20);
+            let expected = StatementTooLong {
+                line: 3,
+                bytes_max: 1 << 20,
+            };
+            assert_eq!((quads, events.too_long), (1, Some(expected)), "{format:?}");
+        }
+        let json = format!("{{\"@id\": \"a\",\n \"urn:p\": \"{long}\"}}");
+        let (_, events) = parse_bounded(
+            Box::leak(json.into_boxed_str()).as_bytes(),
+            Format::JsonLd,
+            usize::MAX,
+        );
+        let bytes_max = events.too_long.map(|statement| statement.bytes_max);
+        assert_eq!(bytes_max, Some(JSON_TOKEN_BYTES_MAX));
     }
 
     #[test]

@@ -50,6 +50,19 @@ pub enum LoadError {
         "{0}; nothing was loaded; correct it, or leave out wrong statements with --skip-errors"
     )]
     Syntax(SyntaxError),
+    /// A statement of Turtle, TriG, RDF/XML or JSON-LD does not fit into memory.
+    #[error(
+        "{name}:{line}: a statement that begins about here is longer than {bytes_max} bytes, and has to stand in memory; give more memory \
+         (--memory), or convert the file to N-Triples or N-Quads, where a literal may have any length; nothing was loaded"
+    )]
+    StatementTooLong {
+        /// The source.
+        name: String,
+        /// The line where it begins, counted from 1, as far as its parser tells.
+        line: u64,
+        /// How long it may be.
+        bytes_max: usize,
+    },
     /// An option names a graph or base that is no absolute IRI.
     #[error("the {option} '{iri}' is not usable: {message}")]
     InvalidIri {

@@ -15,15 +15,17 @@
 
 use crate::LoadOptions;
 use crate::batch::{MemoryBatch, SpilledBatch, seal, spill};
-use crate::blocks::{Block, BlockReader, line_ends};
-use crate::documents::{DocumentEvents, parse_document};
+use crate::blocks::{Block, BlockReader, Next, line_ends};
+use crate::documents::{DocumentEvents, StatementTooLong, parse_document};
 use crate::error::{LoadError, SyntaxError, clipped};
 use crate::interner::Interner;
+use crate::long_line::{LongLine, LongLineError, LongLineReader};
 use crate::ntriples::{AfterError, LineError, parse_block};
 use crate::progress::Progress;
 use crate::row_sort::ROW_BYTES_MAX;
 use crate::source::{CheckedSource, Format};
 use crate::stage_dir::StageDir;
+use crate::staged_sink::StagedSink;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use memchr::memrchr2;
 use std::io::{self, Read};
@@ -35,11 +37,11 @@ use std::thread;
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 const BLOCK_BYTES_MIN: usize = 64 << 10;
 
-/// A line may take this part of the memory: it stands in a block, whose space was doubled for it, among the terms, and in what
-/// the dictionary compresses.
-const LINE_PART: usize = 4;
+/// The text of a statement of Turtle, TriG, RDF/XML or JSON-LD may take this part of the memory: it is held by the parser, as a term,
+/// as a key, and in what it is copied from.
+const STATEMENT_PART: usize = 4;
 /// And as much however little memory there is.
-const LINE_BYTES_MIN: usize = 4 << 20;
+const STATEMENT_BYTES_MIN: usize = 4 << 20;
 
 /// Sources that are read (and decompressed) at the same time.
 const READERS_MAX: usize = 4;
@@ -61,8 +63,8 @@ const DOCUMENT_CHECK_QUADS: u64 = 1 << 12;
 #[derive(Debug, Clone, Copy)]
 struct Budget {
     block_bytes: usize,
-    /// The longest line.
-    line_bytes: usize,
+    /// What a parser of a document may hold without making a statement of it.
+    statement_bytes: usize,
     queue_blocks: usize,
     /// A batch that is filled.
     batch_bytes: usize,
@@ -81,7 +83,7 @@ impl Budget {
         let batch_bytes = (batches / workers).clamp(SHARE_BYTES_MIN, BATCH_BYTES_MAX);
         Self {
             block_bytes,
-            line_bytes: (memory / LINE_PART).max(LINE_BYTES_MIN),
+            statement_bytes: (memory / STATEMENT_PART).max(STATEMENT_BYTES_MIN),
             queue_blocks,
             batch_bytes,
             held_bytes: batches.saturating_sub(workers * batch_bytes),
@@ -123,6 +125,10 @@ enum Work {
     Block {
         file: usize,
         block: Block,
+    },
+    LongLine {
+        file: usize,
+        line: LongLine,
     },
     Document {
         file: usize,
@@ -348,17 +354,94 @@ fn read_source(
         return Ok(());
     }
     let budget = &shared.budget;
-    let mut blocks = BlockReader::new(input, budget.block_bytes, budget.line_bytes);
+    let line_bytes_max = shared.stage.large_literals().key_bytes_max();
+    let mut blocks = BlockReader::new(input, budget.block_bytes, line_bytes_max);
     while !shared.is_stopped() {
-        let block = blocks.next_block(recycled.try_recv().unwrap_or_default());
-        let Some(block) = block.map_err(|error| LoadError::input(&source.name, error))? else {
-            break;
+        let next = blocks.next(recycled.try_recv().unwrap_or_default());
+        let next = next.map_err(|error| LoadError::input(&source.name, error))?;
+        let sent = match next {
+            None => break,
+            Some(Next::Block(block)) => work.send(Work::Block { file, block }),
+            Some(Next::LongLine { number }) => {
+                match read_long_line(shared, file, &mut blocks, number)? {
+                    Some(line) => work.send(Work::LongLine { file, line }),
+                    None => continue,
+                }
+            }
         };
-        if work.send(Work::Block { file, block }).is_err() {
+        if sent.is_err() {
             break;
         }
     }
     Ok(())
+}
+
+/// Reads a line that is too long for a block, its literal into a file; `None` if it is wrong.
+fn read_long_line<R: Read>(
+    shared: &Shared<'_>,
+    file: usize,
+    blocks: &mut BlockReader<R>,
+    number: u64,
+) -> Result<Option<LongLine>, LoadError> {
+    let source = &shared.sources[file];
+    let mut reader = Some(LongLineReader::new(shared.stage.large_literals()));
+    let mut wrong = None;
+    let read = blocks.long_line(|piece| {
+        if shared.is_stopped() {
+            return Err(LongLineFailure::Stopped);
+        }
+        shared.report_progress(0);
+        match reader.as_mut().map(|reader| reader.push(piece)) {
+            Some(Err(LongLineError::Syntax(message))) => {
+                // The rest of the line passes unread, and what its literal has taken goes.
+                reader = None;
+                wrong = Some(message);
+            }
+            Some(Err(LongLineError::Storage(error))) => return Err(error.into()),
+            Some(Ok(())) | None => {}
+        }
+        Ok(())
+    });
+    match read {
+        Ok(()) => {}
+        // What was read is not the whole line.
+        Err(LongLineFailure::Stopped) => return Ok(None),
+        Err(LongLineFailure::Storage(error)) => return Err(error.into()),
+        Err(LongLineFailure::Input(error)) => return Err(LoadError::input(&source.name, error)),
+    }
+    if let Some(message) = wrong {
+        let error = SyntaxError {
+            source_name: source.name.to_string(),
+            line: Some(number),
+            column: None,
+            text: String::new(),
+            message: message.into_owned(),
+        };
+        // If it is fatal, this is noted, and the reader stops before the next line.
+        shared.syntax_error(file, error);
+        return Ok(None);
+    }
+    Ok(reader.map(|reader| reader.finish(number)))
+}
+
+/// Why a long line is not read to its end.
+enum LongLineFailure {
+    /// Another thread failed.
+    Stopped,
+    Storage(orrery_storage::Error),
+    Input(io::Error),
+}
+
+impl From<orrery_storage::Error> for LongLineFailure {
+    fn from(error: orrery_storage::Error) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl From<io::Error> for LongLineFailure {
+    fn from(error: io::Error) -> Self {
+        Self::Input(error)
+    }
 }
 
 /// Parses and interns.
@@ -371,7 +454,10 @@ impl<'a> Worker<'a> {
     fn new(shared: &'a Shared<'a>) -> Self {
         Self {
             shared,
-            interner: Interner::new(shared.options.graph.as_deref()),
+            interner: Interner::with_large_literals(
+                shared.options.graph.as_deref(),
+                shared.stage.large_literals(),
+            ),
         }
     }
 
@@ -386,6 +472,12 @@ impl<'a> Worker<'a> {
                     self.block(file, &block);
                     // A reader that is gone needs no buffers.
                     let _ = recycle.send(block.into_buffer());
+                }
+                Work::LongLine { file, line } => {
+                    if self.shared.is_stopped_at((file, line.number)) {
+                        break;
+                    }
+                    self.long_line(file, line);
                 }
                 Work::Document { file, input } => {
                     if self.shared.is_stopped() {
@@ -411,15 +503,46 @@ impl<'a> Worker<'a> {
             &mut self.interner,
             &mut |error| {
                 errors += 1;
-                shared.syntax_error(file, locate(&source.name, block, &error))
+                let place = locate(&source.name, block.text(), block.first_line, &error);
+                shared.syntax_error(file, place)
             },
         );
-        if errors > 0 {
+        self.end_lines((file, block.first_line), before, errors > 0);
+    }
+
+    fn long_line(&mut self, file: usize, line: LongLine) {
+        let shared = self.shared;
+        let source = &shared.sources[file];
+        self.interner.set_file_number(file as u32);
+        let before = self.interner.quad_count();
+        let mut errors = 0;
+        let is_cut = line.text.is_some();
+        parse_block(
+            &line.remains,
+            source.format == Format::NQuads,
+            &mut StagedSink::new(&mut self.interner, line.text),
+            &mut |error| {
+                errors += 1;
+                let mut place = locate(&source.name, &line.remains, line.number, &error);
+                if is_cut {
+                    // It may stand behind the text.
+                    place.column = None;
+                }
+                shared.syntax_error(file, place)
+            },
+        );
+        self.end_lines((file, line.number), before, errors > 0);
+    }
+
+    /// After lines were parsed, before which the batch had so many quads.
+    fn end_lines(&mut self, place: Place, quads_before: u64, has_errors: bool) {
+        if has_errors {
             self.interner.note_wrong_statement();
         }
-        shared.report_progress(self.interner.quad_count() - before);
-        if let Err(error) = seal_if_full(shared, &mut self.interner) {
-            shared.fail((file, block.first_line), error);
+        self.shared
+            .report_progress(self.interner.quad_count() - quads_before);
+        if let Err(error) = seal_if_full(self.shared, &mut self.interner) {
+            self.shared.fail(place, error);
         }
     }
 
@@ -434,14 +557,16 @@ impl<'a> Worker<'a> {
         let result = parse_document(
             input,
             &source.name,
-            source.format,
-            self.shared.options.base_iri.as_deref(),
+            (source.format, self.shared.options.base_iri.as_deref()),
+            self.shared.budget.statement_bytes,
             &mut self.interner,
             &mut events,
         );
         self.shared.report_progress(events.unreported_quads);
-        if let Err(Some(error)) = result {
-            self.shared.fail((file, u64::MAX), error);
+        let checked = self.interner.check().map_err(LoadError::from);
+        match result.and(checked.map_err(Some)) {
+            Ok(()) | Err(None) => {}
+            Err(Some(error)) => self.shared.fail((file, u64::MAX), error),
         }
     }
 
@@ -454,6 +579,7 @@ impl<'a> Worker<'a> {
 
 /// Sorts the batch if it has reached its size, and begins the next.
 fn seal_if_full(shared: &Shared<'_>, interner: &mut Interner) -> Result<(), LoadError> {
+    interner.check()?;
     let is_full = interner.memory_bytes() >= shared.budget.batch_bytes;
     if !is_full && !interner.has_too_many_terms() {
         return Ok(());
@@ -500,11 +626,19 @@ impl DocumentEvents for Events<'_> {
             error,
         ))
     }
+
+    fn too_long(&mut self, statement: StatementTooLong) -> Option<LoadError> {
+        Some(LoadError::StatementTooLong {
+            name: self.shared.sources[self.file].name.to_string(),
+            line: statement.line,
+            bytes_max: statement.bytes_max,
+        })
+    }
 }
 
-/// A parser's error with its place in the file.
-pub(crate) fn locate(name: &str, block: &Block, error: &LineError) -> SyntaxError {
-    let before = &block.text()[..error.span.start];
+/// A parser's error with its place in the file, of which `text` is a part that begins with a line.
+pub(crate) fn locate(name: &str, text: &[u8], first_line: u64, error: &LineError) -> SyntaxError {
+    let before = &text[..error.span.start];
     let line_start = memrchr2(b'\n', b'\r', before).map_or(0, |at| at + 1);
     let column = String::from_utf8_lossy(&before[line_start..])
         .chars()
@@ -516,9 +650,9 @@ pub(crate) fn locate(name: &str, block: &Block, error: &LineError) -> SyntaxErro
     }
     SyntaxError {
         source_name: name.to_owned(),
-        line: Some(block.first_line + line_ends(before)),
+        line: Some(first_line + line_ends(before)),
         column: Some(column),
-        text: clipped(&block.text()[error.span.clone()]),
+        text: clipped(&text[error.span.clone()]),
         message,
     }
 }

@@ -6,7 +6,7 @@
 //! '@'                                     the default graph (always local number 0)
 //! 'A' number (u64, big-endian)            a blank node of the database
 //! 'B' file number (u32, big-endian) label a blank node; its scope is its file
-//! 'I' 'L' 'S' 'T' ...                     a term of the dictionary: its term key
+//! 'I' 'L' 'S' 'T' ...                     a term of the dictionary: its term key (for a large literal see `large_literals`)
 //! 'X' ...                                 a triple term, see `triple_keys`
 //! '~' id bits (u64, big-endian)           a term that lives inside its id
 //! ```
@@ -15,16 +15,19 @@
 //! [`LocalId`] counts the keys of one batch in order of first appearance.
 
 use crate::arena::{Arena, KeyRef};
+use crate::large_literals::{LargeLiterals, StagedText};
 use crate::ntriples::{TermSink, check_iri};
 use crate::triple_keys::{write_mark, write_triple_key};
 use foldhash::fast::FixedState;
 use hashbrown::{HashSet, HashTable};
+use orrery_storage::dictionary::KeySource;
 use orrery_term::{
     Direction, TRIPLE_DEPTH_MAX, TermId, directional_key, inline_string, inline_typed, iri_key,
     language_key, string_key, typed_key,
 };
 use std::borrow::Cow;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 /// First byte of the sort key of the default graph.
 pub(crate) const DEFAULT_GRAPH_KEY: u8 = b'@';
@@ -73,6 +76,12 @@ pub(crate) struct Interner {
     /// Whether a term may stand here that no quad uses: it came with a wrong statement.
     has_orphans: bool,
     key_buffer: Vec<u8>,
+    /// Where large literals go; without it all stay in memory.
+    large: Option<Arc<LargeLiterals>>,
+    /// Keys of literals go there beyond this.
+    literal_bytes_max: usize,
+    /// Why a large literal could not be put there.
+    failure: Option<orrery_storage::Error>,
     /// Datatype IRIs known to be valid.
     datatypes: HashSet<Box<str>, FixedState>,
     /// The file whose blank nodes are read.
@@ -105,6 +114,9 @@ impl Interner {
             has_named_graphs: false,
             has_orphans: false,
             key_buffer: Vec::new(),
+            large: None,
+            literal_bytes_max: usize::MAX,
+            failure: None,
             datatypes: HashSet::default(),
             file_number: 0,
             target_graph: target_graph.map(Into::into),
@@ -112,6 +124,23 @@ impl Interner {
         };
         interner.start_batch();
         interner
+    }
+
+    /// As [`Self::new`]; literals that are large stand in the batch by their order keys.
+    pub(crate) fn with_large_literals(
+        target_graph: Option<&str>,
+        large: &Arc<LargeLiterals>,
+    ) -> Self {
+        Self {
+            large: Some(Arc::clone(large)),
+            literal_bytes_max: large.key_bytes_max(),
+            ..Self::new(target_graph)
+        }
+    }
+
+    /// Whether all large literals could be put where they belong. To be asked before a batch is taken.
+    pub(crate) fn check(&mut self) -> Result<(), orrery_storage::Error> {
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     fn start_batch(&mut self) {
@@ -216,7 +245,59 @@ impl Interner {
         }
         self.key_buffer.clear();
         typed_key(lexical, datatype, &mut self.key_buffer);
+        self.intern_literal()
+    }
+
+    /// The number of the literal whose key stands in `key_buffer`.
+    #[inline]
+    fn intern_literal(&mut self) -> LocalId {
+        if self.key_buffer.len() > self.literal_bytes_max {
+            return self.intern_large();
+        }
         self.intern_key_buffer()
+    }
+
+    #[cold]
+    fn intern_large(&mut self) -> LocalId {
+        let key = std::mem::take(&mut self.key_buffer);
+        self.intern_order_key(|large, order_key| large.take_key(&key, order_key))
+    }
+
+    /// The number of the large literal whose order key `take` makes. A failure is noted, and any number given.
+    fn intern_order_key(
+        &mut self,
+        take: impl FnOnce(&LargeLiterals, &mut Vec<u8>) -> Result<(), orrery_storage::Error>,
+    ) -> LocalId {
+        let Some(large) = &self.large else {
+            return DEFAULT_GRAPH;
+        };
+        match take(large, &mut self.key_buffer) {
+            Ok(()) => self.intern_key_buffer(),
+            Err(error) => {
+                self.fail(error);
+                DEFAULT_GRAPH
+            }
+        }
+    }
+
+    /// Notes why a literal could not be taken.
+    pub(crate) fn fail(&mut self, error: orrery_storage::Error) {
+        self.failure.get_or_insert(error);
+    }
+
+    /// Takes a literal whose text stands in a file, given the key of the same literal with an empty text.
+    pub(crate) fn staged_literal(&mut self, head: Vec<u8>, text: StagedText) -> LocalId {
+        self.intern_order_key(|large, order_key| large.take_text(head, text, order_key))
+    }
+
+    /// Takes the large literal of a dictionary.
+    pub(crate) fn streamed_key(&mut self, source: Arc<dyn KeySource>) -> LocalId {
+        self.intern_order_key(|large, order_key| large.take(source, order_key))
+    }
+
+    /// Whether a literal of this length, with its tag or datatype, has to be large.
+    pub(crate) fn is_large(&self, key_bytes: u64) -> bool {
+        key_bytes > self.literal_bytes_max as u64
     }
 
     /// Says for the merge that a blank node occurs in a triple term.
@@ -233,7 +314,10 @@ impl Interner {
     pub(crate) fn stored_key(&mut self, key: &[u8]) -> LocalId {
         self.key_buffer.clear();
         self.key_buffer.extend_from_slice(key);
-        self.intern_key_buffer()
+        match self.large.as_ref().is_some_and(|large| large.is_large(key)) {
+            true => self.intern_large(),
+            false => self.intern_key_buffer(),
+        }
     }
 
     /// Takes a blank node of the database, which keeps its number.
@@ -250,6 +334,18 @@ impl Interner {
         self.key_buffer.push(INLINE_KEY);
         self.key_buffer.extend_from_slice(&id.bits().to_be_bytes());
         self.intern_key_buffer()
+    }
+
+    /// Accepts the IRI of a datatype or says what is wrong with it.
+    pub(crate) fn check_datatype(&mut self, datatype: &str) -> Result<(), Cow<'static, str>> {
+        if !self.datatypes.contains(datatype) {
+            check_iri(datatype)?;
+            if self.datatypes.len() >= DATATYPES_MAX {
+                self.datatypes.clear();
+            }
+            self.datatypes.insert(datatype.into());
+        }
+        Ok(())
     }
 
     fn target_graph(&mut self) -> LocalId {
@@ -309,19 +405,19 @@ impl TermSink for Interner {
         }
         self.key_buffer.clear();
         string_key(lexical, &mut self.key_buffer);
-        self.intern_key_buffer()
+        self.intern_literal()
     }
 
     fn language(&mut self, lexical: &str, tag: &str) -> LocalId {
         self.key_buffer.clear();
         language_key(lexical, tag, &mut self.key_buffer);
-        self.intern_key_buffer()
+        self.intern_literal()
     }
 
     fn directional(&mut self, lexical: &str, tag: &str, direction: Direction) -> LocalId {
         self.key_buffer.clear();
         directional_key(lexical, tag, direction, &mut self.key_buffer);
-        self.intern_key_buffer()
+        self.intern_literal()
     }
 
     fn triple(
@@ -335,6 +431,13 @@ impl TermSink for Interner {
         self.key_buffer.clear();
         let parts = [subject, predicate, object];
         let parts = parts.map(|part| self.arena.get(self.keys[part as usize]));
+        if let Some(large) = &self.large
+            && parts.iter().any(|part| large.is_large(part))
+        {
+            let limit = self.literal_bytes_max;
+            let what = format!("expected a literal of at most {limit} bytes within a triple term");
+            return Err(what.into());
+        }
         if !write_triple_key(parts, &mut self.key_buffer) {
             let what = format!("triple terms nest {TRIPLE_DEPTH_MAX} levels deep at most");
             return Err(what.into());
@@ -347,16 +450,10 @@ impl TermSink for Interner {
         if let Some(id) = inline_typed(lexical, datatype) {
             return Ok(self.inline(id));
         }
-        if !self.datatypes.contains(datatype) {
-            check_iri(datatype)?;
-            if self.datatypes.len() >= DATATYPES_MAX {
-                self.datatypes.clear();
-            }
-            self.datatypes.insert(datatype.into());
-        }
+        self.check_datatype(datatype)?;
         self.key_buffer.clear();
         typed_key(lexical, datatype, &mut self.key_buffer);
-        Ok(self.intern_key_buffer())
+        Ok(self.intern_literal())
     }
 
     #[inline]

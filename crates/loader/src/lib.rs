@@ -33,9 +33,9 @@
 //! # Memory
 //!
 //! [`LoadOptions::memory_bytes`] bounds what is held at a time: batches while parsing, then the
-//! sorts. Below [`MEMORY_BYTES_MIN`], or a thousandth of the input, fixed buffers weigh more than the bound. A single statement
-//! must stand in memory whole: a line of N-Triples or N-Quads may take a quarter of what batches may take, and 1 GiB at most; in Turtle and
-//! TriG a token may have 16 MiB. A statement of RDF/XML or JSON-LD is not bounded.
+//! sorts. Below [`MEMORY_BYTES_MIN`], or a thousandth of the input, fixed buffers weigh more than the bound. A literal of N-Triples or
+//! N-Quads may have any length: long ones never stand in memory (`long_line`, `large_literals`). In the other formats what the
+//! parser holds until a statement comes of it must: it may take a quarter of what batches may take, and a token of JSON-LD 16 MiB.
 
 mod arena;
 mod batch;
@@ -49,10 +49,13 @@ mod error;
 mod ingest;
 mod interner;
 mod key_sort;
+mod large_literals;
 mod load;
+mod long_line;
 mod loser_tree;
 mod merge;
 mod ntriples;
+mod order_label;
 mod ordinals;
 mod permutations;
 mod progress;
@@ -62,7 +65,9 @@ mod row_sort;
 mod segment;
 mod source;
 mod stage_dir;
+mod staged_sink;
 mod triple_keys;
+mod turtle;
 mod used_terms;
 mod xml_literal;
 
@@ -89,7 +94,13 @@ pub struct LoadOptions {
     pub skip_errors: bool,
     /// What relative IRIs of Turtle, TriG, RDF/XML and JSON-LD are resolved against.
     pub base_iri: Option<String>,
+    /// Literals of more bytes (with tag or datatype; 4096 at least) are not held in memory but pass through files, and
+    /// stand in the database as they are, not compressed. Tests have small ones.
+    pub literal_bytes_max: usize,
 }
+
+/// What [`LoadOptions::literal_bytes_max`] is if nothing else is said: 1 MiB.
+const LITERAL_BYTES_MAX: usize = 1 << 20;
 
 /// With less memory a load works, but uses more than it was given: buffers of files, the dictionary's writer and its threads.
 pub const MEMORY_BYTES_MIN: u64 = 128 << 20;
@@ -117,6 +128,7 @@ impl Default for LoadOptions {
             format: None,
             skip_errors: false,
             base_iri: None,
+            literal_bytes_max: LITERAL_BYTES_MAX,
         }
     }
 }

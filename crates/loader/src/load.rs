@@ -105,7 +105,7 @@ fn load_checked(
 ) -> Result<LoadReport, LoadError> {
     let database = Database::create_or_open_with(Arc::clone(files), dir)?;
     let lock = WriterLock::acquire_with(files, dir)?;
-    let stage = StageDir::create(Arc::clone(files), dir)?;
+    let stage = StageDir::create(Arc::clone(files), dir, options.literal_bytes_max)?;
     let builder = SegmentBuilder::begin(&database, &lock)?;
     let existing = database.snapshot();
     let segment_directory = builder.files().directory().to_path_buf();
@@ -154,8 +154,11 @@ pub fn load_into(
     let start = Stopwatch::start();
     let database = writer.database();
     let sources = check(sources, options, database.file_system())?;
-    let stage =
-        StageDir::create_beside_others(Arc::clone(database.file_system()), database.directory())?;
+    let stage = StageDir::create_beside_others(
+        Arc::clone(database.file_system()),
+        database.directory(),
+        options.literal_bytes_max,
+    )?;
     let run = || {
         let parsed = parse(&sources, &stage, options, progress)?;
         let rebase = writer.begin_load()?;

@@ -177,7 +177,7 @@ mod tests {
 
     fn sorted<R: PackedRow>(rows: &[R], capacity: usize) -> Vec<R> {
         let directory = tempfile::tempdir().unwrap();
-        let stage = StageDir::create(Arc::new(LocalFileSystem), directory.path()).unwrap();
+        let stage = StageDir::create(Arc::new(LocalFileSystem), directory.path(), 1 << 20).unwrap();
         let mut sorter = RowSorter::new(&stage, "test", capacity, 10, Vec::new());
         for &row in rows {
             sorter.push(row).unwrap();

@@ -13,6 +13,7 @@
 
 use crate::batch::{MemoryBatch, SortedTerms, SpilledBatch};
 use crate::error::LoadError;
+use crate::large_literals::LargeLiterals;
 use crate::load::joined;
 use crate::merge::{KeyBlock, KeyStream, Run, merge_terms};
 use crate::ordinals::{Ordinal, OrdinalSpace};
@@ -23,7 +24,7 @@ use crate::row_packing::{OrdinalSet, PackedRow, RowPacking};
 use crate::stage_dir::StageDir;
 use crate::used_terms::UsedTerms;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
-use orrery_storage::dictionary::KeyCursor;
+use orrery_storage::dictionary::{KeyCursor, KeySource};
 use orrery_storage::index::Permutation;
 use orrery_storage::{
     Dictionary, DictionaryWriter, PublishedCounts, SegmentFiles, Snapshot, StatisticsBuilder,
@@ -99,10 +100,11 @@ pub(crate) fn write_segment(
     let start = Stopwatch::start();
     thread::scope(|scope| {
         let terms_of_dictionary = Arc::clone(&terms);
+        let large = Arc::clone(plan.stage.large_literals());
         let dictionary = thread::Builder::new()
             .name("load-dictionary".to_owned())
             .spawn_scoped(scope, move || {
-                write_dictionary(writer, &keys_out, &terms_of_dictionary)
+                write_dictionary(writer, &keys_out, &terms_of_dictionary, &large)
             })
             .map_err(LoadError::Thread)?;
         let written = plan.run(files, terms, quads, keys_in, start);
@@ -146,18 +148,26 @@ fn write_dictionary(
     mut writer: DictionaryWriter,
     keys: &Receiver<KeyBlock>,
     terms: &[SortedTerms],
+    large: &LargeLiterals,
 ) -> Result<u64, LoadError> {
+    let mut push = |key: &[u8]| match large.is_large(key) {
+        false => writer.push(key).map_err(LoadError::from),
+        true => {
+            let source = large.source(key).ok_or(LoadError::DamagedStage)?;
+            Ok(writer.push_streamed(key, source)?)
+        }
+    };
     for block in keys {
         match block {
             KeyBlock::References(references) => {
                 for (run, local) in references {
-                    writer.push(terms[run as usize].key(local))?;
+                    push(terms[run as usize].key(local))?;
                 }
             }
             KeyBlock::Bytes { bytes, ends } => {
                 let mut start = 0;
                 for end in ends {
-                    writer.push(&bytes[start..end as usize])?;
+                    push(&bytes[start..end as usize])?;
                     start = end as usize;
                 }
             }
@@ -169,6 +179,7 @@ fn write_dictionary(
 /// The keys of the database's dictionary as a run of the merge, without those that nothing uses any more.
 struct DictionaryKeys<'a> {
     cursor: KeyCursor<'a>,
+    large: &'a LargeLiterals,
     terms: u64,
     next_rank: u64,
     used: Option<UsedTerms>,
@@ -181,7 +192,17 @@ impl KeyStream for DictionaryKeys<'_> {
         let next = ranks.find(|&rank| self.used.as_ref().is_none_or(|used| used.contains(rank)));
         self.next_rank = ranks.start;
         let Some(rank) = next else { return Ok(None) };
-        key.extend_from_slice(self.cursor.at(rank)?);
+        let streamed = self.cursor.streamed(rank)?;
+        let is_large = |bytes: u64| bytes > self.large.key_bytes_max() as u64;
+        if let Some(streamed) = streamed.filter(|streamed| is_large(streamed.bytes())) {
+            self.large.take(Arc::new(streamed), key)?;
+            return Ok(Some(rank as usize));
+        }
+        let stored = self.cursor.at(rank)?;
+        match self.large.is_large(stored) {
+            true => self.large.take_key(stored, key)?,
+            false => key.extend_from_slice(stored),
+        }
         Ok(Some(rank as usize))
     }
 }
@@ -246,6 +267,7 @@ impl Plan<'_> {
             total += old_terms;
             let keys = DictionaryKeys {
                 cursor: dictionary.iter(0),
+                large: self.stage.large_literals(),
                 terms: dictionary.len(),
                 next_rank: 0,
                 used: UsedTerms::of(self.existing)?,

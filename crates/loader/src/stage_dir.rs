@@ -3,6 +3,7 @@
 //! Nothing in it is ever part of the database: a load begins by removing what a killed one left,
 //! and ends by removing its own. So the files need no checksums and no syncing.
 
+use crate::large_literals::LargeLiterals;
 use orrery_storage::Result;
 use orrery_storage::io::{FileSystem, FileWriter};
 use std::io::{self, Read};
@@ -13,22 +14,43 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Its name within the database directory.
 const NAME: &str = "load-stage";
 
-/// Where batches and sorted runs go that do not fit into memory. Removed when dropped.
+/// Where batches and sorted runs go that do not fit into memory, and large literals always. Removed when dropped.
 #[derive(Debug)]
 pub(crate) struct StageDir {
     files: Arc<dyn FileSystem>,
     path: PathBuf,
+    large: Arc<LargeLiterals>,
 }
 
 impl StageDir {
     /// An empty directory; leftovers of a killed load are removed.
-    pub(crate) fn create(files: Arc<dyn FileSystem>, database: &Path) -> Result<Self> {
+    ///
+    /// Keys of literals are large beyond `key_bytes_max`.
+    pub(crate) fn create(
+        files: Arc<dyn FileSystem>,
+        database: &Path,
+        key_bytes_max: usize,
+    ) -> Result<Self> {
         let path = database.join(NAME);
         if files.metadata(&path)?.is_some() {
             files.remove_dir_all(&path)?;
         }
+        Self::at(files, path, key_bytes_max)
+    }
+
+    fn at(files: Arc<dyn FileSystem>, path: PathBuf, key_bytes_max: usize) -> Result<Self> {
         files.create_dir_all(&path)?;
-        Ok(Self { files, path })
+        let large = LargeLiterals::new(Arc::clone(&files), &path, key_bytes_max);
+        Ok(Self {
+            files,
+            path,
+            large: Arc::new(large),
+        })
+    }
+
+    /// The load's large literals.
+    pub(crate) fn large_literals(&self) -> &Arc<LargeLiterals> {
+        &self.large
     }
 
     /// An empty directory of its own for a load beside others in this process, which holds the database's lock; leftovers of
@@ -36,6 +58,7 @@ impl StageDir {
     pub(crate) fn create_beside_others(
         files: Arc<dyn FileSystem>,
         database: &Path,
+        key_bytes_max: usize,
     ) -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let all = database.join(NAME);
@@ -53,8 +76,7 @@ impl StageDir {
         if files.metadata(&path)?.is_some() {
             files.remove_dir_all(&path)?;
         }
-        files.create_dir_all(&path)?;
-        Ok(Self { files, path })
+        Self::at(files, path, key_bytes_max)
     }
 
     /// A new file.

@@ -1,6 +1,14 @@
 //! `\t`, `\u00E9`, `\U0001F600` and the like.
 
 use super::LineError;
+use std::borrow::Cow;
+
+/// Decodes the one escape of a string that these bytes are.
+pub(crate) fn decode_escape(bytes: &[u8]) -> Result<char, Cow<'static, str>> {
+    decode(bytes, 0, true)
+        .map(|(c, _)| c)
+        .map_err(|error| error.message)
+}
 
 /// Decodes the escape at `at`, which holds a backslash. Returns the character and where it ends.
 ///

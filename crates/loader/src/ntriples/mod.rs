@@ -16,6 +16,7 @@ mod escape;
 mod iri;
 mod parser;
 
+pub(crate) use escape::decode_escape;
 pub(crate) use iri::check_iri;
 pub(crate) use parser::parse_block;
 

@@ -298,6 +298,8 @@ impl Workload {
         let options = LoadOptions {
             memory_bytes: LOAD_MEMORY_BYTES,
             threads: 1,
+            // Some texts are longer: they pass through files of their own.
+            literal_bytes_max: 4096,
             ..LoadOptions::default()
         };
         let writer = self.writer()?;

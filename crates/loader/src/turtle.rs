@@ -1,0 +1,113 @@
+//! Turtle and TriG from a reader, without a limit of the parser's own.
+//!
+//! Read from a reader, `oxttl` holds 16 MiB of text at most, so a longer token is an error. Here it is fed piece by piece:
+//! the pieces grow with what it has not made a statement of, so that a long token is looked at a few times only. Whoever
+//! gives the text has to bound it.
+
+use oxrdf::{GraphName, Quad};
+use oxrdfio::RdfParseError;
+use oxttl::trig::LowLevelTriGParser;
+use oxttl::turtle::LowLevelTurtleParser;
+use oxttl::{TriGParser, TurtleParser};
+use std::io::{self, Read};
+
+/// Pieces have at least and at most so many bytes.
+const PIECE_BYTES_MIN: usize = 64 << 10;
+const PIECE_BYTES_MAX: usize = 64 << 20;
+
+enum Parser {
+    Turtle(LowLevelTurtleParser),
+    TriG(LowLevelTriGParser),
+}
+
+/// The quads of a text.
+pub(crate) struct TurtleReader<R> {
+    parser: Parser,
+    input: R,
+    piece: Vec<u8>,
+    /// Bytes given since the last statement or error.
+    unused_bytes: usize,
+}
+
+impl<R: Read> TurtleReader<R> {
+    /// Reads Turtle.
+    pub(crate) fn turtle(parser: TurtleParser, input: R) -> Self {
+        Self::new(Parser::Turtle(parser.low_level()), input)
+    }
+
+    /// Reads TriG.
+    pub(crate) fn trig(parser: TriGParser, input: R) -> Self {
+        Self::new(Parser::TriG(parser.low_level()), input)
+    }
+
+    fn new(parser: Parser, input: R) -> Self {
+        Self {
+            parser,
+            input,
+            piece: Vec::new(),
+            unused_bytes: 0,
+        }
+    }
+
+    fn parse_next(&mut self) -> Option<Result<Quad, RdfParseError>> {
+        let quad = match &mut self.parser {
+            Parser::Turtle(parser) => parser
+                .parse_next()?
+                .map(|triple| triple.in_graph(GraphName::DefaultGraph)),
+            Parser::TriG(parser) => parser.parse_next()?,
+        };
+        Some(quad.map_err(|error| RdfParseError::Syntax(error.into())))
+    }
+
+    fn is_end(&self) -> bool {
+        match &self.parser {
+            Parser::Turtle(parser) => parser.is_end(),
+            Parser::TriG(parser) => parser.is_end(),
+        }
+    }
+
+    /// Gives the parser more text, or tells it that there is no more.
+    fn feed(&mut self) -> io::Result<()> {
+        let wanted = self.unused_bytes.clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX);
+        self.piece.clear();
+        (&mut self.input)
+            .take(wanted as u64)
+            .read_to_end(&mut self.piece)?;
+        self.unused_bytes += self.piece.len();
+        let is_last = self.piece.len() < wanted;
+        match &mut self.parser {
+            Parser::Turtle(parser) => {
+                parser.extend_from_slice(&self.piece);
+                if is_last {
+                    parser.end();
+                }
+            }
+            Parser::TriG(parser) => {
+                parser.extend_from_slice(&self.piece);
+                if is_last {
+                    parser.end();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Iterator for TurtleReader<R> {
+    type Item = Result<Quad, RdfParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(quad) = self.parse_next() {
+                self.unused_bytes = 0;
+                return Some(quad);
+            }
+            if self.is_end() {
+                return None;
+            }
+            if let Err(error) = self.feed() {
+                return Some(Err(RdfParseError::Io(error)));
+            }
+        }
+    }
+}
