@@ -15,6 +15,8 @@ use arrow::array::{
     PrimitiveArray, UInt32Array, UInt64Array,
 };
 use arrow::compute::take;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use orrery_term::{TermId, TermKind};
 
 use super::value::Value;
@@ -126,8 +128,10 @@ impl Column {
                 .collect(),
             Self::Constant(None) => UInt64Array::new_null(rows),
             Self::Constant(Some(constant)) => UInt64Array::from_value(constant.id.bits(), rows),
-            Self::Floats(numbers) => intern_values(&values_of(&numbers, float), context)?,
-            Self::Doubles(numbers) => intern_values(&values_of(&numbers, double), context)?,
+            Self::Floats(numbers) => {
+                intern_numbers(&numbers, |number| number.to_bits().into(), float, context)?
+            }
+            Self::Doubles(numbers) => intern_numbers(&numbers, f64::to_bits, double, context)?,
             Self::Values(values) => intern_values(&values, context)?,
             Self::Indexed { values, index } => {
                 let ids = intern_values(&values, context)?;
@@ -226,6 +230,28 @@ fn intern_values(values: &[Option<Value>], context: &QueryContext) -> Result<UIn
                 .map(|value| Ok(intern_value(value, context)?.bits()))
                 .transpose()
         })
+        .collect()
+}
+
+/// The ids of plain numbers. A term is made of each different one once: to make it costs many times what it costs to
+/// find it again.
+fn intern_numbers<P: ArrowPrimitiveType>(
+    numbers: &PrimitiveArray<P>,
+    bits: impl Fn(P::Native) -> u64,
+    value: impl Fn(P::Native) -> Value,
+    context: &QueryContext,
+) -> Result<UInt64Array> {
+    let mut known: HashMap<u64, u64> = HashMap::new();
+    let mut id = |number| match known.entry(bits(number)) {
+        Entry::Occupied(entry) => Ok(*entry.get()),
+        Entry::Vacant(entry) => {
+            let id = intern_value(&value(number), context)?;
+            Ok(*entry.insert(id.bits()))
+        }
+    };
+    numbers
+        .iter()
+        .map(|number| number.map(&mut id).transpose())
         .collect()
 }
 

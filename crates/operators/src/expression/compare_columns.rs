@@ -7,7 +7,8 @@
 //! - a dictionary literal's rank tells whether it is a string, has a language tag or a datatype
 //!   (`LiteralRanks`); two strings are equal only if they are the same term.
 //!
-//! What remains is collected, read from the dictionary in one go and compared as values.
+//! What remains is collected, read from the dictionary in one go and compared as values. A column that is all of one kind
+//! does not even need to be told apart by rows (`compare_alike`).
 
 use std::cmp::Ordering;
 
@@ -19,6 +20,8 @@ use oxsdatatypes::{Decimal, Double};
 
 use super::column::{Column, Constant, Reading, read_ids, take_ids};
 use super::compare::{Comparison, compare, equals};
+use super::compare_alike::{Side, compare_alike};
+use super::plain_numbers::compare_plain;
 use super::value::Value;
 use crate::context::{LiteralClass, LiteralRanks, QueryContext};
 use crate::error::Result;
@@ -33,7 +36,7 @@ pub(crate) enum Question {
 }
 
 impl Question {
-    fn answer(self, a: &Value, b: &Value) -> Option<bool> {
+    pub(super) fn answer(self, a: &Value, b: &Value) -> Option<bool> {
         match self {
             Self::Equal => equals(a, b),
             Self::Order(comparison) => compare(a, b).map(|order| comparison.accepts(order)),
@@ -41,7 +44,7 @@ impl Question {
     }
 
     #[inline]
-    fn of_order(self, order: Option<Ordering>) -> Option<bool> {
+    pub(super) fn of_order(self, order: Option<Ordering>) -> Option<bool> {
         match self {
             // Incomparable numbers (NaN) are not equal.
             Self::Equal => Some(order == Some(Ordering::Equal)),
@@ -130,6 +133,9 @@ pub(crate) fn compare_columns(
         }
         (Column::Ids(left), Column::Ids(right)) => compare_ids(question, &left, &right, context),
         (left, right) => {
+            if let Some(answers) = compare_plain(question, &left, &right, rows) {
+                return Ok(answers);
+            }
             let left = left.into_operand(Reading::Value, context)?;
             let right = right.into_operand(Reading::Value, context)?;
             Ok((0..rows)
@@ -145,6 +151,9 @@ fn compare_with_constant(
     constant: &Constant,
     context: &QueryContext,
 ) -> Result<BooleanArray> {
+    if let Some(answers) = compare_alike(question, ids, Side::Constant(constant.id)) {
+        return Ok(answers);
+    }
     let ranks = context.literal_ranks()?;
     let against = Against::new(constant);
     let mut verdicts: Vec<Verdict> = ids
@@ -346,6 +355,9 @@ fn compare_ids(
     right: &UInt64Array,
     context: &QueryContext,
 ) -> Result<BooleanArray> {
+    if let Some(answers) = compare_alike(question, left, Side::Column(right)) {
+        return Ok(answers);
+    }
     let mut verdicts: Vec<Verdict> = left
         .values()
         .iter()
@@ -405,8 +417,9 @@ fn verdict_of_pair(question: Question, a: TermId, b: TermId) -> Verdict {
 
 /// Whether two columns have the same term, row by row.
 pub(crate) fn same_term(left: &UInt64Array, right: &UInt64Array) -> BooleanArray {
-    left.iter()
-        .zip(right)
-        .map(|(a, b)| Some(a? == b?))
-        .collect()
+    let (a, b) = (left.values(), &right.values()[..left.len()]);
+    BooleanArray::new(
+        BooleanBuffer::collect_bool(a.len(), |row| a[row] == b[row]),
+        NullBuffer::union(left.nulls(), right.nulls()),
+    )
 }

@@ -281,6 +281,11 @@ impl Compiler<'_> {
             let node = Node::NumberOfText(number_type, form, place);
             return Ok(Part::leaf(node, Reads::One(place)));
         }
+        if let (Some(number_type), Implementation::Pure(cast), [argument]) =
+            (cast_to_number(function), scalar.implementation, arguments)
+        {
+            return self.unary(argument, |part| Node::Cast(number_type, cast, part));
+        }
         let is_volatile = matches!(scalar.implementation, Implementation::Volatile(_));
         let mut arguments: Vec<&Expression> = arguments.iter().collect();
         if *function == Function::Regex
@@ -408,28 +413,27 @@ fn kind_asked(function: &Function) -> Option<NodeKind> {
     }
 }
 
+/// The type that a function casts to, if it is a float or a double.
+fn cast_to_number(function: &Function) -> Option<NumberType> {
+    match function {
+        Function::Custom(iri) if iri.as_str() == xsd::FLOAT => Some(NumberType::Float),
+        Function::Custom(iri) if iri.as_str() == xsd::DOUBLE => Some(NumberType::Double),
+        _ => None,
+    }
+}
+
 /// The cast of a variable's text to a float or double, if that is what a call is.
 fn number_of_text<'a>(
     function: &Function,
     arguments: &'a [Expression],
 ) -> Option<(NumberType, TextForm, &'a str)> {
-    let cast = |function: &Function, datatype: &str| match function {
-        Function::Custom(iri) => iri.as_str() == datatype,
-        _ => false,
-    };
-    let number_type = if cast(function, xsd::FLOAT) {
-        NumberType::Float
-    } else if cast(function, xsd::DOUBLE) {
-        NumberType::Double
-    } else {
-        return None;
-    };
+    let number_type = cast_to_number(function)?;
     let [Expression::FunctionCall(inner, inner_arguments)] = arguments else {
         return None;
     };
     let form = if *inner == Function::Str {
         TextForm::Written
-    } else if cast(inner, xsd::STRING) {
+    } else if matches!(inner, Function::Custom(iri) if iri.as_str() == xsd::STRING) {
         TextForm::Canonical
     } else {
         return None;

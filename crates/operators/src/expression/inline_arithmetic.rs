@@ -26,8 +26,10 @@ enum Number {
 impl Number {
     #[inline]
     fn of(id: TermId) -> Option<Self> {
+        if let Some(value) = id.integer_value() {
+            return Some(Self::Integer(value));
+        }
         match id.inline_value()? {
-            InlineValue::Integer(value, _) => Some(Self::Integer(value)),
             InlineValue::Double(value) => Some(Self::Double(value)),
             _ => None,
         }
@@ -50,6 +52,24 @@ impl<'a> Side<'a> {
         }
     }
 
+    fn has_nulls(&self) -> bool {
+        matches!(self, Self::Ids(ids) if ids.null_count() > 0)
+    }
+
+    /// Whether a side without nulls has the same id in every row.
+    fn is_uniform(&self) -> bool {
+        match self {
+            // Most columns that are not show it at their ends.
+            Self::Ids(ids) => match (ids.values().first(), ids.values().last()) {
+                (Some(first), Some(last)) if first == last => {
+                    ids.values().iter().fold(0, |seen, id| seen | (id ^ first)) == 0
+                }
+                _ => false,
+            },
+            Self::Constant(_) => true,
+        }
+    }
+
     /// The operand of a row: outer `None` if it is no inline integer or double, inner if it is null.
     #[inline]
     fn get(&self, row: usize) -> Option<Option<Number>> {
@@ -61,7 +81,8 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The results of all rows, if all of them are inline integers or doubles.
+/// The results of all rows, if all of them are inline integers or doubles. Operands that are the same in every row (the one
+/// product that all others are compared with) are computed with once.
 pub(super) fn apply_inline(
     operator: Arithmetic,
     left: &Column,
@@ -69,12 +90,18 @@ pub(super) fn apply_inline(
     rows: usize,
 ) -> Option<UInt64Array> {
     let (left, right) = (Side::of(left)?, Side::of(right)?);
-    (0..rows)
-        .map(|row| match (left.get(row)?, right.get(row)?) {
-            (Some(a), Some(b)) => Some(Some(apply(operator, a, b)?.bits())),
-            _ => Some(None),
-        })
-        .collect::<Option<UInt64Array>>()
+    let result = |row| match (left.get(row)?, right.get(row)?) {
+        (Some(a), Some(b)) => Some(Some(apply(operator, a, b)?.bits())),
+        _ => Some(None),
+    };
+    if left.has_nulls() || right.has_nulls() {
+        return (0..rows).map(result).collect();
+    }
+    if rows > 0 && left.is_uniform() && right.is_uniform() {
+        return Some(UInt64Array::from_value(result(0)??, rows));
+    }
+    let results: Option<Vec<u64>> = (0..rows).map(|row| result(row)?).collect();
+    results.map(UInt64Array::from)
 }
 
 #[inline]

@@ -20,12 +20,13 @@ use super::compare::Comparison;
 use super::compare_columns::{Question, compare_columns, same_term};
 use super::inline_arithmetic::apply_inline;
 use super::lexical_numbers::{NumberType, TextForm, numbers_of_texts};
+use super::plain_numbers::{apply_plain, cast_to_plain};
 use super::triple::{TriplePart, parts_of_triples, triples};
 use super::value::Value;
 use crate::context::QueryContext;
 use crate::error::Result;
 use crate::functions::{
-    Implementation, ScalarFunction,
+    Implementation, PureFunction, ScalarFunction,
     regex::{Pattern, matches},
 };
 
@@ -53,6 +54,8 @@ pub(crate) enum Node {
     If(Box<Node>, Box<Node>, Box<Node>),
     Coalesce(Vec<Node>),
     Call(ScalarFunction, Vec<Node>),
+    /// The cast of something to a float or double, and how it is done to one value.
+    Cast(NumberType, PureFunction, Box<Node>),
     /// The cast of a variable's text to a number.
     NumberOfText(NumberType, TextForm, usize),
     /// `isIRI`, `isBLANK`, `isLITERAL` or `isTRIPLE` of a variable.
@@ -151,7 +154,7 @@ impl Node {
     /// The type of all results, if they come as plain numbers.
     pub(crate) fn number_type(&self) -> Option<NumberType> {
         match self {
-            Self::NumberOfText(number_type, ..) => Some(*number_type),
+            Self::NumberOfText(number_type, ..) | Self::Cast(number_type, ..) => Some(*number_type),
             _ => None,
         }
     }
@@ -201,8 +204,11 @@ impl Node {
             Self::Arithmetic(operator, left, right) => {
                 let left = left.evaluate(input, context)?;
                 let right = right.evaluate(input, context)?;
-                match apply_inline(*operator, &left, &right, rows) {
-                    Some(ids) => Column::Ids(ids),
+                let quick = apply_inline(*operator, &left, &right, rows)
+                    .map(Column::Ids)
+                    .or_else(|| apply_plain(*operator, &left, &right));
+                match quick {
+                    Some(results) => results,
                     None => apply_to_values(*operator, left, right, rows, context)?,
                 }
             }
@@ -213,6 +219,10 @@ impl Node {
             }
             Self::Coalesce(parts) => coalesce(parts, input, context)?,
             Self::Call(function, arguments) => call(*function, arguments, input, context)?,
+            Self::Cast(number_type, of_value, part) => {
+                let part = part.evaluate(input, context)?;
+                cast_to_plain(*number_type, *of_value, part, rows, context)?
+            }
             Self::NumberOfText(number_type, form, place) => {
                 numbers_of_texts(*number_type, *form, &input.columns[*place], context)?
             }

@@ -21,6 +21,7 @@ use super::id_sort_keys::sort_keys_of_ids;
 use super::lexical_numbers::NumberType;
 use super::node::{Input, Node, RowNumbers};
 use super::sort_key::write_sort_key;
+use super::value::Value;
 use crate::context::QueryContext;
 
 /// What the expression gives for a row.
@@ -163,13 +164,24 @@ fn sort_keys(column: Column, rows: usize, context: &QueryContext) -> Result<Colu
     let mut keys = BinaryBuilder::with_capacity(rows, rows * 16);
     if let Column::Ids(ids) = &column {
         sort_keys_of_ids(ids, context, |_, key| keys.append_value(key))?;
-    } else {
-        let operand = column.into_operand(Reading::Value, context)?;
-        let mut key = Vec::new();
-        for row in 0..rows {
-            key.clear();
-            write_sort_key(operand.get(row), &mut key);
-            keys.append_value(&key);
+        return Ok(ColumnarValue::Array(Arc::new(keys.finish())));
+    }
+    let mut key = Vec::new();
+    let mut append = |value: Option<&Value>| {
+        key.clear();
+        write_sort_key(value, &mut key);
+        keys.append_value(&key);
+    };
+    match column {
+        Column::Floats(numbers) => numbers
+            .iter()
+            .for_each(|number| append(number.map(|it| Value::Float(it.into())).as_ref())),
+        Column::Doubles(numbers) => numbers
+            .iter()
+            .for_each(|number| append(number.map(|it| Value::Double(it.into())).as_ref())),
+        other => {
+            let operand = other.into_operand(Reading::Value, context)?;
+            (0..rows).for_each(|row| append(operand.get(row)));
         }
     }
     Ok(ColumnarValue::Array(Arc::new(keys.finish())))

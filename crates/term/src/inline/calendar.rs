@@ -10,7 +10,9 @@ const MINUTES_PER_DAY: i64 = 24 * 60;
 const MILLISECONDS_PER_MINUTE: i64 = 60_000;
 /// Shifts dates so that a zone east of UTC in the year 0 is not negative.
 const DATE_BIAS_MINUTES: i64 = 24 * 60;
-const ZONE_BITS: u32 = 11;
+pub(super) const ZONE_BITS: u32 = 11;
+/// Bits of the digits after the point, below the zone of a dateTime.
+pub(super) const FRACTION_DIGITS_BITS: u32 = 2;
 const ZONE_MASK: u64 = (1 << ZONE_BITS) - 1;
 /// dateTime: 47 bits of milliseconds reach into the year 4459.
 const INSTANT_LIMIT_MILLISECONDS: i64 = 1 << 47;
@@ -215,14 +217,18 @@ pub(super) fn encode_date_time(lexical: &str) -> Option<u64> {
     if !(0..INSTANT_LIMIT_MILLISECONDS).contains(&instant_ms) {
         return None;
     }
-    Some(((instant_ms as u64) << (ZONE_BITS + 2)) | (zone.code() << 2) | fraction_digits)
+    Some(
+        ((instant_ms as u64) << (ZONE_BITS + FRACTION_DIGITS_BITS))
+            | (zone.code() << FRACTION_DIGITS_BITS)
+            | fraction_digits,
+    )
 }
 
 #[inline]
 pub(super) fn decode_date_time(payload: u64) -> InlineDateTime {
     InlineDateTime {
-        instant_ms: (payload >> (ZONE_BITS + 2)) as i64,
-        zone: TimeZone::from_code(payload >> 2),
+        instant_ms: (payload >> (ZONE_BITS + FRACTION_DIGITS_BITS)) as i64,
+        zone: TimeZone::from_code(payload >> FRACTION_DIGITS_BITS),
         fraction_digits: (payload & 3) as u8,
     }
 }

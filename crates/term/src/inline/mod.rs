@@ -20,6 +20,7 @@
 
 mod calendar;
 mod number;
+mod order;
 mod text;
 
 use crate::id::{TermId, TermKind};
@@ -28,6 +29,7 @@ use crate::vocabulary::xsd;
 
 pub use calendar::{InlineDate, InlineDateTime, TimeZone, civil_from_days, days_from_civil};
 pub use number::IntegerType;
+pub use order::ValueOrder;
 pub use text::ShortString;
 
 /// The value inside an id, without its lexical details.

@@ -4,7 +4,9 @@ use crate::id::{TermId, TermKind};
 use crate::vocabulary::xsd;
 
 /// Half of the 56-bit range: stored values are shifted up by it, so that they sort unsigned.
-const BIAS: i64 = 1 << 55;
+pub(super) const BIAS: i64 = 1 << 55;
+/// Bits below the value: the datatype of an integer, the digits after the point of a decimal.
+pub(super) const DETAIL_BITS: u32 = 4;
 /// Digits after the point that a decimal can have inside an id.
 const DECIMAL_DIGITS_MAX: usize = 6;
 
@@ -110,7 +112,7 @@ pub(super) fn integer_payload(value: i64, integer_type: IntegerType) -> Option<u
     if !(-BIAS..BIAS).contains(&value) {
         return None;
     }
-    Some((((value + BIAS) as u64) << 4) | integer_type as u64)
+    Some((((value + BIAS) as u64) << DETAIL_BITS) | integer_type as u64)
 }
 
 pub(super) fn encode_integer(lexical: &str, integer_type: IntegerType) -> Option<u64> {
@@ -124,7 +126,7 @@ pub(super) fn encode_integer(lexical: &str, integer_type: IntegerType) -> Option
 #[inline]
 pub(super) fn decode_integer(payload: u64) -> (i64, IntegerType) {
     (
-        (payload >> 4) as i64 - BIAS,
+        (payload >> DETAIL_BITS) as i64 - BIAS,
         IntegerType::from_code(payload & 15),
     )
 }
@@ -187,7 +189,7 @@ pub(super) fn encode_decimal(lexical: &str) -> Option<u64> {
     if !(-BIAS..BIAS).contains(&value) {
         return None;
     }
-    Some((((value + BIAS) as u64) << 4) | fraction.len() as u64)
+    Some((((value + BIAS) as u64) << DETAIL_BITS) | fraction.len() as u64)
 }
 
 /// A decimal of so many millionths, with no more digits after the point than it needs.
@@ -201,12 +203,12 @@ pub(super) fn decimal_payload(millionths: i64) -> Option<u64> {
         rest /= 10;
         digits -= 1;
     }
-    Some((((millionths + BIAS) as u64) << 4) | digits)
+    Some((((millionths + BIAS) as u64) << DETAIL_BITS) | digits)
 }
 
 #[inline]
 pub(super) fn decode_decimal(payload: u64) -> i64 {
-    (payload >> 4) as i64 - BIAS
+    (payload >> DETAIL_BITS) as i64 - BIAS
 }
 
 pub(super) fn render_decimal(payload: u64) -> String {

@@ -231,3 +231,81 @@ proptest! {
         check_identity(&text, xsd::STRING);
     }
 }
+
+/// The value of an id as something that Rust can compare; dates by their instant.
+fn comparable(id: TermId) -> f64 {
+    match id.inline_value().unwrap() {
+        InlineValue::Integer(value, _) | InlineValue::Decimal(value) => value as f64,
+        InlineValue::Double(value) => value,
+        InlineValue::Date(date) => date.start_minutes() as f64,
+        InlineValue::DateTime(date) => date.instant_ms as f64,
+        value @ (InlineValue::Boolean(_) | InlineValue::String(_)) => panic!("{value:?}"),
+    }
+}
+
+#[test]
+fn ids_that_are_alike_compare_as_their_values() {
+    let cases: &[(&str, &[&str])] = &[
+        (xsd::INTEGER, &["-7", "0", "3", "4"]),
+        (xsd::BYTE, &["-7", "0", "3"]),
+        (xsd::DECIMAL, &["-0.5", "1.5", "1.50", "2"]),
+        (xsd::DOUBLE, &["-2.5", "0", "0.1", "1.0E0", "2.0E3"]),
+        (
+            xsd::DATE,
+            &[
+                "2008-01-01",
+                "2008-01-02",
+                "2008-01-02Z",
+                "2008-01-03+05:00",
+            ],
+        ),
+        (
+            xsd::DATE_TIME,
+            &[
+                "2008-01-01T00:00:00",
+                "2008-01-01T00:00:00.0",
+                "2008-01-01T00:00:00Z",
+                "2008-01-01T00:00:00.25Z",
+                "2008-01-01T00:00:00+01:00",
+            ],
+        ),
+    ];
+    let ids: Vec<TermId> = cases
+        .iter()
+        .flat_map(|(datatype, lexicals)| lexicals.iter().map(move |text| (text, datatype)))
+        .map(|(text, datatype)| inline_typed(text, datatype).unwrap())
+        .collect();
+    let mut compared = 0;
+    for &a in &ids {
+        for &b in &ids {
+            let order = a.value_order().unwrap();
+            if (a.bits() ^ b.bits()) & order.alike != 0 {
+                continue;
+            }
+            let by_bits = (a.bits() >> order.shift).cmp(&(b.bits() >> order.shift));
+            assert_eq!(
+                Some(by_bits),
+                comparable(a).partial_cmp(&comparable(b)),
+                "{a:?} {b:?}"
+            );
+            compared += 1;
+        }
+    }
+    // The integers among themselves, the decimals, the two forms of doubles, dates by zone.
+    assert_eq!(
+        compared,
+        7 * 7 + 4 * 4 + (3 * 3 + 2 * 2) + (2 * 2 + 1 + 1) + (2 * 2 + 2 * 2 + 1)
+    );
+    assert_eq!(TermId::boolean(true).value_order(), None);
+    assert_eq!(TermId::iri(3).value_order(), None);
+}
+
+#[test]
+fn the_value_of_an_integer_is_read_from_its_bits() {
+    let id = inline_typed("-128", xsd::BYTE).unwrap();
+    assert_eq!(id.integer_value(), Some(-128));
+    assert_eq!(
+        inline_typed("1.0", xsd::DECIMAL).unwrap().integer_value(),
+        None
+    );
+}

@@ -4,6 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use orrery_term::Term;
+use orrery_term::vocabulary::xsd;
 use spargebra::algebra::GraphPattern;
 use spargebra::term::Variable;
 
@@ -465,6 +466,51 @@ fn digests() {
         ("MD5(\"abc\"@en)", ERROR),
         ("MD5(1)", ERROR),
     ]);
+}
+
+#[test]
+fn a_cast_of_a_column_is_that_of_each_of_its_terms() {
+    let integer = |value: &str| Some(Term::typed(value.to_owned(), xsd::INTEGER));
+    let columns = [
+        vec![integer("3"), None, integer("-7"), integer("3")],
+        vec![integer("3"), Some(Term::typed("1.5", xsd::DECIMAL)), None],
+        vec![Some(Term::typed("0.1", xsd::DOUBLE)), integer("2")],
+        vec![
+            integer("123456789012345678901234567890"),
+            Some(Term::string("12")),
+            Some(Term::string("a long text, no number")),
+            Some(Term::typed("1.25", xsd::FLOAT)),
+            Some(Term::typed("true", xsd::BOOLEAN)),
+            Some(Term::iri("http://example.com/a")),
+        ],
+    ];
+    for column in columns {
+        let context = context(&column.iter().flatten().cloned().collect::<Vec<_>>());
+        let rows: Vec<_> = column.into_iter().map(|term| vec![term]).collect();
+        for text in [
+            "xsd:float(?a)",
+            "xsd:double(?a)",
+            "xsd:float(?a) / 3",
+            "3 - xsd:double(?a)",
+            "xsd:float(?a) * ?a",
+            "xsd:float(?a) < 2.5",
+            "xsd:double(?a) = ?a",
+        ] {
+            let expression = parse(text);
+            let together = evaluate(&expression, &batch(&["a"], &rows, &context), &context);
+            for (row, term) in rows.iter().zip(together) {
+                let apart = batch(&["a"], std::slice::from_ref(row), &context);
+                let alone = evaluate(&expression, &apart, &context);
+                assert_eq!(alone, std::slice::from_ref(&term), "{text} {row:?}");
+                let extend = GraphPattern::Extend {
+                    inner: Box::new(values(&["a"], std::slice::from_ref(row))),
+                    variable: Variable::new_unchecked("result"),
+                    expression: expression.clone(),
+                };
+                assert_eq!(oracle(extend, "result"), [term], "{text} {row:?}");
+            }
+        }
+    }
 }
 
 #[test]
