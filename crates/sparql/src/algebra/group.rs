@@ -31,6 +31,11 @@ impl Group {
         self.items.is_empty() && self.filters.is_empty() && self.steps.is_empty()
     }
 
+    /// Whether it is the join of its items and nothing more.
+    pub(crate) fn is_join_of_items(&self) -> bool {
+        self.filters.is_empty() && self.steps.is_empty() && self.outer.is_empty()
+    }
+
     /// Whether every solution has a quad or the name of one of these graphs, so that the graph is there, and a
     /// variable for it is bound to its name.
     pub(crate) fn reads(&self, scope: &Scope) -> bool {

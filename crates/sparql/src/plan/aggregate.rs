@@ -114,7 +114,7 @@ impl Planner<'_> {
     }
 
     /// Variables that keys and aggregates read of solutions with some variables.
-    fn read_by(
+    pub(super) fn read_by(
         &self,
         solution: &VarSet,
         keys: &[Var],

@@ -26,7 +26,7 @@ use crate::algebra::{
 };
 
 /// Memory that the rows of one shared subquery are expected to take at most.
-const SHARED_BYTES_MAX: f64 = (64 << 20) as f64;
+pub(super) const SHARED_BYTES_MAX: f64 = (64 << 20) as f64;
 
 /// The subqueries that a query has more than once.
 #[derive(Debug, Default)]
@@ -125,7 +125,12 @@ impl Planner<'_> {
     }
 
     /// The relation under the names that variables have in another place.
-    fn renamed(&mut self, relation: Relation, from: &[Var], to: &[Var]) -> Result<Relation> {
+    pub(super) fn renamed(
+        &mut self,
+        relation: Relation,
+        from: &[Var],
+        to: &[Var],
+    ) -> Result<Relation> {
         let new = |var: Var| {
             let number = from.iter().position(|known| *known == var);
             number

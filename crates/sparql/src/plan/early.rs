@@ -47,6 +47,20 @@ impl Planner<'_> {
         keys: &[Var],
         aggregates: &[(Var, AggregateExpression)],
     ) -> Result<Option<Relation>> {
+        match self.early_division(inner, keys, aggregates)? {
+            Some(division) => self
+                .aggregate_twice(inner, division, keys, aggregates)
+                .map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn early_division(
+        &self,
+        inner: &Group,
+        keys: &[Var],
+        aggregates: &[(Var, AggregateExpression)],
+    ) -> Result<Option<Division>> {
         let is_split = |(_, aggregate): &_| argument_of(aggregate).is_some();
         let plain_steps = inner.steps.iter().all(is_plain) && inner.outer.is_empty();
         let plain_filters = !inner.filters.iter().any(is_volatile);
@@ -58,11 +72,17 @@ impl Planner<'_> {
         {
             return Ok(None);
         }
-        let Some(division) = self.division(inner, keys, aggregates)? else {
-            return Ok(None);
-        };
-        self.aggregate_twice(inner, division, keys, aggregates)
-            .map(Some)
+        self.division(inner, keys, aggregates)
+    }
+
+    /// Whether an aggregation is planned in two steps.
+    pub(super) fn is_aggregated_early(
+        &self,
+        inner: &Group,
+        keys: &[Var],
+        aggregates: &[(Var, AggregateExpression)],
+    ) -> Result<bool> {
+        Ok(self.early_division(inner, keys, aggregates)?.is_some())
     }
 
     /// The division that saves rows, if one does.

@@ -51,7 +51,16 @@ impl Planner<'_> {
             Item::Group(inner) => self.group_estimate(inner)?,
             Item::Derived(derived) => self.derived_estimate(derived)?,
             Item::Service(service) => uniform(service.rows, &item.visible()),
-            Item::Seed(seed) => uniform(self.seeds[seed.number].rows, &item.visible()),
+            Item::Seed(seed) => {
+                let rows = self.seeds[seed.number].rows;
+                match self.seed_values.get(&seed.number) {
+                    Some(distinct) => Estimate {
+                        rows,
+                        distinct: distinct.clone(),
+                    },
+                    None => uniform(rows, &item.visible()),
+                }
+            }
         })
     }
 

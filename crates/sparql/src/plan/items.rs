@@ -44,6 +44,11 @@ impl Planner<'_> {
             false => None,
         };
         let group = with_chains.as_ref().unwrap_or(group);
+        let with_overlap = match &seed {
+            None => self.with_overlap(group, needed)?,
+            Some(_) => None,
+        };
+        let group = with_overlap.as_ref().unwrap_or(group);
         let mut estimates = Vec::with_capacity(group.items.len());
         for item in &group.items {
             let estimate = self.estimate(item)?;
@@ -271,6 +276,10 @@ impl Planner<'_> {
             return self.whole_item(item, later);
         };
         let keys = left.variables().intersection(&visible);
+        if let Some(branches) = self.joined_branches(&left, item, &keys)? {
+            let left = self.shared(&left)?;
+            return self.union(branches, Some(left), later);
+        }
         let needed = later.union(&keys);
         if let Some((left, seed)) = self.seed_for(&left, item, &keys)? {
             let right = self.seeded_item(item, seed, &needed)?;

@@ -12,6 +12,7 @@
 //! Only columns that something above needs are carried.
 
 mod aggregate;
+mod append;
 mod candidates;
 mod cardinality;
 mod chain;
@@ -31,6 +32,7 @@ mod numbered;
 mod operators;
 mod optional;
 mod order_cache;
+mod overlap;
 mod parallel;
 mod plain;
 mod prefixes;
@@ -109,6 +111,8 @@ pub(crate) struct Planner<'s> {
     pub(crate) estimates: Estimates,
     /// Rows that [`Item::Seed`](crate::algebra::Item::Seed) stands for.
     seeds: Vec<Relation>,
+    /// How many values variables of seeds are expected to have, by the number of the seed; as many as rows where it is not there.
+    seed_values: HashMap<usize, Vec<(Var, f64)>>,
     nodes: usize,
     tuning: Tuning,
     /// How other endpoints are asked, if they are.
@@ -136,6 +140,7 @@ impl<'s> Planner<'s> {
             table,
             estimates: Estimates::new(),
             seeds: Vec::new(),
+            seed_values: HashMap::new(),
             nodes: 0,
             tuning,
             service: None,

@@ -13,9 +13,13 @@ use orrery_operators::path::{PathExec, PathSpecification};
 use spargebra::algebra::{Expression, PropertyPathExpression};
 use spargebra::term::Variable;
 
+use super::append::AppendExec;
 use super::{Planner, Relation, Result};
 use crate::algebra::{Group, Item, PathItem, Quad, Slot, Var, VarSet};
 use crate::statistics::{operator_scope, operator_slot};
+
+/// Rows of a union up to which its branches run one after the other: what tasks of their own cost does not come back.
+const APPENDED_ROWS_MAX: f64 = 5_000.0;
 
 impl Planner<'_> {
     /// The solutions of all branches, each joined to the seed if there is one.
@@ -53,6 +57,14 @@ impl Planner<'_> {
             certain = certain.intersection(&relation.certain);
             rows += relation.rows;
             inputs.push(self.aligned(relation, &columns)?);
+        }
+        if self.tuning.rewrites
+            && self.tuning.partitions.is_none()
+            && rows <= APPENDED_ROWS_MAX
+            && let [first, others @ ..] = inputs.as_slice()
+        {
+            let plan = Arc::new(AppendExec::new(Arc::clone(first), others.iter().cloned()));
+            return self.relation(plan, columns, certain, rows);
         }
         let union = UnionExec::try_new(inputs)?;
         self.estimates.insert(super::address(&union), rows);

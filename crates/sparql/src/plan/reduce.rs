@@ -46,6 +46,31 @@ impl Planner<'_> {
         self.seed(left, keys, rows)
     }
 
+    /// The branches of a union if each is to be joined with the left side by itself, from whose rows its patterns
+    /// are then looked up. That needs neither the distinct keys nor a join at the end, but each branch must be nothing but patterns:
+    /// a filter or a step in it would see the left side's variables.
+    pub(super) fn joined_branches<'g>(
+        &mut self,
+        left: &Relation,
+        item: &'g Item,
+        keys: &VarSet,
+    ) -> Result<Option<&'g [Group]>> {
+        let Item::Union(branches) = item else {
+            return Ok(None);
+        };
+        let has_patterns_only = |branch: &Group| {
+            branch.is_join_of_items()
+                && keys.is_subset(&branch.items_certain)
+                && branch
+                    .items
+                    .iter()
+                    .all(|item| matches!(item, Item::Quad(_)))
+        };
+        let is_right = branches.iter().all(has_patterns_only);
+        let pays = is_right && self.pays_to_seed(left, keys, self.estimate(item)?.rows);
+        Ok(pays.then_some(branches))
+    }
+
     /// The shared left side and the seed for groups that ask other endpoints.
     ///
     /// A row of the left side is compatible with exactly one row of the seed, its own, so that
@@ -104,11 +129,16 @@ impl Planner<'_> {
         keys: &VarSet,
         rows: f64,
     ) -> Result<Option<(Relation, Relation)>> {
-        let is_worth = self.tuning.rewrites && rows > WORTH_ROWS && rows > left.rows * WORTH_RATIO;
-        if keys.is_empty() || !keys.is_subset(&left.certain) || !is_worth || left.is_empty {
-            return Ok(None);
+        match self.pays_to_seed(left, keys, rows) {
+            true => self.seed_of(left, keys).map(Some),
+            false => Ok(None),
         }
-        self.seed_of(left, keys).map(Some)
+    }
+
+    /// Whether a right side of so many rows is better started from the left side, which must bind the keys in every row.
+    fn pays_to_seed(&self, left: &Relation, keys: &VarSet, rows: f64) -> bool {
+        let is_worth = self.tuning.rewrites && rows > WORTH_ROWS && rows > left.rows * WORTH_RATIO;
+        is_worth && !keys.is_empty() && keys.is_subset(&left.certain) && !left.is_empty
     }
 
     fn seed_of(&mut self, left: &Relation, keys: &VarSet) -> Result<(Relation, Relation)> {

@@ -1,0 +1,111 @@
+//! The rows of several inputs, one input after the other, on one thread.
+//!
+//! For unions of few rows: `UnionExec` gives each input a partition, and each partition costs a task and a channel, which is more than
+//! a look-up of some hundred rows takes. Short batches are put together: whoever looks up what the rows say does it for as many as can be.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::Result;
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt, TryStreamExt};
+use orrery_operators::node_face_methods;
+
+use super::shared::one_partition;
+
+/// Gives all rows of its first input, then those of the next; each input has one partition and the same columns.
+#[derive(Debug)]
+pub(super) struct AppendExec {
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl AppendExec {
+    /// Appends inputs to a first one.
+    pub(super) fn new(
+        first: Arc<dyn ExecutionPlan>,
+        others: impl IntoIterator<Item = Arc<dyn ExecutionPlan>>,
+    ) -> Self {
+        let properties = one_partition(&first.schema());
+        Self {
+            inputs: std::iter::once(first).chain(others).collect(),
+            properties,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+impl DisplayAs for AppendExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AppendExec")
+    }
+}
+
+impl ExecutionPlan for AppendExec {
+    node_face_methods!("AppendExec");
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.inputs.iter().collect()
+    }
+
+    // Plans are built once and never rewritten: no rule runs over them.
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let batch_rows = context.session_config().batch_size();
+        let rows = futures::stream::iter(self.inputs.clone())
+            .map(move |input| input.execute(0, Arc::clone(&context)))
+            .try_flatten();
+        let schema = Arc::clone(self.properties.eq_properties.schema());
+        let batches = gathered(Box::pin(rows), Arc::clone(&schema), batch_rows)
+            .inspect_ok(move |batch| baseline.record_output(batch.num_rows()));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+/// The same rows in batches of at least so many, but for the last one.
+fn gathered(
+    batches: BoxStream<'static, Result<RecordBatch>>,
+    schema: SchemaRef,
+    batch_rows: usize,
+) -> impl Stream<Item = Result<RecordBatch>> {
+    futures::stream::try_unfold((batches, schema), move |(mut batches, schema)| async move {
+        let (mut parts, mut rows) = (Vec::new(), 0);
+        while rows < batch_rows
+            && let Some(batch) = batches.try_next().await?
+        {
+            rows += batch.num_rows();
+            parts.push(batch);
+        }
+        if rows == 0 {
+            return Ok(None);
+        }
+        let batch = match parts.as_slice() {
+            [only] => only.clone(),
+            parts => concat_batches(&schema, parts)?,
+        };
+        Ok(Some((batch, (batches, schema))))
+    })
+}
