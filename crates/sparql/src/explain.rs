@@ -172,7 +172,7 @@ impl Reader<'_> {
             for child in children {
                 let is_read_whole = match plan.name() {
                     "GlobalLimitExec" => false,
-                    "SortExec" | "AggregateExec" | "SharedExec" => true,
+                    "SortExec" | "AggregateExec" | "GroupExec" | "SharedExec" => true,
                     // What an empty side finds no partner for is not read.
                     "HashJoinExec" => {
                         is_read_whole && inputs.first().is_none_or(|first| !first.has_no_rows())

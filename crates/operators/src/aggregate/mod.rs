@@ -8,8 +8,10 @@
 
 mod count;
 mod distinct;
+mod group;
 mod group_concat;
 mod groups;
+mod id_table;
 mod min_max;
 mod sample;
 mod sum;
@@ -34,6 +36,7 @@ use spargebra::algebra::{AggregateExpression, AggregateFunction};
 
 use self::count::{Count, CountDistinctSolutions};
 use self::distinct::Distinct;
+pub use self::group::{GroupExec, grouped};
 use self::group_concat::GroupConcat;
 use self::groups::{Aggregate, Groups, Single};
 use self::min_max::{Extreme, MinMax};

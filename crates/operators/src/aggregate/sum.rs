@@ -170,10 +170,10 @@ pub(super) enum Numbers {
 
 #[inline]
 fn add_inline(sum: &Value, id: TermId) -> Option<Value> {
+    if let (Value::Integer(sum), Some(value)) = (sum, id.integer_value()) {
+        return sum.checked_add(value).map(Value::Integer);
+    }
     match (sum, id.inline_value()?) {
-        (Value::Integer(sum), InlineValue::Integer(value, _)) => {
-            sum.checked_add(value).map(Value::Integer)
-        }
         (Value::Double(sum), InlineValue::Double(value)) => {
             Some(Value::Double(*sum + Double::from(value)))
         }

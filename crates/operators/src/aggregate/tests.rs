@@ -64,7 +64,7 @@ fn aggregate_exec(
     text: &str,
     grouped: bool,
     input: Arc<dyn ExecutionPlan>,
-) -> Arc<dyn ExecutionPlan> {
+) -> AggregateExec {
     let schema = schema(&VARIABLES);
     let functions = plan(&[("r".to_owned(), parse(text))], &schema, &shared_context()).unwrap();
     let exec = AggregateExec::try_new(
@@ -75,7 +75,7 @@ fn aggregate_exec(
         input,
         schema,
     );
-    Arc::new(exec.unwrap())
+    exec.unwrap()
 }
 
 fn source(partitions: Vec<Vec<RecordBatch>>) -> Arc<dyn ExecutionPlan> {
@@ -88,12 +88,13 @@ fn in_one_step(text: &str, grouped: bool, rows: &Rows) -> Vec<Solution> {
         .chunks(3)
         .map(|rows| batch(&VARIABLES, rows, &shared_context()))
         .collect();
-    run(aggregate_exec(
-        AggregateMode::Single,
-        text,
-        grouped,
-        source(vec![batches]),
-    ))
+    let input = source(vec![batches]);
+    let engines = aggregate_exec(AggregateMode::Single, text, grouped, input);
+    let solutions = run(Arc::new(engines.clone()));
+    let ours = super::grouped(engines);
+    assert_eq!(ours.name() == "GroupExec", grouped);
+    assert_eq!(run(ours), solutions, "{text}");
+    solutions
 }
 
 /// In two steps over two partitions.
@@ -104,13 +105,9 @@ fn in_two_steps(text: &str, grouped: bool, rows: &Rows) -> Vec<Solution> {
         vec![batch(&VARIABLES, right, &shared_context())],
     ];
     let partial = aggregate_exec(AggregateMode::Partial, text, grouped, source(partitions));
-    let gathered = Arc::new(CoalescePartitionsExec::new(partial));
-    run(aggregate_exec(
-        AggregateMode::Final,
-        text,
-        grouped,
-        gathered,
-    ))
+    let gathered = Arc::new(CoalescePartitionsExec::new(super::grouped(partial)));
+    let last = aggregate_exec(AggregateMode::Final, text, grouped, gathered);
+    run(super::grouped(last))
 }
 
 fn integer(value: i64) -> Option<Term<'static>> {

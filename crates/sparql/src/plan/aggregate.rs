@@ -87,7 +87,12 @@ impl Planner<'_> {
             input.plan,
             schema,
         )?;
-        self.relation(Arc::new(plan), columns, certain, rows)
+        self.relation(
+            orrery_operators::aggregate::grouped(plan),
+            columns,
+            certain,
+            rows,
+        )
     }
 
     /// A count of a variable that every solution binds is one of the solutions, for which it need not be read.

@@ -16,6 +16,7 @@ use datafusion_physical_plan::expressions::{Column, Literal};
 use datafusion_physical_plan::limit::GlobalLimitExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 
+use orrery_operators::aggregate::grouped;
 use orrery_operators::pattern::ordered::{FirstRows, OrderedExec};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
 
@@ -312,7 +313,7 @@ impl Planner<'_> {
             input.plan,
             schema,
         )?;
-        self.relation(Arc::new(plan), input.columns, input.certain, rows)
+        self.relation(grouped(plan), input.columns, input.certain, rows)
     }
 
     /// Distinct rows as they come, each where it was first; kept in memory.

@@ -39,6 +39,7 @@ use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+use orrery_operators::aggregate::{GroupExec, grouped};
 use orrery_operators::complement::ComplementExec;
 use orrery_operators::expression::for_each_child;
 use orrery_operators::join::SolutionJoinExec;
@@ -154,6 +155,9 @@ impl Spreading<'_, '_> {
         }
         if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
             return self.aggregate(plan, aggregate, above);
+        }
+        if let Some(group) = plan.downcast_ref::<GroupExec>() {
+            return self.aggregate(plan, group.aggregate(), above);
         }
         if let Some(sort) = plan.downcast_ref::<SortExec>() {
             return self.sort(sort);
@@ -284,7 +288,7 @@ impl Spreading<'_, '_> {
             input,
             aggregate.input_schema(),
         )?;
-        let merged = self.single(Arc::new(partial));
+        let merged = self.single(grouped(partial));
         let last = AggregateExec::try_new(
             AggregateMode::Final,
             aggregate.group_expr().as_final(),

@@ -1,0 +1,492 @@
+//! `GROUP BY` one variable.
+//!
+//! Does what DataFusion's `AggregateExec` does for a key that is a column of ids, through a table of our own ([`IdTable`]) and without
+//! converting what it need not. The aggregate functions are the same.
+//!
+//! ```text
+//! batch -> numbers of the groups by the key's ids -> each function's accumulator        until the input ends
+//! ids and results -> batches                                                            or ids and states, if partial
+//! ```
+//!
+//! Groups come in the order in which their keys first came. Memory is reserved; where there is no more, what there is goes on as states to
+//! DataFusion's aggregation, which spills, and so does the rest of the input.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt64Array};
+use arrow::datatypes::{SchemaRef, UInt64Type};
+use datafusion_common::{Result, assert_or_internal_err, internal_err};
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_expr::{EmitTo, GroupsAccumulator};
+use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion_physical_plan::expressions::Column;
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion_physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+
+use super::id_table::IdTable;
+use crate::node::leaf_node_methods;
+use crate::solutions::plan_properties;
+
+/// The same aggregation as a [`GroupExec`], if that can do it; else as it is.
+pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {
+    match key_of(&aggregate) {
+        Some(key) => Arc::new(GroupExec {
+            key,
+            aggregate,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }),
+        None => Arc::new(aggregate),
+    }
+}
+
+/// The input's column by which is grouped, if it is one of ids and nothing else is asked for.
+fn key_of(aggregate: &AggregateExec) -> Option<usize> {
+    let is_input_raw = match aggregate.mode() {
+        AggregateMode::Single | AggregateMode::Partial => true,
+        AggregateMode::Final
+        | AggregateMode::FinalPartitioned
+        | AggregateMode::SinglePartitioned
+        | AggregateMode::PartialReduce => false,
+    };
+    let is_plain = is_input_raw
+        && aggregate.group_expr().is_single()
+        && aggregate.limit_options().is_none()
+        && aggregate.filter_expr().iter().all(Option::is_none)
+        && aggregate
+            .aggr_expr()
+            .iter()
+            .all(|function| function.groups_accumulator_supported());
+    let [(key, _)] = aggregate.group_expr().expr() else {
+        return None;
+    };
+    let key: &dyn std::any::Any = key.as_ref();
+    let column = key.downcast_ref::<Column>().filter(|_| is_plain)?.index();
+    let schema = aggregate.input().schema();
+    let field = schema.fields().get(column)?;
+    (*field.data_type() == arrow::datatypes::DataType::UInt64).then_some(column)
+}
+
+/// Groups by one column of ids; see the module's documentation.
+#[derive(Debug)]
+pub struct GroupExec {
+    /// What it stands for.
+    aggregate: AggregateExec,
+    key: usize,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl GroupExec {
+    /// The same in DataFusion's terms.
+    pub fn aggregate(&self) -> &AggregateExec {
+        &self.aggregate
+    }
+}
+
+impl DisplayAs for GroupExec {
+    fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GroupExec, an ")?;
+        self.aggregate.fmt_as(kind, f)
+    }
+}
+
+impl ExecutionPlan for GroupExec {
+    fn name(&self) -> &'static str {
+        "GroupExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.aggregate.properties()
+    }
+
+    fn apply_expressions(
+        &self,
+        visit: &mut dyn FnMut(
+            &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
+        ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
+    ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
+        self.aggregate.apply_expressions(visit)
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![self.aggregate.input()]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (Some(input), true) = (children.pop(), children.is_empty()) else {
+            return internal_err!("GroupExec has one child");
+        };
+        let aggregate = over(&self.aggregate, *self.aggregate.mode(), input)?;
+        Ok(grouped(aggregate))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let input = self
+            .aggregate
+            .input()
+            .execute(partition, Arc::clone(&context))?;
+        let groups = Groups::new(self, partition, &context)?;
+        let schema = self.aggregate.schema();
+        let batches = futures::stream::once(groups.of_all(input, context)).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+}
+
+/// An aggregation of the same functions over another input.
+fn over(
+    aggregate: &AggregateExec,
+    mode: AggregateMode,
+    input: Arc<dyn ExecutionPlan>,
+) -> Result<AggregateExec> {
+    let group_by = match mode {
+        AggregateMode::Final => aggregate.group_expr().as_final(),
+        _ => aggregate.group_expr().clone(),
+    };
+    AggregateExec::try_new(
+        mode,
+        group_by,
+        aggregate.aggr_expr().to_vec(),
+        aggregate.filter_expr().to_vec(),
+        input,
+        aggregate.input_schema(),
+    )
+}
+
+/// The groups of one execution.
+struct Groups {
+    aggregate: AggregateExec,
+    key: usize,
+    table: IdTable,
+    /// The number of the group whose key is unbound.
+    null: Option<u32>,
+    accumulators: Vec<Box<dyn GroupsAccumulator>>,
+    /// The numbers of a batch's rows.
+    numbers: Vec<usize>,
+    reservation: MemoryReservation,
+    baseline: BaselineMetrics,
+}
+
+/// Stands for an unbound key in the table; no term has this id, and no row this number.
+const NULL: u64 = u64::MAX;
+
+impl Groups {
+    fn new(plan: &GroupExec, partition: usize, context: &TaskContext) -> Result<Self> {
+        let functions = plan.aggregate.aggr_expr().iter();
+        Ok(Self {
+            aggregate: plan.aggregate.clone(),
+            key: plan.key,
+            table: IdTable::new(),
+            null: None,
+            accumulators: functions
+                .map(|function| function.create_groups_accumulator())
+                .collect::<Result<_>>()?,
+            numbers: Vec::new(),
+            reservation: MemoryConsumer::new("GroupExec").register(context.memory_pool()),
+            baseline: BaselineMetrics::new(&plan.metrics, partition),
+        })
+    }
+
+    /// Reads the whole input; gives the batches of groups.
+    async fn of_all(
+        mut self,
+        mut input: SendableRecordBatchStream,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        while let Some(batch) = input.next().await {
+            let elapsed = self.baseline.elapsed_compute().clone();
+            let _timer = elapsed.timer();
+            self.add(&batch?)?;
+            if self.reservation.try_resize(self.size()).is_err() {
+                return self.hand_over(input, context);
+            }
+        }
+        let batch_rows = context.session_config().batch_size();
+        let (schema, baseline) = (self.aggregate.schema(), self.baseline.clone());
+        let is_partial = *self.aggregate.mode() == AggregateMode::Partial;
+        let reservation = self.reservation.take();
+        let batch = {
+            let _timer = baseline.elapsed_compute().timer();
+            self.batch(is_partial)?
+        };
+        let batches = slices(batch, batch_rows).inspect(move |batch| {
+            let _held = &reservation;
+            baseline.record_output(batch.num_rows());
+        });
+        let batches = futures::stream::iter(batches.map(Ok));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+
+    fn size(&self) -> usize {
+        let states: usize = self.accumulators.iter().map(|it| it.size()).sum();
+        self.table.size() + states + self.numbers.capacity() * size_of::<usize>()
+    }
+
+    /// Counts the rows of a batch in.
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Some(keys) = batch.column(self.key).as_primitive_opt::<UInt64Type>() else {
+            return internal_err!("the key of a group is no column of ids");
+        };
+        self.number(keys)?;
+        let groups = self.table.len();
+        let functions = self.aggregate.aggr_expr().iter();
+        for (function, accumulator) in functions.zip(&mut self.accumulators) {
+            let arguments = function
+                .expressions()
+                .iter()
+                .map(|argument| argument.evaluate(batch)?.into_array(batch.num_rows()))
+                .collect::<Result<Vec<_>>>()?;
+            accumulator.update_batch(&arguments, &self.numbers, None, groups)?;
+        }
+        Ok(())
+    }
+
+    /// Numbers the groups of the rows.
+    fn number(&mut self, keys: &UInt64Array) -> Result<()> {
+        self.numbers.clear();
+        self.numbers.reserve(keys.len());
+        let mut last = (NULL, 0);
+        for (row, &key) in keys.values().iter().enumerate() {
+            let is_null = keys.is_null(row);
+            let key = if is_null { NULL } else { key };
+            // Rows come in runs more often than not.
+            if key != last.0 || row == 0 {
+                let Some(number) = self.table.number(key) else {
+                    return internal_err!("more groups than can be numbered");
+                };
+                if is_null {
+                    self.null = Some(number);
+                }
+                last = (key, number as usize);
+            }
+            self.numbers.push(last.1);
+        }
+        Ok(())
+    }
+
+    /// All groups, with their results or with their states; afterwards there are none.
+    fn batch(&mut self, is_partial: bool) -> Result<RecordBatch> {
+        let ids = std::mem::replace(&mut self.table, IdTable::new()).into_ids();
+        let null = self.null.take();
+        let keys: UInt64Array = match null {
+            None => ids.into(),
+            Some(null) => {
+                let null = null as usize;
+                let ids = ids.into_iter().enumerate();
+                ids.map(|(number, id)| (number != null).then_some(id))
+                    .collect()
+            }
+        };
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(keys)];
+        for accumulator in &mut self.accumulators {
+            match is_partial {
+                true => columns.extend(accumulator.state(EmitTo::All)?),
+                false => columns.push(accumulator.evaluate(EmitTo::All)?),
+            }
+        }
+        let schema = match is_partial {
+            true => states_schema(&self.aggregate)?,
+            false => self.aggregate.schema(),
+        };
+        Ok(RecordBatch::try_new(schema, columns)?)
+    }
+
+    /// The groups so far as states, and the rest of the input, through DataFusion's aggregation.
+    fn hand_over(
+        mut self,
+        rest: SendableRecordBatchStream,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let batch_rows = context.session_config().batch_size();
+        let states = self.batch(true)?;
+        self.accumulators.clear();
+        self.reservation.free();
+        let schema = states.schema();
+        let partial = over(
+            &self.aggregate,
+            AggregateMode::Partial,
+            Arc::new(StreamExec::new(rest)),
+        )?;
+        let rest = partial.execute(0, Arc::clone(&context))?;
+        let states = futures::stream::iter(slices(states, batch_rows).map(Ok)).chain(rest);
+        let states: SendableRecordBatchStream =
+            Box::pin(RecordBatchStreamAdapter::new(schema, states));
+        let baseline = self.baseline;
+        let groups = match self.aggregate.mode() {
+            AggregateMode::Partial => states,
+            _ => {
+                let input = Arc::new(StreamExec::new(states));
+                over(&self.aggregate, AggregateMode::Final, input)?.execute(0, context)?
+            }
+        };
+        let counted = groups.inspect_ok(move |batch| baseline.record_output(batch.num_rows()));
+        let schema = self.aggregate.schema();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, counted)))
+    }
+}
+
+/// The columns of states.
+fn states_schema(aggregate: &AggregateExec) -> Result<SchemaRef> {
+    if *aggregate.mode() == AggregateMode::Partial {
+        return Ok(aggregate.schema());
+    }
+    let input = Arc::clone(aggregate.input());
+    Ok(over(aggregate, AggregateMode::Partial, input)?.schema())
+}
+
+/// A batch in pieces of so many rows.
+fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
+    let rows = rows.max(1);
+    (0..batch.num_rows())
+        .step_by(rows)
+        .map(move |start| batch.slice(start, rows.min(batch.num_rows() - start)))
+}
+
+/// A stream as a node, for the nodes that read it; executed once.
+struct StreamExec {
+    stream: Mutex<Option<SendableRecordBatchStream>>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl StreamExec {
+    fn new(stream: SendableRecordBatchStream) -> Self {
+        Self {
+            properties: plan_properties(&stream.schema()),
+            stream: Mutex::new(Some(stream)),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+impl fmt::Debug for StreamExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StreamExec")
+    }
+}
+
+impl DisplayAs for StreamExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StreamExec")
+    }
+}
+
+impl ExecutionPlan for StreamExec {
+    leaf_node_methods!("StreamExec");
+
+    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        assert_or_internal_err!(partition == 0, "StreamExec has one partition");
+        match self.stream.lock().take() {
+            Some(stream) => Ok(stream),
+            None => internal_err!("a stream is read twice"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion_execution::memory_pool::GreedyMemoryPool;
+    use datafusion_execution::runtime_env::RuntimeEnvBuilder;
+    use datafusion_physical_plan::aggregates::PhysicalGroupBy;
+    use datafusion_physical_plan::collect;
+    use datafusion_physical_plan::test::TestMemoryExec;
+    use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
+    use spargebra::term::Variable;
+
+    use super::*;
+    use crate::expression::testing::{context, schema};
+    use crate::test_support::{run, term, try_run};
+
+    /// Rows in batches of a thousand: `groups` groups, every so manyeth key unbound, several rows each.
+    fn aggregation(rows: i64, groups: i64) -> AggregateExec {
+        let schema = schema(&["g", "x"]);
+        let batches = (0..rows / 1_000).map(|batch| {
+            let rows = batch * 1_000..(batch + 1) * 1_000;
+            let key = |row: i64| (row % 1_009 != 0).then(|| term(row * 7_919 % groups).bits());
+            let keys: UInt64Array = rows.clone().map(key).collect();
+            let values: UInt64Array = rows.map(|row| Some(term(row % 100).bits())).collect();
+            RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(keys), Arc::new(values)])
+        });
+        let batches = batches.collect::<std::result::Result<Vec<_>, _>>().unwrap();
+        let input = TestMemoryExec::try_new_exec(&[batches], Arc::clone(&schema), None).unwrap();
+        let sum = AggregateExpression::FunctionCall {
+            name: AggregateFunction::Sum,
+            expr: Expression::Variable(Variable::new_unchecked("x")),
+            distinct: false,
+        };
+        let count = AggregateExpression::CountSolutions { distinct: false };
+        let named = [("s".to_owned(), sum), ("n".to_owned(), count)];
+        let functions = super::super::plan(&named, &schema, &context(&[])).unwrap();
+        let key = Arc::new(Column::new("g", 0));
+        AggregateExec::try_new(
+            AggregateMode::Single,
+            PhysicalGroupBy::new_single(vec![(key, "g".to_owned())]),
+            functions,
+            vec![None, None],
+            input,
+            schema,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn groups_beyond_the_memory_go_on_in_an_aggregation_that_spills() {
+        let aggregate = aggregation(200_000, 60_000);
+        let expected = run(Arc::new(aggregate.clone()));
+        assert!(expected.len() > 59_000);
+        let ours = grouped(aggregate);
+        assert_eq!(run(Arc::clone(&ours)), expected);
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(GreedyMemoryPool::new(3 << 20)))
+            .build_arc()
+            .unwrap();
+        let short = Arc::new(TaskContext::default().with_runtime(runtime));
+        assert_eq!(try_run(ours, short).unwrap(), expected);
+    }
+
+    #[test]
+    fn groups_come_in_the_order_of_their_first_rows_and_in_short_batches() {
+        let plan = grouped(aggregation(20_000, 9_000));
+        let context = Arc::new(TaskContext::default());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let batches = runtime
+            .block_on(collect(Arc::clone(&plan), context))
+            .unwrap();
+        assert!(batches.len() > 1);
+        let keys: Vec<Option<u64>> = batches
+            .iter()
+            .flat_map(|batch| batch.column(0).as_primitive::<UInt64Type>().iter())
+            .collect();
+        let of_row = |row: i64| Some(term(row * 7_919 % 9_000).bits());
+        assert_eq!(keys[..4], [None, of_row(1), of_row(2), of_row(3)]);
+        assert_eq!(plan.metrics().unwrap().output_rows(), Some(keys.len()));
+    }
+}
