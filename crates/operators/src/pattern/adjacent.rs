@@ -236,7 +236,7 @@ impl AdjacentExpansion {
     ) -> Result<(Chunk, bool)> {
         let first = self.next;
         let mut found = Found::default();
-        self.read_single_values(program, step, limit, &mut found);
+        self.read_single_values(program, step, limit, &mut found)?;
         if self.next == first {
             self.look_up(program, step, limit, matched, &mut found)?;
         }
@@ -250,33 +250,45 @@ impl AdjacentExpansion {
         aside_of(&self.input, &self.aside)
     }
 
-    /// The most frequent case, in the tightest loop: each key has one value, and it is read.
+    /// The most frequent case, in the tightest loops: each key has one value, and it is read.
     fn read_single_values(
         &mut self,
         program: &StepProgram,
         step: &AdjacentStep,
         limit: usize,
         found: &mut Found,
-    ) {
+    ) -> Result<()> {
         let (Third::Read(None), Key::Column(column)) = (&step.third, step.key) else {
-            return;
+            return Ok(());
         };
-        let is_plain = self.adjacency.is_functional()
-            && self.touched.is_empty()
-            && program.existence_of.is_none();
-        if !is_plain {
-            return;
+        if !self.adjacency.is_functional() || program.existence_of.is_some() {
+            return Ok(());
         }
-        let end = self.input.rows.min(self.next + limit);
-        let keys = &self.input.columns[column].values()[self.next..end];
+        let first = self.next;
+        let end = self.input.rows.min(first + limit);
+        let keys = &self.input.columns[column].values()[first..end];
         let (rows, values) = (&mut found.rows, &mut found.values);
-        self.adjacency
-            .single_values(keys, self.next as u32, rows, values);
+        match split_touched(&self.touched, keys)? {
+            None => self
+                .adjacency
+                .single_values(keys, first as u32, rows, values),
+            Some((untouched, touched)) => {
+                let of = |place: &u32| keys[*place as usize];
+                let keys: Vec<u64> = untouched.iter().map(of).collect();
+                self.adjacency.single_values(&keys, 0, rows, values);
+                for row in rows.iter_mut() {
+                    *row = first as u32 + untouched[*row as usize];
+                }
+                let touched = touched.iter().map(|place| first as u32 + place);
+                self.aside.extend(touched);
+            }
+        }
         if let Some(set) = &self.set {
             retain_of_set(rows, values, set);
         }
         found.is_uneven = rows.len() < keys.len();
         self.next = end;
+        Ok(())
     }
 
     /// The general case, from the next row on.
@@ -443,6 +455,21 @@ impl Found {
         self.is_uneven |= count != 1;
         self.rows.extend(std::iter::repeat_n(row as u32, count));
     }
+}
+
+/// The places of the keys that changes do not touch, and of those that they do; nothing if they touch none.
+fn split_touched(touched: &Touched, keys: &[u64]) -> Result<Option<(Vec<u32>, Vec<u32>)>> {
+    if touched.is_empty() {
+        return Ok(None);
+    }
+    let (mut others, mut places) = (Vec::with_capacity(keys.len()), Vec::new());
+    for (place, &key) in (0u32..).zip(keys) {
+        match touched.contains(key).map_err(storage_error)? {
+            true => places.push(place),
+            false => others.push(place),
+        }
+    }
+    Ok((!places.is_empty()).then_some((others, places)))
 }
 
 /// Keeps the rows whose values are in a set. Without a branch on that, for nothing foretells it.
