@@ -86,11 +86,18 @@ pub(crate) fn get(bytes: &[u8], width: u32, position: usize) -> Option<u64> {
     let tail = bytes.get(bit / 8..)?;
     let word = match tail.first_chunk::<8>() {
         Some(chunk) => u64::from_le_bytes(*chunk),
-        None => {
-            let mut chunk = [0; 8];
-            chunk[..tail.len()].copy_from_slice(tail);
-            u64::from_le_bytes(chunk)
-        }
+        None => match bytes.last_chunk::<8>() {
+            // Half of the reads from a piece's few exceptions end here.
+            Some(last) => {
+                let missing_bits = 8 * (8 - tail.len()) as u32;
+                u64::from_le_bytes(*last)
+                    .checked_shr(missing_bits)
+                    .unwrap_or(0)
+            }
+            None => tail
+                .iter()
+                .rfold(0, |word, byte| word << 8 | u64::from(*byte)),
+        },
     };
     Some((word >> (bit % 8)) & mask(width))
 }

@@ -22,7 +22,7 @@ pub struct EncodedVector<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Body<'a> {
+pub(crate) enum Body<'a> {
     Constant(u64),
     Frame(Piece<'a>),
     Delta(Delta<'a>),
@@ -39,13 +39,14 @@ enum Body<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Delta<'a> {
-    first: u64,
-    deltas: Piece<'a>,
+pub(crate) struct Delta<'a> {
+    pub(crate) first: u64,
+    /// One less than there are values.
+    pub(crate) deltas: Piece<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum List<'a> {
+pub(crate) enum List<'a> {
     Plain(Piece<'a>),
     Delta(Delta<'a>),
 }
@@ -84,6 +85,10 @@ impl<'a> EncodedVector<'a> {
     #[inline]
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    pub(crate) fn body(&self) -> &Body<'a> {
+        &self.body
     }
 
     /// How the vector is compressed.
@@ -230,16 +235,7 @@ fn decode_up_to<const RUNS_MAX: usize>(
 }
 
 fn decode_groups(body: &[u8], rows: usize, out: &mut VectorBuffer) -> Result<(), DecodeError> {
-    let mut bytes = body;
-    let [last_group] = *take_array::<1>(&mut bytes)?;
-    let groups = usize::from(last_group) + 1;
-    if groups > GROUPS_MAX {
-        return Err(DecodeError::new("there are more groups than can be"));
-    }
-    let mut counts = [0usize; GROUPS_MAX];
-    for count in &mut counts[..groups] {
-        *count = read_count(&mut bytes)?;
-    }
+    let (counts, mut bytes) = read_groups(body)?;
     if counts.iter().sum::<usize>() != rows {
         return Err(DecodeError::new("the groups are not as long as the vector"));
     }
@@ -248,7 +244,8 @@ fn decode_groups(body: &[u8], rows: usize, out: &mut VectorBuffer) -> Result<(),
     let mut grouped = [0; VECTOR_ROWS + GROUPS_MAX * 8];
     let mut positions = [0usize; GROUPS_MAX];
     let mut start = 0;
-    for (&count, position) in counts[..groups].iter().zip(&mut positions) {
+    let groups = counts.iter().take_while(|&&count| count > 0);
+    for (&count, position) in groups.zip(&mut positions) {
         *position = start;
         let end = start + count.next_multiple_of(8);
         Piece::read(&mut bytes, count)?.decode(&mut grouped[start..end]);
@@ -262,6 +259,21 @@ fn decode_groups(body: &[u8], rows: usize, out: &mut VectorBuffer) -> Result<(),
         *position += 1;
     }
     Ok(())
+}
+
+/// The number of rows in each group, each at least one as far as there are groups, and the bytes behind.
+pub(crate) fn read_groups(body: &[u8]) -> Result<([usize; GROUPS_MAX], &[u8]), DecodeError> {
+    let mut bytes = body;
+    let [last_group] = *take_array::<1>(&mut bytes)?;
+    let groups = usize::from(last_group) + 1;
+    if groups > GROUPS_MAX {
+        return Err(DecodeError::new("there are more groups than can be"));
+    }
+    let mut counts = [0usize; GROUPS_MAX];
+    for count in &mut counts[..groups] {
+        *count = read_count(&mut bytes)?;
+    }
+    Ok((counts, bytes))
 }
 
 fn read_count(bytes: &mut &[u8]) -> Result<usize, DecodeError> {

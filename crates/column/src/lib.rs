@@ -32,6 +32,7 @@ mod decode;
 mod encode;
 mod piece;
 mod plan;
+mod search;
 
 pub use decode::{EncodedVector, decode};
 pub use encode::encode;

@@ -20,6 +20,8 @@ const HEADER_BYTES: usize = 12;
 /// Bits of a row number within a vector.
 const ROW_BITS: u32 = VECTOR_ROWS.trailing_zeros();
 const EXCEPTIONS_MAX: usize = u8::MAX as usize;
+/// Values that are unpacked together where not all are wanted: a multiple of eight, so that they begin at a whole byte.
+pub(crate) const STRETCH_ROWS: usize = 64;
 
 /// How many bytes a piece takes, and the parameters that make it so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,6 +198,53 @@ impl<'a> Piece<'a> {
         Some(self.base.wrapping_add(low).wrapping_add(self.high(row)))
     }
 
+    /// The sum (wrapping) of the values before a row; of all if there is no such row.
+    pub(crate) fn sum_before(&self, row: usize) -> u64 {
+        let mut stretches = self.stretches();
+        let (mut sum, mut rest) = (0u64, row);
+        while rest > 0
+            && let Some(stretch) = stretches.next_stretch()
+        {
+            let taken = rest.min(stretch.len());
+            sum = match taken == stretch.len() {
+                true => sum.wrapping_add(stretch.sum()),
+                false => (0..taken).fold(sum, |sum, at| sum.wrapping_add(stretch.at(at))),
+            };
+            rest -= taken;
+        }
+        sum
+    }
+
+    /// The values in order, a stretch at a time.
+    pub(crate) fn stretches(&self) -> Stretches<'_> {
+        self.stretches_from(0)
+    }
+
+    /// The same from a row on.
+    pub(crate) fn stretches_from(&self, row: usize) -> Stretches<'_> {
+        Stretches {
+            piece: self,
+            row,
+            exception: match row {
+                0 => 0,
+                _ => self.exceptions_before(row),
+            },
+            values: [0; STRETCH_ROWS],
+        }
+    }
+
+    fn exceptions_before(&self, row: usize) -> usize {
+        let (mut from, mut to) = (0, self.exceptions);
+        while from < to {
+            let middle = from.midpoint(to);
+            match self.exception(middle).0 < row {
+                true => from = middle + 1,
+                false => to = middle,
+            }
+        }
+        from
+    }
+
     /// What is to be added at a row. Exceptions ascend by row, so few of up to 255 are looked at.
     fn high(&self, row: usize) -> u64 {
         let (mut from, mut to) = (0, self.exceptions);
@@ -217,6 +266,125 @@ impl<'a> Piece<'a> {
         let high = get(self.exception_highs, self.high_width, index).unwrap_or(0);
         // Width and shift are both below 64; bits shifted out belong to no value that was written.
         (row, (high << self.width) << self.shift)
+    }
+}
+
+/// The values of a piece, a stretch at a time.
+#[derive(Debug)]
+pub(crate) struct Stretches<'p> {
+    piece: &'p Piece<'p>,
+    /// The next row.
+    row: usize,
+    /// The first exception that is not before the next row.
+    exception: usize,
+    values: [u64; STRETCH_ROWS],
+}
+
+/// Some successive values of a piece.
+#[derive(Debug)]
+pub(crate) enum Stretch<'s> {
+    /// The same value several times.
+    Equal {
+        /// The value.
+        value: u64,
+        /// How often it stands there.
+        count: usize,
+    },
+    /// These.
+    Values(&'s [u64]),
+}
+
+impl Stretches<'_> {
+    /// The values from the next row on: where they take no bits, all up to the next exception, or that alone; else
+    /// [`STRETCH_ROWS`].
+    pub(crate) fn next_stretch(&mut self) -> Option<Stretch<'_>> {
+        let piece = self.piece;
+        let rest = piece.count.checked_sub(self.row).filter(|&rest| rest > 0)?;
+        let start = self.row;
+        if piece.width == 0 {
+            let (row, high) = match self.exception < piece.exceptions {
+                true => piece.exception(self.exception),
+                false => (usize::MAX, 0),
+            };
+            let (value, count) = match row <= start {
+                true => {
+                    self.exception += 1;
+                    (piece.base.wrapping_add(high), 1)
+                }
+                false => (piece.base, rest.min(row - start)),
+            };
+            self.row += count;
+            return Some(Stretch::Equal { value, count });
+        }
+        // Values begin at whole bytes by eights.
+        let ahead = start % 8;
+        let count = rest.min(STRETCH_ROWS - ahead);
+        self.row += count;
+        let low = piece.low.get(start / 8 * piece.width as usize..);
+        let (base, is_shifted) = match piece.shift {
+            0 => (piece.base, false),
+            _ => (0, true),
+        };
+        let unpacked = ahead + count;
+        unpack(
+            low.unwrap_or(&[]),
+            piece.width,
+            base,
+            unpacked,
+            &mut self.values,
+        );
+        let values = &mut self.values[ahead..unpacked];
+        if is_shifted {
+            for value in &mut *values {
+                *value = piece.base.wrapping_add(*value << piece.shift);
+            }
+        }
+        while self.exception < piece.exceptions {
+            let (row, high) = piece.exception(self.exception);
+            if row >= start + count {
+                break;
+            }
+            if let Some(value) = values.get_mut(row.wrapping_sub(start)) {
+                *value = value.wrapping_add(high);
+            }
+            self.exception += 1;
+        }
+        Some(Stretch::Values(values))
+    }
+}
+
+impl Stretch<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Equal { count, .. } => *count,
+            Self::Values(values) => values.len(),
+        }
+    }
+
+    /// The value at a position, which lies within.
+    #[inline]
+    pub(crate) fn at(&self, position: usize) -> u64 {
+        match self {
+            Self::Equal { value, .. } => *value,
+            Self::Values(values) => values[position],
+        }
+    }
+
+    /// How many zeros it begins with.
+    pub(crate) fn leading_zeros(&self) -> usize {
+        match self {
+            Self::Equal { value: 0, count } => *count,
+            Self::Equal { .. } => 0,
+            Self::Values(values) => values.iter().take_while(|value| **value == 0).count(),
+        }
+    }
+
+    /// The sum of the values, wrapping.
+    pub(crate) fn sum(&self) -> u64 {
+        match self {
+            Self::Equal { value, count } => value.wrapping_mul(*count as u64),
+            Self::Values(values) => values.iter().fold(0, |sum, value| sum.wrapping_add(*value)),
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -16,7 +18,54 @@ fn round_trip(values: &[u64]) -> Codec {
         assert_eq!(got.is_some(), vector.has_random_access());
         assert!(got.is_none_or(|got| got == value));
     }
+    few_rows_are_read_as_they_are(&vector, values);
+    for range in ascending_ranges(values) {
+        keys_are_found(&vector, values, range);
+    }
     codec
+}
+
+/// The first few longest ranges in which the values ascend, as those of a sorted column's keys do, and parts of them.
+fn ascending_ranges(values: &[u64]) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    for end in 1..=values.len() {
+        if (end == values.len() || values[end] < values[end - 1]) && ranges.len() < 20 {
+            let part = (end - start) / 3;
+            ranges.extend([start..end, start + part..end - part, start..start + 1]);
+            start = end;
+        }
+    }
+    ranges
+}
+
+fn few_rows_are_read_as_they_are(vector: &EncodedVector<'_>, values: &[u64]) {
+    for start in (0..values.len()).step_by(1 + values.len() / 50) {
+        for end in [start, start + 1, start + 7] {
+            let range = start..end.min(values.len());
+            let mut out = vec![3];
+            assert!(vector.read_few(range.clone(), &mut out));
+            assert_eq!(out[1..], values[range]);
+        }
+    }
+}
+
+/// By binary search over the values, of keys that are there and of those beside them.
+fn keys_are_found(vector: &EncodedVector<'_>, values: &[u64], range: Range<usize>) {
+    let within = &values[range.clone()];
+    let some = within.iter().step_by(1 + within.len() / 40);
+    let beside = some.flat_map(|&value| [value, value.wrapping_add(1), value.wrapping_sub(1)]);
+    for key in beside.chain([0, u64::MAX]) {
+        let start = range.start + within.partition_point(|&value| value < key);
+        let end = range.start + within.partition_point(|&value| value <= key);
+        let found = vector.search(range.clone(), key);
+        let is_groups = vector.codec() == Codec::Groups;
+        assert_eq!(found.is_none(), is_groups && !range.is_empty());
+        assert!(
+            found.is_none_or(|found| found == (start..end)),
+            "{key} in {range:?}"
+        );
+    }
 }
 
 fn numbers(count: u64, number: impl Fn(u64) -> u64) -> Vec<u64> {
@@ -57,6 +106,12 @@ fn extreme_values_come_back() {
     round_trip(&[u64::MAX, 0, 1 << 63, 1, u64::MAX - 1]);
     round_trip(&numbers(1024, |n| if n % 2 == 0 { 0 } else { u64::MAX }));
     round_trip(&numbers(1000, |n| n << 54));
+    // Differences that take no bits but for some of them.
+    round_trip(&numbers(1024, |n| 9 * n + n / 300 * 1_000_000));
+    round_trip(&numbers(1024, |n| (n + n / 64) << 20));
+    // And sorted ones with long repetitions among others that have none.
+    round_trip(&numbers(1024, |n| if n < 500 { 7 } else { 3 * n * n }));
+    round_trip(&numbers(1000, |n| (n / 130) << 17 | n.saturating_sub(900)));
     round_trip(&numbers(1024, |n| scrambled(n).rotate_left(n as u32)));
 }
 
@@ -113,7 +168,17 @@ fn vectors() -> impl Strategy<Value = Vec<u64>> {
             values.truncate(VECTOR_ROWS);
             values
         });
+    // As the second column of a sorted table: ascending anew under each value of the first.
+    let parts =
+        (1usize..400, any::<u64>(), 0u32..60, 1u64..5).prop_map(|(length, seed, bits, repeats)| {
+            let mut values: Vec<u64> = (0..VECTOR_ROWS as u64)
+                .map(|n| scrambled(seed ^ (n / repeats)) & bits::mask(bits))
+                .collect();
+            values.chunks_mut(length).for_each(<[u64]>::sort_unstable);
+            values
+        });
     let any_vector = prop_oneof![
+        parts,
         prop::collection::vec(value, 1..=VECTOR_ROWS),
         narrow,
         repeated,
@@ -156,6 +221,14 @@ proptest! {
             for row in 0..rows + 2 {
                 vector.get(row);
             }
+        }
+        if let Ok(vector) = EncodedVector::read(&bytes) {
+            for key in values.iter().step_by(100) {
+                let found = vector.search(0..vector.rows(), *key).unwrap_or(0..0);
+                assert!(found.start <= found.end && found.end <= vector.rows());
+            }
+            let read = vector.read_few(vector.rows() / 2..vector.rows(), &mut Vec::new());
+            assert!(read || vector.codec() != Codec::Frame);
         }
     }
 

@@ -9,10 +9,17 @@ use super::spare::SpareBuffer;
 use super::{COLUMNS, Prefix, QuadRow, Side};
 use crate::Result;
 
-/// Rows that are searched or read one by one, rather than by decoding the whole column, where the codec allows it.
+/// So many rows are read one by one, rather than by decoding the whole column.
 const FEW_ROWS: usize = 16;
-/// So many rows are read one by one from a column before it is decoded after all.
-const POINT_READS_MAX: usize = 64;
+/// What is done with an encoded column before it is decoded after all, in rows that are read one by one. On BSBM a search or a few
+/// rows take between a twentieth and a half of decoding, and look-ups of one product need one or two of either in a vector.
+const EFFORT_MAX: usize = 64;
+/// A search in a column that can be read at any row, and in another one: with four of the latter in each vector, BSBM BI Q6 took
+/// a third more instructions than by decoding at once.
+const EFFORT_OF_SEARCH: usize = 16;
+const EFFORT_OF_LONG_SEARCH: usize = 64;
+/// A few rows of a column that cannot be read at any row.
+const EFFORT_OF_READ: usize = 32;
 
 /// A vector in the hands of a cursor.
 #[derive(Debug)]
@@ -30,7 +37,8 @@ pub(super) struct VectorSlot {
 #[derive(Debug, Default)]
 struct ColumnSlot {
     state: ColumnState,
-    point_reads: usize,
+    /// What was done with the encoded column.
+    effort: usize,
     /// Allocated at the first need and kept for further vectors.
     buffer: Option<SpareBuffer>,
 }
@@ -91,11 +99,7 @@ impl VectorSlot {
     /// Takes up another vector; nothing is decoded yet.
     pub(super) fn load(&mut self, index: &FileIndex, vector: usize) -> Result<()> {
         self.vector = None; // should reading the fences fail
-        self.first = index.fence(vector)?;
-        self.next = match vector + 1 < index.vectors() {
-            true => Some(index.fence(vector + 1)?),
-            false => None,
-        };
+        (self.first, self.next) = index.fences_of(vector)?;
         self.rows = index.rows_of(vector);
         self.hint = 0;
         let mut is_constant = true;
@@ -104,7 +108,7 @@ impl VectorSlot {
             is_constant &= self
                 .next
                 .is_some_and(|next| next[number] == self.first[number]);
-            column.point_reads = 0;
+            column.effort = 0;
             column.state = match is_constant {
                 true => ColumnState::Constant(self.first[number]),
                 false => ColumnState::Unread,
@@ -179,15 +183,15 @@ impl VectorSlot {
         range: Range<usize>,
         key: u64,
     ) -> Result<Range<usize>> {
-        if range.len() <= FEW_ROWS
+        if self.columns[column].effort < EFFORT_MAX
             && let Some(encoded) = self.undecoded(index, column)?
-            && encoded.has_random_access()
+            && let Some(found) = encoded.search(range.clone(), key)
         {
-            let value = |row| encoded.get(row).unwrap_or(u64::MAX);
-            let behind = |row: &usize| value(*row) < key;
-            let start = range.start + range.clone().take_while(behind).count();
-            let equal = (start..range.end).take_while(|&row| value(row) == key);
-            return Ok(start..start + equal.count());
+            self.columns[column].effort += match encoded.has_random_access() {
+                true => EFFORT_OF_SEARCH,
+                false => EFFORT_OF_LONG_SEARCH,
+            };
+            return Ok(found);
         }
         let hint = self.hint;
         Ok(match self.values(index, column)? {
@@ -249,12 +253,14 @@ impl VectorSlot {
         out: &mut Vec<u64>,
     ) -> Result<()> {
         if rows.len() <= FEW_ROWS
-            && self.columns[column].point_reads < POINT_READS_MAX
+            && self.columns[column].effort < EFFORT_MAX
             && let Some(encoded) = self.undecoded(index, column)?
-            && encoded.has_random_access()
+            && encoded.read_few(rows.clone(), out)
         {
-            self.columns[column].point_reads += rows.len();
-            out.extend(rows.map(|row| encoded.get(row).unwrap_or(0)));
+            self.columns[column].effort += match encoded.has_random_access() {
+                true => rows.len(),
+                false => EFFORT_OF_READ,
+            };
             return Ok(());
         }
         self.values(index, column)?.append(rows, out);

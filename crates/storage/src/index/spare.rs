@@ -9,8 +9,8 @@ use std::ops::{Deref, DerefMut};
 
 use orrery_column::{VECTOR_ROWS, VectorBuffer};
 
-/// Buffers that a thread keeps: 128 KiB.
-const SPARE_MAX: usize = 16;
+/// Buffers that a thread keeps: 512 KiB. A query with five patterns about each of some reviews has 80 at work at a time.
+const SPARE_MAX: usize = 64;
 
 thread_local! {
     static SPARE: RefCell<Vec<Box<VectorBuffer>>> = const { RefCell::new(Vec::new()) };
