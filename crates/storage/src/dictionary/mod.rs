@@ -26,6 +26,7 @@ mod cursor;
 mod derived;
 mod directory;
 mod fault;
+mod found;
 mod large;
 mod page;
 mod search;
@@ -49,6 +50,7 @@ use codec::Decoder;
 use derived::Derived;
 use directory::{DirectoryBlock, DirectoryEntry};
 use fault::{Decoded, Fault};
+use found::FoundKeys;
 use large::LargeCache;
 use page::{GROUP_KEYS, Page};
 use symbols::SymbolTable;
@@ -130,6 +132,7 @@ pub struct Dictionary {
     triple_count: u64,
     root: Option<BlockNumber>,
     derived: Derived,
+    found: FoundKeys,
 }
 
 /// A page ready for decoding.
@@ -164,6 +167,7 @@ impl Dictionary {
             terms,
             large: Arc::new(large),
             derived: Derived::default(),
+            found: FoundKeys::default(),
         })
     }
 
