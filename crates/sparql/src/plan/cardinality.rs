@@ -14,6 +14,8 @@
 //!
 //! Then the filters whose variables are bound.
 
+use std::sync::Arc;
+
 use orrery_storage::statistics;
 
 /// Variables of one join; what is beyond them is not told apart.
@@ -62,7 +64,7 @@ pub(crate) struct Star {
     pub(crate) members: Vec<usize>,
     /// Bit `n`: the object of member number `n` is a constant or within ranges.
     pub(crate) selected: u32,
-    pub(crate) sets: statistics::Star,
+    pub(crate) sets: Arc<statistics::Star>,
     /// By which factor the predicates have grown since the sets were counted.
     pub(crate) growth: f64,
 }

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use orrery_term::TermId;
 
 use super::file::FileIndex;
-use super::{COLUMNS, Cursor, Permutation, RowRange, Scan};
+use super::level::Level;
+use super::{COLUMNS, Cursor, Permutation, Prefix, RowRange, Scan};
 use crate::adjacency::AdjacencySlot;
 use crate::block_file::{BlockFile, FileSummary};
 use crate::delta::{Changes, DeltaIndex};
@@ -127,6 +128,21 @@ impl QuadIndex {
         high: Bound<TermId>,
     ) -> Result<RowRange> {
         self.cursor().seek_between(prefix, low, high)
+    }
+
+    /// By how many the deltas changed the number of rows that begin with `prefix`. Nothing of the file is touched.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than four ids.
+    pub fn net(&self, prefix: &[TermId]) -> Result<i64> {
+        let prefix = Prefix::new(prefix);
+        let mut net = 0;
+        for delta in &self.deltas {
+            let nets = Level::new(delta.clone()).nets_around(&prefix)?;
+            net += nets.end - nets.start;
+        }
+        Ok(net)
     }
 
     /// A cursor, which makes a series of look-ups cheap.

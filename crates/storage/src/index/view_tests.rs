@@ -118,7 +118,12 @@ fn ask(cursor: &mut Cursor, model: &Model, question: &Question) {
     match question {
         Question::Seek(position, change, columns) => {
             let prefix = prefix_of(rows, position, *change, *columns);
-            assert_eq!(cursor.seek(&ids(&prefix)).unwrap(), model.range(&prefix));
+            let found = cursor.seek(&ids(&prefix)).unwrap();
+            assert_eq!(found, model.range(&prefix));
+            let index = cursor.index();
+            let in_file = index.base().range(&ids(&prefix)).unwrap().len();
+            let net = index.net(&ids(&prefix)).unwrap();
+            assert_eq!(in_file.checked_add_signed(net), Some(found.len()));
         }
         Question::SeekBetween(position, columns, low, high) => {
             let prefix = prefix_of(rows, position, (0, 0), *columns);

@@ -18,6 +18,7 @@ mod star;
 
 pub use builder::StatisticsBuilder;
 pub(crate) use file::{STATISTICS_KIND, read, write};
+use star::KnownStars;
 pub use star::{STAR_PREDICATES_MAX, Star, StarGroup};
 
 /// Number of characteristic sets that are kept.
@@ -37,6 +38,7 @@ pub struct Statistics {
     pub(crate) rest: RestOfSets,
     /// For each of `predicates` the places of the sets that contain it.
     sets_of_predicate: Vec<Vec<u32>>,
+    stars: KnownStars,
 }
 
 /// Figures about the quads with one predicate.
@@ -115,6 +117,7 @@ impl Statistics {
 
     /// Fills `sets_of_predicate` from the other fields.
     fn with_sets_by_predicate(mut self) -> Self {
+        self.stars = KnownStars::default();
         self.sets_of_predicate = vec![Vec::new(); self.predicates.len()];
         for (place, set) in self.characteristic_sets.iter().enumerate() {
             for (predicate, _) in &set.predicates {

@@ -10,8 +10,14 @@
 //! the patterns, goes over a few groups instead of thousands of sets. Of predicates that very many sets have,
 //! only the sets with the most subjects are visited ([`VISITS_MAX`] in all) and the others taken to be alike; where that leaves
 //! out half of the predicate's quads, there is no star.
+//!
+//! Queries ask for the same stars again and again, so those that were asked for are kept ([`STARS_MAX`]).
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use orrery_term::TermId;
+use parking_lot::Mutex;
 
 use super::Statistics;
 
@@ -21,6 +27,28 @@ pub const STAR_PREDICATES_MAX: usize = 16;
 const VISITS_MAX: usize = 2_000;
 /// The share of a predicate's quads that must be in the sets that are visited.
 const COVERED_MIN: f64 = 0.5;
+
+/// Stars that are kept; beyond, all are forgotten.
+const STARS_MAX: usize = 256;
+
+/// The stars that were asked for, by their predicates in order. Not a part of what statistics say: a copy begins without.
+#[derive(Debug, Default)]
+pub(super) struct KnownStars(Mutex<StarsByPredicates>);
+
+/// What was said of each list of predicates: a star, or that there is none.
+type StarsByPredicates = HashMap<Box<[TermId]>, Option<Arc<Star>>>;
+
+impl Clone for KnownStars {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for KnownStars {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
 
 /// What the characteristic sets say of some predicates, given in an order of the caller's.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,10 +78,23 @@ impl Star {
 impl Statistics {
     /// The star of some predicates, the same one perhaps several times. `None` where the sets that are kept
     /// do not tell enough of one of them, or where there are more than [`STAR_PREDICATES_MAX`].
-    pub fn star(&self, predicates: &[TermId]) -> Option<Star> {
+    pub fn star(&self, predicates: &[TermId]) -> Option<Arc<Star>> {
         if predicates.is_empty() || predicates.len() > STAR_PREDICATES_MAX {
             return None;
         }
+        if let Some(known) = self.stars.0.lock().get(predicates) {
+            return known.clone();
+        }
+        let star = self.make_star(predicates).map(Arc::new);
+        let mut stars = self.stars.0.lock();
+        if stars.len() >= STARS_MAX {
+            stars.clear();
+        }
+        stars.insert(predicates.into(), star.clone());
+        star
+    }
+
+    fn make_star(&self, predicates: &[TermId]) -> Option<Star> {
         let mut visits = Vec::new();
         for &predicate in predicates {
             let place = self

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 
 /// Ten persons with name and mail, of whom four have two mails; five things with a name only.
@@ -72,6 +74,8 @@ fn a_star_has_a_group_for_each_way_to_have_its_predicates() {
     let named: f64 = star.groups_with(0b01).map(|group| group.subjects).sum();
     assert_eq!(named, 15.0);
     assert_eq!(statistics.star(&[name, other]), None);
+    let again = statistics.star(&[name, mail]).expect("known by now");
+    assert!(Arc::ptr_eq(&star, &again));
     assert_eq!(statistics.star(&[]), None);
 }
 
