@@ -253,9 +253,7 @@ impl<'t> Reader<'t> {
             let iri = self.prefixed()?;
             return data.number(&self.text[start..self.at], |_| Some(Term::iri(iri)));
         }
-        let length = self.text.as_bytes()[start..]
-            .iter()
-            .position(|&byte| byte == b'>')?;
+        let length = memchr::memchr(b'>', &self.text.as_bytes()[start..])?;
         let token = self.text.get(start..=start + length)?;
         self.at = start + token.len();
         data.number(token, |token| {
@@ -418,36 +416,33 @@ fn is_plain_iri(iri: &str) -> bool {
         && after_authority.bytes().filter(|&byte| byte == b'#').count() <= 1
 }
 
+/// The bytes that may stand in a path, a query and a fragment.
+const PATH_BYTES: [bool; 256] = {
+    let mut allowed = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        allowed[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let others = b"-._~!$&'()*+,=;:@/?#";
+    let mut at = 0;
+    while at < others.len() {
+        allowed[others[at] as usize] = true;
+        at += 1;
+    }
+    allowed
+};
+
 /// Whether all bytes may stand in a path, a query and a fragment, and no segment begins with a point.
 fn is_path(bytes: &[u8]) -> bool {
-    let is_allowed = |byte: u8| {
-        byte.is_ascii_alphanumeric()
-            || matches!(
-                byte,
-                b'-' | b'.'
-                    | b'_'
-                    | b'~'
-                    | b'!'
-                    | b'$'
-                    | b'&'
-                    | b'\''
-                    | b'('
-                    | b')'
-                    | b'*'
-                    | b'+'
-                    | b','
-                    | b'='
-                    | b';'
-                    | b':'
-                    | b'@'
-                    | b'/'
-                    | b'?'
-                    | b'#'
-            )
-    };
-    bytes.iter().all(|&byte| is_allowed(byte))
-        && bytes.first() != Some(&b'.')
-        && !bytes.windows(2).any(|pair| pair == b"/." || pair == b"//")
+    let mut before = 0;
+    for &byte in bytes {
+        if !PATH_BYTES[usize::from(byte)] || (before == b'/' && matches!(byte, b'.' | b'/')) {
+            return false;
+        }
+        before = byte;
+    }
+    bytes.first() != Some(&b'.')
 }
 
 #[cfg(test)]
