@@ -82,21 +82,28 @@ impl Drop for AccessRecord {
 
 /// One line of at most [`QUERY_CHARACTERS_MAX`] characters.
 fn clip(query: &str) -> String {
-    let mut line = String::new();
+    let mut line = String::with_capacity(query.len().min(QUERY_CHARACTERS_MAX + 3));
     let mut characters = 0;
-    for word in query.split_whitespace() {
-        if !line.is_empty() {
+    let mut is_between_words = false;
+    for character in query.chars() {
+        if character.is_whitespace() {
+            is_between_words = !line.is_empty();
+            continue;
+        }
+        if character.is_control() {
+            continue;
+        }
+        if is_between_words {
             line.push(' ');
             characters += 1;
+            is_between_words = false;
         }
-        for character in word.chars().filter(|character| !character.is_control()) {
-            if characters >= QUERY_CHARACTERS_MAX {
-                line.push('…');
-                return line;
-            }
-            line.push(character);
-            characters += 1;
+        if characters >= QUERY_CHARACTERS_MAX {
+            line.push('…');
+            break;
         }
+        line.push(character);
+        characters += 1;
     }
     line
 }
