@@ -87,6 +87,9 @@ pub struct Tuning {
     /// Whether aggregation goes below joins, and over complements, wherever it may, though it saves nothing. Default: only where it
     /// pays.
     pub aggregates_early: bool,
+    /// Whether what is joined to rows that are there starts from their values wherever it may, though it is small. Default: only
+    /// where it pays.
+    pub reduces_always: bool,
     /// Whether the order of a join is kept for later queries of the same shape with similar counts, and taken from earlier
     /// ones. Default: yes.
     pub keeps_orders: bool,
@@ -105,6 +108,7 @@ impl Default for Tuning {
             vector_rows: None,
             intersects: true,
             aggregates_early: false,
+            reduces_always: false,
             keeps_orders: true,
             partitions: None,
             graph_branches_max: 64,

@@ -221,7 +221,7 @@ fn is_of_distinct_values((_, aggregate): &(Var, AggregateExpression)) -> bool {
 }
 
 /// The pattern that a group consists of, if it is nothing else.
-fn bare_quad(group: &Group) -> Option<&Quad> {
+pub(super) fn bare_quad(group: &Group) -> Option<&Quad> {
     match group.items.as_slice() {
         [Item::Quad(quad)] if group.filters.is_empty() && group.steps.is_empty() => {
             Some(quad).filter(|quad| !quad.is_impossible())

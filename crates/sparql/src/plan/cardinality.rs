@@ -43,6 +43,8 @@ pub(crate) struct Member {
     pub(crate) variables: u128,
     /// Its rows, alone.
     pub(crate) rows: f64,
+    /// The rows that are gone through to compute all of it: at least its own, more where it groups.
+    pub(crate) work: f64,
     /// Distinct values per variable.
     pub(crate) distinct: Vec<(u32, f64)>,
     pub(crate) access: Access,
@@ -324,6 +326,7 @@ mod tests {
         Member {
             variables: distinct.iter().fold(0, |all, (var, _)| all | 1 << var),
             rows,
+            work: rows,
             distinct: distinct.to_vec(),
             access: Access::Lookup,
         }

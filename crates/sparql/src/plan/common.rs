@@ -74,6 +74,16 @@ impl Planner<'_> {
         }
     }
 
+    /// Whether a subquery is needed more than once, so that all of it is computed.
+    pub(super) fn is_repeated(&self, derived: &Derived) -> bool {
+        let common = self.common.as_ref();
+        common.is_some_and(|common| {
+            !common.repeated.is_empty()
+                && text_of(derived, &self.table)
+                    .is_some_and(|(text, _)| common.repeated.contains_key(&text))
+        })
+    }
+
     /// A subquery that was planned before, or will be needed again; `None` if it stands there once.
     pub(super) fn common(
         &mut self,

@@ -7,6 +7,7 @@ use orrery_storage::statistics::STAR_PREDICATES_MAX;
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
+use super::aggregate::bare_quad;
 use super::cardinality::{Access, Condition, Join, Member, Star, VARIABLES_MAX};
 use super::ranges::bounds_ids;
 use super::{Planner, Relation, Result};
@@ -42,11 +43,9 @@ impl Planner<'_> {
                 uniform(rows, &item.visible())
             }
             Item::Union(branches) => {
-                let mut union = Estimate::default();
-                for branch in branches {
-                    add_branch(&mut union, &self.group_estimate(branch)?);
-                }
-                union
+                let branches: Result<Vec<Estimate>> =
+                    branches.iter().map(|it| self.group_estimate(it)).collect();
+                union_of(&branches?)
             }
             Item::Group(inner) => self.group_estimate(inner)?,
             Item::Derived(derived) => self.derived_estimate(derived)?,
@@ -95,7 +94,13 @@ impl Planner<'_> {
                 None => distinct.push((*var, values)),
             }
         }
-        Ok(Estimate { rows, distinct })
+        let work = estimates.iter().map(|estimate| estimate.work);
+        let work = work.fold(rows, f64::max);
+        Ok(Estimate {
+            rows,
+            distinct,
+            work,
+        })
     }
 
     pub(super) fn estimates_of(&self, group: &Group) -> Result<Vec<Estimate>> {
@@ -128,6 +133,17 @@ impl Planner<'_> {
             }
         }
         inner.rows = rows;
+        let is_read_in_part = match &derived.modifier {
+            Modifier::Slice { .. } => true,
+            // Counts of one pattern by one variable are the lengths of runs.
+            Modifier::Aggregate { keys, .. } => {
+                keys.len() == 1 && bare_quad(&derived.inner).is_some()
+            }
+            Modifier::Project(_) | Modifier::Order(_) | Modifier::Distinct => false,
+        };
+        if is_read_in_part {
+            inner.work = rows;
+        }
         Ok(inner)
     }
 
@@ -153,6 +169,7 @@ impl Planner<'_> {
             .map(|(item, estimate)| Member {
                 variables: local.mask(&item.visible()),
                 rows: estimate.rows.max(1e-3),
+                work: estimate.work.max(estimate.rows).max(1e-3),
                 distinct: estimate
                     .distinct
                     .iter()
@@ -266,14 +283,31 @@ impl Estimate {
     }
 }
 
-fn add_branch(union: &mut Estimate, branch: &Estimate) {
-    union.rows += branch.rows;
-    for (var, values) in &branch.distinct {
-        match union.distinct.iter_mut().find(|(known, _)| known == var) {
-            Some((_, sum)) => *sum += values,
-            None => union.distinct.push((*var, *values)),
+/// What is expected of a union. A value that is joined to it finds its matches of all branches, so that the distinct values of
+/// a variable are the rows by the matches that a value has, whether the branches have the same values or others.
+fn union_of(branches: &[Estimate]) -> Estimate {
+    let mut union = Estimate::default();
+    // Of each variable: the rows that bind it, and the matches of a value.
+    let mut bound: Vec<(Var, f64, f64)> = Vec::new();
+    for branch in branches {
+        union.rows += branch.rows;
+        union.work += branch.work;
+        for &(var, values) in &branch.distinct {
+            let matches = branch.rows / values.max(1.0);
+            match bound.iter_mut().find(|(known, ..)| *known == var) {
+                Some((_, rows, sum)) => {
+                    *rows += branch.rows;
+                    *sum += matches;
+                }
+                None => bound.push((var, branch.rows, matches)),
+            }
         }
     }
+    let distinct = bound.into_iter();
+    union.distinct = distinct
+        .map(|(var, rows, matches)| (var, (rows / matches.max(f64::MIN_POSITIVE)).max(1.0)))
+        .collect();
+    union
 }
 
 fn access(item: &Item) -> Access {
@@ -282,6 +316,7 @@ fn access(item: &Item) -> Access {
         Item::Service(service) if service.is_repeatable => Access::Lookup,
         Item::Union(branches) => Access::Seeded(branches.len()),
         Item::Group(_) => Access::Seeded(1),
+        Item::Derived(derived) if !derived.seedable().is_empty() => Access::Seeded(1),
         Item::Values(_) | Item::Graphs(_) | Item::Seed(_) | Item::Service(_) | Item::Derived(_) => {
             Access::Whole
         }
@@ -302,6 +337,7 @@ fn is_ranged(item: &Item, filter: &Expression, table: &VariableTable) -> bool {
 fn uniform(rows: f64, variables: &VarSet) -> Estimate {
     Estimate {
         rows,
+        work: rows,
         distinct: variables.iter().map(|var| (var, rows.max(1.0))).collect(),
     }
 }
@@ -339,12 +375,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_value_that_is_joined_to_a_union_finds_its_matches_in_all_branches() {
+        let mut table = VariableTable::default();
+        let a = table.of("a");
+        let branch = |rows, values| Estimate {
+            rows,
+            distinct: vec![(a, values)],
+            work: rows,
+        };
+        let union = union_of(&[branch(1_000.0, 10.0), branch(1_000.0, 1_000.0)]);
+        let matches = union.rows / union.distinct[0].1;
+        assert!((matches - 101.0).abs() < 1e-6, "{matches}");
+    }
+
+    #[test]
     fn groups_are_no_more_than_rows_nor_than_combinations() {
         let mut table = VariableTable::default();
         let (a, b) = (table.of("a"), table.of("b"));
         let mut estimate = Estimate {
             rows: 1e6,
             distinct: vec![(a, 10.0), (b, 20.0)],
+            work: 1e6,
         };
         assert!((estimate.groups([a].into_iter()) - 10.0).abs() < 0.01);
         assert!((estimate.groups([a, b].into_iter()) - 200.0).abs() < 0.01);

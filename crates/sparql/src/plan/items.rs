@@ -276,11 +276,12 @@ impl Planner<'_> {
             return self.whole_item(item, later);
         };
         let keys = left.variables().intersection(&visible);
-        if let Some(branches) = self.joined_branches(&left, item, &keys)? {
-            let left = self.shared(&left)?;
-            return self.union(branches, Some(left), later);
-        }
         let needed = later.union(&keys);
+        if let Some(mut relation) = self.distributed(&left, item, &keys, later)? {
+            relation.rows = rows;
+            self.estimates.insert(super::address(&relation.plan), rows);
+            return Ok(relation);
+        }
         if let Some((left, seed)) = self.seed_for(&left, item, &keys)? {
             let right = self.seeded_item(item, seed, &needed)?;
             return self.join(left, right, later, Some(rows));
@@ -318,6 +319,7 @@ impl Planner<'_> {
         match item {
             Item::Union(branches) => self.union(branches, Some(seed), needed),
             Item::Group(group) => self.group(group, Some(seed), needed, None),
+            Item::Derived(derived) => self.seeded_subquery(derived, seed, needed),
             other => self.whole_item(other, needed),
         }
     }

@@ -172,13 +172,15 @@ impl Join {
         } else {
             SCATTERED_COST
         };
-        let whole = before + member.rows * LOOKUP_COST + matches;
+        let whole = before + member.work * LOOKUP_COST + matches;
+        // What a subquery groups, it goes through for each of its rows.
+        let gone_through = matches * (member.work / member.rows).max(1.0);
         let cost = match member.access {
-            _ if prefix.is_empty => member.rows,
+            _ if prefix.is_empty => member.work,
             Access::Lookup => before * lookup + matches,
             #[expect(clippy::cast_precision_loss, reason = "a cost")]
             Access::Seeded(branches) if shared != 0 => {
-                whole.min(before * (SEEDED_COST + lookup * branches as f64) + matches)
+                whole.min(before * (SEEDED_COST + lookup * branches as f64) + gone_through)
             }
             Access::Seeded(_) | Access::Whole => whole,
         };
@@ -399,6 +401,7 @@ mod tests {
         Member {
             variables,
             rows,
+            work: rows,
             distinct: distinct.to_vec(),
             access: Access::Lookup,
         }

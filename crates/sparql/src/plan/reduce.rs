@@ -5,6 +5,16 @@
 //! variables seed the right side, whose patterns are then looked up; at last both are joined.
 //! That keeps the meaning if every seeded group surely binds the shared variables in its items:
 //! then the seed only removes solutions that would find no partner.
+//!
+//! ```text
+//! a union: { A { B } UNION { C } }     { A B } UNION { A C }, with A computed once        (`distributed`)
+//! a subquery: { A { SELECT ?x (COUNT(*) AS ?n) { B } GROUP BY ?x } }
+//!                                      A joined to { SELECT .. { B, ?x one of those of A } GROUP BY ?x }
+//! ```
+//!
+//! A join distributes over a union, so its branches can take the left rows with all their columns, and there is nothing left to join,
+//! as long as no step in a branch could see a column that is not its own. A seed reaches into a subquery through
+//! projections, `DISTINCT` and the keys of groupings: groups of other keys find no partner.
 
 use std::sync::Arc;
 
@@ -13,7 +23,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use super::correlate::depends_on;
 use super::shared::SharedExec;
 use super::{Planner, Relation, Result};
-use crate::algebra::{Group, Item, VarSet};
+use crate::algebra::{Derived, Group, Item, Seed, StepKind, VarSet, VariableTable};
 
 /// Rows of a right side from which reducing is worth a second pass over the left.
 const WORTH_ROWS: f64 = 1_000.0;
@@ -36,8 +46,8 @@ impl Planner<'_> {
             | Item::Values(_)
             | Item::Graphs(_)
             | Item::Seed(_)
-            | Item::Service(_)
-            | Item::Derived(_) => false,
+            | Item::Service(_) => false,
+            Item::Derived(derived) => return self.seed_for_subquery(left, derived, keys),
         };
         if !is_sound {
             return self.seed_for_services(left, item.groups(), keys);
@@ -46,29 +56,70 @@ impl Planner<'_> {
         self.seed(left, keys, rows)
     }
 
-    /// The branches of a union if each is to be joined with the left side by itself, from whose rows its patterns
-    /// are then looked up. That needs neither the distinct keys nor a join at the end, but each branch must be nothing but patterns:
-    /// a filter or a step in it would see the left side's variables.
-    pub(super) fn joined_branches<'g>(
+    /// The join of the left side with the groups of an item, each of which starts from the rows of the left side, if that is
+    /// right and pays.
+    pub(super) fn distributed(
         &mut self,
         left: &Relation,
-        item: &'g Item,
+        item: &Item,
         keys: &VarSet,
-    ) -> Result<Option<&'g [Group]>> {
-        let Item::Union(branches) = item else {
+        needed: &VarSet,
+    ) -> Result<Option<Relation>> {
+        let groups = item.groups();
+        let hidden = left.variables().difference(keys);
+        let is_sound = groups.iter().all(|group| {
+            keys.is_subset(&group.items_certain) && !may_see(group, &hidden, &self.table)
+        });
+        if groups.is_empty() || !is_sound {
             return Ok(None);
-        };
-        let has_patterns_only = |branch: &Group| {
-            branch.is_join_of_items()
-                && keys.is_subset(&branch.items_certain)
-                && branch
-                    .items
-                    .iter()
-                    .all(|item| matches!(item, Item::Quad(_)))
-        };
-        let is_right = branches.iter().all(has_patterns_only);
-        let pays = is_right && self.pays_to_seed(left, keys, self.estimate(item)?.rows);
-        Ok(pays.then_some(branches))
+        }
+        let rows = self.estimate(item)?.rows;
+        if !self.is_worth_reducing(left, keys, rows) {
+            return Ok(None);
+        }
+        match groups {
+            [only] => self.group(only, Some(left.clone()), needed, None),
+            branches => {
+                let shared = self.shared(left)?;
+                self.union(branches, Some(shared), needed)
+            }
+        }
+        .map(Some)
+    }
+
+    /// The shared left side and the seed for a subquery, if reducing it is right and pays.
+    fn seed_for_subquery(
+        &mut self,
+        left: &Relation,
+        derived: &Derived,
+        keys: &VarSet,
+    ) -> Result<Option<(Relation, Relation)>> {
+        let keys = keys.intersection(&left.certain);
+        let keys = keys.intersection(&derived.seedable());
+        if keys.is_empty() || self.is_repeated(derived) {
+            return Ok(None);
+        }
+        let rows = self.group_rows(derived.innermost())?;
+        self.seed(left, &keys, rows)
+    }
+
+    /// A subquery, of which only solutions with the values of the seed are needed.
+    pub(super) fn seeded_subquery(
+        &mut self,
+        derived: &Derived,
+        seed: Relation,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let item = Item::Seed(Seed {
+            number: self.seeds.len(),
+            visible: seed.variables(),
+            certain: seed.certain.clone(),
+            substituted: Vec::new(),
+        });
+        self.seeds.push(seed);
+        let mut seeded = derived.clone();
+        seeded.push_innermost(item);
+        self.derived(&seeded, needed, None)
     }
 
     /// The shared left side and the seed for groups that ask other endpoints.
@@ -129,16 +180,17 @@ impl Planner<'_> {
         keys: &VarSet,
         rows: f64,
     ) -> Result<Option<(Relation, Relation)>> {
-        match self.pays_to_seed(left, keys, rows) {
+        match self.is_worth_reducing(left, keys, rows) {
             true => self.seed_of(left, keys).map(Some),
             false => Ok(None),
         }
     }
 
-    /// Whether a right side of so many rows is better started from the left side, which must bind the keys in every row.
-    fn pays_to_seed(&self, left: &Relation, keys: &VarSet, rows: f64) -> bool {
-        let is_worth = self.tuning.rewrites && rows > WORTH_ROWS && rows > left.rows * WORTH_RATIO;
-        is_worth && !keys.is_empty() && keys.is_subset(&left.certain) && !left.is_empty
+    /// Whether a right side of so many rows is better started from the left's values for the keys, which have to be certain.
+    fn is_worth_reducing(&self, left: &Relation, keys: &VarSet, rows: f64) -> bool {
+        let is_much = rows > WORTH_ROWS && rows > left.rows * WORTH_RATIO;
+        let is_possible = !keys.is_empty() && keys.is_subset(&left.certain) && !left.is_empty;
+        self.tuning.rewrites && is_possible && (is_much || self.tuning.reduces_always)
     }
 
     fn seed_of(&mut self, left: &Relation, keys: &VarSet) -> Result<(Relation, Relation)> {
@@ -158,6 +210,51 @@ impl Planner<'_> {
             relation.rows,
         )
     }
+}
+
+impl Derived {
+    /// The variables whose values may be given to the innermost group, for solutions with other values of them are not needed.
+    pub(super) fn seedable(&self) -> VarSet {
+        let below = match self.inner.items.as_slice() {
+            [Item::Derived(below)] => below.seedable(),
+            _ => self.inner.items_certain.clone(),
+        };
+        let through = below.iter().map(|var| VarSet::of([var]));
+        let through = through.filter(|var| self.lets_through(var));
+        through
+            .fold(VarSet::default(), |all, var| all.union(&var))
+            .intersection(&self.visible)
+    }
+
+    /// The group below the modifiers.
+    pub(super) fn innermost(&self) -> &Group {
+        match self.inner.items.as_slice() {
+            [Item::Derived(below)] => below.innermost(),
+            _ => &self.inner,
+        }
+    }
+
+    fn push_innermost(&mut self, item: Item) {
+        match self.inner.items.as_mut_slice() {
+            [Item::Derived(below)] => below.push_innermost(item),
+            _ => self.inner.push(item),
+        }
+    }
+}
+
+/// Whether a step of a group could see columns that the group does not know of, or give another value for each row that has them.
+fn may_see(group: &Group, hidden: &VarSet, table: &VariableTable) -> bool {
+    group.is_volatile()
+        || group.outer.intersects(hidden)
+        || group.steps.iter().any(|step| match &step.kind {
+            StepKind::Bind { .. } | StepKind::Filter(_) | StepKind::Optional { .. } => {
+                step.mentioned(table).intersects(hidden)
+            }
+            StepKind::OptionalIf { .. }
+            | StepKind::Minus { .. }
+            | StepKind::Exists { .. }
+            | StepKind::Mark { .. } => true,
+        })
 }
 
 /// Whether a group asks an endpoint for what belongs to keys.

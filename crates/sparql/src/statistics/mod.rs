@@ -28,6 +28,8 @@ const PREDICATES_UNKNOWN: u64 = 10;
 pub(crate) struct Estimate {
     pub(crate) rows: f64,
     pub(crate) distinct: Vec<(Var, f64)>,
+    /// Rows that are gone through to have all of these, where those are more.
+    pub(crate) work: f64,
 }
 
 /// Estimates over one snapshot, for one planning: what was counted is remembered.
@@ -93,7 +95,11 @@ impl<'s> Estimator<'s> {
         if let Some(var) = quad.scope.variable() {
             distinct.push((var, within(statistics.distinct_graphs(), rows)));
         }
-        Ok(Estimate { rows, distinct })
+        Ok(Estimate {
+            rows,
+            distinct,
+            work: rows,
+        })
     }
 
     /// Figures of a predicate: those of the base, grown as its quads have grown since.
@@ -278,7 +284,11 @@ impl<'s> Estimator<'s> {
             .iter()
             .map(|var| (var, subjects.min(rows)))
             .collect();
-        Estimate { rows, distinct }
+        Estimate {
+            rows,
+            distinct,
+            work: rows,
+        }
     }
 
     /// Whether a named graph has any quad.

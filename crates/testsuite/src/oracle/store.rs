@@ -208,6 +208,7 @@ impl Store {
                 vector_rows: variant.vector_rows,
                 intersects: variant.intersects,
                 aggregates_early: variant.vector_rows.is_some(),
+                reduces_always: variant.vector_rows.is_some(),
                 keeps_orders: true,
                 partitions: variant.partitions,
                 graph_branches_max: match variant.vector_rows {
