@@ -3,7 +3,7 @@
 //! The constants of the pattern lead a permutation and the variable comes next, so equal values stand together: a
 //! group is a run of rows. Short runs are counted as the column is read, long ones are jumped over by one search. Cost: a search a
 //! predicate for `SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p`, one column in sequence at worst; no hash table,
-//! nothing kept.
+//! nothing kept. So are the quads of each named graph, in GSPO.
 //!
 //! Gives the groups in ascending order of ids, which nobody may rely on.
 
@@ -79,13 +79,19 @@ fn runs_of(
     pattern: &QuadPattern,
     key: &Arc<str>,
 ) -> Option<(Permutation, Vec<TermId>)> {
-    // With named graphs a triple may have several rows.
-    match pattern.graph {
+    match &pattern.graph {
         GraphScope::Default | GraphScope::AllUnion => {}
+        GraphScope::NamedVariable {
+            variable,
+            allowed: None,
+        } if variable == key => {
+            return is_everything(pattern).then_some((Permutation::Gspo, Vec::new()));
+        }
         GraphScope::Named(_) | GraphScope::Union(_) | GraphScope::NamedVariable { .. } => {
             return None;
         }
     }
+    // With named graphs a triple may have several rows.
     let slots = [&pattern.subject, &pattern.predicate, &pattern.object];
     let occurrences = slots.iter().filter(|slot| slot.variable().is_some());
     if context.snapshot().has_named_graphs() || pattern.variables().len() != occurrences.count() {
@@ -118,6 +124,11 @@ fn runs_of(
         let is_run = prefix.len() == constants && next.and_then(Slot::variable) == Some(key);
         is_run.then_some((permutation, prefix))
     })
+}
+
+/// Whether a pattern in a graph matches all that is in it: all its variables are different.
+fn is_everything(pattern: &QuadPattern) -> bool {
+    pattern.variables().len() == 4
 }
 
 impl DisplayAs for RunCountsExec {
@@ -168,8 +179,14 @@ struct Runs {
 
 impl Runs {
     fn new(index: &Arc<QuadIndex>, prefix: Vec<TermId>) -> orrery_storage::Result<Self> {
+        let mut rest = index.range(&prefix)?;
+        if index.permutation() == Permutation::Gspo {
+            // The default graph, which has no name, comes first.
+            let unnamed = index.range(&[TermId::DEFAULT_GRAPH])?;
+            rest.start = rest.start.max(unnamed.end);
+        }
         Ok(Self {
-            rest: index.range(&prefix)?,
+            rest,
             cursor: index.cursor(),
             prefix,
             window: Vec::new(),

@@ -11,6 +11,7 @@ mod cache;
 mod check;
 mod select;
 mod shape;
+mod star;
 mod substitute;
 mod tokens;
 
@@ -262,7 +263,7 @@ pub(crate) fn parse(text: &str, base_iri: Option<&str>) -> Result<Query, QueryEr
         | Query::Ask { pattern, .. } => pattern,
     };
     check::nested_aggregates(pattern)?;
-    Ok(query)
+    Ok(star::in_order_of_appearance(text, query))
 }
 
 /// Parses an update that [`measure_update`] let through.

@@ -64,7 +64,8 @@ pub(super) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'%') || byte >= 0x80
 }
 
-fn end_of_name(bytes: &[u8], at: usize) -> usize {
+/// Behind the last byte of the name that starts at `at`.
+pub(super) fn end_of_name(bytes: &[u8], at: usize) -> usize {
     let length = bytes[at..]
         .iter()
         .take_while(|byte| is_name(**byte))
@@ -73,7 +74,7 @@ fn end_of_name(bytes: &[u8], at: usize) -> usize {
 }
 
 /// Whether the word is no part of a variable, prefixed name, blank node or language tag.
-fn stands_alone(bytes: &[u8], at: usize, end: usize) -> bool {
+pub(super) fn stands_alone(bytes: &[u8], at: usize, end: usize) -> bool {
     let before = at.checked_sub(1).map(|before| bytes[before]);
     let is_part = matches!(before, Some(b'?' | b'$' | b':' | b'@' | b'.' | b'\\'));
     !is_part && bytes.get(end) != Some(&b':')

@@ -17,8 +17,6 @@ use crate::algebra::{
 };
 use crate::statistics::{Estimate, selectivity};
 
-/// Named graphs that are expected where nobody counted them.
-const GRAPHS_UNKNOWN: f64 = 100.0;
 /// The share of rows that a condition on the existence of something keeps, where nothing is known.
 const EXISTENCE_UNKNOWN: f64 = 0.5;
 /// Of solutions that are grouped by something unknown, how many are expected to be different.
@@ -34,14 +32,7 @@ impl Planner<'_> {
                 let rows = values.rows.len() as f64;
                 uniform(rows, &item.visible())
             }
-            Item::Graphs(scope) => {
-                let rows = if scope.variable().is_some() {
-                    GRAPHS_UNKNOWN
-                } else {
-                    1.0
-                };
-                uniform(rows, &item.visible())
-            }
+            Item::Graphs(scope) => uniform(self.estimator.graph_names(scope), &item.visible()),
             Item::Union(branches) => {
                 let branches: Result<Vec<Estimate>> =
                     branches.iter().map(|it| self.group_estimate(it)).collect();

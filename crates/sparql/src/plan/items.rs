@@ -333,7 +333,8 @@ impl Planner<'_> {
             Arc::clone(self.table.name(*variable)),
             allowed.clone(),
         )?;
-        self.relation(plan, vec![*variable], VarSet::of([*variable]), 100.0)
+        let rows = self.estimator.graph_names(scope);
+        self.relation(plan, vec![*variable], VarSet::of([*variable]), rows)
     }
 
     fn values(&mut self, values: &Values, needed: &VarSet) -> Result<Relation> {

@@ -5,7 +5,7 @@
 //! [`Relation`] is such a plan with what the planner knows of it. A group is planned
 //! in two parts: its items are ordered ([`expectations`], [`cardinality`], [`join_order`], [`sampling`], [`order_cache`]) and joined ([`items`]), runs of patterns becoming
 //! one fused `PatternExec`; then its steps are put on top, one after the other
-//! ([`optional`], [`exists`]). Where a group on the right side of a step is too much to compute
+//! ([`optional_order`], [`optional`], [`exists`]). Where a group on the right side of a step is too much to compute
 //! whole, it is *reduced* first: it starts from the distinct values that the left side has
 //! for the shared variables ([`reduce`]).
 //!
@@ -31,6 +31,7 @@ mod modifiers;
 mod numbered;
 mod operators;
 mod optional;
+mod optional_order;
 mod order_cache;
 mod overlap;
 mod parallel;
@@ -176,6 +177,7 @@ impl<'s> Planner<'s> {
         self.find_common(group);
         let outside = seed.as_ref().map(Relation::variables).unwrap_or_default();
         let group = &*self.sharpened(group, &outside)?;
+        let group = &*self.with_cheap_optionals_first(group)?;
         let mut needs = vec![needed.clone()];
         for step in group.steps.iter().rev() {
             let mut before = needs.last().cloned().unwrap_or_default();
@@ -207,6 +209,9 @@ impl<'s> Planner<'s> {
         let mut relation = items;
         for step in &group.steps {
             let after = needs.pop().unwrap_or_default();
+            if self.says_nothing(step, &after) {
+                continue;
+            }
             relation = self.step(step, relation, &after)?;
             if relation.is_empty && self.tuning.rewrites {
                 return self.nothing(&group.visible.intersection(needed));

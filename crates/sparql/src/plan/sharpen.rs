@@ -9,8 +9,10 @@
 //! * `FILTER(?o < 5)` or `FILTER(STRSTARTS(?o, "abc"))` on the object of a pattern with constant predicate: the ids that
 //!   can pass are a few ranges of POSG ([`ranges`](super::ranges), [`prefixes`](super::prefixes)). The filter stays; the ranges bound what is read, and their
 //!   exact length is the estimate.
+//! * `FILTER(?a IN (<x>, <y>))`, or the same written with `||`, is a join with these IRIs, where the group would have much more to
+//!   read without.
 //!
-//! Both only where every solution binds the variables by patterns, so that no error or unbound value
+//! All only where every solution binds the variables by patterns, so that no error or unbound value
 //! can tell the difference.
 
 use std::borrow::Cow;
@@ -26,7 +28,10 @@ use super::prefixes::TextPrefix;
 use super::ranges::passing_ids;
 use super::{Planner, Result};
 use crate::algebra::expression::{map_children, variables};
-use crate::algebra::{Group, Item, Quad, Slot, Step, StepKind, Var, VarSet};
+use crate::algebra::{Group, Item, Quad, Slot, Step, StepKind, Values, Var, VarSet};
+
+/// Rows of the smallest pattern for each IRI that a filter names, from which on a join with the IRIs is better than the filter.
+const ROWS_PER_NAME: f64 = 50.0;
 
 impl Planner<'_> {
     /// The group with its filters used as joins and ranges; `outside` are variables that have values already.
@@ -52,6 +57,13 @@ impl Planner<'_> {
         while let Some((at, replaced, iri)) = self.find_constant(&sharpened, outside) {
             unify(sharpened.to_mut(), at, replaced, self.constant(&iri)?);
             bind(sharpened.to_mut(), replaced, Expression::NamedNode(iri));
+        }
+        for at in (0..sharpened.filters.len()).rev() {
+            if let Some(values) = self.named_values(&sharpened, at, outside)? {
+                let sharpened = sharpened.to_mut();
+                sharpened.filters.remove(at);
+                sharpened.items.push(Item::Values(values));
+            }
         }
         for at in 0..sharpened.items.len() {
             let Item::Quad(quad) = &sharpened.items[at] else {
@@ -132,6 +144,44 @@ impl Planner<'_> {
         })
     }
 
+    /// The IRIs that a filter leaves for a variable that patterns bind, if it does, and these have many more rows.
+    fn named_values(&self, group: &Group, at: usize, outside: &VarSet) -> Result<Option<Values>> {
+        let mut iris = Vec::new();
+        let Some(var) = one_of(&group.filters[at], &mut iris) else {
+            return Ok(None);
+        };
+        let Some(var) = self.table.get(var).filter(|var| !outside.contains(*var)) else {
+            return Ok(None);
+        };
+        let mut fewest: Option<f64> = None;
+        let mut is_bound = false;
+        for item in &group.items {
+            if let Item::Quad(quad) = item {
+                let rows = self.estimate(item)?.rows;
+                fewest = Some(fewest.map_or(rows, |fewest| fewest.min(rows)));
+                is_bound |= quad.variables().contains(var);
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let is_worth = fewest.is_some_and(|rows| rows >= ROWS_PER_NAME * iris.len() as f64);
+        if !is_bound || !(is_worth || self.tuning.reduces_always) {
+            return Ok(None);
+        }
+        let mut rows = Vec::with_capacity(iris.len());
+        for iri in iris {
+            // What the dictionary does not know is in no pattern.
+            if let Slot::Constant(id) = self.constant(iri)?
+                && !rows.contains(&vec![Some(id)])
+            {
+                rows.push(vec![Some(id)]);
+            }
+        }
+        Ok(Some(Values {
+            variables: vec![var],
+            rows,
+        }))
+    }
+
     fn constant(&self, iri: &NamedNode) -> Result<Slot> {
         let id = self.context.snapshot().term_id(&Term::iri(iri.as_str()))?;
         Ok(id.map_or(Slot::Absent, Slot::Constant))
@@ -191,6 +241,38 @@ impl Planner<'_> {
             Bound::Unbounded,
         )?;
         Ok(!literals.is_empty())
+    }
+}
+
+/// The variable that is one of some IRIs where a condition holds.
+fn one_of<'e>(condition: &'e Expression, iris: &mut Vec<&'e NamedNode>) -> Option<&'e str> {
+    match condition {
+        Expression::Or(a, b) => {
+            let (a, b) = (one_of(a, iris)?, one_of(b, iris)?);
+            (a == b).then_some(a)
+        }
+        Expression::In(value, list) => {
+            let Expression::Variable(variable) = &**value else {
+                return None;
+            };
+            for member in list {
+                let Expression::NamedNode(iri) = member else {
+                    return None;
+                };
+                iris.push(iri);
+            }
+            Some(variable.as_str())
+        }
+        // Against an IRI, `=` is identity, and never an error for what is bound.
+        Expression::Equal(a, b) | Expression::SameTerm(a, b) => match (&**a, &**b) {
+            (Expression::Variable(variable), Expression::NamedNode(iri))
+            | (Expression::NamedNode(iri), Expression::Variable(variable)) => {
+                iris.push(iri);
+                Some(variable.as_str())
+            }
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -55,12 +55,9 @@ impl Planner<'_> {
         }
         let name = Arc::clone(self.table.name(var));
         let plan = GraphNamesExec::try_new(Arc::clone(&self.context), name, allowed.clone())?;
-        Ok(Some(self.relation(
-            plan,
-            vec![var],
-            VarSet::of([var]),
-            100.0,
-        )?))
+        let rows = self.estimator.graph_names(&quad.scope);
+        let relation = self.relation(plan, vec![var], VarSet::of([var]), rows)?;
+        Ok(Some(relation))
     }
 
     /// Predicates of everything, where all graphs count alike.

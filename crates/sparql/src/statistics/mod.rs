@@ -23,6 +23,9 @@ use crate::error::QueryError;
 /// Distinct predicates that are expected where all data came by updates.
 const PREDICATES_UNKNOWN: u64 = 10;
 
+/// Named graphs that are expected where all of them came by updates.
+const GRAPHS_UNKNOWN: u64 = 100;
+
 /// What is expected of one member of a join.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Estimate {
@@ -100,6 +103,25 @@ impl<'s> Estimator<'s> {
             distinct,
             work: rows,
         })
+    }
+
+    /// How many names a variable for a graph is expected to have.
+    pub(crate) fn graph_names(&self, scope: &Scope) -> f64 {
+        let Scope::NamedVariable { allowed, .. } = scope else {
+            return 1.0;
+        };
+        let known = match self.snapshot.statistics().distinct_graphs() {
+            _ if !self.snapshot.has_named_graphs() => 0,
+            // All came by updates.
+            0 | 1 => GRAPHS_UNKNOWN,
+            graphs => graphs,
+        };
+        let named = allowed
+            .as_ref()
+            .map_or(known, |list| known.min(list.len() as u64));
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let names = named.max(1) as f64;
+        names
     }
 
     /// Figures of a predicate: those of the base, grown as its quads have grown since.

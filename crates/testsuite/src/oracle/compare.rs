@@ -61,9 +61,9 @@ impl Expected {
     fn solutions_difference(&self, whole: &Solutions, actual: &Solutions) -> Option<String> {
         let keys = self.modifiers.descending.len();
         let width = whole.variables.len() - keys;
-        if whole.variables[..width] != actual.variables[..] {
+        let Some(whole) = &in_columns_of(whole, width, &actual.variables) else {
             return Some("other variables".to_owned());
-        }
+        };
         let all: Vec<Vec<Option<Term>>> =
             whole.rows.iter().map(|row| row[..width].to_vec()).collect();
         let after_offset = all.len().saturating_sub(self.modifiers.offset);
@@ -195,4 +195,23 @@ impl Expected {
     fn line(&self, row: &[Option<Term>]) -> String {
         self.table(&[row.to_vec()]).lines().concat()
     }
+}
+
+/// The solutions with their first columns, so many, in the order of these variables: SPARQL says of no order for those of `SELECT *`.
+/// `None` if the variables are not the same ones.
+fn in_columns_of(whole: &Solutions, width: usize, variables: &[String]) -> Option<Solutions> {
+    let place = |name: &String| whole.variables[..width].iter().position(|own| own == name);
+    let places: Vec<usize> = variables.iter().map(place).collect::<Option<_>>()?;
+    if places.len() != width {
+        return None;
+    }
+    let row = |row: &Vec<Option<Term>>| {
+        let first = places.iter().map(|&place| row[place].clone());
+        first.chain(row[width..].iter().cloned()).collect()
+    };
+    let keys = whole.variables[width..].iter();
+    Some(Solutions {
+        variables: variables.iter().chain(keys).cloned().collect(),
+        rows: whole.rows.iter().map(row).collect(),
+    })
 }
