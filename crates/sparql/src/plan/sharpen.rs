@@ -167,15 +167,16 @@ impl Planner<'_> {
         if !is_bound || !(is_worth || self.tuning.reduces_always) {
             return Ok(None);
         }
-        let mut rows = Vec::with_capacity(iris.len());
+        let mut ids = Vec::with_capacity(iris.len());
         for iri in iris {
             // What the dictionary does not know is in no pattern.
-            if let Slot::Constant(id) = self.constant(iri)?
-                && !rows.contains(&vec![Some(id)])
-            {
-                rows.push(vec![Some(id)]);
+            if let Slot::Constant(id) = self.constant(iri)? {
+                ids.push(id);
             }
         }
+        ids.sort_unstable();
+        ids.dedup();
+        let rows = ids.into_iter().map(|id| vec![Some(id)]).collect();
         Ok(Some(Values {
             variables: vec![var],
             rows,
