@@ -47,6 +47,7 @@ impl Planner<'_> {
                     Some(distinct) => Estimate {
                         rows,
                         distinct: distinct.clone(),
+                        work: rows,
                     },
                     None => uniform(rows, &item.visible()),
                 }
