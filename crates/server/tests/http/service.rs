@@ -58,7 +58,7 @@ async fn only_what_is_allowed_is_asked() {
         "{}",
         answer.text()
     );
-    assert_eq!(ask(nobody.address, &silent).await.text(), "o,p,s\r\n,,\r\n");
+    assert_eq!(ask(nobody.address, &silent).await.text(), "s,p,o\r\n,,\r\n");
     let elsewhere = format!("http://{}/other", other.address);
     for entry in ["example.org", "*", &elsewhere] {
         let allow = AllowList::parse([entry]).unwrap();

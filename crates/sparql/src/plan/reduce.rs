@@ -29,6 +29,9 @@ use crate::algebra::{Derived, Group, Item, Seed, StepKind, VarSet, VariableTable
 const WORTH_ROWS: f64 = 1_000.0;
 /// How many times larger than the left side the right must be.
 const WORTH_RATIO: f64 = 4.0;
+/// How many times the rows that a subquery reads from its own ranges it may read where it starts from keys: what the keys lead to
+/// lies within the ranges only in part.
+const KEYED_READS: f64 = 8.0;
 
 impl Planner<'_> {
     /// The shared left side and the seed for an item, if reducing it is right and pays.
@@ -100,7 +103,7 @@ impl Planner<'_> {
             return Ok(None);
         }
         let rows = self.group_rows(derived.innermost())?;
-        self.seed(left, &keys, rows)
+        self.seed(left, &keys, rows / KEYED_READS)
     }
 
     /// A subquery, of which only solutions with the values of the seed are needed.
