@@ -70,7 +70,7 @@ async fn only_what_is_allowed_is_asked() {
             "{}",
             answer.text()
         );
-        assert_eq!(ask(ours.address, &silent).await.text(), "o,p,s\r\n,,\r\n");
+        assert_eq!(ask(ours.address, &silent).await.text(), "s,p,o\r\n,,\r\n");
     }
 }
 
