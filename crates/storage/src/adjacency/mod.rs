@@ -13,7 +13,7 @@
 //!
 //! A look-up in the sorted permutation searches fences and decodes vectors, over a hundred nanoseconds a key for keys in random
 //! order; here it is two or three loads. What is kept is the permutation's *file*, which never changes: so an adjacency is good for all
-//! snapshots over one base, and the keys that later changes touch ([`touched`]) are looked up in the permutation as before.
+//! snapshots over one base, and the keys that later changes touch ([`Touched`]) are looked up in the permutation as before.
 //!
 //! An adjacency is of quads of the default graph only: a predicate that has others has none. It is built in two passes over
 //! the predicate's rows, about five nanoseconds a row: one measures what it takes ([`Measured`]), so that memory can be refused before it is used.
