@@ -41,6 +41,19 @@ impl<'a> StagedSink<'a> {
             }
         }
     }
+
+    /// A literal without datatype: `short` interns one that is not long.
+    fn text_term(
+        &mut self,
+        lexical: &str,
+        head: Vec<u8>,
+        short: impl FnOnce(&mut Interner, &str) -> LocalId,
+    ) -> LocalId {
+        match self.literal(head.len()) {
+            Taken::Short(text) => short(self.interner, text.as_deref().unwrap_or(lexical)),
+            Taken::Long(text) => self.interner.staged_literal(head, text),
+        }
+    }
 }
 
 /// A key without its text.
@@ -63,32 +76,21 @@ impl TermSink for StagedSink<'_> {
 
     fn string(&mut self, lexical: &str) -> LocalId {
         let head = head(|head| string_key("", head));
-        match self.literal(head.len()) {
-            Taken::Short(text) => self.interner.string(text.as_deref().unwrap_or(lexical)),
-            Taken::Long(text) => self.interner.staged_literal(head, text),
-        }
+        self.text_term(lexical, head, |interner, lexical| interner.string(lexical))
     }
 
     fn language(&mut self, lexical: &str, tag: &str) -> LocalId {
         let head = head(|head| language_key("", tag, head));
-        match self.literal(head.len()) {
-            Taken::Short(text) => {
-                let lexical = text.as_deref().unwrap_or(lexical);
-                self.interner.language(lexical, tag)
-            }
-            Taken::Long(text) => self.interner.staged_literal(head, text),
-        }
+        self.text_term(lexical, head, |interner, lexical| {
+            interner.language(lexical, tag)
+        })
     }
 
     fn directional(&mut self, lexical: &str, tag: &str, direction: Direction) -> LocalId {
         let head = head(|head| directional_key("", tag, direction, head));
-        match self.literal(head.len()) {
-            Taken::Short(text) => {
-                let lexical = text.as_deref().unwrap_or(lexical);
-                self.interner.directional(lexical, tag, direction)
-            }
-            Taken::Long(text) => self.interner.staged_literal(head, text),
-        }
+        self.text_term(lexical, head, |interner, lexical| {
+            interner.directional(lexical, tag, direction)
+        })
     }
 
     fn triple(
