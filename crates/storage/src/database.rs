@@ -165,7 +165,7 @@ impl Database {
         }
         // What counts as durable stays as it was read first, so a writer that resumes writes the rest once more.
         let now = reader.end()?;
-        (end.position, end.torn_bytes) = (now.position, now.torn_bytes);
+        (end.position, end.tail) = (now.position, now.tail);
         *followed = Followed::Read(Some(end));
         self.replace_snapshot(Arc::new(replay.finish()?));
         Ok(true)

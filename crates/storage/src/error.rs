@@ -83,6 +83,16 @@ pub enum Error {
         /// The version this program reads and writes.
         supported: u32,
     },
+    /// A log has a record that a newer program wrote.
+    #[error("{} has a record of the unknown kind {kind} at byte {offset}; use the program that wrote it, or a newer one", path.display())]
+    UnknownRecord {
+        /// The log file.
+        path: PathBuf,
+        /// Where the record begins.
+        offset: u64,
+        /// What it says it is.
+        kind: u8,
+    },
     /// The directory does not hold a database.
     #[error("{} is not an Orrery database: {what}; create one with `orrery load --db`", path.display())]
     NotADatabase {

@@ -6,7 +6,11 @@ use std::path::Path;
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"ORRERYLG";
-const VERSION: u32 = 1;
+/// The version that this program writes. A record of a new kind needs a new one: a program that does not know the kind must not
+/// take such a file. Files of an older version are read, never appended to.
+pub(super) const VERSION: u32 = 2;
+/// The version whose records are commits and marks only.
+const VERSION_MIN: u32 = 1;
 /// Magic, length of the body, checksum.
 const FIXED_BYTES: usize = 16;
 /// Version, salt, first commit, generation.
@@ -25,6 +29,15 @@ pub struct LogHeader {
     pub first_commit: u64,
 }
 
+/// A header as it stands in a file.
+pub(super) struct ReadHeader {
+    pub(super) header: LogHeader,
+    pub(super) version: u32,
+    pub(super) salt: u32,
+    /// Its length.
+    pub(super) bytes: u64,
+}
+
 impl LogHeader {
     pub(super) fn to_bytes(&self, salt: u32) -> Vec<u8> {
         let mut body = Vec::with_capacity(BODY_BYTES_MIN + self.base_segment.len());
@@ -41,8 +54,8 @@ impl LogHeader {
         bytes
     }
 
-    /// Reads the header, its salt and its length in bytes.
-    pub(super) fn read(input: &mut dyn Read, path: &Path) -> Result<(Self, u32, u64)> {
+    /// Reads the header.
+    pub(super) fn read(input: &mut dyn Read, path: &Path) -> Result<ReadHeader> {
         let damaged = |what: &str| Error::corrupt(path, 0, what);
         let mut fixed = Vec::with_capacity(FIXED_BYTES);
         read_up_to(input, FIXED_BYTES, &mut fixed, path)?;
@@ -60,10 +73,11 @@ impl LogHeader {
         if body.len() != length || crc32c::crc32c(&body) != crc {
             return Err(damaged("the log's header does not match its checksum"));
         }
-        if let Some(found) = u32_at(&body, 0).filter(|&found| found != VERSION) {
+        let version = u32_at(&body, 0).unwrap_or(0);
+        if !(VERSION_MIN..=VERSION).contains(&version) {
             return Err(Error::FormatVersion {
                 path: path.to_path_buf(),
-                found,
+                found: version,
                 supported: VERSION,
             });
         }
@@ -83,7 +97,12 @@ impl LogHeader {
             base_generation,
             first_commit,
         };
-        Ok((header, salt, (FIXED_BYTES + length) as u64))
+        Ok(ReadHeader {
+            header,
+            version,
+            salt,
+            bytes: (FIXED_BYTES + length) as u64,
+        })
     }
 }
 

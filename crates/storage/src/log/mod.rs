@@ -27,20 +27,26 @@
 //! and not the second. So what cannot be read is a *torn tail*, and is cut off, as long as no later
 //! record says that it was durable; if one does, it is damage, and is reported. After each fdatasync that leaves nothing
 //! to do the writer puts a *mark* at the end, a record that says only this; the next record overwrites it. So damage
-//! to the very last commit is found as well.
+//! to the very last commit is found as well. What stands behind a mark is searched in the same way, for the mark may be
+//! an old one that came back in place of a commit.
 //!
 //! The salt makes records of one file invalid in any other, and keeps a literal that imitates a record from being
-//! taken for one.
+//! taken for one. A file whose torn tail was cut off is not written on, so what was in the tail cannot
+//! come back behind a new record of the same salt.
+//!
+//! A record of an unknown kind with the right checksum was written by a newer program: an error, never a torn tail. Whoever adds
+//! a kind raises the header's format version; a log of an older version is closed when a writer opens it, and a new file begun.
 
 use std::path::{Path, PathBuf};
 
 mod header;
 mod reader;
 mod record;
+mod tail;
 mod writer;
 
 pub use header::LogHeader;
-pub use reader::{LogEnd, LogReader, LoggedRecord};
+pub use reader::{LogEnd, LogReader, LogTail, LoggedRecord};
 pub use record::{Keys, LogRecord};
 pub use writer::{Appended, LogWriter};
 
@@ -59,10 +65,40 @@ const FRAME_BYTES: usize = 8;
 const PREFIX_BYTES: usize = 9;
 const KIND_COMMIT: u8 = 1;
 const KIND_MARK: u8 = 2;
+/// Length of a mark.
+const MARK_BYTES: usize = FRAME_BYTES + PREFIX_BYTES;
 
 /// Where the log file with a number stands in a database's directory.
 pub fn log_file(directory: &Path, number: u64) -> PathBuf {
     directory
         .join(LOG_DIRECTORY)
         .join(format!("{number:06}.log"))
+}
+
+/// The length that a record's first bytes tell, if one may be so long.
+fn frame_length(bytes: &[u8]) -> Option<usize> {
+    let length = header::u32_at(bytes, 0)? as usize;
+    (PREFIX_BYTES..=RECORD_BYTES_MAX)
+        .contains(&length)
+        .then_some(length)
+}
+
+/// Puts a record's bytes in place of what `out` holds.
+fn frame(salt: u32, durable: u64, kind: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    out.clear();
+    out.extend_from_slice(&[0; FRAME_BYTES]);
+    out.extend_from_slice(&durable.to_le_bytes());
+    out.push(kind);
+    content(out);
+    let length = (out.len() - FRAME_BYTES) as u32;
+    let crc = crc32c::crc32c_append(salt, &out[FRAME_BYTES..]);
+    out[..4].copy_from_slice(&length.to_le_bytes());
+    out[4..FRAME_BYTES].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// The mark at a position, before which everything is on the disk.
+fn mark_bytes(salt: u32, position: u64) -> Vec<u8> {
+    let mut mark = Vec::with_capacity(MARK_BYTES);
+    frame(salt, position, KIND_MARK, &mut mark, |_| {});
+    mark
 }

@@ -1,16 +1,27 @@
 //! Reading a log file back, and telling a torn tail from damage.
+//!
+//! The end is where no record begins any more: at the end of the file, at a mark, at bytes that are none. What stands there is
+//! searched ([`super::tail`]) for a record which says that all before it had been on the disk. If there is one, then
+//! what can no longer be read was whole once, also where an old mark came back in its place; that is damage.
 
 use std::fmt;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::header::{read_up_to, u32_at, u64_at};
+use super::header::{ReadHeader, VERSION, read_up_to, u32_at, u64_at};
 use super::record::LogRecord;
-use super::{FRAME_BYTES, KIND_COMMIT, KIND_MARK, LogHeader, PREFIX_BYTES, RECORD_BYTES_MAX};
+use super::tail::Tail;
+use super::{
+    FRAME_BYTES, KIND_COMMIT, KIND_MARK, LogHeader, MARK_BYTES, PREFIX_BYTES, frame_length,
+    mark_bytes,
+};
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
 const READ_BUFFER_BYTES: usize = 256 * 1024;
+/// With so many bits flipped at most, what stands at the end is taken for the mark. The beginning of a record of the same length
+/// differs in half of the bits of the checksum.
+const FLIPPED_BITS_MAX: u32 = 8;
 
 /// Reads a log file from its first record, or from any later one, to its end.
 ///
@@ -20,12 +31,14 @@ pub struct LogReader<'a> {
     path: PathBuf,
     header: LogHeader,
     salt: u32,
+    is_current: bool,
     input: BufReader<Box<dyn Read + Send>>,
     position: u64,
     /// Everything before it is known to have been on the disk.
     durable: u64,
     next_commit: Option<u64>,
-    torn_bytes: Option<u64>,
+    /// Once the end was reached.
+    tail: Option<LogTail>,
 }
 
 /// A record and where it stands.
@@ -46,18 +59,48 @@ pub struct LogEnd {
     pub position: u64,
     /// Everything before this byte is known to have been on the disk.
     pub durable: u64,
-    /// Bytes after `position` that are no record: what a writer left that was killed, or that is writing now.
-    pub torn_bytes: u64,
+    /// What stands behind.
+    pub tail: LogTail,
+    /// Whether this program appends to files of this version.
+    pub is_current: bool,
     pub(super) salt: u32,
+}
+
+/// What stands behind the last whole record of a log file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogTail {
+    /// The mark that a writer puts there when all is on the disk: nothing is missing.
+    Mark,
+    /// Nothing: the last writer was killed before its mark, or is writing now, or the file was cut off there.
+    Nothing,
+    /// A mark with a flipped bit: no commit is missing, but the file is damaged.
+    DamagedMark,
+    /// So many bytes that are no record: what a writer left that was killed, or is writing now; or a
+    /// last commit that is damaged, which looks the same.
+    Torn(u64),
+}
+
+impl LogEnd {
+    /// Bytes behind the last record that are neither record nor mark.
+    pub fn torn_bytes(&self) -> u64 {
+        match self.tail {
+            LogTail::Mark | LogTail::Nothing => 0,
+            LogTail::DamagedMark => MARK_BYTES as u64,
+            LogTail::Torn(bytes) => bytes,
+        }
+    }
+
+    /// The mark that belongs behind the last record, for a copy of the file up to there.
+    pub fn mark(&self) -> Vec<u8> {
+        mark_bytes(self.salt, self.position)
+    }
 }
 
 /// What stands at a position.
 enum Frame {
     Commit(LogRecord, u64),
-    /// Nothing, or a mark: the file ends here.
-    End,
-    /// Bytes that are no record, with all that follows them.
-    Bad(Vec<u8>),
+    /// All bytes from there to the end of the file: none, a mark and what follows it, or anything else.
+    Tail(Vec<u8>),
 }
 
 impl fmt::Debug for LogReader<'_> {
@@ -73,17 +116,23 @@ impl<'a> LogReader<'a> {
     /// Opens a log file at its first record.
     pub fn open(file_system: &'a dyn FileSystem, path: &Path) -> Result<Self> {
         let mut input = file_system.open(path)?;
-        let (header, salt, position) = LogHeader::read(&mut *input, path)?;
+        let ReadHeader {
+            header,
+            version,
+            salt,
+            bytes: position,
+        } = LogHeader::read(&mut *input, path)?;
         Ok(Self {
             file_system,
             path: path.to_path_buf(),
             next_commit: Some(header.first_commit),
             header,
             salt,
+            is_current: version == VERSION,
             input: BufReader::with_capacity(READ_BUFFER_BYTES, input),
             position,
             durable: position,
-            torn_bytes: None,
+            tail: None,
         })
     }
 
@@ -115,16 +164,15 @@ impl<'a> LogReader<'a> {
 
     /// The next record; `None` at the end, however often it is asked.
     ///
-    /// Fails with [`Error::Corrupt`] where a record that had been on the disk can no longer be read.
+    /// Fails with [`Error::Corrupt`] where a record that had been on the disk can no longer be read, and with
+    /// [`Error::UnknownRecord`] at one that a newer program wrote.
     pub fn next_record(&mut self) -> Result<Option<LoggedRecord>> {
-        if self.torn_bytes.is_some() {
+        if self.tail.is_some() {
             return Ok(None);
         }
         let start = self.position;
         let mut frame = self.read_frame()?;
-        if let Frame::Bad(rest) = &frame
-            && self.was_durable(rest)
-        {
+        if self.is_damage(&frame) {
             // Perhaps a writer finished the record after it was read here, and more after it: look again.
             self.go_to(start)?;
             frame = self.read_frame()?;
@@ -139,19 +187,42 @@ impl<'a> LogReader<'a> {
                     record,
                 }))
             }
-            Frame::End => {
-                self.torn_bytes = Some(0);
-                Ok(None)
-            }
-            Frame::Bad(rest) if self.was_durable(&rest) => Err(Error::corrupt(
+            Frame::Tail(_) if self.is_damage(&frame) => Err(Error::corrupt(
                 &self.path,
                 start,
-                "the record of a commit does not match its checksum, and it was whole once",
+                "a commit was whole there once, and can no longer be read",
             )),
-            Frame::Bad(rest) => {
-                self.torn_bytes = Some(rest.len() as u64);
+            Frame::Tail(bytes) => {
+                self.tail = Some(self.tail_of(&bytes));
                 Ok(None)
             }
+        }
+    }
+
+    /// Whether there was a record once where now there is none.
+    fn is_damage(&self, frame: &Frame) -> bool {
+        match frame {
+            Frame::Commit(..) => false,
+            Frame::Tail(bytes) => Tail::new(bytes, self.position, self.salt).was_durable(),
+        }
+    }
+
+    fn tail_of(&self, bytes: &[u8]) -> LogTail {
+        if bytes.is_empty() {
+            return LogTail::Nothing;
+        }
+        let mark = mark_bytes(self.salt, self.position);
+        if let Some(rest) = bytes.strip_prefix(&*mark) {
+            return match rest.len() {
+                0 => LogTail::Mark,
+                // What was written over the mark reached the disk without its beginning.
+                torn => LogTail::Torn(torn as u64),
+            };
+        }
+        let flipped = bytes.iter().zip(&mark).map(|(a, b)| (a ^ b).count_ones());
+        match bytes.len() == mark.len() && flipped.sum::<u32>() <= FLIPPED_BITS_MAX {
+            true => LogTail::DamagedMark,
+            false => LogTail::Torn(bytes.len() as u64),
         }
     }
 
@@ -161,7 +232,8 @@ impl<'a> LogReader<'a> {
         Ok(LogEnd {
             position: self.position,
             durable: self.durable.min(self.position),
-            torn_bytes: self.torn_bytes.unwrap_or(0),
+            tail: self.tail.unwrap_or(LogTail::Nothing),
+            is_current: self.is_current,
             salt: self.salt,
         })
     }
@@ -169,28 +241,35 @@ impl<'a> LogReader<'a> {
     fn read_frame(&mut self) -> Result<Frame> {
         let mut bytes = Vec::with_capacity(FRAME_BYTES);
         read_up_to(&mut self.input, FRAME_BYTES, &mut bytes, &self.path)?;
-        if bytes.is_empty() {
-            return Ok(Frame::End);
-        }
         if let Some(length) = frame_length(&bytes) {
             read_up_to(&mut self.input, length, &mut bytes, &self.path)?;
         }
-        let Some((durable, kind)) = self.check_frame(&bytes, self.position) else {
-            read_up_to(&mut self.input, usize::MAX, &mut bytes, &self.path)?;
-            return Ok(Frame::Bad(bytes));
-        };
-        self.durable = self.durable.max(durable);
-        if kind == KIND_MARK {
-            return Ok(Frame::End);
+        let checked = self.check_frame(&bytes, self.position);
+        if let Some((durable, _)) = checked {
+            self.durable = self.durable.max(durable);
         }
-        let content = &bytes[FRAME_BYTES + PREFIX_BYTES..];
-        match LogRecord::decode(content) {
-            Some(record) => Ok(Frame::Commit(record, bytes.len() as u64)),
-            None => Err(Error::corrupt(
-                &self.path,
-                self.position,
-                "a record has the right checksum but not the form of a commit",
-            )),
+        match checked {
+            None | Some((_, KIND_MARK)) => {
+                read_up_to(&mut self.input, usize::MAX, &mut bytes, &self.path)?;
+                Ok(Frame::Tail(bytes))
+            }
+            Some((_, KIND_COMMIT)) => {
+                let content = &bytes[FRAME_BYTES + PREFIX_BYTES..];
+                match LogRecord::decode(content) {
+                    Some(record) => Ok(Frame::Commit(record, bytes.len() as u64)),
+                    None => Err(Error::corrupt(
+                        &self.path,
+                        self.position,
+                        "a record has the right checksum but not the form of a commit",
+                    )),
+                }
+            }
+            // The salt is in the checksum: this is no accident, and nothing to be cut off.
+            Some((_, kind)) => Err(Error::UnknownRecord {
+                path: self.path.clone(),
+                offset: self.position,
+                kind,
+            }),
         }
     }
 
@@ -200,21 +279,8 @@ impl<'a> LogReader<'a> {
         let content = bytes.get(FRAME_BYTES..FRAME_BYTES + length)?;
         let durable = u64_at(content, 0)?;
         let kind = *content.get(8)?;
-        let is_plausible = durable <= start && matches!(kind, KIND_COMMIT | KIND_MARK);
         let crc = || crc32c::crc32c_append(self.salt, content);
-        (is_plausible && u32_at(bytes, 4)? == crc()).then_some((durable, kind))
-    }
-
-    /// Whether a record after the bad one at the present position says that the bad one had been on the disk.
-    fn was_durable(&self, rest: &[u8]) -> bool {
-        let mut offsets = 1..rest.len();
-        offsets.any(|offset| {
-            let bytes = &rest[offset..];
-            let start = self.position + offset as u64;
-            // Nearly all offsets end here, before any checksum is computed.
-            u64_at(bytes, FRAME_BYTES).is_some_and(|durable| durable > self.position)
-                && self.check_frame(bytes, start).is_some()
-        })
+        (durable <= start && u32_at(bytes, 4)? == crc()).then_some((durable, kind))
     }
 
     fn expect_commit(&mut self, found: u64) -> Result<()> {
@@ -227,11 +293,4 @@ impl<'a> LogReader<'a> {
         self.next_commit = Some(found + 1);
         Ok(())
     }
-}
-
-fn frame_length(bytes: &[u8]) -> Option<usize> {
-    let length = u32_at(bytes, 0)? as usize;
-    (PREFIX_BYTES..=RECORD_BYTES_MAX)
-        .contains(&length)
-        .then_some(length)
 }

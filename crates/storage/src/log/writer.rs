@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::reader::LogEnd;
 use super::record::LogRecord;
-use super::{FRAME_BYTES, KIND_COMMIT, KIND_MARK, LogHeader, PREFIX_BYTES, RECORD_BYTES_MAX};
+use super::{FRAME_BYTES, KIND_COMMIT, LogHeader, RECORD_BYTES_MAX, frame, mark_bytes};
 use crate::io::{FileSystem, LogFile};
 use crate::{Error, Result};
 
@@ -135,7 +135,10 @@ impl LogWriter {
         buffer: &mut Vec<u8>,
         record: &LogRecord,
     ) -> Result<Appended> {
-        self.frame(KIND_COMMIT, buffer, |out| record.encode(out));
+        let durable = self.durable();
+        frame(self.salt, durable, KIND_COMMIT, buffer, |out| {
+            record.encode(out);
+        });
         let bytes = buffer.len() - FRAME_BYTES;
         if bytes > RECORD_BYTES_MAX {
             return Err(Error::TransactionTooLarge {
@@ -208,8 +211,7 @@ impl LogWriter {
     fn mark(&self) {
         let tail = self.tail.lock();
         if tail.end == self.durable() && self.check().is_ok() {
-            let mut mark = Vec::with_capacity(FRAME_BYTES + PREFIX_BYTES);
-            self.frame(KIND_MARK, &mut mark, |_| {});
+            let mark = mark_bytes(self.salt, tail.end);
             if let Err(error) = self.file.write_at(tail.end, &mark) {
                 tracing::debug!("no mark at the end of the log: {error}");
             }
@@ -262,17 +264,5 @@ impl LogWriter {
             path: self.path().to_path_buf(),
             what: failure.to_owned(),
         }
-    }
-
-    fn frame(&self, kind: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
-        out.clear();
-        out.extend_from_slice(&[0; FRAME_BYTES]);
-        out.extend_from_slice(&self.durable().to_le_bytes());
-        out.push(kind);
-        content(out);
-        let length = (out.len() - FRAME_BYTES) as u32;
-        let crc = crc32c::crc32c_append(self.salt, &out[FRAME_BYTES..]);
-        out[..4].copy_from_slice(&length.to_le_bytes());
-        out[4..FRAME_BYTES].copy_from_slice(&crc.to_le_bytes());
     }
 }

@@ -11,7 +11,7 @@ use super::worker::{self, Worker};
 use super::{Handle, Shared, State, Writer, WriterOptions};
 use crate::io::FileSystem;
 use crate::lock::WriterLock;
-use crate::log::{LOG_DIRECTORY, LogEnd, LogHeader, LogWriter};
+use crate::log::{LOG_DIRECTORY, LogEnd, LogHeader, LogTail, LogWriter};
 use crate::manifest::{FORMAT_VERSION, LogEntry, Manifest};
 use crate::replay::log_path;
 use crate::segment::remove_leftovers;
@@ -45,18 +45,16 @@ impl Database {
         let file_system = &**self.file_system();
         let present = self.snapshot();
         remove_leftovers(file_system, self.directory(), Some(present.manifest()))?;
-        let (log, snapshot) = match (end, present.manifest().present().logs.last()) {
+        let resumed = match (end, present.manifest().present().logs.last()) {
             (Some(end), Some(entry)) => {
                 let path = log_path(self.directory(), &entry.name);
-                if end.torn_bytes > 0 {
-                    let (bytes, path) = (end.torn_bytes, path.display());
-                    tracing::warn!(
-                        "{path}: the last {bytes} bytes are no whole commit, they are cut off"
-                    );
-                }
-                (LogWriter::resume(file_system, &path, &end)?, present)
+                resume(file_system, &path, &end, present.commit())?
             }
-            _ => {
+            _ => None,
+        };
+        let (log, snapshot) = match resumed {
+            Some(log) => (log, present),
+            None => {
                 let (log, manifest) = next_log(file_system, self.directory(), &present)?;
                 let snapshot = Arc::new(present.with_manifest(Arc::new(manifest)));
                 self.replace_snapshot(Arc::clone(&snapshot));
@@ -90,6 +88,41 @@ impl Database {
             }),
         })
     }
+}
+
+/// Puts on the disk what was read of the last log file, and cuts off the rest. `None` where the commits have to go on in another
+/// file: one of the present version, or one in which nothing of a torn tail can come back.
+fn resume(
+    file_system: &dyn FileSystem,
+    path: &Path,
+    end: &LogEnd,
+    last_commit: u64,
+) -> Result<Option<LogWriter>> {
+    let is_torn = match end.tail {
+        LogTail::Mark | LogTail::Nothing => false,
+        LogTail::DamagedMark => {
+            let place = end.position;
+            let path = path.display();
+            tracing::warn!(
+                "{path}: the mark at byte {place} behind commit {last_commit} is damaged, the commits before it are whole"
+            );
+            true
+        }
+        LogTail::Torn(bytes) => {
+            let (place, next, path) = (end.position, last_commit + 1, path.display());
+            tracing::warn!(
+                "{path}: the last {bytes} bytes, from byte {place} on, are no whole commit and are cut off; what a killed \
+                 process did not finish looks so, and so does a commit {next} that was damaged: the next commit gets its number"
+            );
+            true
+        }
+    };
+    let log = LogWriter::resume(file_system, path, end)?;
+    if !is_torn && end.is_current {
+        return Ok(Some(log));
+    }
+    log.close()?;
+    Ok(None)
 }
 
 /// Begins a log file after a state, and publishes the manifest that names it.

@@ -72,7 +72,7 @@ fn records_come_back_in_order_from_the_start_and_from_any_place() {
     let (found, end) = read_all(&path).unwrap();
     assert_eq!(found, records(41..50));
     assert_eq!(end.position, places[8].end);
-    assert_eq!((end.durable, end.torn_bytes), (end.position, 0));
+    assert_eq!((end.durable, end.tail), (end.position, LogTail::Mark));
     let mut reader = LogReader::open_at(FS, &path, places[6].start).unwrap();
     assert_eq!(reader.header(), &header());
     let logged = reader.next_record().unwrap().unwrap();
@@ -90,7 +90,7 @@ fn a_file_cut_off_anywhere_gives_the_whole_records_before() {
         let (found, end) = read_all(&path).unwrap();
         let expected = places.iter().filter(|place| place.end <= length as u64);
         assert_eq!(found, records(41..41 + expected.count() as u64));
-        assert!(end.position + end.torn_bytes == length as u64 || end.torn_bytes == 0);
+        assert_eq!(end.position + end.torn_bytes(), length as u64);
     }
     std::fs::write(&path, &whole[..places[0].start as usize - 1]).unwrap();
     assert!(matches!(read_all(&path), Err(Error::Corrupt { .. })));
@@ -108,9 +108,10 @@ fn a_flipped_bit_is_reported_and_never_skipped() {
     for bit in 0..disk.metadata(path).unwrap().unwrap().bytes as usize * 8 {
         disk.flip_bit(path, bit).unwrap();
         match read_with(&disk, path) {
-            // The mark behind the last record holds no commit.
+            // The mark behind the last record holds no commit, but its damage is told.
             Ok((found, end)) => {
                 assert!(bit as u64 / 8 >= end.position && found == records(41..46));
+                assert_eq!(end.tail, LogTail::DamagedMark);
             }
             Err(Error::Corrupt { path: named, .. }) => assert_eq!(named, path),
             Err(other) => panic!("bit {bit}: {other}"),
@@ -134,7 +135,7 @@ fn a_power_cut_that_keeps_the_second_of_two_unsynced_records_is_no_damage() {
     std::fs::write(&path, &bytes).unwrap();
     let (found, end) = read_all(&path).unwrap();
     assert_eq!(found, records(41..42));
-    assert_eq!(end.torn_bytes, third.end - second.start);
+    assert_eq!(end.tail, LogTail::Torn(third.end - second.start));
 
     // The writer that goes on leaves nothing of the third behind.
     let writer = LogWriter::resume(FS, &path, &end).unwrap();
@@ -248,19 +249,124 @@ fn a_literal_that_imitates_a_record_is_not_taken_for_one() {
 fn a_file_that_is_no_log_or_of_a_later_version_is_told() {
     let (_directory, path, _) = written(41..42);
     let mut bytes = header().to_bytes(7);
-    bytes[16] = 2;
-    let crc = crc32c::crc32c(&bytes[16..]);
-    bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+    set_version(&mut bytes, 3);
     std::fs::write(&path, &bytes).unwrap();
     assert!(matches!(
         LogReader::open(FS, &path),
-        Err(Error::FormatVersion { found: 2, .. })
+        Err(Error::FormatVersion { found: 3, .. })
     ));
     std::fs::write(&path, "").unwrap();
     assert!(matches!(
         LogReader::open(FS, &path),
         Err(Error::Corrupt { .. })
     ));
+}
+
+fn set_version(log: &mut [u8], version: u8) {
+    log[16] = version;
+    let end = 16 + 24 + header().base_segment.len();
+    let crc = crc32c::crc32c(&log[16..end]);
+    log[12..16].copy_from_slice(&crc.to_le_bytes());
+}
+
+fn salt_of(log: &[u8]) -> u32 {
+    header::u32_at(log, 20).unwrap()
+}
+
+#[test]
+fn a_log_of_the_first_version_is_read_and_not_written_on() {
+    let (_directory, path, places) = written(41..44);
+    let mut bytes = std::fs::read(&path).unwrap();
+    set_version(&mut bytes, 1);
+    std::fs::write(&path, &bytes).unwrap();
+    let (found, end) = read_all(&path).unwrap();
+    assert_eq!(found, records(41..44));
+    assert_eq!((end.position, end.is_current), (places[2].end, false));
+}
+
+#[test]
+fn a_record_of_an_unknown_kind_is_neither_skipped_nor_cut_off() {
+    let (_directory, path, places) = written(41..43);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let end = places[1].end;
+    bytes.truncate(end as usize);
+    let mut unknown = Vec::new();
+    frame(salt_of(&bytes), end, 77, &mut unknown, |out| {
+        out.extend_from_slice(b"of a later program");
+    });
+    bytes.extend_from_slice(&unknown);
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(matches!(
+        read_all(&path),
+        Err(Error::UnknownRecord { offset, kind: 77, .. }) if offset == end
+    ));
+    // It also speaks for the records before it.
+    bytes[places[1].start as usize + 20] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(matches!(
+        read_all(&path),
+        Err(Error::Corrupt { offset, .. }) if offset == places[1].start
+    ));
+}
+
+#[test]
+fn an_old_mark_that_came_back_hides_no_durable_record() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("000001.log");
+    let writer = LogWriter::create(FS, &path, &header()).unwrap();
+    let first = writer.append(&record(41)).unwrap();
+    writer.wait(first.end).unwrap();
+    let place = first.end as usize..first.end as usize + MARK_BYTES;
+    let mark = std::fs::read(&path).unwrap()[place.clone()].to_vec();
+    let second = writer.append(&record(42)).unwrap();
+    writer.append(&record(43)).unwrap();
+    let with_mark = |path: &Path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes[place.clone()].copy_from_slice(&mark);
+        std::fs::write(path, &bytes).unwrap();
+    };
+    // Nothing says that the second was durable: the power went.
+    let whole = std::fs::read(&path).unwrap();
+    with_mark(&path);
+    let (found, end) = read_all(&path).unwrap();
+    assert_eq!((found, end.position), (records(41..42), first.end));
+    assert!(matches!(end.tail, LogTail::Torn(_)));
+    // The third says so.
+    std::fs::write(&path, &whole).unwrap();
+    writer.wait(second.end).unwrap();
+    writer.append(&record(44)).unwrap();
+    with_mark(&path);
+    assert!(matches!(
+        read_all(&path),
+        Err(Error::Corrupt { offset, .. }) if offset == first.end
+    ));
+}
+
+#[test]
+fn the_search_of_a_tail_costs_what_the_tail_is_long_whatever_it_holds() {
+    const WORDS: u64 = 64 * 1024;
+    // Every sixteenth byte begins what could be a record, some of them as long as all the rest.
+    let mut bytes = Vec::new();
+    for word in 0..WORDS {
+        let left = (WORDS - word) * 16 - 8;
+        bytes.extend_from_slice(&(left as u32).to_le_bytes());
+        bytes.extend_from_slice(&[0xA5; 4]);
+        bytes.extend_from_slice(&1001u64.to_le_bytes());
+    }
+    let mut tail = tail::Tail::new(&bytes, 1000, 7);
+    assert!(!tail.was_durable());
+    // At 64 bytes a candidate this is at most some forty times the tail, and was half of its square.
+    assert!(tail.summed_bytes >= bytes.len() as u64);
+    assert!(tail.summed_bytes < 64 * bytes.len() as u64);
+
+    // One that is real is found among them.
+    let mut real = Vec::new();
+    frame(7, 1001, KIND_COMMIT, &mut real, |out| {
+        out.extend_from_slice(&bytes[..5000]);
+    });
+    bytes.extend_from_slice(&real);
+    assert!(tail::Tail::new(&bytes, 1000, 7).was_durable());
+    assert!(!tail::Tail::new(&bytes, 1000, 8).was_durable());
 }
 
 fn any_id() -> impl Strategy<Value = TermId> {
