@@ -7,7 +7,7 @@
 //!
 //! A backup needs no lock and hinders nobody. Files are never changed once written, and one that a writer removes while
 //! it is copied stays readable, for it is mapped; where a file went between reading the manifest and opening
-//! it, the new manifest is read. The log alone grows: its records up to the moment of the hold are copied. What is kept
+//! it, the new manifest is read. The log alone grows: its records up to the moment of the hold are copied, with an end mark. What is kept
 //! for older states is not part of it.
 //!
 //! A restore writes the manifest last, so a directory is either a whole database or, after a failure,
@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use crate::database::{OPEN_ATTEMPTS_MAX, create_directory, missing_file, refuse_foreign_files};
 use crate::io::{FileBytes, FileSystem, FileWriter};
-use crate::lock::WriterLock;
-use crate::log::LOG_DIRECTORY;
+use crate::lock::{ClosedLog, WriterLock};
+use crate::log::{LOG_DIRECTORY, LogTail, LogWriter};
 use crate::manifest::{BaseEntry, LogEntry, Manifest, SegmentEntry};
 use crate::replay::{log_path, logs_after, open_log};
 use crate::{Error, Result};
@@ -119,7 +119,8 @@ impl StateFiles {
         Ok(())
     }
 
-    /// The records of a log file so far.
+    /// The records of a log file so far, with the mark behind them that says that the copy has all of them. Without it, damage to the
+    /// last commit of what is restored would look like a torn tail.
     fn log(
         &mut self,
         file_system: &dyn FileSystem,
@@ -132,9 +133,10 @@ impl StateFiles {
         while let Some(logged) = reader.next_record()? {
             self.commit = self.commit.max(logged.record.commit);
         }
-        let end = reader.end()?.position;
+        let end = reader.end()?;
         let mut bytes = file_system.read(&path)?;
-        bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+        bytes.truncate(usize::try_from(end.position).unwrap_or(usize::MAX));
+        bytes.extend_from_slice(&end.mark());
         self.copy(format!("{LOG_DIRECTORY}/{}", log.name), bytes);
         Ok(())
     }
@@ -173,7 +175,7 @@ pub struct RestoredState {
     /// Directories that files were written into.
     directories: Vec<PathBuf>,
     has_manifest: bool,
-    _lock: WriterLock,
+    lock: WriterLock,
 }
 
 impl RestoredState {
@@ -200,7 +202,7 @@ impl RestoredState {
             directory: directory.to_path_buf(),
             directories: vec![directory.to_path_buf()],
             has_manifest: false,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -237,7 +239,34 @@ impl RestoredState {
         }
         let manifest = Manifest::path(&self.directory);
         self.file_system.rename(&self.new_manifest(), &manifest)?;
-        self.file_system.sync_dir(&self.directory)
+        self.file_system.sync_dir(&self.directory)?;
+        self.close_log()
+    }
+
+    /// Puts the mark behind the last log where an older backup lacks it, and notes where it ends.
+    fn close_log(&self) -> Result<()> {
+        let file_system = &*self.file_system;
+        let manifest = Manifest::read(file_system, &self.directory)?;
+        let base = manifest.present();
+        let Some(log) = base.logs.last() else {
+            return Ok(());
+        };
+        let path = log_path(&self.directory, &log.name);
+        let mut reader = open_log(file_system, &path, base, log)?;
+        let mut commit = log.first_commit - 1;
+        while let Some(logged) = reader.next_record()? {
+            commit = logged.record.commit;
+        }
+        let end = reader.end()?;
+        if end.tail == LogTail::Nothing {
+            LogWriter::resume(file_system, &path, &end)?.close()?;
+        }
+        self.lock.note_closed(&ClosedLog {
+            name: log.name.clone(),
+            salt: end.salt(),
+            position: end.position,
+            commit,
+        })
     }
 
     fn new_manifest(&self) -> PathBuf {

@@ -20,7 +20,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::base::{BASE_PERMUTATIONS, Base};
 use crate::io::{FileSystem, LocalFileSystem};
-use crate::lock::{LOCK_FILE, WriterLock};
+use crate::lock::{LOCK_FILE, LockText, WriterLock};
 use crate::log::{LOG_DIRECTORY, LogEnd, LogReader};
 use crate::manifest::Manifest;
 use crate::replay::{Replay, Replayed, log_path, open_present};
@@ -223,7 +223,7 @@ fn open_snapshot(
     let mut manifest = Manifest::read(&**file_system, directory)?;
     for _ in 0..OPEN_ATTEMPTS_MAX {
         let generation = manifest.generation;
-        match open_present(&**file_system, directory, manifest, base) {
+        match open_closed(&**file_system, directory, manifest, base) {
             Err(error @ Error::NotFound { .. }) => {
                 manifest = Manifest::read(&**file_system, directory)?;
                 if manifest.generation == generation {
@@ -233,7 +233,27 @@ fn open_snapshot(
             opened => return opened,
         }
     }
-    open_present(&**file_system, directory, manifest, base)
+    open_closed(&**file_system, directory, manifest, base)
+}
+
+/// Opens what a manifest names, and checks that the log is as long as it was when a writer closed it.
+fn open_closed(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    manifest: Manifest,
+    base: Option<&Arc<Base>>,
+) -> Result<Replayed> {
+    let text = LockText::read(file_system, directory)?;
+    let opened = open_present(file_system, directory, manifest, base)?;
+    let log = opened.snapshot.manifest().present().logs.last();
+    if let (LockText::Closed(closed), Some(log), Some(end)) = (text, log, &opened.log_end)
+        && end.position < closed.position
+        && closed.is_of(&log.name, end.salt())
+    {
+        let path = log_path(directory, &log.name);
+        return Err(Error::corrupt(&path, end.position, closed.missing()));
+    }
+    Ok(opened)
 }
 
 /// A file that the manifest names is not there: that is damage, not a wrong path.

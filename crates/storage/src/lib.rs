@@ -57,7 +57,7 @@ pub use small::{SmallQuad, build_small, build_small_with};
 pub use snapshot::Snapshot;
 pub use statistics::{Statistics, StatisticsBuilder};
 pub use time::{AtError, format_time, parse_time};
-pub use verify::{Damage, VerifyProgress, verify, verify_with};
+pub use verify::{Damage, Note, Verified, VerifyProgress, verify, verify_with};
 pub use warm::{WarmExtent, Warmed};
 pub use writer::{
     CommitOptions, Durability, PendingCommit, Rebase, Retention, Transaction, Writer, WriterOptions,

@@ -5,7 +5,8 @@
 //! 3. what the checksums cannot tell: keys ascend, are those of terms and are found again; rows ascend; all
 //!    permutations hold the same quads, of ids that exist.
 //!
-//! Then flushed deltas and logs, see `verify_changes`. As every byte of every file belongs to something with a checksum, no flipped bit goes unnoticed. Damage in one file
+//! Then flushed deltas and logs, see `verify_changes`. As every byte of every file belongs to something with a checksum, no flipped bit goes unnoticed; at the end of
+//! a log, where damage and what a killed process leaves may look the same, it is told as a [`Note`]. Damage in one file
 //! does not keep the others from being checked. Reads everything once or twice, at the speed of the disk or
 //! some 10 million quads a second.
 
@@ -37,6 +38,44 @@ pub struct Damage {
     pub what: String,
 }
 
+/// Something that need not be damage, and what it may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The file.
+    pub file: PathBuf,
+    /// What was seen, what the next writer does about it, and what cannot be known.
+    pub what: String,
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.what)
+    }
+}
+
+/// What a verification found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// What is damaged.
+    pub damages: Vec<Damage>,
+    /// What may be.
+    pub notes: Vec<Note>,
+}
+
+impl Verified {
+    /// Whether there is no damage.
+    pub fn is_empty(&self) -> bool {
+        self.damages.is_empty()
+    }
+
+    pub(crate) fn note(&mut self, file: &Path, what: &str) {
+        self.notes.push(Note {
+            file: file.to_path_buf(),
+            what: what.to_owned(),
+        });
+    }
+}
+
 impl std::fmt::Display for Damage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
@@ -60,13 +99,13 @@ pub struct VerifyProgress<'a> {
     pub bytes_total: u64,
 }
 
-/// Checks the database in a directory; an empty list says that it is whole.
+/// Checks the database in a directory; it is whole if no damage is listed.
 ///
 /// An error says that nothing could be checked: no database there, no permission, another version.
 pub fn verify(
     directory: impl AsRef<Path>,
     progress: impl FnMut(VerifyProgress<'_>),
-) -> Result<Vec<Damage>> {
+) -> Result<Verified> {
     verify_with(&LocalFileSystem, directory.as_ref(), progress)
 }
 
@@ -75,16 +114,19 @@ pub fn verify_with(
     file_system: &dyn FileSystem,
     directory: &Path,
     mut progress: impl FnMut(VerifyProgress<'_>),
-) -> Result<Vec<Damage>> {
+) -> Result<Verified> {
+    let mut verified = Verified::default();
     let manifest = match Manifest::read(file_system, directory) {
         Ok(manifest) => manifest,
-        Err(error @ Error::Corrupt { .. }) => return Ok(vec![damage_of(error, directory)]),
+        Err(error @ Error::Corrupt { .. }) => {
+            verified.damages.push(damage_of(error, directory));
+            return Ok(verified);
+        }
         Err(error) => return Err(error),
     };
     let mut bytes_done = 0;
     let bases = manifest.bases.iter();
     let bytes_total = bases.map(|base| base.segment.bytes()).sum();
-    let mut damages = Vec::new();
     for base in &manifest.bases {
         let mut check = Check {
             file_system,
@@ -106,11 +148,10 @@ pub fn verify_with(
             check.file(entry, dictionary.as_ref())?;
             bytes_done += entry.bytes;
         }
-        damages.append(&mut check.damages);
+        verified.damages.append(&mut check.damages);
     }
-    let is_whole = damages.is_empty();
-    damages.extend(verify_changes(file_system, directory, &manifest, is_whole));
-    Ok(damages)
+    verify_changes(file_system, directory, &manifest, &mut verified)?;
+    Ok(verified)
 }
 
 struct Check<'a> {

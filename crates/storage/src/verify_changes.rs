@@ -1,7 +1,8 @@
 //! Checking what came after a base: flushed deltas and logs, and that they fit the base and each other.
 //!
 //! 1. each file of a delta: length, checksums against the manifest's, keys that are those of terms;
-//! 2. each log: every record up to its end;
+//! 2. each log: every record up to its end, and what stands there; where the lock's file says that the log was closed,
+//!    it has to end there;
 //! 3. base, last delta and logs together: each change fits what is below it, all permutations hold the same changes, of
 //!    ids that exist.
 
@@ -15,34 +16,60 @@ use crate::block_file::BlockFile;
 use crate::delta::DeltaIndex;
 use crate::flushed::{DELTA_TERMS_FILE, DELTA_TERMS_KIND, for_each_term, permutation_of};
 use crate::io::FileSystem;
+use crate::lock::{ClosedLog, LOCK_FILE, LockText};
+use crate::log::{LogEnd, LogTail};
 use crate::manifest::{BaseEntry, FileEntry, Manifest, SegmentEntry};
 use crate::replay::{Start, log_path, logs_after, open_log};
 use crate::snapshot::Snapshot;
-use crate::verify::{Damage, Limits, damage_of, hash_quad};
+use crate::verify::{Damage, Limits, Verified, damage_of, hash_quad};
 use crate::{Error, Result};
 
-/// What is wrong with all that the manifest names beside the bases' own segments.
+/// Adds what is wrong with all that the manifest names beside the bases' own segments, and with the lock's file.
 pub(crate) fn verify_changes(
     file_system: &dyn FileSystem,
     directory: &Path,
     manifest: &Manifest,
-    are_bases_whole: bool,
-) -> Vec<Damage> {
-    let mut damages = Vec::new();
+    verified: &mut Verified,
+) -> Result<()> {
+    let are_bases_whole = verified.is_empty();
+    let before = verified.damages.len();
+    // Before the logs: whatever is written meanwhile makes them longer.
+    let lock = LockText::read(file_system, directory)?;
+    if lock == LockText::Unreadable {
+        let what = "it does not match its checksum: a power cut may leave it so, or it is damaged. Nothing in the database \
+                    depends on it, but where the log was closed can no longer be known";
+        verified.note(&directory.join(LOCK_FILE), what);
+    }
     for base in &manifest.bases {
         for delta in &base.deltas {
-            check_files(file_system, directory, &delta.segment, &mut damages);
+            let damages = &mut verified.damages;
+            check_files(file_system, directory, &delta.segment, damages);
         }
         for log in &base.logs {
             let path = log_path(directory, &log.name);
-            let end = open_log(file_system, &path, base, log).and_then(|mut log| log.end());
-            if let Err(error) = end {
-                damages.push(damage_of(error, &path));
+            let end = open_log(file_system, &path, base, log).and_then(|mut log| {
+                let mut last = log.header().first_commit - 1;
+                while let Some(logged) = log.next_record()? {
+                    last = logged.record.commit;
+                }
+                Ok((log.end()?, last))
+            });
+            match end {
+                Err(error) => verified.damages.push(damage_of(error, &path)),
+                Ok((end, _)) if base.logs.last() != Some(log) => {
+                    check_left(&path, &end, verified);
+                }
+                Ok((end, last_commit)) => match &lock {
+                    LockText::Closed(closed) if closed.is_of(&log.name, end.salt()) => {
+                        check_closed(&path, &end, closed, verified);
+                    }
+                    _ => note_end(&path, &end, last_commit, verified),
+                },
             }
         }
     }
-    if !are_bases_whole || !damages.is_empty() {
-        return damages; // What is damaged need not fit.
+    if !are_bases_whole || verified.damages.len() > before {
+        return Ok(()); // What is damaged need not fit.
     }
     let shared = Arc::new(manifest.clone());
     for base in &manifest.bases {
@@ -50,10 +77,74 @@ pub(crate) fn verify_changes(
             continue;
         }
         if let Err(error) = check_fit(file_system, directory, &shared, base) {
-            damages.push(damage_of(error, directory));
+            verified.damages.push(damage_of(error, directory));
         }
     }
-    damages
+    Ok(())
+}
+
+/// A log that is not the last was closed before the next was begun, which tells how many commits it has. Copies of
+/// older backups have no mark.
+fn check_left(path: &Path, end: &LogEnd, verified: &mut Verified) {
+    match end.tail {
+        LogTail::Mark | LogTail::Nothing => {}
+        LogTail::BrokenMark | LogTail::Torn(_) => verified.damages.push(Damage {
+            file: path.to_path_buf(),
+            offset: end.position,
+            what: "the mark behind the last commit is damaged; no commit is missing".to_owned(),
+        }),
+    }
+}
+
+/// A log that nobody has written since it was closed has to be as it was then.
+fn check_closed(path: &Path, end: &LogEnd, closed: &ClosedLog, verified: &mut Verified) {
+    let (position, closed_at) = (end.position, closed.position);
+    let what = match end.tail {
+        _ if position < closed_at => closed.missing(),
+        LogTail::Mark if position == closed_at => return,
+        LogTail::Mark => format!("it was closed at byte {closed_at}, but there are commits behind"),
+        LogTail::Nothing => {
+            "the mark is missing that was put there when it was closed; no commit is missing"
+                .to_owned()
+        }
+        LogTail::BrokenMark => {
+            "the mark that was put there when it was closed is damaged; no commit \
+                                is missing, and the next writer begins another file"
+                .to_owned()
+        }
+        LogTail::Torn(bytes) => format!(
+            "{bytes} bytes stand there that were not there when it was closed; no commit is \
+             missing, and the next writer cuts them off"
+        ),
+    };
+    verified.damages.push(Damage {
+        file: path.to_path_buf(),
+        offset: position,
+        what,
+    });
+}
+
+/// What can be said of the end of a log whose writer was killed, or is writing now.
+fn note_end(path: &Path, end: &LogEnd, last_commit: u64, verified: &mut Verified) {
+    let place = end.position;
+    let what = match end.tail {
+        LogTail::Mark => return,
+        LogTail::Nothing => format!(
+            "it ends at byte {place} behind commit {last_commit} without the mark of a writer that was done: the last one \
+             was killed, or is writing now. Whether the file was longer once cannot be known"
+        ),
+        LogTail::BrokenMark => format!(
+            "the mark at byte {place} behind commit {last_commit} is not whole: a power cut may leave it so, or \
+             it is damaged. No commit is missing"
+        ),
+        LogTail::Torn(bytes) => format!(
+            "the last {bytes} bytes, from byte {place} on, are no whole commit; the next writer cuts them off and gives \
+             number {next} to its first commit. A writer that was killed leaves such bytes; whether they are \
+             a commit {next} that was whole and is damaged cannot be known",
+            next = last_commit + 1
+        ),
+    };
+    verified.note(path, &what);
 }
 
 fn check_files(

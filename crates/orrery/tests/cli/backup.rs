@@ -54,6 +54,55 @@ fn each_backup_comes_back_as_it_was_taken() {
 }
 
 #[test]
+fn a_restored_database_does_not_lose_its_last_commit_silently() {
+    let home = tempfile::tempdir().unwrap();
+    let [database, target, restored] = ["v.db", "bk", "rv"].map(|name| home.path().join(name));
+    let insert = "INSERT DATA {<urn:a> <urn:b> \"precious\"}";
+    succeed(&["update", "--db", text(&database), insert]);
+    succeed(&["backup", "--db", text(&database), "--to", text(&target)]);
+    let arguments = ["restore", "--from", text(&target), "--db", text(&restored)];
+    succeed(&arguments);
+    let verified = succeed(&["verify", "--db", text(&restored)]);
+    assert!(verified.ends_with("no damage found\n"), "{verified}");
+    for directory in [&restored, &database] {
+        let log = directory.join("log/000002.log");
+        let mut bytes = fs::read(&log).unwrap();
+        bytes[100] ^= 0x55;
+        fs::write(&log, bytes).unwrap();
+        let database = text(directory);
+        fail(&["verify", "--db", database], &["000002.log"]);
+        fail(
+            &["update", "--db", database, insert],
+            &["000002.log", "damaged"],
+        );
+    }
+}
+
+#[test]
+fn verify_tells_of_a_log_that_is_cut_short_what_it_knows() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("v.db");
+    for name in ["a", "b"] {
+        let insert = format!("INSERT DATA {{<urn:{name}> <urn:b> \"precious\"}}");
+        succeed(&["update", "--db", text(&database), &insert]);
+    }
+    let log = database.join("log/000002.log");
+    let bytes = fs::read(&log).unwrap();
+    fs::write(&log, &bytes[..150]).unwrap();
+    fail(
+        &["verify", "--db", text(&database)],
+        &["000002.log", "damaged"],
+    );
+    // Without the lock's file nobody knows where it was closed.
+    fs::remove_file(database.join("LOCK")).unwrap();
+    let verified = succeed(&["verify", "--db", text(&database)]);
+    assert!(
+        verified.contains("note: ") && verified.contains("cuts them off"),
+        "{verified}"
+    );
+}
+
+#[test]
 fn a_database_is_read_into_memory_as_far_as_was_asked() {
     let home = tempfile::tempdir().unwrap();
     let [database, file] = ["db", "data.nt"].map(|name| home.path().join(name));

@@ -1,7 +1,7 @@
 //! The operating system's file system.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -147,11 +147,10 @@ impl FileSystem for LocalFileSystem {
             }
             Err(error) => return Err(Error::from_io(path, "lock", error.into())),
         }
-        // The process id is only for the message of whoever finds the lock taken.
-        file.set_len(0)
-            .and_then(|()| writeln!(file, "{}", std::process::id()))
-            .map_err(|error| Error::from_io(path, "lock", error))?;
-        Ok(Box::new(LocalLock { _file: file }))
+        Ok(Box::new(LocalLock {
+            file,
+            path: path.to_path_buf(),
+        }))
     }
 }
 
@@ -170,17 +169,32 @@ fn open_file(path: &Path) -> Result<File> {
 
 fn read_holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
-    file.take(32).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    file.take(64).read_to_string(&mut text).ok()?;
+    let first = text.lines().next()?;
+    first.strip_prefix("process ").unwrap_or(first).parse().ok()
 }
 
 #[derive(Debug)]
 struct LocalLock {
     /// The lock lives as long as the open file.
-    _file: File,
+    file: File,
+    path: PathBuf,
 }
 
-impl FileLock for LocalLock {}
+impl FileLock for LocalLock {
+    fn write(&self, content: &[u8]) -> Result<()> {
+        self.file
+            .set_len(0)
+            .and_then(|()| self.file.write_all_at(content, 0))
+            .map_err(|error| Error::from_io(&self.path, "write", error))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.file
+            .sync_data()
+            .map_err(|error| Error::from_io(&self.path, "sync", error))
+    }
+}
 
 #[derive(Debug)]
 struct LocalWriter {
@@ -337,6 +351,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("LOCK");
         let held = LocalFileSystem.lock(&path).unwrap();
+        held.write(format!("process {}\n", std::process::id()).as_bytes())
+            .unwrap();
+        held.sync().unwrap();
         let Err(Error::Locked { holder, .. }) = LocalFileSystem.lock(&path) else {
             panic!("the second lock was granted");
         };

@@ -81,7 +81,8 @@ pub trait FileSystem: Debug + Send + Sync {
 
     /// Takes the exclusive lock of a file, created if missing, without waiting.
     ///
-    /// Fails with [`crate::Error::Locked`] when another process, or another handle of this one, has it.
+    /// Fails with [`crate::Error::Locked`] when another process, or another handle of this one, has it, whose number
+    /// the first line of the file tells, as `process 4711`.
     /// The lock is advisory and ends when the value is dropped or the process dies.
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
 }
@@ -126,8 +127,14 @@ pub trait LogFile: Debug + Send + Sync {
     fn path(&self) -> &Path;
 }
 
-/// A lock that is held until the value is dropped.
-pub trait FileLock: Debug + Send + Sync {}
+/// A lock that is held until the value is dropped, and the small file that is locked.
+pub trait FileLock: Debug + Send + Sync {
+    /// Replaces the file's content. A power cut may leave any mixture of old and new.
+    fn write(&self, content: &[u8]) -> Result<()>;
+
+    /// Waits until the content is on the disk.
+    fn sync(&self) -> Result<()>;
+}
 
 /// What stands at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -73,8 +73,8 @@ pub enum LogTail {
     Mark,
     /// Nothing: the last writer was killed before its mark, or is writing now, or the file was cut off there.
     Nothing,
-    /// A mark with a flipped bit: no commit is missing, but the file is damaged.
-    DamagedMark,
+    /// A mark that is not whole, torn or damaged: no commit is missing.
+    BrokenMark,
     /// So many bytes that are no record: what a writer left that was killed, or is writing now; or a
     /// last commit that is damaged, which looks the same.
     Torn(u64),
@@ -85,9 +85,14 @@ impl LogEnd {
     pub fn torn_bytes(&self) -> u64 {
         match self.tail {
             LogTail::Mark | LogTail::Nothing => 0,
-            LogTail::DamagedMark => MARK_BYTES as u64,
+            LogTail::BrokenMark => MARK_BYTES as u64,
             LogTail::Torn(bytes) => bytes,
         }
+    }
+
+    /// Tells the file from another of the same name.
+    pub(crate) fn salt(&self) -> u32 {
+        self.salt
     }
 
     /// The mark that belongs behind the last record, for a copy of the file up to there.
@@ -221,7 +226,7 @@ impl<'a> LogReader<'a> {
         }
         let flipped = bytes.iter().zip(&mark).map(|(a, b)| (a ^ b).count_ones());
         match bytes.len() == mark.len() && flipped.sum::<u32>() <= FLIPPED_BITS_MAX {
-            true => LogTail::DamagedMark,
+            true => LogTail::BrokenMark,
             false => LogTail::Torn(bytes.len() as u64),
         }
     }

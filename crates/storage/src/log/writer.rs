@@ -93,7 +93,7 @@ impl LogWriter {
         file.write_at(end.durable, &tail)?;
         file.sync()?;
         let writer = Self::new(file, end.salt, end.position);
-        writer.mark();
+        writer.mark_as_help();
         Ok(writer)
     }
 
@@ -202,26 +202,35 @@ impl LogWriter {
         self.synced.notify_all();
         drop(sync);
         if outcome.is_ok() {
-            self.mark();
+            self.mark_as_help();
         }
     }
 
-    /// Where nothing waits to be synced, says so at the end of the file. Only a help for who looks for damage later, so
-    /// that it fails does no harm.
-    fn mark(&self) {
+    /// Where nothing waits to be synced, says so at the end of the file.
+    fn mark(&self) -> Result<()> {
         let tail = self.tail.lock();
-        if tail.end == self.durable() && self.check().is_ok() {
-            let mark = mark_bytes(self.salt, tail.end);
-            if let Err(error) = self.file.write_at(tail.end, &mark) {
-                tracing::debug!("no mark at the end of the log: {error}");
-            }
+        match tail.end == self.durable() {
+            true => self
+                .file
+                .write_at(tail.end, &mark_bytes(self.salt, tail.end)),
+            false => Ok(()),
+        }
+    }
+
+    /// The same as a mere help for who looks for damage later: that it fails does no harm.
+    fn mark_as_help(&self) {
+        if self.check().is_ok()
+            && let Err(error) = self.mark()
+        {
+            tracing::debug!("no mark at the end of the log: {error}");
         }
     }
 
     /// Puts everything on the disk, with a mark behind it: call it before the file is left for another or for good.
     pub fn close(&self) -> Result<()> {
         self.wait(self.end())?;
-        self.mark();
+        self.check()?;
+        self.mark()?;
         self.file.sync().map_err(|error| self.stop(&error))
     }
 
@@ -233,6 +242,11 @@ impl LogWriter {
     /// Everything before this byte is on the disk.
     pub fn durable(&self) -> u64 {
         self.durable.load(Ordering::Acquire)
+    }
+
+    /// Tells the file from another of the same name.
+    pub(crate) fn salt(&self) -> u32 {
+        self.salt
     }
 
     /// Fails with [`Error::WritingStopped`] when writing has ended.

@@ -12,6 +12,7 @@ use crate::index::Permutation;
 
 mod backup;
 mod faults;
+mod log_ends;
 mod read_ahead;
 mod updates;
 
@@ -227,7 +228,7 @@ fn every_flipped_bit_is_found_and_no_wrong_answer_is_given() {
             let found = verify(directory.path(), |_| {}).unwrap();
             assert!(!found.is_empty(), "{} bit {bit}", file.display());
             assert!(
-                found.iter().any(|damage| damage.file == file),
+                found.damages.iter().any(|damage| damage.file == file),
                 "{} bit {bit}: {found:?}",
                 file.display()
             );
@@ -303,7 +304,7 @@ proptest! {
         let database = build_small(directory.path(), &quads).unwrap();
         let snapshot = database.snapshot();
         prop_assert_eq!(dump(&snapshot).unwrap(), quads.iter().cloned().collect());
-        prop_assert_eq!(verify(directory.path(), |_| {}).unwrap(), []);
+        prop_assert_eq!(verify(directory.path(), |_| {}).unwrap().damages, []);
         for (subject, ..) in &quads {
             let id = snapshot.term_id(subject).unwrap().unwrap();
             let found = snapshot.index(Permutation::Spog).unwrap().range(&[id]).unwrap();

@@ -25,7 +25,7 @@ fn options() -> WriterOptions {
     }
 }
 
-fn open(directory: &Path) -> (Arc<Database>, Writer) {
+pub(super) fn open(directory: &Path) -> (Arc<Database>, Writer) {
     let database = Arc::new(Database::create_or_open(directory).unwrap());
     let writer = database.open_writer(options()).unwrap();
     (database, writer)
@@ -45,7 +45,7 @@ fn intern(transaction: &mut Transaction, quads: &[SmallQuad]) -> Vec<[TermId; 4]
 }
 
 /// Commits insertions after deletions; the number of the commit.
-fn commit(writer: &Writer, deleted: &[SmallQuad], inserted: &[SmallQuad]) -> u64 {
+pub(super) fn commit(writer: &Writer, deleted: &[SmallQuad], inserted: &[SmallQuad]) -> u64 {
     let mut transaction = writer.begin().unwrap();
     let mut rows = intern(&mut transaction, deleted);
     transaction.delete(&mut rows).unwrap();
@@ -55,7 +55,7 @@ fn commit(writer: &Writer, deleted: &[SmallQuad], inserted: &[SmallQuad]) -> u64
     pending.wait().unwrap()
 }
 
-fn set(quads: &[SmallQuad]) -> BTreeSet<SmallQuad> {
+pub(super) fn set(quads: &[SmallQuad]) -> BTreeSet<SmallQuad> {
     quads.iter().cloned().collect()
 }
 
@@ -66,7 +66,7 @@ fn quad(number: u64) -> SmallQuad {
     (subject, iri(&format!("p{}", number % 3)), object, graph)
 }
 
-fn quads(numbers: std::ops::Range<u64>) -> Vec<SmallQuad> {
+pub(super) fn quads(numbers: std::ops::Range<u64>) -> Vec<SmallQuad> {
     numbers.map(quad).collect()
 }
 

@@ -23,7 +23,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::delta::DeltaEntry;
 use crate::io::{Clock, SystemClock};
-use crate::lock::WriterLock;
+use crate::lock::{ClosedLog, WriterLock};
 use crate::log::{LogRecord, LogWriter};
 use crate::snapshot::Snapshot;
 use crate::{Database, Result};
@@ -109,7 +109,7 @@ struct Shared {
     /// Only one checkpoint or compaction at a time.
     maintenance: Mutex<()>,
     /// The last to go, so that nobody else writes before.
-    _lock: WriterLock,
+    lock: WriterLock,
 }
 
 #[derive(Debug)]
@@ -175,10 +175,8 @@ impl Drop for Handle {
         {
             tracing::error!("the thread that makes checkpoints has panicked");
         }
-        let log = Arc::clone(&self.shared.state.lock().log);
-        match log.close() {
-            Ok(()) => self.shared.publish(u64::MAX),
-            Err(error) => tracing::error!("the log could not be closed: {error}"),
+        if let Err(error) = self.shared.close() {
+            tracing::error!("the log could not be closed: {error}");
         }
         self.shared.database.end_writing();
     }
@@ -198,6 +196,24 @@ impl Shared {
         Turn {
             shared: Arc::clone(self),
         }
+    }
+
+    /// Puts everything on the disk for good, and notes in the lock's file where the log ends.
+    fn close(&self) -> Result<()> {
+        let (log, commit) = {
+            let state = self.state.lock();
+            (Arc::clone(&state.log), state.latest.commit())
+        };
+        log.wait(log.end())?;
+        self.publish(u64::MAX);
+        log.close()?;
+        let name = log.path().file_name().and_then(|name| name.to_str());
+        self.lock.note_closed(&ClosedLog {
+            name: name.unwrap_or_default().to_owned(),
+            salt: log.salt(),
+            position: log.end(),
+            commit,
+        })
     }
 
     /// Makes all commits up to a number visible.

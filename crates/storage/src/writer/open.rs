@@ -74,7 +74,7 @@ impl Database {
             }),
             worker: Worker::default(),
             maintenance: Mutex::new(()),
-            _lock: lock,
+            lock,
         });
         let of_thread = Arc::clone(&shared);
         let thread = thread::Builder::new()
@@ -100,11 +100,11 @@ fn resume(
 ) -> Result<Option<LogWriter>> {
     let is_torn = match end.tail {
         LogTail::Mark | LogTail::Nothing => false,
-        LogTail::DamagedMark => {
+        LogTail::BrokenMark => {
             let place = end.position;
             let path = path.display();
             tracing::warn!(
-                "{path}: the mark at byte {place} behind commit {last_commit} is damaged, the commits before it are whole"
+                "{path}: the mark at byte {place} behind commit {last_commit} is not whole; no commit is missing"
             );
             true
         }

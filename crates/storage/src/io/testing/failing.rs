@@ -228,7 +228,11 @@ impl FileSystem for FailingFileSystem {
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
         self.call(Effect::Changes, path, "lock")?;
-        self.inner.lock(path)
+        Ok(Box::new(FailingLock {
+            inner: self.inner.lock(path)?,
+            file_system: self.clone(),
+            path: path.to_path_buf(),
+        }))
     }
 }
 
@@ -238,6 +242,24 @@ impl FailingFileSystem {
             inner,
             file_system: self.clone(),
         })
+    }
+}
+
+#[derive(Debug)]
+struct FailingLock {
+    inner: Box<dyn FileLock>,
+    file_system: FailingFileSystem,
+    path: PathBuf,
+}
+
+impl FileLock for FailingLock {
+    fn write(&self, content: &[u8]) -> Result<()> {
+        let write = |part: &[u8]| self.inner.write(part);
+        self.file_system.write(&self.path, content, write)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.file_system.sync(&self.path, || self.inner.sync())
     }
 }
 

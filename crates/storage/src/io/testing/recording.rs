@@ -365,23 +365,31 @@ impl FileSystem for RecordingFileSystem {
             });
         }
         Ok(Box::new(RecordingLock {
-            file_system: self.clone(),
-            inode,
+            file: RecordingFile::new(self, path, inode),
         }))
     }
 }
 
 #[derive(Debug)]
 struct RecordingLock {
-    file_system: RecordingFileSystem,
-    inode: Inode,
+    file: RecordingFile,
 }
 
-impl FileLock for RecordingLock {}
+impl FileLock for RecordingLock {
+    fn write(&self, content: &[u8]) -> Result<()> {
+        self.file.set_length(0)?;
+        self.file.write_at(0, content)
+    }
+
+    fn sync(&self) -> Result<()> {
+        LogFile::sync(&self.file)
+    }
+}
 
 impl Drop for RecordingLock {
     fn drop(&mut self) {
-        self.file_system.disk.lock().locked.remove(&self.inode);
+        let file = &self.file;
+        file.file_system.disk.lock().locked.remove(&file.inode);
     }
 }
 

@@ -111,7 +111,7 @@ fn a_flipped_bit_is_reported_and_never_skipped() {
             // The mark behind the last record holds no commit, but its damage is told.
             Ok((found, end)) => {
                 assert!(bit as u64 / 8 >= end.position && found == records(41..46));
-                assert_eq!(end.tail, LogTail::DamagedMark);
+                assert_eq!(end.tail, LogTail::BrokenMark);
             }
             Err(Error::Corrupt { path: named, .. }) => assert_eq!(named, path),
             Err(other) => panic!("bit {bit}: {other}"),

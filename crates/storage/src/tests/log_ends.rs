@@ -1,0 +1,160 @@
+//! What is known, and what is said, of the end of a log: after a close, a kill, damage, a restore.
+
+use super::updates::{commit, open, quads, set};
+use super::*;
+use crate::backup::{RestoredState, StateFiles};
+use crate::io::{FileSystem, LocalFileSystem};
+
+const MARK_BYTES: usize = 17;
+
+/// A database with two commits, closed in good order; its last log.
+fn closed(directory: &Path) -> PathBuf {
+    let (database, writer) = open(directory);
+    commit(&writer, &[], &quads(0..5));
+    commit(&writer, &[], &quads(5..9));
+    let snapshot = database.snapshot();
+    let log = snapshot.manifest().present().logs.last().unwrap();
+    directory.join("log").join(&log.name)
+}
+
+fn cut_off(path: &Path, bytes: usize) {
+    let mut content = std::fs::read(path).unwrap();
+    content.truncate(content.len() - bytes);
+    std::fs::write(path, content).unwrap();
+}
+
+fn flip(path: &Path, bit: usize) {
+    let mut content = std::fs::read(path).unwrap();
+    content[bit / 8] ^= 1 << (bit % 8);
+    std::fs::write(path, content).unwrap();
+}
+
+fn found(directory: &Path) -> Verified {
+    verify(directory, |_| {}).unwrap()
+}
+
+#[test]
+fn a_log_that_was_closed_and_is_cut_short_is_damaged_and_not_written_on() {
+    for bytes in [MARK_BYTES + 1, MARK_BYTES + 100] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let log = closed(path);
+        assert_eq!(found(path), Verified::default());
+        cut_off(&log, bytes);
+        let found = found(path);
+        assert_eq!(found.damages[0].file, log);
+        let text = found.damages[0].to_string();
+        assert!(text.contains("it was closed at byte"), "{text}");
+        let error = Database::open(path).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    }
+}
+
+#[test]
+fn where_the_close_is_not_known_a_cut_log_is_a_note_and_what_is_left_can_be_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let log = closed(path);
+    std::fs::remove_file(path.join("LOCK")).unwrap();
+    assert_eq!(found(path), Verified::default());
+
+    cut_off(&log, MARK_BYTES);
+    let end = std::fs::metadata(&log).unwrap().len();
+    let expected = format!("it ends at byte {end} behind commit 2 without the mark");
+    let seen = found(path);
+    assert!(seen.is_empty() && seen.notes[0].what.contains(&expected));
+
+    cut_off(&log, 10);
+    let seen = found(path);
+    assert!(seen.is_empty());
+    for part in [
+        "are no whole commit",
+        "cuts them off",
+        "a commit 2 that was whole",
+        "cannot be known",
+    ] {
+        assert!(seen.notes[0].what.contains(part), "{:?}", seen.notes);
+    }
+    let (database, writer) = open(path);
+    assert_eq!(dump(&database.snapshot()).unwrap(), set(&quads(0..5)));
+    // Nothing of what was cut off can come back in the file that is written now.
+    let snapshot = database.snapshot();
+    let present = snapshot.manifest().present().logs.last().unwrap();
+    assert_ne!(log, path.join("log").join(&present.name));
+    assert_eq!(commit(&writer, &[], &quads(20..22)), 2);
+    drop(writer);
+    assert_eq!(found(path), Verified::default());
+}
+
+#[test]
+fn every_flipped_bit_of_a_closed_log_and_of_the_lock_is_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let log = closed(path);
+    let lock = path.join("LOCK");
+    for file in [&log, &lock] {
+        for bit in 0..std::fs::metadata(file).unwrap().len() as usize * 8 {
+            flip(file, bit);
+            let seen = found(path);
+            let is_damage = seen.damages.iter().any(|damage| damage.file == *file);
+            let is_note = seen.notes.iter().any(|note| note.file == *file);
+            assert!(
+                is_damage || (is_note && *file == lock),
+                "bit {bit}: {seen:?}"
+            );
+            flip(file, bit);
+        }
+    }
+    assert_eq!(found(path), Verified::default());
+}
+
+#[test]
+fn a_flipped_bit_in_the_mark_of_a_killed_writer_is_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let log = closed(path);
+    std::fs::remove_file(path.join("LOCK")).unwrap();
+    let bits = std::fs::metadata(&log).unwrap().len() as usize * 8;
+    for bit in bits - MARK_BYTES * 8..bits {
+        flip(&log, bit);
+        let seen = found(path);
+        assert!(
+            seen.notes[0].what.contains("No commit is missing"),
+            "bit {bit}: {seen:?}"
+        );
+        flip(&log, bit);
+    }
+}
+
+#[test]
+fn damage_to_the_last_commit_of_a_restored_database_is_found_and_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let [source, target] = ["source", "target"].map(|name| directory.path().join(name));
+    let source_log = closed(&source);
+    let held = StateFiles::hold(&LocalFileSystem, &source).unwrap();
+    let file_system: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
+    let mut restored = RestoredState::begin(&file_system, &target).unwrap();
+    for file in &held.files {
+        let mut writer = restored.create(&file.name).unwrap();
+        writer.append(&file.content).unwrap();
+        writer.sync().unwrap();
+    }
+    restored.finish().unwrap();
+    assert_eq!(found(&target), Verified::default());
+    let log = target.join("log").join(source_log.file_name().unwrap());
+    let bits = std::fs::metadata(&log).unwrap().len() as usize * 8;
+    // Also without what the lock's file says, the copy has its mark.
+    for has_lock in [true, false] {
+        if !has_lock {
+            std::fs::remove_file(target.join("LOCK")).unwrap();
+        }
+        for bit in [bits - MARK_BYTES * 8 - 1, bits - MARK_BYTES * 8 - 300] {
+            flip(&log, bit);
+            assert_eq!(found(&target).damages[0].file, log);
+            assert!(Database::open(&target).is_err());
+            flip(&log, bit);
+        }
+    }
+    let database = Database::open(&target).unwrap();
+    assert_eq!(dump(&database.snapshot()).unwrap(), set(&quads(0..9)));
+}
