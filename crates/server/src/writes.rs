@@ -162,6 +162,8 @@ fn write(
             })
         });
         match result {
+            // Nobody has to wait for the disk, so its answer does not stand behind those of others who do.
+            Ok(pending) if pending.is_done() => finish(pending, answer),
             // The other thread ends after this one.
             Ok(pending) => drop(commits.blocking_send((pending, answer))),
             Err(error) => drop(answer.send(Err(error))),
@@ -182,13 +184,63 @@ fn committed(
 /// The thread that waits for the disk. Whoever waits first waits for all that came before.
 fn sync(mut commits: mpsc::Receiver<(PendingCommit, Answer)>) {
     while let Some((pending, answer)) = commits.blocking_recv() {
-        let (added, removed) = (pending.added(), pending.removed());
-        let result = pending.wait().map(|number| Committed {
-            number,
-            added,
-            removed,
+        finish(pending, answer);
+    }
+}
+
+/// Waits until a commit is done, and answers.
+fn finish(pending: PendingCommit, answer: Answer) {
+    let (added, removed) = (pending.added(), pending.removed());
+    let result = pending.wait().map(|number| Committed {
+        number,
+        added,
+        removed,
+    });
+    // The client may have left.
+    let _ = answer.send(result.map_err(ServerError::from));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use orrery_storage::io::testing::{FailingFileSystem, RecordingFileSystem};
+    use orrery_storage::{Database, Durability, WriterOptions};
+    use orrery_term::{Term, TermId};
+    use std::sync::Arc;
+
+    fn insertion(name: &'static str, durability: Durability) -> Change {
+        Box::new(move |transaction, _| {
+            let term = transaction.intern(&Term::iri(format!("http://example.org/{name}")))?;
+            transaction.insert(&mut vec![[term, term, term, TermId::DEFAULT_GRAPH]])?;
+            Ok(CommitOptions {
+                durability,
+                ..CommitOptions::default()
+            })
+        })
+    }
+
+    #[test]
+    fn a_relaxed_change_is_answered_while_a_durable_one_before_it_waits_for_the_disk() {
+        let disk = FailingFileSystem::over(&RecordingFileSystem::new());
+        let file_system = Arc::new(disk.clone());
+        let database = Arc::new(Database::create_or_open_with(file_system, "/db").unwrap());
+        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        let writes = Writes::start(writer, 8).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let held = disk.hold_syncs();
+            let mut durable = std::pin::pin!(writes.make(insertion("a", Durability::Durable)));
+            assert!(futures::poll!(durable.as_mut()).is_pending());
+            let relaxed = writes.make(insertion("b", Durability::Relaxed)).await;
+            assert_eq!(relaxed.unwrap().number, 2);
+            assert!(futures::poll!(durable.as_mut()).is_pending());
+            // Nobody sees the durable one before it is on the disk, so not what came after it either.
+            assert_eq!(database.snapshot().commit(), 0);
+            drop(held);
+            assert_eq!(durable.await.unwrap().number, 1);
+            assert_eq!(database.snapshot().commit(), 2);
         });
-        // The client may have left.
-        let _ = answer.send(result.map_err(ServerError::from));
     }
 }

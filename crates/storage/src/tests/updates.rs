@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::io::Clock;
+use crate::io::testing::{FailingFileSystem, RecordingFileSystem};
+use crate::io::{Clock, FileSystem};
 
 /// Goes on by a second with each look at it.
 #[derive(Debug)]
@@ -349,6 +350,60 @@ fn an_update_that_lost_the_race_changes_nothing() {
     let pending = transaction.commit(options).unwrap();
     assert_eq!(dump(&database.snapshot()).unwrap(), set(&quads(0..5)));
     assert_eq!(pending.wait().unwrap(), 2);
+}
+
+/// A commit that nobody has waited for.
+fn begin_commit(writer: &Writer, inserted: &[SmallQuad], durability: Durability) -> PendingCommit {
+    let mut transaction = writer.begin().unwrap();
+    let mut rows = intern(&mut transaction, inserted);
+    transaction.insert(&mut rows).unwrap();
+    let options = CommitOptions {
+        durability,
+        ..CommitOptions::default()
+    };
+    transaction.commit(options).unwrap()
+}
+
+#[test]
+fn a_relaxed_commit_is_done_at_once_and_seen_with_the_durable_ones_before_it() {
+    let disk = FailingFileSystem::over(&RecordingFileSystem::new());
+    let file_system: Arc<dyn FileSystem> = Arc::new(disk.clone());
+    let database = Arc::new(Database::create_or_open_with(file_system, "/db").unwrap());
+    let writer = database.open_writer(options()).unwrap();
+    let seen = || database.snapshot().commit();
+
+    let relaxed = begin_commit(&writer, &quads(0..1), Durability::Relaxed);
+    assert_eq!(seen(), 1);
+    assert_eq!(relaxed.wait().unwrap(), 1);
+
+    let held = disk.hold_syncs();
+    let durable = begin_commit(&writer, &quads(1..2), Durability::Durable);
+    let relaxed = begin_commit(&writer, &quads(2..3), Durability::Relaxed);
+    let later = begin_commit(&writer, &quads(3..4), Durability::Durable);
+    let last = begin_commit(&writer, &quads(4..5), Durability::Relaxed);
+    // Nothing has been synced since, so nobody may see commit 2; the relaxed ones are done nevertheless.
+    assert_eq!(seen(), 1);
+    assert!(relaxed.is_done() && !durable.is_done());
+    assert_eq!(relaxed.wait().unwrap(), 3);
+    assert_eq!(last.wait().unwrap(), 5);
+    assert_eq!(seen(), 1);
+    drop(held);
+    assert_eq!(durable.wait().unwrap(), 2);
+    assert!(seen() >= 3);
+    assert_eq!(later.wait().unwrap(), 4);
+    assert_eq!(seen(), 5);
+    assert_eq!(dump(&database.snapshot()).unwrap(), set(&quads(0..5)));
+}
+
+#[test]
+fn a_relaxed_commit_is_seen_soon_even_if_nobody_waits_for_the_durable_one_before_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, writer) = open(directory.path());
+    drop(begin_commit(&writer, &quads(0..1), Durability::Durable));
+    drop(begin_commit(&writer, &quads(1..2), Durability::Relaxed));
+    while database.snapshot().commit() < 2 {
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -12,7 +12,8 @@ pub enum Durability {
     /// When it is on the disk: a power cut does not lose it.
     #[default]
     Durable,
-    /// At once: a power cut may lose it, and then all commits after it.
+    /// At once: a power cut may lose it, and then all commits after it. It is visible at once, too, unless a durable commit before
+    /// it is still on its way to the disk: then together with that.
     Relaxed,
 }
 
@@ -58,6 +59,11 @@ impl PendingCommit {
     /// Number of quads that were there before and are not now.
     pub fn removed(&self) -> u64 {
         self.removed
+    }
+
+    /// Whether [`wait`](Self::wait) returns at once, because the commit was made with [`Durability::Relaxed`].
+    pub fn is_done(&self) -> bool {
+        self.durability == Durability::Relaxed
     }
 
     /// Returns the number when the commit is durable and visible to new readers; at once if it was made with

@@ -6,8 +6,10 @@
 //! ```
 //!
 //! A transaction begins on the state that the last commit left, whether that is durable yet or not, so the next writer need not
-//! wait for the disk. Readers see a commit once its record is on the disk, or at once if it was made
-//! with [`Durability::Relaxed`]. If fdatasync fails, nothing more is written until the database is opened anew.
+//! wait for the disk. Readers see a durable commit once its record is on the disk. One that was made with
+//! [`Durability::Relaxed`] is acknowledged at once, and seen at once if no durable commit before it still waits for the disk, else
+//! together with that: what readers see never holds a durable commit that a power cut could take. If fdatasync fails,
+//! nothing more is written until the database is opened anew.
 //!
 //! A thread of its own makes checkpoints ([`checkpoint`]), and puts relaxed commits on the disk soon.
 //!
@@ -117,11 +119,18 @@ struct State {
     /// What the last commit left.
     latest: Arc<Snapshot>,
     /// Commits that are not visible yet, the oldest first.
-    pending: VecDeque<Arc<Snapshot>>,
+    pending: VecDeque<PendingSnapshot>,
     /// Where commits are appended.
     log: Arc<LogWriter>,
     /// Changes that were committed since the log file was begun.
     changes_in_log: u64,
+}
+
+/// What a commit left that is not visible yet.
+#[derive(Debug)]
+struct PendingSnapshot {
+    snapshot: Arc<Snapshot>,
+    durability: Durability,
 }
 
 impl Writer {
@@ -200,12 +209,11 @@ impl Shared {
 
     /// Puts everything on the disk for good, and notes in the lock's file where the log ends.
     fn close(&self) -> Result<()> {
+        self.sync()?;
         let (log, commit) = {
             let state = self.state.lock();
             (Arc::clone(&state.log), state.latest.commit())
         };
-        log.wait(log.end())?;
-        self.publish(u64::MAX);
         log.close()?;
         let name = log.path().file_name().and_then(|name| name.to_str());
         self.lock.note_closed(&ClosedLog {
@@ -216,16 +224,31 @@ impl Shared {
         })
     }
 
-    /// Makes all commits up to a number visible.
-    fn publish(&self, number: u64) {
+    /// Makes visible what may be when the commits up to a number are on the disk: these, and the relaxed ones that follow them
+    /// without a durable one between.
+    fn publish(&self, synced: u64) {
         let mut state = self.state.lock();
         let mut newest = None;
-        while let Some(snapshot) = state.pending.pop_front_if(|next| next.commit() <= number) {
-            newest = Some(snapshot);
+        let is_visible = |next: &mut PendingSnapshot| {
+            next.durability == Durability::Relaxed || next.snapshot.commit() <= synced
+        };
+        while let Some(next) = state.pending.pop_front_if(is_visible) {
+            newest = Some(next.snapshot);
         }
         if let Some(newest) = newest {
             self.database.replace_snapshot(newest);
         }
+    }
+
+    /// Puts all commits so far on the disk and makes them visible.
+    fn sync(&self) -> Result<()> {
+        let (log, number) = {
+            let state = self.state.lock();
+            (Arc::clone(&state.log), state.latest.commit())
+        };
+        log.wait(log.end())?;
+        self.publish(number);
+        Ok(())
     }
 }
 
@@ -245,19 +268,21 @@ impl Turn {
         options: &CommitOptions,
     ) -> Result<(Arc<LogWriter>, u64)> {
         let shared = &self.shared;
-        let number = snapshot.commit();
         let record = record_of(start, &snapshot, net, &options.who);
         let log = Arc::clone(&shared.state.lock().log);
         let appended = log.append(&record)?;
         let mut state = shared.state.lock();
         state.changes_in_log += net.len() as u64;
         state.latest = Arc::clone(&snapshot);
-        state.pending.push_back(snapshot);
+        state.pending.push_back(PendingSnapshot {
+            snapshot,
+            durability: options.durability,
+        });
         let is_checkpoint_due = appended.end >= shared.options.checkpoint_bytes
             || state.changes_in_log >= shared.options.checkpoint_quads;
         drop(state);
         if options.durability == Durability::Relaxed {
-            shared.publish(number);
+            shared.publish(0);
             shared.worker.request_sync();
         }
         if is_checkpoint_due {
@@ -268,10 +293,7 @@ impl Turn {
 
     /// Waits until all commits are on the disk, and makes them visible. Nobody can commit meanwhile.
     fn settle(&self) -> Result<()> {
-        let log = Arc::clone(&self.shared.state.lock().log);
-        log.wait(log.end())?;
-        self.shared.publish(u64::MAX);
-        Ok(())
+        self.shared.sync()
     }
 }
 

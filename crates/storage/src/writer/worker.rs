@@ -72,12 +72,11 @@ pub(super) fn run(shared: &Arc<Shared>) {
         if next.stop {
             return;
         }
-        if next.sync {
-            let log = Arc::clone(&shared.state.lock().log);
-            // Everybody who writes is told of it by the log, too.
-            if let Err(error) = log.wait(log.end()) {
-                tracing::error!("relaxed commits could not be put on the disk: {error}");
-            }
+        // Everybody who writes is told of it by the log, too.
+        if next.sync
+            && let Err(error) = shared.sync()
+        {
+            tracing::error!("relaxed commits could not be put on the disk: {error}");
         }
         if next.checkpoint
             && let Err(error) = shared.checkpoint_unless_busy()

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
 use super::recording::RecordingFileSystem;
 use crate::io::{FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile};
@@ -44,6 +44,26 @@ pub struct FailingFileSystem {
     /// The same as `inner`, where it is one: it is told of failed syncs.
     recording: Option<RecordingFileSystem>,
     plan: Arc<Mutex<Plan>>,
+    syncs: Arc<Syncs>,
+}
+
+/// Whether syncs of files have to wait.
+#[derive(Debug, Default)]
+struct Syncs {
+    are_held: Mutex<bool>,
+    released: Condvar,
+}
+
+/// As long as it lives, syncs of files do not return; see [`FailingFileSystem::hold_syncs`].
+#[derive(Debug)]
+#[must_use = "syncs go on when it is dropped"]
+pub struct HeldSyncs(Arc<Syncs>);
+
+impl Drop for HeldSyncs {
+    fn drop(&mut self) {
+        *self.0.are_held.lock() = false;
+        self.0.released.notify_all();
+    }
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +85,7 @@ impl FailingFileSystem {
             inner,
             recording: None,
             plan: Arc::default(),
+            syncs: Arc::default(),
         }
     }
 
@@ -90,6 +111,12 @@ impl FailingFileSystem {
     /// Lets all calls fail that change something, after so many calls from the first on, until [`heal`](Self::heal).
     pub fn fail_from(&self, number: u64, fault: Fault) {
         self.plan.lock().fault = Some((fault, number..u64::MAX));
+    }
+
+    /// A disk that is slow: lets all syncs of files wait, until what is returned is dropped.
+    pub fn hold_syncs(&self) -> HeldSyncs {
+        *self.syncs.are_held.lock() = true;
+        HeldSyncs(Arc::clone(&self.syncs))
     }
 
     /// From now on everything works.
@@ -120,6 +147,11 @@ impl FailingFileSystem {
 
     /// A sync of a file.
     fn sync(&self, path: &Path, sync: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut are_held = self.syncs.are_held.lock();
+        self.syncs
+            .released
+            .wait_while(&mut are_held, |are_held| *are_held);
+        drop(are_held);
         let called = self.call(Effect::Changes, path, "sync");
         match (&called, &self.recording) {
             (Ok(()), _) => return sync(),

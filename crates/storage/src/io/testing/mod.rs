@@ -20,7 +20,7 @@ mod power_cuts;
 mod recording;
 mod tree;
 
-pub use failing::{FailingFileSystem, Fault};
+pub use failing::{FailingFileSystem, Fault, HeldSyncs};
 pub use power_cuts::{PowerCuts, Unsynced};
 pub use recording::RecordingFileSystem;
 
