@@ -210,7 +210,11 @@ impl Database {
     }
 
     pub(crate) fn replace_snapshot(&self, snapshot: Arc<Snapshot>) {
-        *self.current.write() = snapshot;
+        let manifest = Arc::clone(snapshot.shared_manifest());
+        let before = std::mem::replace(&mut *self.current.write(), snapshot);
+        if before.manifest().generation != manifest.generation {
+            self.forget_unkept(&manifest);
+        }
     }
 }
 

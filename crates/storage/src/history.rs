@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use orrery_term::TermId;
 
+use crate::database::{OPEN_ATTEMPTS_MAX, missing_file};
 use crate::dump::{QuadBatch, QuadRef};
 use crate::index::COLUMNS;
 use crate::log::LogRecord;
@@ -89,36 +90,79 @@ impl Database {
     ///
     /// Fails with [`Error::NoSuchCommit`] when the commit is not kept any more, or not there yet.
     pub fn snapshot_at(&self, at: At) -> Result<Arc<Snapshot>> {
-        let present = self.snapshot();
-        let number = match at {
-            At::Commit(number) => number,
-            At::Time(time_us) => self.commit_at(&present, time_us)?,
-        };
-        if number == present.commit() {
-            return Ok(present);
-        }
+        self.with_present(|present| {
+            let number = match at {
+                At::Commit(number) => number,
+                At::Time(time_us) => self.commit_at(present, time_us)?,
+            };
+            if number == present.commit() {
+                return Ok(Arc::clone(present));
+            }
+            if let Some(found) = self.recent(number) {
+                return Ok(found);
+            }
+            let found = Arc::new(self.rebuild(present, number)?);
+            self.remember(&found);
+            Ok(found)
+        })
+    }
+
+    /// An old state that was asked for lately and is still kept.
+    fn recent(&self, number: u64) -> Option<Arc<Snapshot>> {
         let mut recent = self.recent.lock();
-        if let Some(place) = recent.iter().position(|old| old.commit() == number) {
-            let found = recent.remove(place);
-            recent.insert(0, Arc::clone(&found));
-            return Ok(found);
-        }
-        drop(recent);
-        let found = Arc::new(self.rebuild(&present, number)?);
-        recent = self.recent.lock();
+        let place = recent.iter().position(|old| old.commit() == number)?;
+        let found = recent.remove(place);
         recent.insert(0, Arc::clone(&found));
-        recent.truncate(RECENT_MAX);
-        Ok(found)
+        Some(found)
+    }
+
+    fn remember(&self, found: &Arc<Snapshot>) {
+        let mut recent = self.recent.lock();
+        // Given up meanwhile? The lock is held, so either this sees the new manifest or `forget_unkept` comes after it.
+        if Start::before(self.snapshot().manifest(), found.commit()).is_some() {
+            recent.insert(0, Arc::clone(found));
+            recent.truncate(RECENT_MAX);
+        }
+    }
+
+    /// Lets go of old states that a manifest no longer keeps, and so of their files.
+    pub(crate) fn forget_unkept(&self, manifest: &Manifest) {
+        let mut recent = self.recent.lock();
+        recent.retain(|old| Start::before(manifest, old.commit()).is_some());
+    }
+
+    /// Does something that reads the files of the present state's manifest; again with a newer state where a writer
+    /// has removed one of them meanwhile.
+    fn with_present<T>(&self, mut action: impl FnMut(&Arc<Snapshot>) -> Result<T>) -> Result<T> {
+        let mut present = self.snapshot();
+        for _ in 0..OPEN_ATTEMPTS_MAX {
+            match action(&present) {
+                Err(error @ Error::NotFound { .. }) => {
+                    self.refresh()?;
+                    let newer = self.snapshot();
+                    if newer.manifest().generation == present.manifest().generation {
+                        return Err(missing_file(error));
+                    }
+                    present = newer;
+                }
+                done => return done,
+            }
+        }
+        action(&present)
     }
 
     /// All commits that are kept, the oldest first. The state before the first one can be read, too.
     pub fn commits(&self) -> Result<Vec<CommitEntry>> {
+        self.with_present(|present| self.commits_of(present))
+    }
+
+    fn commits_of(&self, present: &Snapshot) -> Result<Vec<CommitEntry>> {
         let mut commits = Vec::new();
-        self.for_each_record(0, |_, record| {
+        self.for_each_record(present, 0, |_, record| {
             commits.push(entry_of(record));
             Ok(())
         })?;
-        for base in &self.snapshot().manifest().bases {
+        for base in &present.manifest().bases {
             let place = commits.partition_point(|entry| entry.number < base.commit);
             let is_listed = commits
                 .get(place)
@@ -148,34 +192,46 @@ impl Database {
         since: u64,
         mut each: impl FnMut(&CommitChanges<'_>) -> Result<()>,
     ) -> Result<()> {
-        let present = self.snapshot();
-        if since > present.commit() {
-            return Err(self.no_commit(format!("commit {since}")));
-        }
         let mut expected = since + 1;
+        // Where it is done again, it goes on behind what was given out.
+        self.with_present(|present| self.changes_of(present, &mut expected, &mut each))
+    }
+
+    /// The commits from a number on until a state, each decoded by a state that has all its terms. `expected` becomes the
+    /// number of the next one.
+    fn changes_of(
+        &self,
+        present: &Arc<Snapshot>,
+        expected: &mut u64,
+        each: &mut impl FnMut(&CommitChanges<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let next = present.commit() + 1;
+        if *expected > next {
+            return Err(self.no_commit(format!("commit {}", *expected - 1)));
+        }
         let mut decoder: Option<(String, Arc<Snapshot>)> = None;
-        self.for_each_record(expected, |base, record| {
-            if record.commit != expected {
-                return Err(self.no_changes(expected));
+        self.for_each_record(present, *expected, |base, record| {
+            if record.commit != *expected {
+                return Err(self.no_changes(*expected));
             }
-            expected += 1;
             let snapshot = match &decoder {
                 Some((name, snapshot)) if *name == base.segment.name => Arc::clone(snapshot),
                 _ => {
-                    let snapshot = self.last_over(base, &present)?;
+                    let snapshot = self.last_over(base, present)?;
                     decoder = Some((base.segment.name.clone(), Arc::clone(&snapshot)));
                     snapshot
                 }
             };
+            *expected += 1;
             each(&CommitChanges {
                 entry: entry_of(record),
                 record,
                 snapshot: &snapshot,
             })
         })?;
-        match expected == present.commit() + 1 {
+        match *expected == next {
             true => Ok(()),
-            false => Err(self.no_changes(expected)),
+            false => Err(self.no_changes(*expected)),
         }
     }
 
@@ -184,10 +240,7 @@ impl Database {
         if present.base().name() == base.segment.name {
             return Ok(Arc::clone(present));
         }
-        let start = Start {
-            base,
-            delta: base.deltas.last(),
-        };
+        let start = Start::last_over(base);
         let (file_system, directory) = (&**self.file_system(), self.directory());
         let stored = Arc::new(start.open(file_system, directory, None)?);
         let logs = logs_after(base, start.commit());
@@ -238,20 +291,20 @@ impl Database {
                 see(delta.commit, delta.time_us);
             }
         }
-        self.for_each_record(0, |_, record| {
+        self.for_each_record(present, 0, |_, record| {
             see(record.commit, record.time_micros);
             Ok(())
         })?;
         found.ok_or_else(|| self.no_commit("state that is that old".to_owned()))
     }
 
-    /// All visible commits of the logs from a number on, in order.
+    /// All commits of the logs from a number on until a state, in order.
     fn for_each_record(
         &self,
+        present: &Snapshot,
         from: u64,
         mut found: impl FnMut(&BaseEntry, &LogRecord) -> Result<()>,
     ) -> Result<()> {
-        let present = self.snapshot();
         let mut next = from;
         for base in &present.manifest().bases {
             for log in logs_from(base, next) {
@@ -322,8 +375,12 @@ pub(crate) fn forget(
     });
     let too_old = states.filter(|&(_, time_us)| time_us < old_by);
     let first_young = too_old.map(|(commit, _)| commit + 1).max().unwrap_or(0);
-    let by_number = (last_commit + 1).saturating_sub(retention.commits_max.max(1));
-    let keep_from = first_young.max(by_number).min(last_commit);
+    let by_number = (last_commit + 1).saturating_sub(retention.commits_max);
+    // The first commit whose record is kept; the state before it can be read, too.
+    let keep_from = match retention.commits_max {
+        0 => last_commit + 1,
+        _ => first_young.max(by_number).min(last_commit),
+    };
 
     let bases = &mut manifest.bases;
     while bases.len() > 1 && serves_from(&bases[1]) <= keep_from {

@@ -32,6 +32,7 @@ mod small;
 mod snapshot;
 mod stored;
 mod time;
+mod unlisted;
 mod varint;
 mod verify;
 mod verify_changes;

@@ -35,13 +35,9 @@ pub(crate) fn open_present(
     open_base: Option<&Arc<Base>>,
 ) -> Result<Replayed> {
     let manifest = Arc::new(manifest);
-    let entry = manifest.present();
-    let start = Start {
-        base: entry,
-        delta: entry.deltas.last(),
-    };
+    let start = Start::present(&manifest);
     let stored = Arc::new(start.open(file_system, directory, open_base)?);
-    let logs = logs_after(entry, stored.counts.commit);
+    let logs = logs_after(start.base, start.commit());
     start.replay(file_system, directory, &manifest, stored, logs, u64::MAX)
 }
 
@@ -53,6 +49,19 @@ pub(crate) struct Start<'m> {
 }
 
 impl<'m> Start<'m> {
+    /// What the present state starts from.
+    pub(crate) fn present(manifest: &'m Manifest) -> Self {
+        Self::last_over(manifest.present())
+    }
+
+    /// The last state over a base that its files hold.
+    pub(crate) fn last_over(base: &'m BaseEntry) -> Self {
+        Self {
+            base,
+            delta: base.deltas.last(),
+        }
+    }
+
     /// Number of the commit.
     pub(crate) fn commit(&self) -> u64 {
         self.delta.map_or(self.base.commit, |delta| delta.commit)

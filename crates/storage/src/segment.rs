@@ -105,6 +105,8 @@ pub struct SegmentBuilder<'a> {
     generation: u64,
     /// The number of the commit that the segment will be.
     commit: u64,
+    /// When the last commit was made; the segment's is not before.
+    last_time_us: i64,
     /// Number of quads before.
     old_quads: u64,
     name: String,
@@ -153,6 +155,7 @@ impl<'a> SegmentBuilder<'a> {
             lock,
             generation,
             commit: present.map_or(0, |snapshot| snapshot.commit() + 1),
+            last_time_us: present.map_or(0, Snapshot::commit_time_us),
             old_quads: present.map_or(0, Snapshot::quad_count),
         })
     }
@@ -186,7 +189,7 @@ impl<'a> SegmentBuilder<'a> {
         let directory = self.lock.directory();
         let mut entry = BaseEntry {
             commit: self.commit,
-            time_us: SystemClock.now_us(),
+            time_us: SystemClock.now_us().max(self.last_time_us),
             quad_count: counts.quads,
             term_count: counts.terms,
             next_blank_node: counts.next_blank_node,

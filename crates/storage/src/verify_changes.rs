@@ -202,10 +202,7 @@ fn check_fit(
     manifest: &Arc<Manifest>,
     base: &BaseEntry,
 ) -> Result<()> {
-    let start = Start {
-        base,
-        delta: base.deltas.last(),
-    };
+    let start = Start::last_over(base);
     let stored = Arc::new(start.open(file_system, directory, None)?);
     let logs = logs_after(base, start.commit());
     let replayed = start.replay(file_system, directory, manifest, stored, logs, u64::MAX)?;

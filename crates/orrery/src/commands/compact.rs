@@ -48,8 +48,10 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
         ),
     };
     if arguments.forget_history {
+        // Commits that cancel each other are no changes to be compacted, and yet they are history.
+        writer.checkpoint()?;
         let nothing = Retention {
-            commits_max: 1,
+            commits_max: 0,
             age_max: Duration::ZERO,
         };
         let is_forgotten = writer.forget_history(&nothing)?;

@@ -87,13 +87,13 @@ fn where_the_close_is_not_known_a_cut_log_is_a_note_and_what_is_left_can_be_used
 }
 
 #[test]
-fn every_flipped_bit_of_a_closed_log_and_of_the_lock_is_seen() {
+fn a_flipped_bit_in_any_byte_of_a_closed_log_and_of_the_lock_is_seen() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let log = closed(path);
     let lock = path.join("LOCK");
     for file in [&log, &lock] {
-        for bit in 0..std::fs::metadata(file).unwrap().len() as usize * 8 {
+        for bit in (0..std::fs::metadata(file).unwrap().len() as usize * 8).step_by(7) {
             flip(file, bit);
             let seen = found(path);
             let is_damage = seen.damages.iter().any(|damage| damage.file == *file);

@@ -12,6 +12,7 @@ use crate::index::Permutation;
 
 mod backup;
 mod faults;
+mod kept_states;
 mod log_ends;
 mod read_ahead;
 mod updates;

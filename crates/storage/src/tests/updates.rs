@@ -10,7 +10,7 @@ use crate::io::{Clock, FileSystem};
 
 /// Goes on by a second with each look at it.
 #[derive(Debug)]
-struct SteppingClock(AtomicI64);
+pub(super) struct SteppingClock(AtomicI64);
 
 impl Clock for SteppingClock {
     fn now_us(&self) -> i64 {
@@ -18,7 +18,7 @@ impl Clock for SteppingClock {
     }
 }
 
-fn options() -> WriterOptions {
+pub(super) fn options() -> WriterOptions {
     WriterOptions {
         // Later than what the machine's clock says.
         clock: Arc::new(SteppingClock(AtomicI64::new(1 << 52))),
@@ -60,7 +60,7 @@ pub(super) fn set(quads: &[SmallQuad]) -> BTreeSet<SmallQuad> {
     quads.iter().cloned().collect()
 }
 
-fn quad(number: u64) -> SmallQuad {
+pub(super) fn quad(number: u64) -> SmallQuad {
     let subject = iri(&format!("s{}", number % 17));
     let object = Term::string(format!("a longer text with the number {number}"));
     let graph = (number % 5 == 4).then(|| iri("graph"));

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Killed between any two steps, the old delta and both log files tell the same state. Readers never wait; writers wait for
-//! two manifests, some ten fdatasyncs in all.
+//! two manifests, some ten fdatasyncs in all. When a step fails, what it has written is removed, and the next
+//! checkpoint takes up the new log file if there is no commit in it yet.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,10 +24,11 @@ use crate::index::Permutation;
 use crate::io::FileSystem;
 use crate::log::LogWriter;
 use crate::manifest::{FlushedEntry, Manifest};
-use crate::replay::log_path;
+use crate::replay::{Start, log_path};
 use crate::segment::{DELTA_PREFIX, ignore_missing};
 use crate::snapshot::Snapshot;
 use crate::stored::{Deltas, Stored};
+use crate::unlisted::Unlisted;
 use crate::{Error, Result};
 
 impl Shared {
@@ -74,7 +76,9 @@ impl Shared {
 
     fn checkpoint_under(self: &Arc<Self>, _maintenance: MutexGuard<'_, ()>) -> Result<bool> {
         let turn = self.take_turn();
-        if self.state.lock().latest.deltas().len() == 0 {
+        let latest = Arc::clone(&self.state.lock().latest);
+        // Not by the number of changes: commits that cancel each other fill the log, too.
+        if Start::present(latest.manifest()).commit() == latest.commit() {
             return Ok(false);
         }
         let flushing = turn.begin_log()?;
@@ -83,13 +87,16 @@ impl Shared {
         let file_system = &**self.database.file_system();
         let directory = self.database.directory();
         let name = format!("{DELTA_PREFIX}{:06}", flushing.manifest().generation);
+        let unlisted = Unlisted::directory(file_system, directory.join(&name));
         let entry = flushed::write(file_system, directory, &name, &flushing)?;
         let base = Arc::clone(flushing.base());
         let stored = Arc::new(flushed::open(file_system, directory, base, &entry)?);
 
         let turn = self.take_turn();
         let before = Arc::clone(flushing.shared_manifest());
-        let after = turn.lay_over(stored, entry, &flushing)?;
+        let after = turn.lay_over(stored, entry, &flushing);
+        unlisted.keep_if_listed(&after);
+        let after = after?;
         drop(turn);
         remove_dropped(file_system, directory, &before, &after);
         Ok(true)
@@ -97,7 +104,8 @@ impl Shared {
 }
 
 impl Turn {
-    /// Begins a new log file. Returns the state before it, which no commit adds to any more; the log before it is closed.
+    /// Begins a new log file, unless the last one has no commit. Returns the state before it, which no commit adds to any more; the
+    /// log before it is closed.
     pub(super) fn begin_log(&self) -> Result<Arc<Snapshot>> {
         self.settle()?;
         let shared = &self.shared;
@@ -105,6 +113,10 @@ impl Turn {
             let state = shared.state.lock();
             (Arc::clone(&state.latest), Arc::clone(&state.log))
         };
+        let logs = &latest.manifest().present().logs;
+        if logs.last().map(|log| log.first_commit) == Some(latest.commit() + 1) {
+            return Ok(latest);
+        }
         old_log.close()?;
         let database = &shared.database;
         let (file_system, directory) = (&**database.file_system(), database.directory());

@@ -46,7 +46,7 @@ use worker::Worker;
 /// How long old states can be read: a commit is kept while both limits allow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// So many of the last commits are kept.
+    /// So many of the last commits are kept; with 0 nothing but the present state.
     pub commits_max: u64,
     /// Commits younger than that are kept.
     pub age_max: Duration,
@@ -170,7 +170,8 @@ impl Writer {
     }
 
     /// Gives up older states beyond another retention than that of the options, and removes the files that only they need.
-    /// Returns whether there were any. Snapshots that are in use stay readable.
+    /// Returns whether there were any. Snapshots that are in use stay readable. Commits since the last checkpoint stay,
+    /// for the present state needs them: make one before to give up all.
     pub fn forget_history(&self, retention: &Retention) -> Result<bool> {
         self.handle.shared.forget_history(retention)
     }

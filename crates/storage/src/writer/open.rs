@@ -16,6 +16,7 @@ use crate::manifest::{FORMAT_VERSION, LogEntry, Manifest};
 use crate::replay::log_path;
 use crate::segment::remove_leftovers;
 use crate::snapshot::Snapshot;
+use crate::unlisted::Unlisted;
 use crate::{Database, Error, Result};
 
 impl Database {
@@ -146,11 +147,15 @@ pub(super) fn next_log(
         base_generation: base.generation,
         first_commit: after.commit() + 1,
     };
-    let log = LogWriter::create(file_system, &log_path(directory, &name), &header)?;
+    let path = log_path(directory, &name);
     base.logs.push(LogEntry {
         name,
         first_commit: header.first_commit,
     });
-    manifest.publish(file_system, directory)?;
+    let unlisted = Unlisted::file(file_system, path);
+    let log = LogWriter::create(file_system, unlisted.path(), &header)?;
+    let published = manifest.publish(file_system, directory);
+    unlisted.keep_if_listed(&published);
+    published?;
     Ok((log, manifest))
 }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Ids mean other terms over another base, so what was committed meanwhile is translated by the text of the terms. It becomes the new base's
-//! flushed delta. A compaction changes no quad: its state has the number of the last commit, and older ones
-//! stay readable from the old base until their retention ends. A bulk load holds the writers' turn while its segment is written, and is a
+//! flushed delta. A compaction changes no quad: its base has the number of the commit that it started from, the delta over it that
+//! of the last commit, and older ones stay readable from the old base until their retention ends. A bulk load holds the writers' turn while its segment is written, and is a
 //! commit of its own; what it changed is not recorded, but the states before it stay readable in the same way.
 //!
 //! Killed before the manifest is published, it leaves a directory that the next writer removes.
@@ -36,6 +36,7 @@ use crate::segment::{DELTA_PREFIX, PublishedCounts, SEGMENT_PREFIX, SegmentFiles
 use crate::snapshot::{Snapshot, SnapshotCounts};
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
+use crate::unlisted::Unlisted;
 use crate::{Error, Result};
 
 /// With so many changes left, or after so many rounds, the last round takes the writers' turn.
@@ -187,35 +188,42 @@ impl Turn {
         carried.take_up(&latest)?;
 
         let mut manifest = latest.manifest().clone();
-        entry.commit = latest.commit();
-        entry.time_us = latest.commit_time_us();
         entry.generation = manifest.generation + 1;
         if is_load {
-            entry.commit += 1;
-            entry.time_us = shared.now_us();
+            // Nobody has committed since it began.
+            entry.commit = latest.commit() + 1;
+            entry.time_us = shared.now_us().max(latest.commit_time_us());
             entry.loaded = Some(Loaded {
                 added: entry.quad_count.saturating_sub(latest.quad_count()),
                 removed: 0,
             });
         }
-        let (commit, delta_name) = (
-            entry.commit,
-            format!("{DELTA_PREFIX}{:06}", entry.generation),
-        );
+        let has_carried = !is_load && latest.commit() > entry.commit;
+        let (commit, time_us) = match has_carried {
+            true => (latest.commit(), latest.commit_time_us()),
+            false => (entry.commit, entry.time_us),
+        };
         let counts = SnapshotCounts {
             commit,
-            time_us: entry.time_us,
+            time_us,
             ..carried.counts
         };
+        let delta_name = format!("{DELTA_PREFIX}{:06}", entry.generation);
         manifest.bases.push(entry);
+        let mut unlisted = None;
         let mut stored = carried.stored;
-        if carried.deltas.len() > 0 {
+        // Also where the commits cancel each other: they have numbers, and may have brought terms.
+        if has_carried {
             let state = Snapshot::with_deltas(
                 Arc::clone(latest.shared_manifest()),
                 Arc::clone(&stored),
                 carried.deltas,
                 counts,
             )?;
+            unlisted = Some(Unlisted::directory(
+                file_system,
+                directory.join(&delta_name),
+            ));
             let flushed = flushed::write(file_system, directory, &delta_name, &state)?;
             let base = Arc::clone(&stored.base);
             stored = Arc::new(flushed::open(file_system, directory, base, &flushed)?);
@@ -231,8 +239,11 @@ impl Turn {
             shared.now_us(),
         );
         let state = Snapshot::of_stored(Arc::new(manifest), stored);
-        let (log, manifest) = next_log(file_system, directory, &state)
-            .map_err(|error| stop_where_unknown(&old_log, error))?;
+        let next = next_log(file_system, directory, &state);
+        if let Some(unlisted) = unlisted {
+            unlisted.keep_if_listed(&next);
+        }
+        let (log, manifest) = next.map_err(|error| stop_where_unknown(&old_log, error))?;
         let after = Arc::new(state.with_manifest(Arc::new(manifest)));
         self.install(log, &after);
         Ok(Published {

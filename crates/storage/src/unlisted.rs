@@ -1,0 +1,60 @@
+//! Files that are written before a manifest names them, and must go if none ever does.
+
+use std::path::{Path, PathBuf};
+
+use crate::io::FileSystem;
+use crate::segment::ignore_missing;
+use crate::{Error, Result};
+
+/// A directory or log file that no manifest names yet: dropped without being kept, it is removed. So that a full disk
+/// does not become fuller with each attempt.
+#[derive(Debug)]
+pub(crate) struct Unlisted<'f> {
+    file_system: &'f dyn FileSystem,
+    path: PathBuf,
+    is_directory: bool,
+    is_kept: bool,
+}
+
+impl<'f> Unlisted<'f> {
+    pub(crate) fn directory(file_system: &'f dyn FileSystem, path: PathBuf) -> Self {
+        Self::new(file_system, path, true)
+    }
+
+    pub(crate) fn file(file_system: &'f dyn FileSystem, path: PathBuf) -> Self {
+        Self::new(file_system, path, false)
+    }
+
+    fn new(file_system: &'f dyn FileSystem, path: PathBuf, is_directory: bool) -> Self {
+        Self {
+            file_system,
+            path,
+            is_directory,
+            is_kept: false,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps it if a manifest that names it was published, or if nobody knows which manifest is on the disk.
+    pub(crate) fn keep_if_listed<T>(mut self, published: &Result<T>) {
+        self.is_kept = matches!(published, Ok(_) | Err(Error::WritingStopped { .. }));
+    }
+}
+
+impl Drop for Unlisted<'_> {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        let removed = match self.is_directory {
+            true => self.file_system.remove_dir_all(&self.path),
+            false => self.file_system.remove_file(&self.path),
+        };
+        if let Err(error) = ignore_missing(removed) {
+            tracing::warn!("what was given up half-written could not be removed: {error}");
+        }
+    }
+}
