@@ -1,6 +1,7 @@
 //! The lock of the one writer of a database, and what its file says about the last one.
 //!
-//! `DIR/LOCK` is two lines. While a writer is at work, and after it was killed:
+//! `DIR/LOCK` is two lines, the first filled up with spaces, so that each is written over the one before in the same place. While a
+//! writer is at work, and after it was killed:
 //!
 //! ```text
 //! process 4711
@@ -24,6 +25,8 @@ use crate::io::{FileLock, FileSystem, LocalFileSystem};
 use crate::{Error, Result};
 
 pub(crate) const LOCK_FILE: &str = "LOCK";
+/// Room for the longest line.
+const LINE_BYTES: usize = 128;
 
 /// Held by whoever changes a database; readers need none.
 ///
@@ -133,7 +136,7 @@ impl LockText {
         if text.trim_end().bytes().all(|byte| byte.is_ascii_digit()) {
             return Self::Nothing;
         }
-        let line = text.lines().next().unwrap_or_default();
+        let line = text.lines().next().unwrap_or_default().trim_end();
         if with_checksum(line) != content {
             return Self::Unreadable;
         }
@@ -171,6 +174,7 @@ impl LockText {
 }
 
 fn with_checksum(line: &str) -> Vec<u8> {
+    let line = format!("{line:<LINE_BYTES$}");
     let crc = crc32c::crc32c(line.as_bytes());
     format!("{line}\ncrc32c {crc:08x}\n").into_bytes()
 }

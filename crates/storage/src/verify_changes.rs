@@ -60,7 +60,10 @@ pub(crate) fn verify_changes(
                     check_left(&path, &end, verified);
                 }
                 Ok((end, last_commit)) => match &lock {
-                    LockText::Closed(closed) if closed.is_of(&log.name, end.salt()) => {
+                    LockText::Closed(closed)
+                        if closed.is_of(&log.name, end.salt())
+                            && end.position <= closed.position =>
+                    {
                         check_closed(&path, &end, closed, verified);
                     }
                     _ => note_end(&path, &end, last_commit, verified),
@@ -98,11 +101,10 @@ fn check_left(path: &Path, end: &LogEnd, verified: &mut Verified) {
 
 /// A log that nobody has written since it was closed has to be as it was then.
 fn check_closed(path: &Path, end: &LogEnd, closed: &ClosedLog, verified: &mut Verified) {
-    let (position, closed_at) = (end.position, closed.position);
+    let position = end.position;
     let what = match end.tail {
-        _ if position < closed_at => closed.missing(),
-        LogTail::Mark if position == closed_at => return,
-        LogTail::Mark => format!("it was closed at byte {closed_at}, but there are commits behind"),
+        _ if position < closed.position => closed.missing(),
+        LogTail::Mark => return,
         LogTail::Nothing => {
             "the mark is missing that was put there when it was closed; no commit is missing"
                 .to_owned()

@@ -1,5 +1,5 @@
 //! Power cuts, failing calls, flipped bits and a full disk, while a database is written in every way there is: by
-//! transactions, checkpoints, loads and compactions.
+//! transactions (durable, relaxed, and both in a row), checkpoints, loads and compactions.
 //!
 //! Everything goes on a disk in memory that records each change, so that a state after a power cut costs microseconds.
 //! The answers are compared with plain sets of quads, one for each commit.

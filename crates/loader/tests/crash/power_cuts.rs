@@ -1,4 +1,5 @@
-//! The power goes at any moment; what was not synced is lost, kept or torn.
+//! The power goes at any moment; what was not synced is lost, kept or torn, and old bytes may come back in its place. Then life goes
+//! on, and the power goes once more.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use orrery_storage::io::testing::{PowerCuts, RecordingFileSystem, Unsynced};
 use orrery_storage::{Database, verify_with};
 
 use crate::setting;
-use crate::workload::{Session, Workload};
+use crate::workload::{Session, Step, Workload};
 use crate::world::{DIRECTORY, content, open};
 
 const STEPS: usize = 30;
@@ -57,7 +58,8 @@ impl Recorded {
     }
 
     fn check(&self, cuts: &PowerCuts, unsynced: Unsynced, is_thorough: bool) {
-        let state: Arc<dyn FileSystem> = Arc::new(cuts.state(unsynced));
+        let disk = cuts.state(unsynced);
+        let state: Arc<dyn FileSystem> = Arc::new(disk.clone());
         if cuts.position() < self.created {
             // Perhaps there is none yet; one can be made then.
             Database::create_or_open_with(Arc::clone(&state), Path::new(DIRECTORY)).unwrap();
@@ -71,7 +73,40 @@ impl Recorded {
         if is_thorough {
             let damage = verify_with(&*state, Path::new(DIRECTORY), |_| {}).unwrap();
             assert!(damage.is_empty(), "{damage:?}");
+            let copy = disk.copy();
             self.go_on(&state);
+            self.cut_again(&copy, cuts.position() as u64);
+        }
+    }
+
+    /// The power goes again at some moments after the first cut, when the log was cut off and written on: what comes back of it then
+    /// must not be taken for a commit.
+    fn cut_again(&self, disk: &RecordingFileSystem, seed: u64) {
+        let file_system: Arc<dyn FileSystem> = Arc::new(disk.clone());
+        let session = Session::open(&file_system).unwrap();
+        let last = session.database.snapshot().commit();
+        let mut again = Workload::continued(file_system, session, last);
+        again.states = self.workload.states.clone();
+        again.states.split_off(&(last + 1));
+        again.disk = Some(disk.clone());
+        let mut acknowledged = vec![(0, last)];
+        for step in [Step::Commit, Step::Mixed, Step::Commit] {
+            again.run(step).unwrap();
+            acknowledged.append(&mut again.acknowledged_within);
+            acknowledged.push((disk.operations(), again.acknowledged));
+        }
+        again.session = None;
+        let mut cuts = disk.power_cuts();
+        while cuts.advance() {
+            let seed = seed * 1_000 + cuts.position() as u64;
+            let state: Arc<dyn FileSystem> = Arc::new(cuts.state(Unsynced::Stale(seed)));
+            let snapshot = open(&state).unwrap().snapshot();
+            let before = acknowledged.iter().rev();
+            let mut before = before.filter(|(operations, _)| *operations <= cuts.position());
+            let expected = before.next().map_or(last, |(_, commit)| *commit);
+            assert!(snapshot.commit() >= expected);
+            let state = &again.states[&snapshot.commit()];
+            assert_eq!(&content(&snapshot).unwrap(), state);
         }
     }
 
@@ -99,7 +134,12 @@ impl Recorded {
         while cuts.advance() {
             let moment = seed.wrapping_mul(1_000_003) + cuts.position() as u64 * 16;
             let random = (0..RANDOM_PER_MOMENT).map(|number| Unsynced::Random(moment + number));
-            let fixed = [Unsynced::Dropped, Unsynced::Kept, Unsynced::Torn(moment)];
+            let fixed = [
+                Unsynced::Dropped,
+                Unsynced::Kept,
+                Unsynced::Torn(moment),
+                Unsynced::Stale(moment),
+            ];
             for (number, unsynced) in fixed.into_iter().chain(random).enumerate() {
                 let is_thorough = (states as u64).is_multiple_of(THOROUGH_EVERY);
                 let place = (seed, cuts.position(), unsynced, number);

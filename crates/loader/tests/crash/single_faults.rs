@@ -10,12 +10,13 @@ use crate::setting;
 use crate::workload::{Step, Workload};
 use crate::world::{content, open};
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step::Commit,
     Step::Checkpoint,
     Step::Group,
     Step::Commit,
     Step::Relaxed,
+    Step::Mixed,
     Step::Reopen,
     Step::Compact,
     Step::Commit,

@@ -25,6 +25,8 @@ pub(crate) enum Step {
     Group,
     /// A transaction that is not waited for.
     Relaxed,
+    /// Relaxed transactions between durable ones that nobody has waited for yet.
+    Mixed,
     /// A transaction that is given up.
     Rollback,
     /// All quads of a graph go.
@@ -41,7 +43,8 @@ pub(crate) enum Step {
 impl Step {
     pub(crate) fn random(random: &mut Random) -> Self {
         match random.below(24) {
-            0..8 => Self::Commit,
+            0..6 => Self::Commit,
+            6..8 => Self::Mixed,
             8..10 => Self::Group,
             10..12 => Self::Relaxed,
             12 => Self::Rollback,
@@ -183,6 +186,7 @@ impl Workload {
             Step::Relaxed => {
                 self.commit(Durability::Relaxed)?.wait()?;
             }
+            Step::Mixed => self.mixed()?,
             Step::Rollback => {
                 let numbers = self.random.numbers(30);
                 let mut transaction = self.writer()?.begin()?;
@@ -213,15 +217,54 @@ impl Workload {
         Ok(())
     }
 
-    /// A commit while another step is under way.
-    fn commit_within(&mut self) -> Result<()> {
-        let pending = self.commit(Durability::Durable)?;
-        self.acknowledged = pending.wait()?;
+    /// Durable and relaxed commits in a row. Whatever durable one a reader has seen is as good as acknowledged.
+    fn mixed(&mut self) -> Result<()> {
+        let mut durable = Vec::new();
+        for is_durable in [true, false, true, false, false] {
+            let durability = match is_durable {
+                true => Durability::Durable,
+                false => Durability::Relaxed,
+            };
+            let pending = self.commit(durability)?;
+            match is_durable {
+                true => durable.push(pending),
+                false => drop(pending.wait()?),
+            }
+            let session = self.session.as_ref().expect("a session is open");
+            let seen = session.database.snapshot().commit();
+            // One that changed nothing has the number of another, which may be a relaxed one.
+            let made = durable
+                .iter()
+                .filter(|made| made.added() + made.removed() > 0);
+            let seen = made
+                .map(PendingCommit::number)
+                .filter(|&number| number <= seen);
+            if let Some(number) = seen.max() {
+                self.acknowledge_now(number);
+            }
+        }
+        for pending in durable {
+            let number = pending.wait()?;
+            self.acknowledge_now(number);
+        }
+        Ok(())
+    }
+
+    /// Notes a commit, and after how many operations it had to be on the disk.
+    fn acknowledge_now(&mut self, number: u64) {
+        self.acknowledged = self.acknowledged.max(number);
         if let Some(disk) = &self.disk {
             let operations = disk.operations();
             self.acknowledged_within
                 .push((operations, self.acknowledged));
         }
+    }
+
+    /// A commit while another step is under way.
+    fn commit_within(&mut self) -> Result<()> {
+        let pending = self.commit(Durability::Durable)?;
+        let number = pending.wait()?;
+        self.acknowledge_now(number);
         Ok(())
     }
 

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use orrery_storage::io::{Clock, FileSystem};
-use orrery_storage::{Database, Result, SmallQuad, Snapshot, Transaction, WriterOptions};
+use orrery_storage::{
+    Database, Result, Retention, SmallQuad, Snapshot, Transaction, WriterOptions,
+};
 use orrery_term::{Term, TermId};
 
 /// Where the database is on its disk.
@@ -120,6 +122,11 @@ pub(crate) fn options() -> WriterOptions {
     WriterOptions {
         // Later than what the machine's clock says, and after all that was committed before.
         clock: Arc::new(SteppingClock(AtomicI64::new(1 << 52))),
+        // So few that most workloads give up some.
+        retention: Retention {
+            commits_max: 12,
+            ..Retention::default()
+        },
         ..WriterOptions::default()
     }
 }

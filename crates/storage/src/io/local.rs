@@ -170,7 +170,7 @@ fn open_file(path: &Path) -> Result<File> {
 fn read_holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(64).read_to_string(&mut text).ok()?;
-    let first = text.lines().next()?;
+    let first = text.lines().next()?.trim_end();
     first.strip_prefix("process ").unwrap_or(first).parse().ok()
 }
 
@@ -184,8 +184,8 @@ struct LocalLock {
 impl FileLock for LocalLock {
     fn write(&self, content: &[u8]) -> Result<()> {
         self.file
-            .set_len(0)
-            .and_then(|()| self.file.write_all_at(content, 0))
+            .write_all_at(content, 0)
+            .and_then(|()| self.file.set_len(content.len() as u64))
             .map_err(|error| Error::from_io(&self.path, "write", error))
     }
 

@@ -1,5 +1,6 @@
 //! What is on the disk if the power goes at a certain moment.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::recording::{Operation, RecordingFileSystem};
@@ -16,7 +17,13 @@ pub enum Unsynced {
     Torn(u64),
     /// Each is lost, kept or torn for itself, as the seed has it.
     Random(u64),
+    /// The same, but where a file has become longer and its bytes did not reach the disk, there are those that stood in the
+    /// blocks before: of the same file, before it was cut off, or of one that was removed.
+    Stale(u64),
 }
+
+/// Removed files whose blocks may be used again.
+const FREED_MAX: usize = 4;
 
 /// Goes through a recording, one operation after the other, and gives the disk after a power cut at each point.
 #[derive(Debug)]
@@ -27,6 +34,12 @@ pub struct PowerCuts {
     durable: Tree,
     /// Changes that may be on the disk or not, oldest first, with whether a later sync can still save them.
     pending: Vec<(Change, bool)>,
+    /// As a program sees it.
+    now: Tree,
+    /// What files held before they were cut off.
+    former: BTreeMap<Inode, Arc<Vec<u8>>>,
+    /// What removed files held, the last one first.
+    freed: Vec<Arc<Vec<u8>>>,
 }
 
 impl PowerCuts {
@@ -34,8 +47,11 @@ impl PowerCuts {
         Self {
             operations,
             done: 0,
+            now: start.clone(),
             durable: start,
             pending: Vec::new(),
+            former: BTreeMap::new(),
+            freed: Vec::new(),
         }
     }
 
@@ -75,6 +91,8 @@ impl PowerCuts {
                 {
                     self.durable.add(*inode, *is_directory);
                 }
+                self.keep_stale(&change);
+                self.now.apply(&change);
                 self.pending.push((change, true));
             }
             Operation::Sync(inode) => self.sync(inode),
@@ -85,6 +103,29 @@ impl PowerCuts {
             }
         }
         true
+    }
+
+    /// Remembers what a change takes away, for it stays in the blocks.
+    fn keep_stale(&mut self, change: &Change) {
+        match change {
+            Change::SetLength { inode, bytes } => {
+                let content = self.now.content(*inode);
+                if let Some(content) = content.filter(|content| content.len() > *bytes) {
+                    self.former.insert(*inode, content);
+                }
+            }
+            Change::Remove { entry } => {
+                if let Some(content) = self
+                    .now
+                    .entry(entry)
+                    .and_then(|inode| self.now.content(inode))
+                {
+                    self.freed.insert(0, content);
+                    self.freed.truncate(FREED_MAX);
+                }
+            }
+            Change::Create { .. } | Change::Write { .. } | Change::Rename { .. } => {}
+        }
     }
 
     fn sync(&mut self, inode: Inode) {
@@ -118,8 +159,54 @@ impl PowerCuts {
                     apply_perhaps(&mut tree, change, &mut random);
                 }
             }
+            Unsynced::Stale(seed) => {
+                let mut random = Random(seed);
+                for (change, _) in &self.pending {
+                    match (change, random.below(4)) {
+                        (_, 0) => {}
+                        (Change::Write { .. }, 2..) => {
+                            self.apply_stale(&mut tree, change, &mut random)
+                        }
+                        (_, _) => tree.apply(change),
+                    }
+                }
+            }
         }
         RecordingFileSystem::starting_with(tree)
+    }
+
+    /// Applies the first part of a write; the rest has its length, and what stood in the blocks.
+    fn apply_stale(&self, tree: &mut Tree, change: &Change, random: &mut Random) {
+        let Change::Write {
+            inode,
+            offset,
+            bytes,
+        } = change
+        else {
+            return;
+        };
+        let kept = random.below(bytes.len() + 1);
+        tree.write(*inode, *offset, &bytes[..kept]);
+        let source = match random.below(3) {
+            0 => None,
+            1 => self.former.get(inode),
+            _ => self.freed.get(random.below(self.freed.len())),
+        };
+        // What is overwritten in place stays as it was.
+        let length = tree.content(*inode).map_or(0, |content| content.len());
+        let rest = length.max(offset + kept)..offset + bytes.len();
+        let stale: Vec<u8> = rest
+            .clone()
+            .map(|place| {
+                source
+                    .and_then(|source| source.get(place))
+                    .copied()
+                    .unwrap_or(0)
+            })
+            .collect();
+        if !stale.is_empty() {
+            tree.write(*inode, rest.start, &stale);
+        }
     }
 
     fn apply_torn(&self, tree: &mut Tree, seed: u64) {

@@ -377,8 +377,8 @@ struct RecordingLock {
 
 impl FileLock for RecordingLock {
     fn write(&self, content: &[u8]) -> Result<()> {
-        self.file.set_length(0)?;
-        self.file.write_at(0, content)
+        self.file.write_at(0, content)?;
+        self.file.set_length(content.len() as u64)
     }
 
     fn sync(&self) -> Result<()> {

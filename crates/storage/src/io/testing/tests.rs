@@ -92,6 +92,33 @@ fn unsynced_writes_are_lost_kept_and_torn_each_for_itself() {
 }
 
 #[test]
+fn bytes_that_did_not_reach_the_disk_may_be_those_of_before() {
+    let disk = RecordingFileSystem::new();
+    let removed = disk.create_log(Path::new("/removed")).unwrap();
+    removed.write_at(0, b"RRRRRRRR").unwrap();
+    let file = disk.create_log(Path::new("/log")).unwrap();
+    file.write_at(0, b"aaaaoldold").unwrap();
+    file.set_length(4).unwrap();
+    disk.remove_file(Path::new("/removed")).unwrap();
+    file.sync().unwrap();
+    disk.sync_dir(Path::new("/")).unwrap();
+    file.write_at(4, b"bbbbbb").unwrap();
+    let of = |seed| content(&at_the_end(&disk, Unsynced::Stale(seed)), "/log").unwrap();
+    let states: Vec<_> = (0..400).map(of).collect();
+    for expected in [
+        "aaaa",
+        "aaaabbbbbb",
+        "aaaabbdold",
+        "aaaaoldold",
+        "aaaabRRR\0\0",
+        "aaaabb\0\0\0\0",
+    ] {
+        assert!(states.contains(&expected.to_owned()), "{expected:?}");
+    }
+    assert!(states.iter().all(|state| state.starts_with("aaaa")));
+}
+
+#[test]
 fn what_a_failed_sync_did_not_save_no_later_sync_saves() {
     let disk = RecordingFileSystem::new();
     let failing = FailingFileSystem::over(&disk);

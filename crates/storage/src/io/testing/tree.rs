@@ -129,6 +129,22 @@ impl Tree {
         self.nodes.get(&inode)
     }
 
+    /// What a file holds.
+    pub(super) fn content(&self, inode: Inode) -> Option<Arc<Vec<u8>>> {
+        match self.node(inode) {
+            Some(Node::File(content)) => Some(Arc::clone(content)),
+            _ => None,
+        }
+    }
+
+    /// What a name leads to.
+    pub(super) fn entry(&self, entry: &Entry) -> Option<Inode> {
+        match self.node(entry.directory) {
+            Some(Node::Directory(entries)) => entries.get(&entry.name).copied(),
+            _ => None,
+        }
+    }
+
     pub(super) fn find(&self, path: &Path) -> Option<Inode> {
         let mut inode = ROOT;
         for name in names(path) {
