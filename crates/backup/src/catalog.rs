@@ -2,6 +2,7 @@
 //!
 //! JSON for people to read, then a line with the checksum of all bytes before it, as in the manifest of a database.
 
+use orrery_storage::DatabaseIdentity;
 use serde::{Deserialize, Serialize};
 
 use crate::target::Target;
@@ -23,8 +24,20 @@ pub struct BackupList {
     pub time_micros: i64,
     /// The last commit that is in it.
     pub commit: u64,
+    /// Whose backup it is; missing in those from before there were identities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<SourceDatabase>,
     /// The files of the database; the manifest last.
     pub files: Vec<ListedFile>,
+}
+
+/// The database that a backup was taken of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceDatabase {
+    /// Who it is.
+    pub identity: DatabaseIdentity,
+    /// Where it stood then, for people.
+    pub directory: String,
 }
 
 /// A file of a backup.

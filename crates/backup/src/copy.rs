@@ -8,7 +8,7 @@ use bytes::Bytes;
 use orrery_storage::backup::{StateFile, StateFiles};
 use orrery_storage::io::FileSystem;
 
-use crate::catalog::{BackupList, FORMAT_VERSION, ListedFile};
+use crate::catalog::{BackupList, FORMAT_VERSION, ListedFile, SourceDatabase};
 use crate::target::Target;
 use crate::{Error, Result};
 
@@ -38,7 +38,12 @@ pub async fn backup(
     target: &Target,
 ) -> Result<BackupReport> {
     let held = StateFiles::hold(file_system, directory)?;
+    let database = held.identity.clone().map(|identity| SourceDatabase {
+        identity,
+        directory: shown(directory),
+    });
     let earlier = BackupList::read_all(target).await?;
+    refuse_others(target, &earlier, database.as_ref())?;
     let stored: HashMap<String, ListedFile> = earlier
         .iter()
         .flat_map(|list| &list.files)
@@ -70,6 +75,7 @@ pub async fn backup(
         number: earlier.last().map_or(1, |last| last.number + 1),
         time_micros: now_micros(),
         commit: held.commit,
+        database,
         files,
     };
     for _ in 0..NUMBER_ATTEMPTS_MAX {
@@ -82,12 +88,40 @@ pub async fn backup(
                 bytes_copied,
             });
         }
+        // Whoever was faster may be another database, which thought as we did that the target is nobody's.
+        let faster = BackupList::read(target, Some(list.number)).await?;
+        refuse_others(target, &[faster], list.database.as_ref())?;
         list.number += 1;
     }
     Err(Error::Target {
         target: target.name().to_owned(),
         what: "other backups go there at the same time".to_owned(),
     })
+}
+
+/// A target belongs to the database whose identity its lists name. Those from before there were identities are taken for its
+/// own: nobody knows better.
+fn refuse_others(
+    target: &Target,
+    lists: &[BackupList],
+    database: Option<&SourceDatabase>,
+) -> Result<()> {
+    let identity = database.map(|database| &database.identity);
+    let mut owners = lists.iter().filter_map(|list| list.database.as_ref());
+    match owners.rfind(|owner| Some(&owner.identity) != identity) {
+        None => Ok(()),
+        Some(owner) => Err(Error::OtherDatabase {
+            target: target.name().to_owned(),
+            owner: owner.clone(),
+        }),
+    }
+}
+
+/// The whole path of the database, where it is known.
+fn shown(directory: &Path) -> String {
+    let whole = std::path::absolute(directory);
+    let whole = whole.as_deref().unwrap_or(directory);
+    whole.display().to_string()
 }
 
 /// The object of a file: its name, with what tells its content from others of the same name.

@@ -1,5 +1,9 @@
 //! What can go wrong with a backup, by what can be done about it.
 
+use orrery_storage::without_numbers;
+
+use crate::catalog::SourceDatabase;
+
 /// An error of a backup or a restore.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -17,8 +21,19 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// The target holds backups of another database.
+    #[error(
+        "{target} holds the backups of another database, {} ({}); give this one a target of its own, such as a directory in there",
+        owner.identity, owner.directory
+    )]
+    OtherDatabase {
+        /// The target.
+        target: String,
+        /// The database that it belongs to.
+        owner: SourceDatabase,
+    },
     /// The store did not do what was asked.
-    #[error("cannot {operation} {object} in {target}: {source}")]
+    #[error("cannot {operation} {object} in {target}: {}", without_numbers(&source.to_string()))]
     Store {
         /// What was tried, as a verb.
         operation: &'static str,

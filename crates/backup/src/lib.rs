@@ -11,7 +11,8 @@
 //! log. [`restore`] writes the files of a list into a new directory, compares every length and checksum, and makes
 //! the directory a database only when all were right.
 //!
-//! Several databases must not share a target: their backups would be numbered in one row.
+//! A target belongs to one database, whose identity the lists name ([`orrery_storage::DatabaseIdentity`]); another one is refused, for
+//! their backups would be numbered in one row, and [`prune`] would remove those of either.
 //!
 //! [`prune`] removes old backups, and the objects that no other has.
 //!
@@ -24,7 +25,7 @@ mod prune;
 mod restore;
 mod target;
 
-pub use catalog::{BackupList, ListedFile};
+pub use catalog::{BackupList, ListedFile, SourceDatabase};
 pub use copy::{BackupReport, backup};
 pub use error::Error;
 pub use prune::{PruneReport, prune};

@@ -14,6 +14,7 @@ use object_store::path::Path as ObjectPath;
 use object_store::{
     ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload, WriteMultipart,
 };
+use orrery_storage::reason;
 use url::Url;
 
 use crate::{Error, Result};
@@ -53,7 +54,7 @@ impl Target {
             what,
         };
         if !target.contains("://") {
-            return Self::directory(Path::new(target)).map_err(|error| refuse(error.to_string()));
+            return Self::directory(Path::new(target)).map_err(|error| refuse(reason(&error)));
         }
         let url = Url::parse(target).map_err(|error| refuse(error.to_string()))?;
         if !matches!(url.scheme(), "s3" | "s3a") {

@@ -17,6 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::database::{OPEN_ATTEMPTS_MAX, create_directory, missing_file, refuse_foreign_files};
+use crate::identity::DatabaseIdentity;
 use crate::io::{FileBytes, FileSystem, FileWriter};
 use crate::lock::{ClosedLog, WriterLock};
 use crate::log::{LOG_DIRECTORY, LogTail, LogWriter};
@@ -34,6 +35,8 @@ pub struct StateFiles {
     pub files: Vec<StateFile>,
     /// The last commit of the state.
     pub commit: u64,
+    /// Who the database is, unless it was last written before there were identities.
+    pub identity: Option<DatabaseIdentity>,
 }
 
 /// A file of a state.
@@ -75,6 +78,7 @@ impl StateFiles {
         let mut held = Self {
             files: Vec::new(),
             commit: 0,
+            identity: manifest.identity.clone(),
         };
         let base = only_present(manifest.present());
         held.segment(file_system, directory, &base.segment)?;

@@ -6,6 +6,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::words::{ByteCount, reason};
+
 /// The result of a storage operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -54,7 +56,7 @@ pub enum Error {
         operation: &'static str,
     },
     /// Any other failure of the operating system.
-    #[error("cannot {operation} {}: {source}", path.display())]
+    #[error("cannot {operation} {}: {}", path.display(), reason(source))]
     Io {
         /// The path that was being accessed.
         path: PathBuf,
@@ -150,7 +152,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A transaction is too large for one record of the log.
-    #[error("cannot write {}: the transaction takes {bytes} bytes, the limit is {limit}; split it, or use `orrery load`", path.display())]
+    #[error("cannot write {}: the transaction takes {}, the limit is {}; split it, or use `orrery load`", path.display(), ByteCount(*bytes), ByteCount(*limit))]
     TransactionTooLarge {
         /// The log file.
         path: PathBuf,

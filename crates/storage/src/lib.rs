@@ -24,6 +24,7 @@ mod dump;
 mod error;
 mod flushed;
 mod history;
+mod identity;
 mod lock;
 mod manifest;
 mod replay;
@@ -37,6 +38,7 @@ mod varint;
 mod verify;
 mod verify_changes;
 mod warm;
+mod words;
 mod writer;
 
 pub use adjacency::{Adjacency, AdjacencySlot};
@@ -47,6 +49,7 @@ pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter};
 pub use dump::{QuadBatch, QuadRef, Quads};
 pub use error::{Error, Result};
 pub use history::{At, CommitChanges, CommitEntry};
+pub use identity::DatabaseIdentity;
 pub use index::{
     Cursor, IndexSummary, Permutation, QuadIndex, QuadIndexWriter, QuadPosition, QuadRow, RowRange,
     Scan, ScanVector,
@@ -60,6 +63,7 @@ pub use statistics::{Statistics, StatisticsBuilder};
 pub use time::{AtError, format_time, parse_time};
 pub use verify::{Damage, Note, Verified, VerifyProgress, verify, verify_with};
 pub use warm::{WarmExtent, Warmed};
+pub use words::{ByteCount, reason, without_numbers};
 pub use writer::{
     CommitOptions, Durability, PendingCommit, Rebase, Retention, Transaction, Writer, WriterOptions,
 };

@@ -7,6 +7,7 @@
 //! {
 //!   "format_version": 2,
 //!   "generation": 7,
+//!   "identity": "5b0c...",
 //!   ...
 //! }
 //! crc32c 0a1b2c3d
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::identity::DatabaseIdentity;
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
@@ -44,6 +46,9 @@ pub struct Manifest {
     pub format_version: u32,
     /// Counts the manifests of this database: each publish adds one.
     pub generation: u64,
+    /// Who the database is; missing until the first writer that knows of identities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<DatabaseIdentity>,
     /// The oldest first; never empty.
     pub bases: Vec<BaseEntry>,
 }
@@ -152,6 +157,7 @@ impl From<ManifestVersion1> for Manifest {
         Self {
             format_version: FORMAT_VERSION,
             generation: old.generation,
+            identity: None,
             bases: vec![BaseEntry {
                 // The first manifest was that of the empty database; each load made another.
                 commit: old.generation.saturating_sub(1),
@@ -195,6 +201,13 @@ impl Manifest {
             unreachable!("a manifest without a base was accepted");
         };
         base
+    }
+
+    /// Gives the database an identity if it has none; whether it had none.
+    pub(crate) fn identify(&mut self) -> bool {
+        let is_new = self.identity.is_none();
+        self.identity.get_or_insert_with(DatabaseIdentity::random);
+        is_new
     }
 
     /// Names of all segments and deltas that are in use.
@@ -325,6 +338,7 @@ mod tests {
         Manifest {
             format_version: FORMAT_VERSION,
             generation: 3,
+            identity: Some(DatabaseIdentity::random()),
             bases: vec![BaseEntry {
                 commit: 2,
                 time_us: 1_000,
@@ -365,17 +379,17 @@ mod tests {
         let base = manifest.present();
         assert_eq!((manifest.generation, base.commit), (3, 2));
         assert_eq!((base.quad_count, base.term_count), (17, 9));
+        assert_eq!(manifest.identity, None);
         assert!(base.deltas.is_empty() && base.logs.is_empty());
     }
 
     #[test]
     fn a_published_manifest_comes_back() {
         let directory = tempfile::tempdir().unwrap();
-        example()
-            .publish(&LocalFileSystem, directory.path())
-            .unwrap();
+        let written = example();
+        written.publish(&LocalFileSystem, directory.path()).unwrap();
         let read = Manifest::read(&LocalFileSystem, directory.path()).unwrap();
-        assert_eq!(read, example());
+        assert_eq!(read, written);
     }
 
     #[test]

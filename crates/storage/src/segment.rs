@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::base::{Base, index_file};
 use crate::dictionary::DictionaryWriter;
+use crate::identity::DatabaseIdentity;
 use crate::index::{Permutation, QuadIndexWriter};
 use crate::io::{Clock, FileSystem, SystemClock};
 use crate::lock::WriterLock;
@@ -103,6 +104,7 @@ pub struct SegmentBuilder<'a> {
     database: Option<&'a Database>,
     lock: &'a WriterLock,
     generation: u64,
+    identity: DatabaseIdentity,
     /// The number of the commit that the segment will be.
     commit: u64,
     /// When the last commit was made; the segment's is not before.
@@ -148,7 +150,9 @@ impl<'a> SegmentBuilder<'a> {
         let generation = 1 + old_manifest.as_ref().map_or(0, |old| old.generation);
         remove_leftovers(&*file_system, lock.directory(), old_manifest.as_deref())?;
         let name = format!("{SEGMENT_PREFIX}{generation:06}");
+        let identity = old_manifest.and_then(|old| old.identity.clone());
         Ok(Self {
+            identity: identity.unwrap_or_else(DatabaseIdentity::random),
             files: SegmentFiles::create(&file_system, lock.directory().join(&name))?,
             name,
             database,
@@ -210,6 +214,7 @@ impl<'a> SegmentBuilder<'a> {
         let manifest = Manifest {
             format_version: FORMAT_VERSION,
             generation: self.generation,
+            identity: Some(self.identity),
             bases: vec![entry],
         };
         manifest.publish(file_system, directory)?;

@@ -37,6 +37,18 @@ impl Database {
         }
     }
 
+    /// The present state, with an identity if the database had none; it is on the disk with the next manifest.
+    fn identified(&self) -> Arc<Snapshot> {
+        let present = self.snapshot();
+        let mut manifest = present.manifest().clone();
+        if !manifest.identify() {
+            return present;
+        }
+        // Who has the old manifest in memory shall read this one before it writes.
+        manifest.generation += 1;
+        Arc::new(present.with_manifest(Arc::new(manifest)))
+    }
+
     fn start(
         self: &Arc<Self>,
         lock: WriterLock,
@@ -44,8 +56,9 @@ impl Database {
         end: Option<LogEnd>,
     ) -> Result<Writer> {
         let file_system = &**self.file_system();
-        let present = self.snapshot();
+        let present = self.identified();
         remove_leftovers(file_system, self.directory(), Some(present.manifest()))?;
+        self.replace_snapshot(Arc::clone(&present));
         let resumed = match (end, present.manifest().present().logs.last()) {
             (Some(end), Some(entry)) => {
                 let path = log_path(self.directory(), &entry.name);
