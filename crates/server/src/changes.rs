@@ -204,7 +204,9 @@ mod tests {
             At::Time(1_500_000)
         );
         assert_eq!(parse_at("1970-01-01T01:00:00+01:00").unwrap(), At::Time(0));
-        for bad in ["", "-1", "yesterday", "1970-01-01"] {
+        let end_of_day = At::Time(24 * 60 * 60 * 1_000_000 - 1);
+        assert_eq!(parse_at("1970-01-01").unwrap(), end_of_day);
+        for bad in ["", "-1", "yesterday", "1970-02-30"] {
             assert!(parse_at(bad).is_err(), "{bad}");
         }
     }

@@ -1,4 +1,4 @@
-//! Times as people write them: RFC 3339 to microseconds since 1970, and back.
+//! Times as people write them, RFC 3339 and a little less, to microseconds since 1970, and back.
 
 use std::str::FromStr;
 
@@ -8,66 +8,95 @@ use crate::history::At;
 
 const US_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
+const DATE_BYTES: usize = "2026-11-21".len();
 /// Days from 0000-01-01, where the calendar counts from, to 1970-01-01.
 const DAYS_TO_1970: i64 = 719_528;
 
 /// Neither a commit nor a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is neither the number of a commit nor a time such as 2026-11-21T10:00:00Z")]
+#[error(
+    "'{0}' is neither the number of a commit, nor a date such as 2026-11-21, nor a time such as 2026-11-21T10:00:00Z"
+)]
 pub struct AtError(String);
 
 impl FromStr for At {
     type Err = AtError;
 
-    /// The number of a commit, or a time as in RFC 3339: `2026-11-21T10:00:00.5+01:00`.
+    /// The number of a commit; a time as in RFC 3339, `2026-11-21T10:00:00.5+01:00`, in UTC if it names no zone, and
+    /// without seconds if need be; or a date, which means the end of that day in UTC.
     fn from_str(text: &str) -> Result<Self, AtError> {
         if let Ok(number) = text.parse() {
             return Ok(Self::Commit(number));
         }
-        let time = parse_time(text).map(Self::Time);
-        time.ok_or_else(|| AtError(text.to_owned()))
+        let time = end_of_day(text).or_else(|| parse_time(text));
+        time.map(Self::Time).ok_or_else(|| AtError(text.to_owned()))
     }
 }
 
-/// Microseconds since 1970 of a time as in RFC 3339; further digits are cut off.
-pub fn parse_time(text: &str) -> Option<i64> {
-    let bytes = text.as_bytes();
-    let number = |from: usize, to: usize| -> Option<i64> {
-        let digits = text.get(from..to)?;
-        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-        is_number.then(|| digits.parse().ok())?
-    };
-    let marks = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
-    if !marks.iter().all(|&(at, mark)| bytes.get(at) == Some(&mark)) {
+/// The last microsecond of a day in UTC: whoever asks for a day wants all that was done on it.
+fn end_of_day(text: &str) -> Option<i64> {
+    let days = parse_date(text)?;
+    Some((days + 1) * SECONDS_PER_DAY * US_PER_SECOND - 1)
+}
+
+/// So many digits, and nothing else.
+fn digits(text: Option<&str>) -> Option<i64> {
+    let digits = text?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok())?
+}
+
+fn has_marks(text: &str, marks: &[(usize, u8)]) -> bool {
+    let is_there = |&(at, mark): &(usize, u8)| text.as_bytes().get(at) == Some(&mark);
+    marks.iter().all(is_there)
+}
+
+/// Days since 1970 of a date such as `2026-11-21`.
+fn parse_date(text: &str) -> Option<i64> {
+    if text.len() != DATE_BYTES || !has_marks(text, &[(4, b'-'), (7, b'-')]) {
         return None;
     }
+    let number = |from: usize, to: usize| digits(text.get(from..to));
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    let is_time = hour < 24 && minute < 60 && second < 60;
-    if !is_time || !(1..=12).contains(&month) || !(1..=days_of(year, month)).contains(&day) {
+    let is_date = (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
+    is_date.then(|| days_from_civil(year, month, day) - DAYS_TO_1970)
+}
+
+/// Microseconds since 1970 of a time as in RFC 3339, where seconds and zone (UTC) may be missing; further digits are cut off.
+pub fn parse_time(text: &str) -> Option<i64> {
+    let days = parse_date(text.get(..DATE_BYTES)?)?;
+    // RFC 3339, 5.6: a space may stand for the T.
+    let time = text.get(DATE_BYTES..)?.strip_prefix(['T', 't', ' '])?;
+    if !has_marks(time, &[(2, b':')]) {
         return None;
     }
-    let mut rest = text.get(19..)?;
-    let mut fraction_us = 0;
-    if let Some(fraction) = rest.strip_prefix('.') {
-        let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
-        if digits == 0 {
-            return None;
+    let (hour, minute) = (digits(time.get(0..2))?, digits(time.get(3..5))?);
+    let mut rest = time.get(5..)?;
+    let (mut second, mut fraction_us) = (0, 0);
+    if let Some(seconds) = rest.strip_prefix(':') {
+        second = digits(seconds.get(..2))?;
+        rest = &seconds[2..];
+        if let Some(fraction) = rest.strip_prefix('.') {
+            let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+            if digits == 0 {
+                return None;
+            }
+            let padded = format!("{:0<6.6}", &fraction[..digits]);
+            fraction_us = padded.parse().ok()?;
+            rest = &fraction[digits..];
         }
-        let padded = format!("{:0<6.6}", &fraction[..digits]);
-        fraction_us = padded.parse().ok()?;
-        rest = &fraction[digits..];
+    }
+    if hour >= 24 || minute >= 60 || second >= 60 {
+        return None;
     }
     let offset_minutes = parse_offset(rest)?;
-    let seconds = (days_from_civil(year, month, day) - DAYS_TO_1970) * SECONDS_PER_DAY
-        + (hour * 60 + minute - offset_minutes) * 60
-        + second;
+    let seconds = days * SECONDS_PER_DAY + (hour * 60 + minute - offset_minutes) * 60 + second;
     Some(seconds * US_PER_SECOND + fraction_us)
 }
 
-/// `Z`, `+01:00`; minutes east of Greenwich.
+/// `Z`, `+01:00`, or nothing; minutes east of Greenwich.
 fn parse_offset(text: &str) -> Option<i64> {
-    if text == "Z" || text == "z" {
+    if text.is_empty() || text == "Z" || text == "z" {
         return Some(0);
     }
     let (sign, rest) = match text.split_at_checked(1)? {
@@ -126,7 +155,12 @@ mod tests {
         for bad in [
             "",
             "2026-11-21",
-            "2026-11-21T10:00:00",
+            "2026-11-21T",
+            "2026-11-21T10",
+            "2026-11-21T10:0",
+            "2026-11-21T10:00:0",
+            "2026-11-21T10:00:é",
+            "2026-11-21x10:00",
             "2026-13-21T10:00:00Z",
             "2026-02-29T10:00:00Z",
             "2026-11-21T24:00:00Z",
@@ -137,7 +171,18 @@ mod tests {
         ] {
             assert_eq!(parse_time(bad), None, "{bad}");
         }
+        let at_ten = parse_time("2026-11-21T10:00:00Z");
+        for same in [
+            "2026-11-21T10:00:00",
+            "2026-11-21T10:00Z",
+            "2026-11-21 10:00",
+            "2026-11-21T11:00+01:00",
+        ] {
+            assert_eq!(parse_time(same), at_ten, "{same}");
+        }
         assert_eq!("17".parse(), Ok(At::Commit(17)));
+        assert_eq!("1970-01-01".parse(), Ok(At::Time(86_400_000_000 - 1)));
+        assert!("2026-02-29".parse::<At>().is_err());
         assert!("yesterday".parse::<At>().is_err());
     }
 
