@@ -122,6 +122,7 @@ impl Engine {
 
     /// Parses and plans a query over the newest snapshot.
     pub fn prepare(&self, text: &str, options: &QueryOptions) -> Result<PreparedQuery, QueryError> {
+        let text = parse::without_mark(text);
         let shape = parse::measure(text, self.options.query_bytes_max)?;
         let prepare = || prepare::prepare(self, text, options);
         if shape.needs_large_stack() {

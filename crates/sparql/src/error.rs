@@ -7,6 +7,9 @@
 use std::time::Duration;
 
 use datafusion_common::DataFusionError;
+use orrery_storage::{ByteCount, without_numbers};
+
+use crate::exhausted;
 
 /// Why a query gave no answer, or stopped giving one.
 #[derive(Debug, thiserror::Error)]
@@ -35,12 +38,13 @@ pub enum QueryError {
     },
     /// The query needs more memory than it may have, even when spilling.
     #[error(
-        "the query needs more than its memory budget of {limit_bytes} bytes ({message}); ask for less, or raise the budget"
+        "the query needs more than its memory budget of {} ({message}); ask for less, or raise the budget (--memory)",
+        ByteCount(*limit_bytes)
     )]
     OutOfMemory {
         /// The budget of the engine.
         limit_bytes: u64,
-        /// Which operator asked for how much.
+        /// What asked for how much.
         message: String,
     },
     /// Other queries have all that may be on its way; there was no room for one more in time.
@@ -86,7 +90,7 @@ impl QueryError {
 
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::Internal {
-            message: message.into(),
+            message: without_numbers(&message.into()),
         }
     }
 
@@ -109,7 +113,7 @@ impl QueryError {
         match error {
             DataFusionError::ResourcesExhausted(message) => Self::OutOfMemory {
                 limit_bytes,
-                message: first_line(&message),
+                message: exhausted::words(&message),
             },
             DataFusionError::External(inner) => Self::from_external(inner, limit_bytes),
             DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -126,7 +130,7 @@ impl QueryError {
             DataFusionError::Shared(shared) => match shared.as_ref() {
                 DataFusionError::ResourcesExhausted(message) => Self::OutOfMemory {
                     limit_bytes,
-                    message: first_line(message),
+                    message: exhausted::words(message),
                 },
                 other => {
                     Self::of_service(other).unwrap_or_else(|| Self::internal(other.to_string()))
@@ -214,11 +218,4 @@ impl From<QueryError> for DataFusionError {
     fn from(error: QueryError) -> Self {
         DataFusionError::External(Box::new(error))
     }
-}
-
-/// What DataFusion says before it lists who else holds memory.
-fn first_line(message: &str) -> String {
-    let line = message.lines().next().unwrap_or_default();
-    let said = line.split(" with top memory consumers").next();
-    said.unwrap_or(line).to_owned()
 }

@@ -20,7 +20,9 @@ mod dataset;
 mod engine;
 mod error;
 mod execute;
+mod exhausted;
 mod explain;
+mod hint;
 mod memory;
 mod options;
 mod parse;
@@ -34,6 +36,7 @@ mod work;
 pub use engine::{Engine, Preparation, PreparedQuery, QueryKind};
 pub use error::QueryError;
 pub use explain::{Measured, PlanNode, PlanPattern, PlanStep};
+pub use hint::only_in_named_graphs;
 pub use options::{EngineOptions, QueryOptions, Tuning};
 /// The seam through which `SERVICE` asks other endpoints.
 pub use orrery_operators::service;

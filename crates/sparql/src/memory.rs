@@ -28,7 +28,10 @@ use datafusion_execution::memory_pool::{
 use datafusion_physical_plan::execution_plan::EmissionType;
 use datafusion_physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
+use orrery_storage::ByteCount;
+
 use crate::error::QueryError;
+use crate::exhausted;
 
 /// Parts of the memory, of so many.
 const PARTS: u64 = 8;
@@ -198,8 +201,9 @@ impl MemoryPool for ProcessBoundPool {
             && process.would_exceed(additional)
         {
             return Err(DataFusionError::ResourcesExhausted(format!(
-                "{additional} bytes more for {} would make the process larger than it may be",
-                reservation.consumer().name()
+                "{} more for {} would make the process larger than it may be",
+                ByteCount(additional as u64),
+                exhausted::part(reservation.consumer().name())
             )));
         }
         self.inner.try_grow(reservation, additional)

@@ -70,6 +70,42 @@ pub(crate) fn on_large_stack<T: Send>(
     })
 }
 
+/// The text without the byte-order mark that some editors put in front.
+pub(crate) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// The words of a text outside of comments, strings and IRIs: keywords, names, numbers.
+pub(crate) fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let bytes = text.as_bytes();
+    let is_word =
+        |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"_:-".contains(byte);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < bytes.len() {
+            match bytes[at] {
+                b'#' => at = skip_comment(bytes, at),
+                b'"' | b'\'' => at = skip_string(bytes, at) + 1,
+                b'<' => at = skip_iri(bytes, at) + 1,
+                b'?' | b'$' => {
+                    at += 1 + bytes[at + 1..]
+                        .iter()
+                        .take_while(|byte| is_word(byte))
+                        .count()
+                }
+                byte if is_word(&byte) => {
+                    let length = bytes[at..].iter().take_while(|byte| is_word(byte)).count();
+                    let word = &text[at..at + length];
+                    at += length;
+                    return Some(word);
+                }
+                _ => at += 1,
+            }
+        }
+        None
+    })
+}
+
 /// Measures a query text and refuses what is out of bounds.
 pub(crate) fn measure(text: &str, bytes_max: usize) -> Result<Shape, QueryError> {
     check_length("query", text, bytes_max)?;
@@ -404,6 +440,16 @@ pub(crate) fn error_at(text: &str, byte: usize, message: String) -> QueryError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_those_outside_of_strings_iris_comments_and_variables() {
+        let text = "SELECT ?from { <http://x/GRAPH> a ex:graph-1 ; ex:p 'FROM' . # GRAPH\n ?é \"\"\"GRAPH\"\"\" ?s } LIMIT 1";
+        let words: Vec<&str> = words_of(text).collect();
+        assert_eq!(words, ["SELECT", "a", "ex:graph-1", "ex:p", "LIMIT", "1"]);
+        for text in ["", "?", "'", "'\\", "<", "#", "é", "\"\"\""] {
+            assert!(words_of(text).all(|word| word == "é"), "{text}");
+        }
+    }
 
     #[test]
     fn a_syntax_error_names_line_column_and_word() {

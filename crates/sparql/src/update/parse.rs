@@ -25,6 +25,7 @@ impl Engine {
         text: &str,
         options: &UpdateOptions,
     ) -> Result<ParsedUpdate, QueryError> {
+        let text = parse::without_mark(text);
         if let Some(operations) = self.plain_data(text)? {
             return Ok(operations);
         }

@@ -1,0 +1,112 @@
+//! Who asked for more memory than there is, in people's words.
+//!
+//! DataFusion's pools answer with the names of its parts and a list of who else holds how much. People who ask a query know
+//! sorting and grouping; that is what they are told, and how much was asked for.
+
+/// DataFusion's and our own parts, by how their names begin, and what they do for a query.
+const PARTS: &[(&str, &str)] = &[
+    ("ExternalSorter", "sorting"),
+    ("SortPreservingMerge", "sorting"),
+    ("TopK", "finding the first rows in order"),
+    ("PartitionedTopK", "finding the first rows in order"),
+    ("GroupExec", "grouping"),
+    ("ComplementExec", "grouping what does not exist"),
+    ("DistinctExec", "DISTINCT"),
+    ("LimitOfEachExec", "the LIMIT of a subquery"),
+    (
+        "SharedExec",
+        "keeping rows that several parts of the query read",
+    ),
+    ("BufferExec", "keeping rows that are on their way"),
+    ("HashJoinInput", "a join"),
+    ("NestedLoopJoin", "a join"),
+    ("PiecewiseMergeJoin", "a join"),
+    ("SymmetricHashJoin", "a join"),
+    ("CrossJoin", "a join"),
+    ("SMJStream", "a join"),
+    ("join of solutions", "a join"),
+    ("property path", "a property path"),
+    ("SERVICE", "the answers of SERVICE"),
+];
+const GROUPING: &str = "AggregateStream";
+
+/// How the pools' messages begin, before the amount.
+const REFUSED: &str = "Failed to allocate additional ";
+
+/// What was asked for by whom, of a message of a memory pool; any other message is kept up to its first line's end.
+pub(crate) fn words(message: &str) -> String {
+    let Some((_, refused)) = message.split_once(REFUSED) else {
+        return message.lines().next().unwrap_or_default().to_owned();
+    };
+    let (amount, rest) = refused.split_once(" for ").unwrap_or((refused, ""));
+    let name = rest.split(" with ").next().unwrap_or_default();
+    format!("{} asked for {} more", part(name), amount_words(amount))
+}
+
+/// What a part does for a query. Names of ours that are words already stay.
+pub(crate) fn part(name: &str) -> &str {
+    let known = PARTS.iter().find(|(begin, _)| name.starts_with(begin));
+    match known {
+        Some((_, words)) => words,
+        None if name.contains(GROUPING) => "grouping",
+        None if name.is_empty() || name.contains('[') => "a step of the query",
+        None => name,
+    }
+}
+
+/// DataFusion counts in powers of 1,024 and writes `MB`.
+fn amount_words(amount: &str) -> String {
+    let (number, unit) = amount.split_once(' ').unwrap_or((amount, "B"));
+    let number = number.strip_suffix(".0").unwrap_or(number);
+    let unit = match unit {
+        "KB" => "KiB",
+        "MB" => "MiB",
+        "GB" => "GiB",
+        "TB" => "TiB",
+        other => other,
+    };
+    format!("{number} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_what_their_query_was_doing() {
+        let of = |name: &str, amount: &str| {
+            words(&format!(
+                "Additional allocation failed for {name} with top memory consumers (across reservations) as:\n  \
+                 x#1(can spill: true) consumed 9.0 MB.\nError: Failed to allocate additional {amount} for {name} with 1.5 MB already \
+                 allocated for this reservation - 0.0 B remain available for the total memory pool: fair(pool_size: 2.0 MB)"
+            ))
+        };
+        let cases = [
+            (
+                "ExternalSorter[0]",
+                "3.2 MB",
+                "sorting asked for 3.2 MiB more",
+            ),
+            (
+                "FinalHashAggregateStream[3]",
+                "64.0 KB",
+                "grouping asked for 64 KiB more",
+            ),
+            ("HashJoinInput", "1000.0 B", "a join asked for 1000 B more"),
+            (
+                "long literals of the answer",
+                "2.0 MB",
+                "long literals of the answer asked for 2 MiB more",
+            ),
+            (
+                "Newfangled[1]",
+                "1.0 B",
+                "a step of the query asked for 1 B more",
+            ),
+        ];
+        for (name, amount, expected) in cases {
+            assert_eq!(of(name, amount), expected);
+        }
+        assert_eq!(words("a tree of 9 nodes\nmore"), "a tree of 9 nodes");
+    }
+}

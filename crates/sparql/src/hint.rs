@@ -1,0 +1,30 @@
+//! A hint for those who ask the default graph, and have all their data in named graphs.
+//!
+//! SPARQL's patterns match the default graph alone unless a query says otherwise. Whoever loads N-Quads and asks
+//! `SELECT * { ?s ?p ?o }` gets an empty table, rightly, and does not know why.
+
+use orrery_storage::{Permutation, Result, Snapshot};
+use orrery_term::TermId;
+
+use crate::parse::words_of;
+
+/// Words after which somebody knows of graphs.
+const GRAPH_WORDS: [&str; 3] = ["GRAPH", "FROM", "SERVICE"];
+
+/// Number of quads in named graphs, if there are none elsewhere, and the text of the query names no graph: why its answer is empty, or its
+/// counts are zero.
+pub fn only_in_named_graphs(snapshot: &Snapshot, text: &str) -> Result<Option<u64>> {
+    let Some(index) = snapshot.index(Permutation::Gspo) else {
+        return Ok(None);
+    };
+    let quads = snapshot.quad_count();
+    if quads == 0 || !index.range(&[TermId::DEFAULT_GRAPH])?.is_empty() {
+        return Ok(None);
+    }
+    let names_graphs = words_of(text).any(|word| {
+        GRAPH_WORDS
+            .iter()
+            .any(|known| word.eq_ignore_ascii_case(known))
+    });
+    Ok((!names_graphs).then_some(quads))
+}
