@@ -12,9 +12,12 @@ use crate::ingest::locate;
 use crate::interner::{
     BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, InternedTerms, Interner, LocalQuad,
 };
+use crate::json_ld::LeftOut;
+use crate::looks::{Looks, Peeked, peek};
 use crate::ntriples::{AfterError, parse_block};
 use crate::source::Format;
 use crate::triple_keys::{self, MarkedNodes};
+use orrery_storage::{ByteCount, reason};
 use orrery_term::{Term, TermId, parse_key};
 use std::io::{self, Read};
 
@@ -27,6 +30,7 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// A document in memory.
 pub struct Document {
     terms: InternedTerms,
+    warning: Option<String>,
 }
 
 /// A distinct term of a [`Document`].
@@ -50,7 +54,7 @@ pub enum DocumentTerm<'d> {
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
     /// It needs more memory than it may have.
-    #[error("the document needs more than {limit_bytes} bytes of memory")]
+    #[error("the document needs more than {} of memory", ByteCount(*limit_bytes as u64))]
     TooLarge {
         /// What it may have.
         limit_bytes: usize,
@@ -58,8 +62,16 @@ pub enum DocumentError {
     /// It is wrong, or could not be read to its end.
     #[error("{0}")]
     Syntax(SyntaxError),
+    /// It is no text of RDF.
+    #[error("{name}: {what}")]
+    NoRdf {
+        /// What it is called.
+        name: String,
+        /// What it is, and what to do about it.
+        what: &'static str,
+    },
     /// The input ended with an error.
-    #[error("{0}")]
+    #[error("{}", reason(.0))]
     Input(io::Error),
 }
 
@@ -72,25 +84,42 @@ pub fn read_document(
     base_iri: Option<&str>,
     memory_bytes: usize,
 ) -> Result<Document, DocumentError> {
-    let input = decompressed(input, None).map_err(DocumentError::Input)?;
+    let Peeked { text, looks } = decompressed(input, None)
+        .and_then(peek)
+        .map_err(DocumentError::Input)?;
+    if let Some(what) = looks.and_then(Looks::no_rdf) {
+        let name = name.to_owned();
+        return Err(DocumentError::NoRdf { name, what });
+    }
     let mut interner = Interner::new(None);
-    if format.is_line_based() {
-        read_lines(input, name, format, memory_bytes, &mut interner)?;
+    let mut events = Events {
+        memory_bytes,
+        left_out: None,
+    };
+    let read = if format.is_line_based() {
+        read_lines(text, name, format, memory_bytes, &mut interner)
     } else {
-        let mut events = Events { memory_bytes };
         let syntax = (format, base_iri);
         parse_document(
-            input,
+            text,
             name,
             syntax,
             memory_bytes.max(MEMORY_BYTES_MIN),
             &mut interner,
             &mut events,
-        )?;
-    }
+        )
+    };
+    read.map_err(|error| match error {
+        DocumentError::Syntax(error) => DocumentError::Syntax(SyntaxError {
+            looks_like: looks.and_then(|looks| looks.instead_of(format)),
+            ..error
+        }),
+        other => other,
+    })?;
     check_memory(&interner, memory_bytes)?;
     Ok(Document {
         terms: interner.take(),
+        warning: events.left_out.map(|left_out| left_out.describe(name)),
     })
 }
 
@@ -135,6 +164,7 @@ fn check_memory(interner: &Interner, limit_bytes: usize) -> Result<(), DocumentE
 
 struct Events {
     memory_bytes: usize,
+    left_out: Option<LeftOut>,
 }
 
 impl DocumentEvents for Events {
@@ -157,9 +187,18 @@ impl DocumentEvents for Events {
             limit_bytes: self.memory_bytes,
         }
     }
+
+    fn left_out(&mut self, left_out: LeftOut) {
+        self.left_out = Some(left_out);
+    }
 }
 
 impl Document {
+    /// What people should know: where JSON-LD left something out.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
     /// The distinct terms, by their numbers in the quads.
     pub fn terms(&self) -> impl Iterator<Item = DocumentTerm<'_>> {
         let arena = &self.terms.arena;

@@ -6,10 +6,13 @@
 //! messages are the parser's own where it has any; the XML parser has none, so the text is handed to
 //! it line by line and the last line handed over is reported.
 //!
+//! Where JSON-LD leaves something out, that is told (`json_ld`).
+//!
 //! What a parser holds until a statement comes of it is bounded by the text that it was given since the last one.
 
 use crate::error::{SyntaxError, clipped};
 use crate::interner::{Interner, LocalId};
+use crate::json_ld::{LeftOut, Watch};
 use crate::ntriples::TermSink;
 use crate::source::Format;
 use crate::turtle::TurtleReader;
@@ -34,6 +37,9 @@ const ERRORS_WITHOUT_PROGRESS_MAX: u32 = 100;
 /// The longest token of JSON-LD; its parser has this limit.
 const JSON_TOKEN_BYTES_MAX: usize = 16 << 20;
 
+/// Two parsers read JSON-LD, so each may hold one part of so many.
+const JSON_PART: u64 = 2;
+
 /// A statement that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StatementTooLong {
@@ -55,6 +61,8 @@ pub(crate) trait DocumentEvents {
     fn input_error(&mut self, error: io::Error) -> Self::Error;
     /// When the parser would have to hold too much.
     fn too_long(&mut self, statement: StatementTooLong) -> Self::Error;
+    /// At the end, where statements of JSON-LD were left out.
+    fn left_out(&mut self, left_out: LeftOut);
 }
 
 /// Reads a whole document into `interner`. The parser may hold `statement_bytes_max` of its text, and what it makes of them.
@@ -70,20 +78,30 @@ pub(crate) fn parse_document<E: DocumentEvents>(
         statement_line: 1,
         ..Window::default()
     }));
+    let (input, watch, held_max) = match format {
+        Format::JsonLd => {
+            let (input, watch) = Watch::start(input, base_iri);
+            (input, watch, statement_bytes_max as u64 / JSON_PART)
+        }
+        _ => (input, None, statement_bytes_max as u64),
+    };
     let reader = WindowReader {
         input,
         window: Rc::clone(&window),
         pending: Vec::new(),
         pending_start: 0,
         by_line: matches!(format, Format::RdfXml | Format::JsonLd),
-        statement_bytes_max: statement_bytes_max as u64,
+        statement_bytes_max: held_max,
     };
     let quads = quads(reader, format, base_iri).map_err(|error| events.input_error(error))?;
     let mut errors_without_progress = 0;
     let mut last_end = 0;
+    // The statements that the parser gave, until it found an error.
+    let mut given = Some(0);
     for quad in quads {
         match quad {
             Ok(mut quad) => {
+                given = given.map(|number| number + 1);
                 window.borrow_mut().end_statement();
                 errors_without_progress = 0;
                 if format == Format::RdfXml {
@@ -100,7 +118,7 @@ pub(crate) fn parse_document<E: DocumentEvents>(
             Err(RdfParseError::Io(error)) => {
                 let line = window.borrow().statement_line;
                 let bytes_max = match window.borrow().is_exceeded {
-                    true => statement_bytes_max,
+                    true => usize::try_from(held_max).unwrap_or(usize::MAX),
                     // Of our parsers only that of JSON says so.
                     false if error.kind() == io::ErrorKind::OutOfMemory => JSON_TOKEN_BYTES_MAX,
                     false => return Err(events.input_error(error)),
@@ -108,6 +126,7 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                 return Err(events.too_long(StatementTooLong { line, bytes_max }));
             }
             Err(RdfParseError::Syntax(error)) => {
+                given = None;
                 window.borrow_mut().end_statement();
                 let end = window.borrow().end;
                 if end > last_end {
@@ -121,6 +140,11 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                 }
             }
         }
+    }
+    if let (Some(watch), Some(given)) = (watch, given)
+        && let Some(left_out) = watch.left_out(given)
+    {
+        events.left_out(left_out);
     }
     Ok(())
 }
@@ -298,6 +322,7 @@ impl Window {
                 column: Some(1 + leading_blanks(&self.last_line)),
                 text: clipped(line),
                 message,
+                looks_like: None,
             };
         };
         SyntaxError {
@@ -306,6 +331,7 @@ impl Window {
             column: Some(location.start.column + 1),
             text: self.quote(location.start.offset, location.end.offset),
             message,
+            looks_like: None,
         }
     }
 
@@ -317,6 +343,7 @@ impl Window {
             column: None,
             text: clipped(quad.subject.to_string().as_bytes()),
             message: message.into_owned(),
+            looks_like: None,
         }
     }
 
@@ -383,6 +410,7 @@ mod tests {
     struct Collect {
         errors: Vec<SyntaxError>,
         too_long: Option<StatementTooLong>,
+        left_out: Option<LeftOut>,
         stop: bool,
     }
 
@@ -400,6 +428,9 @@ mod tests {
         }
         fn too_long(&mut self, statement: StatementTooLong) {
             self.too_long = Some(statement);
+        }
+        fn left_out(&mut self, left_out: LeftOut) {
+            self.left_out = Some(left_out);
         }
     }
 
@@ -473,6 +504,51 @@ mod tests {
         assert_eq!(parse(xml, Format::RdfXml), (2, vec![]));
         let json = "{\"@id\": \"a\",\n \"urn:p\": [{\"@id\": \"b\"}, 5]}";
         assert_eq!(parse(json, Format::JsonLd), (2, vec![]));
+    }
+
+    #[test]
+    fn what_json_ld_leaves_out_is_counted_and_the_first_described() {
+        let cases = [
+            (r#"{"@id": "a", "urn:p": 1}"#, 1, None),
+            (
+                r#"{"@id": "a", "name": "x", "urn:p": 1}"#,
+                1,
+                Some((1, "'name'")),
+            ),
+            // What stands below goes with the key.
+            (
+                r#"{"@id": "a", "urn:p": 1, "knows": {"@id": "b", "urn:p": 2}}"#,
+                1,
+                Some((2, "'knows'")),
+            ),
+            (
+                r#"{"@context": {"@base": null}, "@id": "a", "urn:p": [1, 2]}"#,
+                0,
+                Some((2, "'a'")),
+            ),
+            (r#"[{"@id": "a", "_:p": 1}]"#, 0, Some((1, "'_:p'"))),
+            (
+                r#"{"@context": {"name": null}, "@id": "a", "name": 1, "urn:p": 2}"#,
+                1,
+                None,
+            ),
+        ];
+        for (text, quads, left_out) in cases {
+            let (found, events) = parse_bounded(text.as_bytes(), Format::JsonLd, usize::MAX);
+            assert_eq!((found, events.errors), (quads, vec![]), "{text}");
+            let described = events.left_out.map(|left_out| {
+                let text = left_out.describe("f");
+                (left_out.statements, text)
+            });
+            match (left_out, described) {
+                (None, None) => {}
+                (Some((number, part)), Some((statements, sentence))) => {
+                    assert_eq!(statements, number, "{text}: {sentence}");
+                    assert!(sentence.contains(part), "{text}: {sentence}");
+                }
+                (_, described) => panic!("{text}: {described:?}"),
+            }
+        }
     }
 
     #[test]

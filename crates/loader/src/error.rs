@@ -1,5 +1,8 @@
 //! What can go wrong in a load, by what the caller can do about it.
 
+use crate::looks::LooksLike;
+use crate::source::Format;
+use orrery_storage::{ByteCount, reason};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -18,7 +21,7 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// A source is a directory.
-    #[error("cannot load {}: it is a directory; name the files in it", path.display())]
+    #[error("cannot load {}: it is a directory; name the files in it, or load all below it with --recursive", path.display())]
     IsDirectory {
         /// The directory.
         path: PathBuf,
@@ -30,15 +33,23 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// Neither the name of a source nor an option tells its format.
-    #[error(
-        "cannot load {name}: its format is unknown; give --format nt, nq, ttl, trig, rdf or jsonld"
-    )]
+    #[error("cannot load {name}: its format is unknown; {}", format_advice(*looks_like))]
     UnknownFormat {
         /// The source.
         name: String,
+        /// What it looks like.
+        looks_like: Option<Format>,
+    },
+    /// A source holds no text of RDF.
+    #[error("cannot load {name}: {what}")]
+    NoRdf {
+        /// The source.
+        name: String,
+        /// What it is, and what to do about it.
+        what: &'static str,
     },
     /// Reading or decompressing a source failed.
-    #[error("cannot load {name}: {source}")]
+    #[error("cannot load {name}: {}", reason(source))]
     Input {
         /// The source.
         name: String,
@@ -46,14 +57,13 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A statement is wrong.
-    #[error(
-        "{0}; nothing was loaded; correct it, or leave out wrong statements with --skip-errors"
-    )]
+    #[error("{}; nothing was loaded; {}", .0, advice(.0.looks_like))]
     Syntax(SyntaxError),
     /// A statement of Turtle, TriG, RDF/XML or JSON-LD does not fit into memory.
     #[error(
-        "{name}:{line}: a statement that begins about here is longer than {bytes_max} bytes, and has to stand in memory; give more memory \
-         (--memory), or convert the file to N-Triples or N-Quads, where a literal may have any length; nothing was loaded"
+        "{name}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; give more memory \
+         (--memory), or convert the file to N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
+        ByteCount(*bytes_max as u64)
     )]
     StatementTooLong {
         /// The source.
@@ -96,7 +106,7 @@ pub enum LoadError {
     #[error("it was cancelled")]
     Cancelled,
     /// The operating system gave no thread.
-    #[error("cannot start a thread: {0}; allow more threads, or ask for fewer")]
+    #[error("cannot start a thread: {}; allow more threads, or ask for fewer", reason(.0))]
     Thread(io::Error),
 }
 
@@ -106,6 +116,30 @@ impl LoadError {
             name: name.to_owned(),
             source,
         }
+    }
+}
+
+fn format_advice(looks_like: Option<Format>) -> String {
+    match looks_like {
+        Some(format) => format!(
+            "if it is {}, as it looks, give --format {}",
+            format.name(),
+            format.short_name()
+        ),
+        None => "give --format nt, nq, ttl, trig, rdf or jsonld".to_owned(),
+    }
+}
+
+/// What can be done about a wrong statement.
+fn advice(looks_like: Option<LooksLike>) -> String {
+    match looks_like {
+        Some(LooksLike::Format(format)) => format!(
+            "if it is {}, load it with --format {}",
+            format.name(),
+            format.short_name()
+        ),
+        Some(LooksLike::Html) => "get the data themselves, not the page about them".to_owned(),
+        None => "correct it, or leave out wrong statements with --skip-errors".to_owned(),
     }
 }
 
@@ -122,6 +156,8 @@ pub struct SyntaxError {
     pub text: String,
     /// What was expected.
     pub message: String,
+    /// What the whole text looks like, if that is not what it was read as.
+    pub looks_like: Option<LooksLike>,
 }
 
 impl fmt::Display for SyntaxError {
@@ -136,6 +172,9 @@ impl fmt::Display for SyntaxError {
         write!(f, ": {}", self.message)?;
         if !self.text.is_empty() {
             write!(f, ", found '{}'", self.text)?;
+        }
+        if let Some(looks_like) = self.looks_like {
+            write!(f, "; the text looks like {}", looks_like.name())?;
         }
         Ok(())
     }
@@ -169,6 +208,7 @@ mod tests {
             column: Some(7),
             text: clipped(b"<x y>\xff\n"),
             message: "expected an absolute IRI".to_owned(),
+            looks_like: None,
         };
         assert_eq!(
             error.to_string(),

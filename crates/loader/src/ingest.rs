@@ -19,7 +19,9 @@ use crate::blocks::{Block, BlockReader, Next, line_ends};
 use crate::documents::{DocumentEvents, StatementTooLong, parse_document};
 use crate::error::{LoadError, SyntaxError, clipped};
 use crate::interner::Interner;
+use crate::json_ld::LeftOut;
 use crate::long_line::{LongLine, LongLineError, LongLineReader};
+use crate::looks::Looks;
 use crate::ntriples::{AfterError, LineError, parse_block};
 use crate::progress::Progress;
 use crate::row_sort::ROW_BYTES_MAX;
@@ -30,7 +32,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use memchr::memrchr2;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 /// Bytes of a block of lines, unless the memory is small: with its terms it stays in the caches of a core.
@@ -55,6 +57,9 @@ const BATCH_BYTES_MAX: usize = 128 << 20;
 
 /// The first wrong statements are told one by one, the others only counted.
 const ERRORS_SHOWN_MAX: u64 = 20;
+
+/// So many warnings are kept and told.
+const WARNINGS_MAX: usize = 20;
 
 /// Quads of a document between two looks at memory and progress.
 const DOCUMENT_CHECK_QUADS: u64 = 1 << 12;
@@ -101,6 +106,9 @@ pub(crate) struct Ingested {
     pub(crate) spilled: Vec<SpilledBatch>,
     pub(crate) quads_read: u64,
     pub(crate) errors_skipped: u64,
+    /// Statements of JSON-LD that were left out, and what was said of them.
+    pub(crate) left_out: u64,
+    pub(crate) warnings: Vec<String>,
     pub(crate) has_named_graphs: bool,
     /// Numbers for files of further batches.
     pub(crate) next_batch_number: u32,
@@ -115,6 +123,8 @@ impl Ingested {
             spilled: Vec::new(),
             quads_read: 0,
             errors_skipped: 0,
+            left_out: 0,
+            warnings: Vec::new(),
             has_named_graphs: false,
             next_batch_number: 0,
         }
@@ -150,6 +160,10 @@ struct Shared<'a> {
     next_batch: AtomicU32,
     quads: AtomicU64,
     errors: AtomicU64,
+    /// What each source looks like, once it was opened.
+    looks: Vec<OnceLock<Looks>>,
+    left_out: AtomicU64,
+    warnings: Mutex<Vec<String>>,
     has_named_graphs: AtomicBool,
     is_stopped: AtomicBool,
     failure: Mutex<Option<(Place, LoadError)>>,
@@ -187,6 +201,9 @@ pub(crate) fn ingest(
         next_batch: AtomicU32::new(0),
         quads: AtomicU64::new(0),
         errors: AtomicU64::new(0),
+        looks: sources.iter().map(|_| OnceLock::new()).collect(),
+        left_out: AtomicU64::new(0),
+        warnings: Mutex::default(),
         has_named_graphs: AtomicBool::new(false),
         is_stopped: AtomicBool::new(false),
         failure: Mutex::new(None),
@@ -210,6 +227,11 @@ pub(crate) fn ingest(
         spilled: full.spilled,
         quads_read: shared.quads.into_inner(),
         errors_skipped: shared.errors.into_inner(),
+        left_out: shared.left_out.into_inner(),
+        warnings: shared
+            .warnings
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner),
         has_named_graphs: shared.has_named_graphs.into_inner(),
         next_batch_number: shared.next_batch.into_inner(),
     })
@@ -304,7 +326,9 @@ impl Shared<'_> {
     }
 
     /// Takes a wrong statement: skipped or fatal.
-    fn syntax_error(&self, file: usize, error: SyntaxError) -> AfterError {
+    fn syntax_error(&self, file: usize, mut error: SyntaxError) -> AfterError {
+        let looks = self.looks[file].get();
+        error.looks_like = looks.and_then(|looks| looks.instead_of(self.sources[file].format));
         if !self.options.skip_errors {
             let line = error.line.unwrap_or(u64::MAX);
             self.fail((file, line), LoadError::Syntax(error));
@@ -315,6 +339,18 @@ impl Shared<'_> {
             self.progress.skipped(&error.to_string());
         }
         AfterError::Skip
+    }
+
+    /// Tells of statements that were left out; of too many sources only their number.
+    fn note_left_out(&self, file: usize, left_out: &LeftOut) {
+        self.left_out
+            .fetch_add(left_out.statements, Ordering::Relaxed);
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        if warnings.len() < WARNINGS_MAX {
+            let warning = left_out.describe(&self.sources[file].name);
+            self.progress.warned(&warning);
+            warnings.push(warning);
+        }
     }
 
     fn report_progress(&self, new_quads: u64) {
@@ -347,7 +383,11 @@ fn read_source(
     work: &Sender<Work>,
     recycled: &Receiver<Vec<u8>>,
 ) -> Result<(), LoadError> {
-    let input = source.open(&shared.bytes_read)?;
+    let (input, looks) = source.open(&shared.bytes_read)?;
+    if let Some(looks) = looks {
+        // Each source is opened once.
+        let _ = shared.looks[file].set(looks);
+    }
     if !source.format.is_line_based() {
         // A send fails only if all workers are gone, and then a failure is noted already.
         let _ = work.send(Work::Document { file, input });
@@ -416,6 +456,7 @@ fn read_long_line<R: Read>(
             column: None,
             text: String::new(),
             message: message.into_owned(),
+            looks_like: None,
         };
         // If it is fatal, this is noted, and the reader stops before the next line.
         shared.syntax_error(file, error);
@@ -557,7 +598,7 @@ impl<'a> Worker<'a> {
         let result = parse_document(
             input,
             &source.name,
-            (source.format, self.shared.options.base_iri.as_deref()),
+            (source.format, source.base_iri.as_deref()),
             self.shared.budget.statement_bytes,
             &mut self.interner,
             &mut events,
@@ -634,6 +675,10 @@ impl DocumentEvents for Events<'_> {
             bytes_max: statement.bytes_max,
         })
     }
+
+    fn left_out(&mut self, left_out: LeftOut) {
+        self.shared.note_left_out(self.file, &left_out);
+    }
 }
 
 /// A parser's error with its place in the file, of which `text` is a part that begins with a line.
@@ -654,5 +699,6 @@ pub(crate) fn locate(name: &str, text: &[u8], first_line: u64, error: &LineError
         column: Some(column),
         text: clipped(&text[error.span.clone()]),
         message,
+        looks_like: None,
     }
 }

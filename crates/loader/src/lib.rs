@@ -35,7 +35,8 @@
 //! [`LoadOptions::memory_bytes`] bounds what is held at a time: batches while parsing, then the
 //! sorts. Below [`MEMORY_BYTES_MIN`], or a thousandth of the input, fixed buffers weigh more than the bound. A literal of N-Triples or
 //! N-Quads may have any length: long ones never stand in memory (`long_line`, `large_literals`). In the other formats what the
-//! parser holds until a statement comes of it must: it may take a quarter of what batches may take, and a token of JSON-LD 16 MiB.
+//! parser holds until a statement comes of it must: it may take a quarter of what batches may take, in JSON-LD an eighth, for two parsers read it
+//! (`json_ld`), and a token of it 16 MiB.
 
 mod arena;
 mod batch;
@@ -48,10 +49,12 @@ mod documents;
 mod error;
 mod ingest;
 mod interner;
+mod json_ld;
 mod key_sort;
 mod large_literals;
 mod load;
 mod long_line;
+mod looks;
 mod loser_tree;
 mod merge;
 mod ntriples;
@@ -75,9 +78,10 @@ pub use compact::{BackgroundCompaction, BackgroundOptions, CompactOptions, chang
 pub use document::{Document, DocumentError, DocumentTerm, read_document};
 pub use error::{LoadError, SyntaxError};
 pub use load::{load, load_into, load_with};
+pub use looks::LooksLike;
 pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
 pub use report::{Effort, LoadReport, StageReport};
-pub use source::{Format, Source, UnknownFormat};
+pub use source::{Format, Source, UnknownFormat, file_iri};
 
 /// How to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +96,7 @@ pub struct LoadOptions {
     pub format: Option<Format>,
     /// Whether wrong statements are counted and left out instead of failing the load.
     pub skip_errors: bool,
-    /// What relative IRIs of Turtle, TriG, RDF/XML and JSON-LD are resolved against.
+    /// What relative IRIs of Turtle, TriG, RDF/XML and JSON-LD are resolved against; `None` is the address of each file.
     pub base_iri: Option<String>,
     /// Literals of more bytes (with tag or datatype; 4096 at least) are not held in memory but pass through files, and
     /// stand in the database as they are, not compressed. Tests have small ones.

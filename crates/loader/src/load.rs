@@ -24,7 +24,8 @@ use std::thread;
 
 /// Loads `sources` into the database in `dir`, which is created if it is not there.
 ///
-/// What the database has already stays, and quads that come several times are kept once. On an
+/// What the database has already stays, and quads that come several times are kept once. Where nothing new comes, there is no
+/// commit, and older states stay. On an
 /// error the database is as it was before; a directory that this call created is removed again.
 pub fn load(
     dir: &Path,
@@ -82,7 +83,9 @@ fn check(
     check_option("base IRI", options.base_iri.as_deref())?;
     sources
         .iter()
-        .map(|source| CheckedSource::check(source, options.format, files))
+        .map(|source| {
+            CheckedSource::check(source, options.format, options.base_iri.as_deref(), files)
+        })
         .collect()
 }
 
@@ -121,30 +124,27 @@ fn load_checked(
         )?;
         Ok::<_, LoadError>(written)
     };
-    let result = run().and_then(|written| {
-        written.publish(&existing, progress, |counts, statistics| {
+    let result = run().and_then(|written| match written.changes_nothing(&existing) {
+        true => Ok(written.unchanged(&existing)),
+        false => written.publish(&existing, progress, |counts, statistics| {
             builder.publish(counts, statistics)
-        })
+        }),
     });
-    match result {
-        Ok(report) => Ok(finished(report, start)),
-        Err(error) => {
-            // Give its space back; if this fails, the next load does it. Where nobody knows which manifest is on the
-            // disk, it may name these files.
-            let is_unknown = matches!(
-                error,
-                LoadError::Storage(orrery_storage::Error::WritingStopped { .. })
-            );
-            if !is_unknown {
-                let _ = files.remove_dir_all(&segment_directory);
-            }
-            Err(error)
-        }
+    let is_published = match &result {
+        Ok(report) => report.quads_added > 0,
+        // Where nobody knows which manifest is on the disk, it may name these files.
+        Err(LoadError::Storage(orrery_storage::Error::WritingStopped { .. })) => true,
+        Err(_) => false,
+    };
+    if !is_published {
+        // Give its space back; if this fails, the next load does it.
+        let _ = files.remove_dir_all(&segment_directory);
     }
+    result.map(|report| finished(report, start))
 }
 
 /// Loads `sources` into a database that is open for writing, while others read and, until all is parsed, write. What was loaded
-/// becomes visible at once, as one commit. On an error the database is as it was.
+/// becomes visible at once, as one commit; where nothing new comes, there is none. On an error the database is as it was.
 pub fn load_into(
     writer: &Writer,
     sources: &[Source],
@@ -164,6 +164,9 @@ pub fn load_into(
         let rebase = writer.begin_load()?;
         let existing = Arc::clone(rebase.source());
         let written = write(parsed, &existing, rebase.files(), &stage, options, progress)?;
+        if written.changes_nothing(&existing) {
+            return Ok(written.unchanged(&existing));
+        }
         written.publish(&existing, progress, |counts, statistics| {
             rebase.publish(counts, statistics)
         })
@@ -219,6 +222,8 @@ pub(crate) struct Written {
     output: SegmentOutput,
     quads_read: u64,
     errors_skipped: u64,
+    left_out: u64,
+    warnings: Vec<String>,
     parse_effort: Effort,
 }
 
@@ -242,6 +247,7 @@ pub(crate) fn write(
         ingested.open.push(delta.open);
     }
     let (quads_read, errors_skipped) = (ingested.quads_read, ingested.errors_skipped);
+    let (left_out, warnings) = (ingested.left_out, std::mem::take(&mut ingested.warnings));
     let has_named_graphs = ingested.has_named_graphs || has_named_graphs(existing)?;
     let batches = close_batches(ingested, stage, options.usable_bytes())?;
     let parse_effort = parsed.effort + start.effort();
@@ -258,11 +264,50 @@ pub(crate) fn write(
         output: write_segment(files, input)?,
         quads_read,
         errors_skipped,
+        left_out,
+        warnings,
         parse_effort,
     })
 }
 
 impl Written {
+    /// Whether the segment has just the quads that were there before: a load only adds.
+    fn changes_nothing(&self, existing: &Snapshot) -> bool {
+        self.output.counts.quads == existing.quad_count()
+    }
+
+    /// The report of a load that is no commit.
+    fn unchanged(self, existing: &Snapshot) -> LoadReport {
+        LoadReport {
+            commit: existing.commit(),
+            quads_read: self.quads_read,
+            duplicates: self.quads_read,
+            errors_skipped: self.errors_skipped,
+            left_out: self.left_out,
+            quads: existing.quad_count(),
+            terms: existing.dictionary().len() + existing.delta_terms(),
+            database_bytes: existing.file_bytes(),
+            stages: self.stages(Effort::default()),
+            warnings: self.warnings,
+            ..LoadReport::default()
+        }
+    }
+
+    fn stages(&self, publish: Effort) -> Vec<StageReport> {
+        let [terms, permutations] = self.output.stages;
+        let stages = [
+            (Stage::Parse, self.parse_effort),
+            (Stage::Terms, terms),
+            (Stage::Permutations, permutations),
+            (Stage::Publish, publish),
+        ];
+        let stages = stages.map(|(stage, effort)| StageReport {
+            stage: stage.name(),
+            effort,
+        });
+        stages.into()
+    }
+
     /// Lets `publish` make it the database.
     pub(crate) fn publish(
         self,
@@ -273,28 +318,26 @@ impl Written {
         let start = Stopwatch::start();
         progress.begin(Stage::Publish, None);
         let counts = self.output.counts;
+        let (quads_read, errors_skipped) = (self.quads_read, self.errors_skipped);
+        let (left_out, warnings) = (self.left_out, self.warnings.clone());
+        let mut stages = self.stages(Effort::default());
         let snapshot = publish(counts, &self.output.statistics.finish())?;
+        if let Some(last) = stages.last_mut() {
+            last.effort = start.effort();
+        }
         let added = counts.quads.saturating_sub(existing.quad_count());
-        let [terms, permutations] = self.output.stages;
-        let stages = [
-            (Stage::Parse, self.parse_effort),
-            (Stage::Terms, terms),
-            (Stage::Permutations, permutations),
-            (Stage::Publish, start.effort()),
-        ];
-        let stages = stages.map(|(stage, effort)| StageReport {
-            stage: stage.name(),
-            effort,
-        });
         Ok(LoadReport {
-            quads_read: self.quads_read,
+            commit: snapshot.commit(),
+            quads_read,
             quads_added: added,
-            duplicates: self.quads_read.saturating_sub(added),
-            errors_skipped: self.errors_skipped,
+            duplicates: quads_read.saturating_sub(added),
+            errors_skipped,
+            left_out,
             quads: counts.quads,
             terms: counts.terms,
             database_bytes: snapshot.file_bytes(),
-            stages: stages.into(),
+            stages,
+            warnings,
             ..LoadReport::default()
         })
     }

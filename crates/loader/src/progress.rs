@@ -46,6 +46,10 @@ pub trait Progress: Sync {
     fn skipped(&self, message: &str) {
         let _ = message;
     }
+    /// Something that people should know, and that is no error (the first few such).
+    fn warned(&self, message: &str) {
+        let _ = message;
+    }
     /// The load is over, well or not.
     fn end(&self) {}
     /// Whether the load shall give up; asked a few times a second at least, once all is parsed.
@@ -123,6 +127,10 @@ impl Progress for TerminalProgress {
 
     fn skipped(&self, message: &str) {
         self.bar.suspend(|| eprintln!("skipped: {message}"));
+    }
+
+    fn warned(&self, message: &str) {
+        self.bar.suspend(|| eprintln!("warning: {message}"));
     }
 
     fn end(&self) {

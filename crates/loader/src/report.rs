@@ -7,6 +7,8 @@ use std::time::Instant;
 /// What a load did, and what it took.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LoadReport {
+    /// The last commit now; the load is that commit, if it added any quad.
+    pub commit: u64,
     /// Statements read from the sources.
     pub quads_read: u64,
     /// Quads that the database has now and had not before.
@@ -15,6 +17,8 @@ pub struct LoadReport {
     pub duplicates: u64,
     /// Wrong statements that were left out.
     pub errors_skipped: u64,
+    /// Statements of JSON-LD that are none of RDF, and were left out as its standard says.
+    pub left_out: u64,
     /// All quads of the database now.
     pub quads: u64,
     /// Terms in the dictionary now.
@@ -29,6 +33,8 @@ pub struct LoadReport {
     pub cpu_seconds: f64,
     /// What each stage took, in order.
     pub stages: Vec<StageReport>,
+    /// What people should know, a sentence each; the first few.
+    pub warnings: Vec<String>,
 }
 
 /// What a stage took.

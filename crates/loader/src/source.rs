@@ -2,6 +2,7 @@
 
 use crate::decompress::{Compression, decompressed};
 use crate::error::LoadError;
+use crate::looks::{Looks, Peeked, peek};
 use orrery_storage::io::FileSystem;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -55,6 +56,30 @@ impl Format {
         name.extension()?.to_str()?.parse().ok()
     }
 
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NTriples => "N-Triples",
+            Self::NQuads => "N-Quads",
+            Self::Turtle => "Turtle",
+            Self::TriG => "TriG",
+            Self::RdfXml => "RDF/XML",
+            Self::JsonLd => "JSON-LD",
+        }
+    }
+
+    /// Its short name, as `--format` and [`Format::from_str`] take it.
+    pub fn short_name(self) -> &'static str {
+        match self {
+            Self::NTriples => "nt",
+            Self::NQuads => "nq",
+            Self::Turtle => "ttl",
+            Self::TriG => "trig",
+            Self::RdfXml => "rdf",
+            Self::JsonLd => "jsonld",
+        }
+    }
+
     /// Whether a statement stands on one line, so that the input can be cut at line ends.
     pub fn is_line_based(self) -> bool {
         match self {
@@ -92,6 +117,8 @@ pub(crate) struct CheckedSource {
     files: Arc<dyn FileSystem>,
     pub(crate) name: Arc<str>,
     pub(crate) format: Format,
+    /// What its relative IRIs are resolved against: its own address, if it has one and no other is given.
+    pub(crate) base_iri: Option<String>,
     /// Bytes on disk, if it is an ordinary file.
     pub(crate) bytes: Option<u64>,
 }
@@ -101,6 +128,7 @@ impl CheckedSource {
     pub(crate) fn check(
         source: &Source,
         format: Option<Format>,
+        base_iri: Option<&str>,
         files: &Arc<dyn FileSystem>,
     ) -> Result<Self, LoadError> {
         let name: Arc<str> = source.name().into();
@@ -122,24 +150,27 @@ impl CheckedSource {
             }
         };
         let Some(format) = format.or(from_name) else {
-            return Err(LoadError::UnknownFormat {
-                name: name.to_string(),
-            });
+            return Err(unknown_format(source, &name, bytes.is_some(), files));
+        };
+        let own_address = || match source {
+            Source::Stdin => None,
+            Source::File(path) => file_iri(path),
         };
         Ok(Self {
             source: source.clone(),
             files: Arc::clone(files),
             name,
             format,
+            base_iri: base_iri.map(str::to_owned).or_else(own_address),
             bytes,
         })
     }
 
-    /// The decompressed text. Adds the bytes that are read (before decompression) to `bytes_read`.
+    /// The decompressed text, and what it looks like. Adds the bytes that are read (before decompression) to `bytes_read`.
     pub(crate) fn open(
         &self,
         bytes_read: &Arc<AtomicU64>,
-    ) -> Result<Box<dyn Read + Send>, LoadError> {
+    ) -> Result<(Box<dyn Read + Send>, Option<Looks>), LoadError> {
         let (input, named): (Box<dyn Read + Send>, _) = match &self.source {
             Source::Stdin => (Box::new(io::stdin()), None),
             Source::File(path) => {
@@ -151,8 +182,63 @@ impl CheckedSource {
             input,
             bytes_read: Arc::clone(bytes_read),
         };
-        decompressed(counted, named).map_err(|error| LoadError::input(&self.name, error))
+        let plain = decompressed(counted, named);
+        let Peeked { text, looks } = plain
+            .and_then(peek)
+            .map_err(|error| LoadError::input(&self.name, error))?;
+        if let Some(what) = looks.and_then(Looks::no_rdf) {
+            return Err(LoadError::NoRdf {
+                name: self.name.to_string(),
+                what,
+            });
+        }
+        Ok((text, looks))
     }
+}
+
+/// What is said of a source whose name tells no format: what it looks like, if it is a file, which can be opened again.
+fn unknown_format(
+    source: &Source,
+    name: &str,
+    is_file: bool,
+    files: &Arc<dyn FileSystem>,
+) -> LoadError {
+    let looks = match source {
+        Source::File(path) if is_file => files
+            .open(path)
+            .ok()
+            .and_then(|input| decompressed(input, None).and_then(peek).ok())
+            .and_then(|peeked| peeked.looks),
+        Source::File(_) | Source::Stdin => None,
+    };
+    let name = name.to_owned();
+    match looks {
+        Some(Looks::NoRdf(what)) => LoadError::NoRdf { name, what },
+        Some(Looks::Like(format)) => LoadError::UnknownFormat {
+            name,
+            looks_like: Some(format),
+        },
+        Some(Looks::Html) | None => LoadError::UnknownFormat {
+            name,
+            looks_like: None,
+        },
+    }
+}
+
+/// The address of a file, against which its relative IRIs are resolved: `file:///data/people.ttl` (RFC 8089). None where the
+/// working directory is not known.
+pub fn file_iri(path: &Path) -> Option<String> {
+    let path = std::path::absolute(path).ok()?;
+    let mut iri = "file://".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
+                iri.push(char::from(*byte));
+            }
+            _ => iri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Some(iri)
 }
 
 /// What is wrong with a source, for the sentences of a load.
@@ -195,10 +281,20 @@ mod tests {
     }
 
     #[test]
+    fn the_address_of_a_file_is_an_absolute_iri() {
+        assert_eq!(
+            file_iri(Path::new("/data/my people (é).ttl")).unwrap(),
+            "file:///data/my%20people%20%28%C3%A9%29.ttl"
+        );
+        let relative = file_iri(Path::new("a.ttl")).unwrap();
+        assert!(relative.starts_with("file:///") && relative.ends_with("/a.ttl"));
+    }
+
+    #[test]
     fn missing_files_and_directories_are_told_apart() {
         let check = |path: &Path| {
             let files: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
-            CheckedSource::check(&Source::File(path.to_owned()), None, &files)
+            CheckedSource::check(&Source::File(path.to_owned()), None, None, &files)
         };
         let directory = tempfile::tempdir().unwrap();
         assert!(matches!(

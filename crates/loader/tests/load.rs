@@ -111,6 +111,31 @@ fn many_triples(from: u32, to: u32) -> String {
 }
 
 #[test]
+fn a_load_of_nothing_new_is_no_commit() {
+    let fixture = Fixture::new();
+    let source = fixture.file("a.nq", many_triples(0, 500));
+    let first = fixture.load(std::slice::from_ref(&source)).unwrap();
+    assert_eq!(first.commit, 1);
+    let again = fixture
+        .load(&[source, fixture.file("empty.nt", "")])
+        .unwrap();
+    assert_eq!(
+        (again.commit, again.quads_added, again.quads),
+        (1, 0, first.quads)
+    );
+    assert_eq!((again.quads_read, again.duplicates), (500, 500));
+    assert_eq!(again.database_bytes, first.database_bytes);
+    assert_eq!(again.terms, first.terms);
+    assert_eq!(Database::open(fixture.db()).unwrap().snapshot().commit(), 1);
+    assert_eq!(quads_of(&fixture.db()).len() as u64, first.quads);
+    let segments = fs::read_dir(fixture.db()).unwrap().filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        name.to_string_lossy().starts_with("segment-")
+    });
+    assert_eq!(segments.count(), 1);
+}
+
+#[test]
 fn every_kind_of_term_comes_back_to_the_letter() {
     let text = r#"<urn:s> <urn:p> "" .
 <urn:s> <urn:p> "01"^^<http://www.w3.org/2001/XMLSchema#integer> .
