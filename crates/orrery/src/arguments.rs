@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use orrery_storage::At;
 
-use crate::units::{Bytes, Seconds};
+use crate::units::{Bytes, Seconds, listen_address};
 
 /// A knowledge-graph database: billions of RDF statements, asked in SPARQL.
 #[derive(Parser)]
@@ -79,9 +79,12 @@ pub(crate) struct LoadArguments {
     /// Format, where the file name does not tell: nt, nq, ttl, trig, rdf, jsonld
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Base IRI for relative IRIs; the file's own address if not given
+    /// Base IRI for relative IRIs; the file's own address if not given (with --server that of the graph)
     #[arg(long, value_name = "IRI")]
     pub(crate) base: Option<String>,
+    /// Load all below directories too: the files whose names tell a format, or with --format every file
+    #[arg(long, short)]
+    pub(crate) recursive: bool,
     /// Leave out statements with syntax errors, count and log them
     #[arg(long)]
     pub(crate) skip_errors: bool,
@@ -91,7 +94,7 @@ pub(crate) struct LoadArguments {
     /// How to report at the end
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,
-    /// Files (also .gz .bz2 .zst); - for standard input with --format
+    /// Files (also .gz .bz2 .zst), directories with --recursive; - for standard input with --format
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 }
@@ -110,7 +113,7 @@ pub(crate) struct QueryText {
     /// Read the query from a file; - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "query")]
     pub(crate) file: Option<PathBuf>,
-    /// Base IRI for relative IRIs in the query
+    /// Base IRI for relative IRIs in the query; with --file the file's own address if not given
     #[arg(long, value_name = "IRI")]
     pub(crate) base: Option<String>,
     /// Let the default graph be the union of all graphs
@@ -154,7 +157,8 @@ pub(crate) struct QueryArguments {
     /// Stop the query after this time, such as 30s
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Seconds>,
-    /// Ask the state after this commit, or at this time (2026-11-21T10:00:00Z), instead of the present one
+    /// Ask the state after this commit, at this time (2026-11-21T10:00Z; UTC without a zone), or at the end of this day
+    /// (2026-11-21, UTC), instead of the present one
     #[arg(long, value_name = "COMMIT|TIME")]
     pub(crate) at: Option<At>,
 }
@@ -173,7 +177,7 @@ pub(crate) struct UpdateArguments {
     /// Read the update from a file; - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "update")]
     pub(crate) file: Option<PathBuf>,
-    /// Base IRI for relative IRIs in the update
+    /// Base IRI for relative IRIs in the update; with --file the file's own address if not given (with --server the server's)
     #[arg(long, value_name = "IRI")]
     pub(crate) base: Option<String>,
     /// Let the default graph of WHERE be the union of all graphs
@@ -228,7 +232,7 @@ pub(crate) struct ServeArguments {
 #[derive(Args)]
 pub(crate) struct ServerArguments {
     /// Address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7878")]
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7878", value_parser = listen_address)]
     pub(crate) listen: SocketAddr,
     /// Memory for all running queries together; the process of `serve` stays within it (256M at least)
     #[arg(long, value_name = "BYTES", default_value = "4G")]
@@ -283,7 +287,11 @@ pub(crate) struct DumpArguments {
     /// Write here instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write the state after this commit, or at this time (2026-11-21T10:00:00Z), instead of the present one
+    /// Overwrite the file if it is there
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// Write the state after this commit, at this time (2026-11-21T10:00Z; UTC without a zone), or at the end of this
+    /// day (2026-11-21, UTC), instead of the present one
     #[arg(long, value_name = "COMMIT|TIME")]
     pub(crate) at: Option<At>,
 }

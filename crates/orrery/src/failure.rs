@@ -3,6 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use orrery_storage::reason;
+
+use crate::units::Counted;
+
 /// Why a command did not do its work. Its `Display` is the line on standard error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -27,10 +31,10 @@ pub(crate) enum Failure {
     Backup(#[from] orrery_backup::Error),
     #[error("{}: {}", path.display(), reason(source))]
     File { path: PathBuf, source: io::Error },
-    #[error("standard output: {0}")]
+    #[error("standard output: {}", reason(.0))]
     Output(io::Error),
     /// `verify` found damage; the places have been printed.
-    #[error("{} is damaged in {places} places, first {first}; restore it or load it anew", directory.display())]
+    #[error("{} is damaged in {}, first {first}; restore it or load it anew", directory.display(), Counted(*places as u64, "place"))]
     Damaged {
         directory: PathBuf,
         places: usize,
@@ -39,17 +43,6 @@ pub(crate) enum Failure {
     /// Anything else that is one sentence.
     #[error("{0}")]
     Other(String),
-}
-
-/// What the system said about a file, and what to do where that is known.
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file or directory; check the path".to_owned(),
-        io::ErrorKind::PermissionDenied => {
-            "permission denied; run as a user who may use it".to_owned()
-        }
-        _ => error.to_string(),
-    }
 }
 
 impl Failure {

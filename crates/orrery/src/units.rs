@@ -1,6 +1,7 @@
-//! Quantities as people write them: `8G`, `512M`; `30s`, `500ms`, `2m`.
+//! Quantities as people write them: `8G`, `512M`; `30s`, `500ms`, `2m`; addresses.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -70,23 +71,30 @@ impl FromStr for Seconds {
     }
 }
 
-/// Bytes for people: three digits and a unit.
-pub(crate) struct ShowBytes(pub(crate) u64);
-
-impl fmt::Display for ShowBytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-        let mut value = self.0 as f64;
-        let mut unit = 0;
-        while value >= 1000.0 && unit + 1 < units.len() {
-            value /= 1024.0;
-            unit += 1;
-        }
-        if unit == 0 {
-            write!(f, "{} B", self.0)
-        } else {
-            write!(f, "{value:.1} {}", units[unit])
-        }
+/// `HOST:PORT`: an address, or a name such as `localhost` that has one.
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let port = text.strip_prefix(':').unwrap_or(text);
+    if let Ok(port) = port.parse::<u16>() {
+        return Err(format!("expected HOST:PORT, such as 127.0.0.1:{port}"));
+    }
+    if let Ok(host) = text.parse::<IpAddr>() {
+        return Err(format!(
+            "expected HOST:PORT, such as {}",
+            SocketAddr::new(host, 7878)
+        ));
+    }
+    match text.to_socket_addrs() {
+        // The first, but one of the usual family where there is any, as for 127.0.0.1.
+        Ok(found) => found
+            .min_by_key(SocketAddr::is_ipv6)
+            .ok_or_else(|| format!("{text} has no address")),
+        Err(error) => Err(format!(
+            "expected HOST:PORT, such as 127.0.0.1:7878 ({})",
+            orrery_storage::reason(&error)
+        )),
     }
 }
 
@@ -105,6 +113,22 @@ impl fmt::Display for ShowCount {
         }
         f.pad(&grouped)
     }
+}
+
+/// A count with its noun: `1 quad`, `1,000 quads`.
+pub(crate) struct Counted(pub(crate) u64, pub(crate) &'static str);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(count, noun) = self;
+        write!(f, "{} {}", ShowCount(*count), plural(*count, noun))
+    }
+}
+
+/// A noun as it follows a count.
+pub(crate) fn plural(count: u64, noun: &'static str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{noun}{ending}")
 }
 
 /// A moment in microseconds since 1970, as an `xsd:dateTime` in UTC.
@@ -169,6 +193,28 @@ mod tests {
         for text in ["", "s", "-1s", "inf", "x"] {
             assert!(text.parse::<Seconds>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_address_has_host_and_port() {
+        let fine = |text: &str| listen_address(text).unwrap().to_string();
+        assert_eq!(fine("127.0.0.1:17777"), "127.0.0.1:17777");
+        assert_eq!(fine("[::1]:80"), "[::1]:80");
+        assert_eq!(fine("localhost:17777"), "127.0.0.1:17777");
+        let wrong = |text: &str| listen_address(text).unwrap_err();
+        assert!(wrong("17777").ends_with("HOST:PORT, such as 127.0.0.1:17777"));
+        assert!(wrong(":17777").ends_with("HOST:PORT, such as 127.0.0.1:17777"));
+        assert!(wrong("0.0.0.0").ends_with("HOST:PORT, such as 0.0.0.0:7878"));
+        assert!(wrong("localhost").contains("HOST:PORT"));
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        let text = |count| Counted(count, "quad").to_string();
+        assert_eq!(
+            [0, 1, 2, 1000].map(text),
+            ["0 quads", "1 quad", "2 quads", "1,000 quads"]
+        );
     }
 
     #[test]

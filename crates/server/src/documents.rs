@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, header};
 use orrery_loader::{DocumentError, DocumentTerm, Format, read_document};
 use orrery_remote::{AllowList, Client, ClientOptions, Request};
 use orrery_sparql::{DocumentSource, Statements, TermNumber, TooMuchText};
+use orrery_storage::reason;
 use orrery_term::Term;
 use std::fs::File;
 use std::io::Read;
@@ -118,7 +119,7 @@ impl Documents {
         }
         let format = Format::from_path(&path)
             .ok_or_else(|| "its name tells no RDF format (such as .ttl)".to_owned())?;
-        let file = File::open(&path).map_err(|error| error.to_string())?;
+        let file = File::open(&path).map_err(|error| reason(&error))?;
         statements(file, url.as_str(), format, url.as_str())
     }
 }
@@ -135,6 +136,9 @@ fn statements(
             DocumentError::TooLarge { .. } => format!("{error}; load it with `orrery load`"),
             other => other.to_string(),
         })?;
+    if let Some(warning) = document.warning() {
+        tracing::warn!("LOAD: {warning}");
+    }
     add(&document, "", &mut statements).map_err(|error| error.to_string())?;
     Ok(statements)
 }

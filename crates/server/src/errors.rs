@@ -23,7 +23,7 @@ use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use orrery_sparql::QueryError;
-use orrery_storage::Error as StorageError;
+use orrery_storage::{ByteCount, Error as StorageError};
 use std::time::Duration;
 
 /// Why a request failed.
@@ -62,7 +62,7 @@ pub(crate) enum ServerError {
     },
     #[error("there is nothing at {path}; see / for the console and /sparql for queries")]
     NotFound { path: String },
-    #[error("the request body is larger than the limit of {limit_bytes} bytes")]
+    #[error("the request body is larger than the limit of {}", ByteCount(*limit_bytes as u64))]
     PayloadTooLarge { limit_bytes: usize },
     #[error("the request body did not arrive within {}", seconds(*limit))]
     BodyTooSlow { limit: Duration },

@@ -228,11 +228,11 @@ async fn store(
     };
     let of_thread = target.clone();
     let memory_bytes = limit_bytes.saturating_mul(MEMORY_PER_BODY_BYTE);
-    let statements = state
+    let (statements, warnings) = state
         .on_query_thread(move || {
-            let mut statements = read_all(files, base.as_deref(), memory_bytes)?;
+            let (mut statements, warnings) = read_all(files, base.as_deref(), memory_bytes)?;
             confine(&mut statements, &of_thread)?;
-            Ok(statements)
+            Ok((statements, warnings))
         })
         .await?;
     let graph = match &target {
@@ -250,7 +250,7 @@ async fn store(
     } else {
         StatusCode::OK
     };
-    let mut response = updates::answer(status, committed);
+    let mut response = updates::answer_with(status, committed, &warnings);
     if let (Target::Store, Some(name)) = (&address.target, &graph) {
         let location = HeaderValue::try_from(name).map_err(|_| ServerError::Internal {
             message: "the new graph's IRI is no header".to_owned(),
@@ -425,12 +425,13 @@ async fn read_files(
     Ok(files)
 }
 
+/// The statements of all files, and what the client should know of them.
 fn read_all(
     files: Vec<UploadedFile>,
     base_iri: Option<&str>,
     memory_bytes: usize,
-) -> Result<Statements, ServerError> {
-    let mut statements = Statements::new();
+) -> Result<(Statements, Vec<String>), ServerError> {
+    let (mut statements, mut warnings) = (Statements::new(), Vec::new());
     for (number, file) in files.into_iter().enumerate() {
         let input = Cursor::new(file.bytes);
         let document = read_document(input, &file.name, file.format, base_iri, memory_bytes)
@@ -440,10 +441,11 @@ fn read_all(
                 },
                 other => ServerError::bad_request(other.to_string()),
             })?;
+        warnings.extend(document.warning().map(str::to_owned));
         documents::add(&document, &format!("{number}:"), &mut statements)
             .map_err(|error| ServerError::bad_request(error.to_string()))?;
     }
-    Ok(statements)
+    Ok((statements, warnings))
 }
 
 /// Puts the statements into the graph of the request; refuses those that name others.

@@ -17,7 +17,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use orrery_loader::{BackgroundCompaction, BackgroundOptions, CompactOptions};
 use orrery_sparql::{Engine, EngineOptions};
-use orrery_storage::{Database, Writer};
+use orrery_storage::{ByteCount, Database, Writer, reason};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -49,7 +49,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 pub enum ServeError {
     /// The queries would have too little.
     #[error(
-        "{memory_bytes} bytes of memory are not enough for a server; give it --memory {}M at least",
+        "{} of memory are not enough for a server; give it --memory {}M at least",
+        ByteCount(*memory_bytes),
         MEMORY_BYTES_MIN >> 20
     )]
     Memory {
@@ -57,7 +58,10 @@ pub enum ServeError {
         memory_bytes: u64,
     },
     /// The address is taken, or not ours.
-    #[error("cannot listen on {address}: {source}; choose another with --listen")]
+    #[error(
+        "cannot listen on {address}: {}; choose another with --listen",
+        reason(source)
+    )]
     Listen {
         /// The address asked for.
         address: SocketAddr,

@@ -109,12 +109,24 @@ pub(crate) fn etag(commit: u64) -> HeaderValue {
 
 /// The answer to a change that was made.
 pub(crate) fn answer(status: StatusCode, committed: Committed) -> Response {
+    answer_with(status, committed, &[])
+}
+
+/// The same, with what the client should know beside.
+pub(crate) fn answer_with(
+    status: StatusCode,
+    committed: Committed,
+    warnings: &[String],
+) -> Response {
     let headers = [(header::ETAG, etag(committed.number))];
-    let body = serde_json::json!({
+    let mut body = serde_json::json!({
         "commit": committed.number,
         "added": committed.added,
         "removed": committed.removed,
     });
+    if !warnings.is_empty() {
+        body["warnings"] = warnings.into();
+    }
     (status, headers, Json(body)).into_response()
 }
 

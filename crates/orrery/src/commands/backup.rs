@@ -5,32 +5,33 @@ use std::future::Future;
 use std::sync::Arc;
 
 use orrery_backup::{BackupList, Target};
+use orrery_storage::ByteCount;
 use orrery_storage::io::{FileSystem, LocalFileSystem};
 
 use super::output::Output;
 use crate::arguments::{BackupArguments, RestoreArguments};
 use crate::failure::Failure;
-use crate::units::{ShowBytes, ShowCount, ShowTime};
+use crate::units::{Counted, ShowTime};
 
 pub(crate) fn backup(arguments: BackupArguments) -> Result<(), Failure> {
     let target = Target::parse(&arguments.to, std::env::vars())?;
     let directory = arguments.database.directory;
     let report = run(orrery_backup::backup(&LocalFileSystem, &directory, &target))?;
     let mut text = format!(
-        "backup {} in {}: {} files, {}, of which {} were copied now\n",
+        "backup {} in {}: {}, {}, of which {} were copied now\n",
         report.number,
         target.name(),
-        report.files,
-        ShowBytes(report.bytes),
-        ShowBytes(report.bytes_copied),
+        Counted(report.files as u64, "file"),
+        ByteCount(report.bytes),
+        ByteCount(report.bytes_copied),
     );
     if let Some(keep) = arguments.keep {
         let pruned = run(orrery_backup::prune(&target, keep as usize))?;
         text += &format!(
-            "{} older backups removed, with {} files of {}\n",
-            pruned.removed.len(),
-            pruned.objects,
-            ShowBytes(pruned.bytes),
+            "{} removed, with {} of {}\n",
+            Counted(pruned.removed.len() as u64, "older backup"),
+            Counted(pruned.objects as u64, "file"),
+            ByteCount(pruned.bytes),
         );
     }
     print(text)
@@ -45,12 +46,12 @@ pub(crate) fn restore(arguments: RestoreArguments) -> Result<(), Failure> {
     let restored = orrery_backup::restore(&target, arguments.number, &file_system, &directory);
     let report = run(restored)?;
     print(format!(
-        "{}: {} quads from backup {}, {} files, {}, all checksums right\n",
+        "{}: {} from backup {}, {}, {}, all checksums right\n",
         directory.display(),
-        ShowCount(report.quads),
+        Counted(report.quads, "quad"),
         report.number,
-        report.files,
-        ShowBytes(report.bytes),
+        Counted(report.files as u64, "file"),
+        ByteCount(report.bytes),
     ))
 }
 
@@ -58,12 +59,18 @@ pub(crate) fn restore(arguments: RestoreArguments) -> Result<(), Failure> {
 fn listed(lists: &[BackupList]) -> Result<String, Failure> {
     let mut text = String::new();
     for list in lists {
-        let (number, files) = (list.number, list.files.len());
-        let time = ShowTime(list.time_micros);
+        let files = Counted(list.files.len() as u64, "file");
+        let database = match &list.database {
+            Some(database) => format!("{} ({})", database.identity, database.directory),
+            None => "an older version, which did not note which database".to_owned(),
+        };
         writeln!(
             text,
-            "{number}  {time}  {files} files, {}",
-            ShowBytes(list.bytes())
+            "{}  {}  commit {}  {files}, {}  of {database}",
+            list.number,
+            ShowTime(list.time_micros),
+            list.commit,
+            ByteCount(list.bytes())
         )
         .map_err(|error| Failure::Other(error.to_string()))?;
     }

@@ -10,6 +10,7 @@ use orrery_bench::drivers::{
     explore, floor, soak, store, update,
 };
 use orrery_bench::report::with_section;
+use orrery_storage::ByteCount;
 
 use super::output::Output;
 use crate::arguments::{
@@ -18,7 +19,7 @@ use crate::arguments::{
     UpdateBenchArguments,
 };
 use crate::failure::Failure;
-use crate::units::{ShowBytes, ShowCount};
+use crate::units::ShowCount;
 
 pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
     match suite {
@@ -48,7 +49,7 @@ fn generate(arguments: &GenerateArguments) -> Result<(), Failure> {
     eprintln!(
         "{} triples, {} in {:.1} s",
         ShowCount(report.triples),
-        ShowBytes(report.bytes),
+        ByteCount(report.bytes),
         report.seconds
     );
     Ok(())

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orrery_loader::{CompactOptions, TerminalProgress, changes_of};
-use orrery_storage::{Database, Retention, WriterOptions};
+use orrery_storage::{ByteCount, Database, Retention, WriterOptions};
 
 use super::http::{post, server_url};
 use super::load::warn_of_little_memory;
 use super::output::Output;
 use crate::arguments::CompactArguments;
 use crate::failure::Failure;
-use crate::units::{ShowBytes, ShowCount};
+use crate::units::Counted;
 
 pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
     let directory = match (&arguments.directory, &arguments.server) {
@@ -39,12 +39,12 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
     let mut text = match changes {
         0 => "there are no changes to be compacted\n".to_owned(),
         _ => format!(
-            "{} changes taken into the base in {:.1} s\n{} quads, {} on disk; peak memory {}\n",
-            ShowCount(changes),
+            "{} taken into the base in {:.1} s\n{}, {} on disk; peak memory {}\n",
+            Counted(changes, "change"),
             report.seconds,
-            ShowCount(report.quads),
-            ShowBytes(report.database_bytes),
-            ShowBytes(report.peak_memory_bytes),
+            Counted(report.quads, "quad"),
+            ByteCount(report.database_bytes),
+            ByteCount(report.peak_memory_bytes),
         ),
     };
     if arguments.forget_history {

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::serve;
 use crate::arguments::DemoArguments;
 use crate::failure::Failure;
-use crate::units::ShowCount;
+use crate::units::{Counted, ShowCount};
 
 /// Queries to click, over what the generator makes.
 const SAMPLES: [(&str, &str); 3] = [
@@ -76,11 +76,11 @@ fn fill(directory: &Path, products: u32) -> Result<(), Failure> {
         products,
         ..GenerateOptions::default()
     };
-    eprintln!("Generating {} products ...", ShowCount(products.into()));
+    eprintln!("Generating {} ...", Counted(products.into(), "product"));
     let generated = bsbm::generate(&options, &mut writer)
         .and_then(|report| writer.flush().map(|()| report))
         .map_err(|error| Failure::file(&data, error))?;
-    eprintln!("Loading {} triples ...", ShowCount(generated.triples));
+    eprintln!("Loading {} ...", Counted(generated.triples, "triple"));
     let report = orrery_loader::load(
         directory,
         &[Source::File(data)],

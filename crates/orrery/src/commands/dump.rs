@@ -1,7 +1,7 @@
 //! `orrery dump`: every quad, in SPOG order; with named graphs as N-Quads, TriG or JSON-LD.
 
 use orrery_server::format::{GraphFormat, GraphSerializer, graph_format_names};
-use orrery_storage::{Database, QuadRef};
+use orrery_storage::{ByteCount, Database, QuadRef};
 use orrery_term::{Literal, Term};
 
 use super::output::Output;
@@ -31,13 +31,16 @@ pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
             arguments.format
         )));
     }
-    let mut output = Output::open(arguments.output.as_deref())?;
-    let mut serializer = GraphSerializer::start(format);
-    let mut buffer = Vec::with_capacity(2 * CHUNK_BYTES);
     let snapshot = match arguments.at {
         Some(at) => database.snapshot_at(at)?,
         None => database.snapshot(),
     };
+    let mut output = match &arguments.output {
+        Some(path) if !arguments.force => Output::create_new(path)?,
+        path => Output::open(path.as_deref())?,
+    };
+    let mut serializer = GraphSerializer::start(format);
+    let mut buffer = Vec::with_capacity(2 * CHUNK_BYTES);
     let mut quads = snapshot.quads()?;
     while let Some(batch) = quads.next_batch()? {
         for quad in batch.iter() {
@@ -81,7 +84,8 @@ fn check_length(literal: &Literal<'_>) -> Result<(), Failure> {
     match literal.lexical.len() {
         0..=TEXT_BYTES_MAX => Ok(()),
         length => Err(Failure::Other(format!(
-            "a literal of {length} bytes is too long for this format, in which it has to stand in memory; use nt or nq"
+            "a literal of {} is too long for this format, in which it has to stand in memory; use nt or nq",
+            ByteCount(length as u64)
         ))),
     }
 }

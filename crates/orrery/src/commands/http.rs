@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use orrery_storage::without_numbers;
 use reqwest::Body;
 use reqwest::header::CONTENT_TYPE;
 use url::Url;
@@ -69,6 +70,7 @@ async fn send(url: Url, content_type: &str, body: Body) -> Result<String, Failur
         while let Some(source) = cause.source() {
             cause = source;
         }
+        let cause = without_numbers(&cause.to_string());
         Failure::Other(match is_connect {
             true => format!("{shown}: {cause}; is a server listening there?"),
             false => format!("{shown}: {cause}"),

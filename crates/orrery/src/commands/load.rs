@@ -1,14 +1,16 @@
 //! `orrery load`: files into a database, with a progress bar and a report.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use orrery_loader::{Format, LoadOptions, LoadReport, MEMORY_BYTES_MIN, Source, TerminalProgress};
+use orrery_storage::ByteCount;
 
+use super::files_below::files_below;
 use super::http::{post_file, server_url};
 use super::output::Output;
 use crate::arguments::{LoadArguments, ReportFormat};
 use crate::failure::Failure;
-use crate::units::{ShowBytes, ShowCount};
+use crate::units::{Counted, ShowCount};
 
 pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     let format = match arguments.format.as_deref().map(str::parse::<Format>) {
@@ -16,17 +18,17 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
         Some(Ok(format)) => Some(format),
         Some(Err(unknown)) => return Err(Failure::Other(unknown.to_string())),
     };
+    let files = files(&arguments, format)?;
     let directory = match (&arguments.directory, &arguments.server) {
         (Some(directory), None) => directory.clone(),
-        (_, Some(server)) => return through_server(server, &arguments, format),
+        (_, Some(server)) => return through_server(server, &arguments, &files, format),
         (None, None) => {
             return Err(Failure::Other(
                 "no database; give --db DIR or --server URL".to_owned(),
             ));
         }
     };
-    let sources: Vec<Source> = arguments
-        .files
+    let sources: Vec<Source> = files
         .into_iter()
         .map(|path| {
             if path == Path::new("-") {
@@ -64,11 +66,47 @@ pub(crate) fn run(arguments: LoadArguments) -> Result<(), Failure> {
     output.finish()
 }
 
+/// What is to be loaded: the files that were named and, where that was asked for, those below directories.
+fn files(arguments: &LoadArguments, format: Option<Format>) -> Result<Vec<PathBuf>, Failure> {
+    if !arguments.recursive {
+        return Ok(arguments.files.clone());
+    }
+    let mut files = Vec::new();
+    let mut passed_over = 0;
+    for path in &arguments.files {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let found = files_below(path, format.is_some())?;
+        passed_over += found.passed_over;
+        files.extend(found.files);
+    }
+    if passed_over > 0 {
+        eprintln!(
+            "note: {} passed over, whose names tell no format of RDF",
+            Counted(passed_over, "file")
+        );
+    }
+    if files.is_empty() {
+        let named = arguments
+            .files
+            .iter()
+            .map(|path| path.display().to_string());
+        return Err(Failure::Other(format!(
+            "there is no file of RDF below {}; with --format all files are taken",
+            named.collect::<Vec<_>>().join(", ")
+        )));
+    }
+    Ok(files)
+}
+
 /// Tells of a budget that a load or a compaction works with, but does not keep.
 pub(crate) fn warn_of_little_memory(work: &str, memory_bytes: u64) {
     if memory_bytes < MEMORY_BYTES_MIN {
         eprintln!(
-            "note: to {work} may take more than {memory_bytes} bytes of memory; --memory is kept from {}M on",
+            "note: to {work} may take more than {} of memory; --memory is kept from {}M on",
+            ByteCount(memory_bytes),
             MEMORY_BYTES_MIN >> 20
         );
     }
@@ -78,10 +116,11 @@ pub(crate) fn warn_of_little_memory(work: &str, memory_bytes: u64) {
 fn through_server(
     server: &str,
     arguments: &LoadArguments,
+    files: &[PathBuf],
     format: Option<Format>,
 ) -> Result<(), Failure> {
     let mut output = Output::open(None)?;
-    for file in &arguments.files {
+    for file in files {
         let format = format.or_else(|| Format::from_path(file)).ok_or_else(|| {
             let name = file.display();
             Failure::Other(format!(
@@ -115,23 +154,35 @@ fn media_type(format: Format) -> &'static str {
 
 fn people(report: &LoadReport) -> String {
     let mut text = format!(
-        "{} statements in {:.1} s, {} a second\n\
-         {} quads added, {} duplicates left out; the database has {}\n\
+        "{} in {:.1} s, {} a second\n\
+         {} added, {} left out; the database has {}\n\
          {} on disk, {:.1} bytes a quad; peak memory {}\n",
-        ShowCount(report.quads_read),
+        Counted(report.quads_read, "statement"),
         report.seconds,
         ShowCount(report.quads_per_second() as u64),
-        ShowCount(report.quads_added),
-        ShowCount(report.duplicates),
+        Counted(report.quads_added, "quad"),
+        Counted(report.duplicates, "duplicate"),
         ShowCount(report.quads),
-        ShowBytes(report.database_bytes),
+        ByteCount(report.database_bytes),
         report.bytes_per_quad(),
-        ShowBytes(report.peak_memory_bytes),
+        ByteCount(report.peak_memory_bytes),
     );
+    if report.quads_added == 0 {
+        text += &format!(
+            "nothing new came, the last commit is still {}\n",
+            report.commit
+        );
+    }
     if report.errors_skipped > 0 {
         text += &format!(
-            "{} wrong statements left out\n",
-            ShowCount(report.errors_skipped)
+            "{} left out\n",
+            Counted(report.errors_skipped, "wrong statement")
+        );
+    }
+    if report.left_out > 0 {
+        text += &format!(
+            "{} of JSON-LD left out, see the warnings\n",
+            Counted(report.left_out, "statement")
         );
     }
     let stages: Vec<String> = report

@@ -15,6 +15,7 @@ pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod warm;
 
+mod files_below;
 mod http;
 mod output;
 mod query_text;

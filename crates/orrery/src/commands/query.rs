@@ -6,12 +6,16 @@ use orrery_server::format::{
     GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer, graph_format_names,
     solution_format_names,
 };
-use orrery_sparql::{QueryKind, QueryOptions, QueryResults, SolutionStream, TripleStream};
+use orrery_sparql::{
+    PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream, TripleStream,
+    only_in_named_graphs,
+};
 
 use super::output::Output;
 use super::query_text::runtime_for;
 use crate::arguments::QueryArguments;
 use crate::failure::Failure;
+use crate::units::{ShowCount, plural};
 
 /// The format, which must fit the form of the query.
 enum Format {
@@ -30,28 +34,56 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
     };
     let prepared = engine.prepare(&text, &options)?;
     let format = choose_format(prepared.kind(), arguments.format.as_deref())?;
-    runtime_for(&prepared, &engine)?.block_on(async {
+    let found = runtime_for(&prepared, &engine)?.block_on(async {
         let mut output = Output::open(None)?;
-        match (prepared.execute().await?, format) {
+        let found = match (prepared.execute().await?, format) {
             (QueryResults::Boolean(value), Format::Solutions(format)) => {
                 let mut buffer = Vec::new();
                 SolutionSerializer::boolean(format, value, &mut buffer)?;
                 output.drain(&mut buffer)?;
+                u64::from(value)
             }
             (QueryResults::Solutions(stream), Format::Solutions(format)) => {
-                write_solutions(stream, format, &mut output).await?;
+                write_solutions(stream, format, &mut output).await?
             }
             (QueryResults::Triples(stream), Format::Graph(format)) => {
-                write_triples(stream, format, &mut output).await?;
+                write_triples(stream, format, &mut output).await?
             }
             (_, Format::Solutions(_) | Format::Graph(_)) => {
                 return Err(Failure::Other(
                     "the answer is not of the form that the query announced".to_owned(),
                 ));
             }
-        }
-        output.finish()
-    })
+        };
+        output.finish()?;
+        Ok(found)
+    })?;
+    if !arguments.text.union_default_graph {
+        hint_at_graphs(&prepared, &text, found)?;
+    }
+    Ok(())
+}
+
+/// Says so where nothing was found, or only a row of counts, because all data are in named graphs.
+fn hint_at_graphs(prepared: &PreparedQuery, text: &str, found: u64) -> Result<(), Failure> {
+    let may_be_counts = found == 1 && prepared.kind() == QueryKind::Select;
+    let is_count = may_be_counts && text.to_ascii_uppercase().contains("COUNT");
+    if found > 0 && !is_count {
+        return Ok(());
+    }
+    if let Some(quads) = only_in_named_graphs(prepared.snapshot(), text)? {
+        let (count, noun) = (ShowCount(quads), plural(quads, "quad"));
+        let all = match quads {
+            1 => "the only".to_owned(),
+            _ => format!("all {count}"),
+        };
+        let verb = if quads == 1 { "is" } else { "are" };
+        eprintln!(
+            "note: the default graph is empty, {all} {noun} {verb} in named graphs; write GRAPH ?g {{ ... }} around the \
+             pattern, or ask with --union-default-graph"
+        );
+    }
+    Ok(())
 }
 
 /// A table for people at a terminal, JSON and Turtle for programs.
@@ -85,15 +117,17 @@ fn choose_format(kind: QueryKind, name: Option<&str>) -> Result<Format, Failure>
     }
 }
 
+/// Returns how many there were.
 async fn write_solutions(
     mut stream: SolutionStream,
     format: SolutionFormat,
     output: &mut Output,
-) -> Result<(), Failure> {
-    let mut buffer = Vec::new();
+) -> Result<u64, Failure> {
+    let (mut buffer, mut rows) = (Vec::new(), 0);
     let mut serializer = SolutionSerializer::start(format, stream.variables(), &mut buffer);
     while let Some(batch) = stream.next().await {
         let batch = batch?;
+        rows += batch.rows() as u64;
         for row in 0..batch.rows() {
             let terms = (0..batch.columns()).map(|column| batch.term(row, column));
             serializer.row(terms, &mut buffer)?;
@@ -103,22 +137,26 @@ async fn write_solutions(
     while !serializer.finish(&mut buffer)? {
         output.drain(&mut buffer)?;
     }
-    output.drain(&mut buffer)
+    output.drain(&mut buffer)?;
+    Ok(rows)
 }
 
+/// Returns how many there were.
 async fn write_triples(
     mut stream: TripleStream,
     format: GraphFormat,
     output: &mut Output,
-) -> Result<(), Failure> {
-    let mut buffer = Vec::new();
+) -> Result<u64, Failure> {
+    let (mut buffer, mut triples) = (Vec::new(), 0);
     let mut serializer = GraphSerializer::start(format);
     while let Some(batch) = stream.next().await {
         for (subject, predicate, object) in batch?.iter() {
+            triples += 1;
             serializer.triple(subject, predicate, object, &mut buffer)?;
         }
         output.drain(&mut buffer)?;
     }
     serializer.finish(&mut buffer)?;
-    output.drain(&mut buffer)
+    output.drain(&mut buffer)?;
+    Ok(triples)
 }

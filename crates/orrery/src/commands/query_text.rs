@@ -19,10 +19,17 @@ impl QueryText {
         read_text("query", self.query.as_deref(), self.file.as_deref())
     }
 
+    /// What relative IRIs of the query are resolved against.
+    fn base(&self) -> Option<String> {
+        self.base
+            .clone()
+            .or_else(|| own_address(self.file.as_deref()))
+    }
+
     /// The options of the query that the command line gives.
     pub(crate) fn options(&self) -> QueryOptions {
         QueryOptions {
-            base_iri: self.base.clone(),
+            base_iri: self.base(),
             union_default_graph: self.union_default_graph,
             ..QueryOptions::default()
         }
@@ -76,6 +83,12 @@ pub(crate) fn read_text(
             "no {what}; give one, or -f with a file that has one"
         ))),
     }
+}
+
+/// The address of the file that a text was read from.
+pub(crate) fn own_address(file: Option<&Path>) -> Option<String> {
+    let file = file.filter(|path| *path != Path::new("-"))?;
+    orrery_loader::file_iri(file)
 }
 
 /// A runtime on this thread: the plans of one query are polled one after the other,

@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use orrery_storage::statistics::PredicateStatistics;
-use orrery_storage::{Database, Permutation, Snapshot};
+use orrery_storage::{ByteCount, Database, Permutation, Snapshot};
 use orrery_term::TermId;
 use serde_json::{Value, json};
 
 use super::output::Output;
 use crate::arguments::{ReportFormat, StatsArguments};
 use crate::failure::Failure;
-use crate::units::{ShowBytes, ShowCount};
+use crate::units::{ShowCount, plural};
 
 /// Figures of one database, gathered before they are written in either form.
 struct Report {
+    /// None in a database that was last written before there were identities.
+    identity: Option<String>,
     quads: u64,
     terms: u64,
     distinct_subjects: u64,
@@ -56,6 +58,11 @@ fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure>
     let segments = segments.chain(base.deltas.last().map(|delta| &delta.segment));
     let files = segments.flat_map(|segment| &segment.files);
     Ok(Report {
+        identity: snapshot
+            .manifest()
+            .identity
+            .as_ref()
+            .map(ToString::to_string),
         quads: snapshot.quad_count(),
         terms: snapshot.dictionary().len() + snapshot.delta_terms(),
         distinct_subjects: statistics.distinct_subjects(),
@@ -117,22 +124,29 @@ fn term_text(snapshot: &Snapshot, id: TermId) -> Result<String, Failure> {
 
 fn people(report: &Report, directory: &Path) -> String {
     let bytes: u64 = report.files.iter().map(|(_, bytes)| bytes).sum();
-    let mut text = format!(
-        "{}\n{:>15} quads\n{:>15} terms in the dictionary\n{:>15} distinct subjects\n\
-         {:>15} distinct objects\n{:>15} named graphs\n{:>15} characteristic sets\n\
-         {:>15} on disk, {:.1} bytes a quad\n",
-        directory.display(),
-        ShowCount(report.quads),
-        ShowCount(report.terms),
-        ShowCount(report.distinct_subjects),
-        ShowCount(report.distinct_objects),
-        ShowCount(report.named_graphs),
-        ShowCount(report.characteristic_sets as u64),
-        ShowBytes(bytes).to_string(),
+    let counts = [
+        (report.quads, "quad", ""),
+        (report.terms, "term", " in the dictionary"),
+        (report.distinct_subjects, "distinct subject", ""),
+        (report.distinct_objects, "distinct object", ""),
+        (report.named_graphs, "named graph", ""),
+        (report.characteristic_sets as u64, "characteristic set", ""),
+    ];
+    let mut text = format!("{}\n", directory.display());
+    if let Some(identity) = &report.identity {
+        text += &format!("{:>15}   {identity}\n", "identity");
+    }
+    for (count, noun, place) in counts {
+        let noun = plural(count, noun);
+        text += &format!("{:>15} {noun}{place}\n", ShowCount(count));
+    }
+    text += &format!(
+        "{:>15} on disk, {:.1} bytes a quad\n",
+        ByteCount(bytes).to_string(),
         bytes as f64 / report.quads.max(1) as f64,
     );
     for (name, bytes) in &report.files {
-        text += &format!("{:>15}   {name}\n", ShowBytes(*bytes).to_string());
+        text += &format!("{:>15}   {name}\n", ByteCount(*bytes).to_string());
     }
     text += &format!(
         "\n{:>15} {:>15} {:>15}  predicate ({} of {})\n",
@@ -173,6 +187,7 @@ fn programs(report: &Report) -> Value {
         })
         .collect();
     json!({
+        "identity": report.identity,
         "quads": report.quads,
         "terms": report.terms,
         "distinct_subjects": report.distinct_subjects,

@@ -9,10 +9,10 @@ use orrery_storage::{CommitOptions, Database, WriterOptions};
 
 use super::http::{post, server_url};
 use super::output::Output;
-use super::query_text::{read_text, runtime};
+use super::query_text::{own_address, read_text, runtime};
 use crate::arguments::{LoadSourceArguments, UpdateArguments};
 use crate::failure::Failure;
-use crate::units::ShowCount;
+use crate::units::{Counted, ShowCount};
 
 pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
     let text = read_text(
@@ -27,7 +27,11 @@ pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
         }
         (_, Some(server)) => {
             let url = server_url(server, "sparql")?;
-            post(url, "application/sparql-update", text.into_bytes().into())?
+            let answer = post(url, "application/sparql-update", text.into_bytes().into())?;
+            if is_unchanged(&answer) {
+                eprintln!("note: nothing was changed");
+            }
+            answer
         }
         (None, None) => {
             return Err(Failure::Other(
@@ -38,6 +42,14 @@ pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
     let mut output = Output::open(None)?;
     output.drain(&mut report.into_bytes())?;
     output.finish()
+}
+
+/// Whether a server's answer says that there was nothing to change.
+fn is_unchanged(answer: &str) -> bool {
+    let Ok(report) = serde_json::from_str::<serde_json::Value>(answer) else {
+        return false;
+    };
+    ["added", "removed"].iter().all(|count| report[count] == 0)
 }
 
 fn local(
@@ -59,7 +71,7 @@ fn local(
     .map_err(Failure::Other)?;
     let options = UpdateOptions {
         query: QueryOptions {
-            base_iri: arguments.base.clone(),
+            base_iri: base_iri(arguments),
             union_default_graph: arguments.union_default_graph,
             timeout: arguments.timeout.map(|time| time.0),
             ..QueryOptions::default()
@@ -75,11 +87,20 @@ fn local(
     })?;
     let (added, removed) = (pending.added(), pending.removed());
     let commit = pending.wait()?;
-    Ok(format!(
-        "commit {commit}: {} quads added, {} removed\n",
-        ShowCount(added),
-        ShowCount(removed)
-    ))
+    Ok(match (added, removed) {
+        (0, 0) => format!("nothing was changed, the last commit is still {commit}\n"),
+        _ => format!(
+            "commit {commit}: {} added, {} removed\n",
+            Counted(added, "quad"),
+            ShowCount(removed)
+        ),
+    })
+}
+
+/// What relative IRIs of the update are resolved against.
+fn base_iri(arguments: &UpdateArguments) -> Option<String> {
+    let given = arguments.base.clone();
+    given.or_else(|| own_address(arguments.file.as_deref()))
 }
 
 /// The hosts that `LOAD` may ask.

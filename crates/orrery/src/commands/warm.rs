@@ -3,12 +3,11 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use orrery_storage::{Database, WarmExtent};
+use orrery_storage::{ByteCount, Database, WarmExtent};
 
 use super::output::Output;
 use crate::arguments::WarmArguments;
 use crate::failure::Failure;
-use crate::units::ShowBytes;
 
 pub(crate) fn run(arguments: WarmArguments) -> Result<(), Failure> {
     let database = Database::open(&arguments.database.directory)?;
@@ -26,8 +25,8 @@ pub(crate) fn run(arguments: WarmArguments) -> Result<(), Failure> {
     };
     let text = format!(
         "{} of {} read in {seconds:.2} s{rest}\n",
-        ShowBytes(warmed.bytes),
-        ShowBytes(snapshot.file_bytes()),
+        ByteCount(warmed.bytes),
+        ByteCount(snapshot.file_bytes()),
     );
     let mut output = Output::open(None)?;
     output.drain(&mut text.into_bytes())?;

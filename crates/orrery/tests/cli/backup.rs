@@ -1,6 +1,7 @@
 //! `orrery backup` and `orrery restore`: what was backed up comes back, and only that.
 
 use std::fs;
+use std::path::Path;
 
 use crate::common::{fail, succeed, text};
 
@@ -51,6 +52,110 @@ fn each_backup_comes_back_as_it_was_taken() {
     assert!(kept.contains("2 older backups removed"), "{kept}");
     let list = succeed(&["restore", "--from", text(&target), "--list"]);
     assert_eq!(list.lines().count(), 2, "{list}");
+}
+
+/// Makes a database one from before there were identities.
+fn forget_identity(database: &Path) {
+    let path = database.join("MANIFEST");
+    let manifest = fs::read_to_string(&path).unwrap();
+    let (json, _) = manifest.rsplit_once("crc32c ").unwrap();
+    let lines = json.lines().filter(|line| !line.contains("\"identity\""));
+    let older: String = lines.map(|line| format!("{line}\n")).collect();
+    assert_ne!(older, json);
+    let checksum = crc32c::crc32c(older.as_bytes());
+    fs::write(&path, format!("{older}crc32c {checksum:08x}\n")).unwrap();
+}
+
+fn identity(database: &Path) -> Option<String> {
+    let stats = succeed(&["stats", "--format", "json", "--db", text(database)]);
+    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+    stats["identity"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn a_target_belongs_to_one_database() {
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    let [first, second, target] = ["first", "second", "backups"].map(path);
+    let update = |database: &Path, value: &str| {
+        let update = format!("INSERT DATA {{ <urn:a> <urn:b> \"{value}\" }}");
+        succeed(&["update", "--db", text(database), &update]);
+    };
+    update(&first, "precious");
+    update(&second, "other");
+    let arguments = |database| {
+        [
+            "backup",
+            "--db",
+            database,
+            "--to",
+            text(&target),
+            "--keep",
+            "1",
+        ]
+    };
+    succeed(&arguments(text(&first)));
+    let owner = identity(&first).unwrap();
+    assert_ne!(identity(&second), Some(owner.clone()));
+    fail(
+        &arguments(text(&second)),
+        &[
+            "backups of another database",
+            &owner,
+            text(&first),
+            "a target of its own",
+        ],
+    );
+    let list = || succeed(&["restore", "--from", text(&target), "--list"]);
+    assert_eq!(list().lines().count(), 1, "{}", list());
+    assert!(
+        list().contains(&format!("{owner} ({})", text(&first))),
+        "{}",
+        list()
+    );
+    // It stays the same through loads, compactions and a restore, and goes on into the same target.
+    let data = path("data.nt");
+    fs::write(&data, statements(0..10)).unwrap();
+    succeed(&["load", "--db", text(&first), text(&data)]);
+    update(&first, "more");
+    succeed(&["compact", "--db", text(&first)]);
+    assert_eq!(identity(&first).as_ref(), Some(&owner));
+    succeed(&arguments(text(&first)));
+    let restored = path("restored");
+    succeed(&["restore", "--from", text(&target), "--db", text(&restored)]);
+    update(&restored, "after the fire");
+    succeed(&arguments(text(&restored)));
+    assert!(list().contains(&owner), "{}", list());
+}
+
+#[test]
+fn databases_and_backups_from_before_identities_go_on() {
+    let home = tempfile::tempdir().unwrap();
+    let path = |name: &str| home.path().join(name);
+    let [database, target] = ["db", "backups"].map(path);
+    let insert = |value: &str| format!("INSERT DATA {{ <urn:a> <urn:b> \"{value}\" }}");
+    succeed(&["update", "--db", text(&database), &insert("old")]);
+    forget_identity(&database);
+    assert_eq!(identity(&database), None);
+    let backup = ["backup", "--db", text(&database), "--to", text(&target)];
+    succeed(&backup);
+    let list = || succeed(&["restore", "--from", text(&target), "--list"]);
+    assert!(list().contains("older version"), "{}", list());
+    // The next write gives it one, which stays.
+    succeed(&["update", "--db", text(&database), &insert("new")]);
+    let given = identity(&database).unwrap();
+    succeed(&["update", "--db", text(&database), &insert("newer")]);
+    assert_eq!(identity(&database).as_ref(), Some(&given));
+    succeed(&backup);
+    assert!(
+        list().lines().nth(1).unwrap().contains(&given),
+        "{}",
+        list()
+    );
+    let restored = path("restored");
+    let arguments = ["restore", "--from", text(&target), "--number", "1", "--db"];
+    succeed(&[&arguments[..], &[text(&restored)]].concat());
+    assert!(succeed(&["dump", "--db", text(&restored)]).contains("old"));
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod backup;
 mod bad_input;
 mod common;
+mod first_contact;
 mod history;
 mod killed_load;
 mod killed_server;

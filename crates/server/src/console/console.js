@@ -83,6 +83,31 @@ function showSolutions(answer) {
   return rows.length + (rows.length === 1 ? " row" : " rows");
 }
 
+// Whoever asks the default graph, and has all data in named graphs, gets nothing, and should know why.
+const GRAPH_WORDS = /\b(GRAPH|FROM|SERVICE)\b/i;
+const ONLY_NAMED_GRAPHS = "ASK { FILTER NOT EXISTS { ?s ?p ?o } GRAPH ?g { ?a ?b ?c } }";
+
+function isEmpty(query, answer) {
+  if (typeof answer.boolean === "boolean") return !answer.boolean;
+  const rows = answer.results.bindings;
+  const isCount = rows.length === 1 && /\bCOUNT\b/i.test(query);
+  return rows.length === 0 || isCount;
+}
+
+async function hintAtGraphs(query, contentType, text, current) {
+  if (!contentType.startsWith("application/sparql-results+json")) return;
+  if (GRAPH_WORDS.test(query) || !isEmpty(query, JSON.parse(text))) return;
+  const response = await fetch("/sparql", {
+    method: "POST",
+    body: new URLSearchParams({ query: ONLY_NAMED_GRAPHS }),
+    headers: { Accept: "application/sparql-results+json" },
+    signal: current.signal,
+  });
+  if (!response.ok || !(await response.json()).boolean || current !== running) return;
+  $("result").append(element("p", "The default graph is empty, all quads are in named graphs: write GRAPH ?g { \u2026 } "
+    + "around the pattern, or start the server with --union-default-graph.", "note"));
+}
+
 function showText(text) {
   const shown = text.slice(0, CHARACTERS_SHOWN_MAX);
   $("result").replaceChildren(element("pre", shown));
@@ -128,9 +153,10 @@ async function run(path) {
   $("result").replaceChildren();
   $("timing").textContent = "running \u2026";
   $("stop").disabled = false;
-  const parameters = new URLSearchParams({ query: $("query").value });
+  const query = $("query").value;
+  const parameters = new URLSearchParams({ query });
   if ($("timeout").value) parameters.set("timeout", $("timeout").value);
-  history.replaceState(null, "", "/#query=" + encodeURIComponent($("query").value));
+  history.replaceState(null, "", "/#query=" + encodeURIComponent(query));
   const started = performance.now();
   const elapsed = () => Math.max(performance.now() - started, 0).toFixed(1) + " ms";
   try {
@@ -148,8 +174,10 @@ async function run(path) {
       $("timing").textContent = response.status + " \u00b7 " + time;
       return;
     }
-    const size = show(response.headers.get("Content-Type") || "", text);
+    const contentType = response.headers.get("Content-Type") || "";
+    const size = show(contentType, text);
     $("timing").textContent = (size ? size + " \u00b7 " : "") + time;
+    if (path === "/sparql") await hintAtGraphs(query, contentType, text, current).catch(() => {});
   } catch (error) {
     if (current !== running) return;
     $("timing").textContent = elapsed();

@@ -76,14 +76,18 @@ pub(super) async fn load(
         file.write_all(&chunk).map_err(failed)?;
     }
     file.flush().map_err(failed)?;
+    // Without a base, the address of the temporary file would be one.
+    let base_iri = graph.clone().or_else(|| updates::base_iri(parts));
+    let base_iri = base_iri.ok_or_else(|| ServerError::bad_request("the request has no Host"))?;
     let options = LoadOptions {
         memory_bytes: LOAD_MEMORY_BYTES,
-        base_iri: graph.clone().or_else(|| updates::base_iri(parts)),
+        base_iri: Some(base_iri),
         graph,
         format: Some(format),
         ..LoadOptions::default()
     };
     let writer = writes.writer().clone();
+    let temporary = file.path().display().to_string();
     let loaded = state.query_threads.handle().spawn_blocking(move || {
         let source = Source::File(file.path().to_owned());
         load_into(&writer, &[source], &options, &SilentProgress)
@@ -107,9 +111,12 @@ pub(super) async fn load(
             other => ServerError::bad_request(other.to_string()),
         })?;
     let committed = Committed {
-        number: state.engine.database().snapshot().commit(),
+        number: report.commit,
         added: report.quads_added,
         removed: 0,
     };
-    Ok(updates::answer(StatusCode::OK, committed))
+    // As above.
+    let of_body = |warning: &String| warning.replace(&temporary, BODY_NAME);
+    let warnings: Vec<String> = report.warnings.iter().map(of_body).collect();
+    Ok(updates::answer_with(StatusCode::OK, committed, &warnings))
 }
