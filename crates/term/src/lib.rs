@@ -20,6 +20,7 @@
 mod id;
 pub mod inline;
 pub mod key;
+pub mod lexical;
 mod term;
 pub mod vocabulary;
 

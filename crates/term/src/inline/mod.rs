@@ -24,6 +24,7 @@ mod order;
 mod text;
 
 use crate::id::{TermId, TermKind};
+use crate::lexical::canonical_exponent;
 use crate::term::{Literal, LiteralKind, Term};
 use crate::vocabulary::xsd;
 
@@ -118,7 +119,7 @@ impl TermId {
             }
             TermKind::Decimal => Term::typed(number::render_decimal(payload), xsd::DECIMAL),
             TermKind::Double => Term::typed(
-                number::render_canonical_double(number::decode_double(payload)),
+                canonical_exponent(number::decode_double(payload)),
                 xsd::DOUBLE,
             ),
             TermKind::DoublePlain => {

@@ -1,6 +1,7 @@
 //! Integers, decimals and doubles inside an id.
 
 use crate::id::{TermId, TermKind};
+use crate::lexical::canonical_exponent;
 use crate::vocabulary::xsd;
 
 /// Half of the 56-bit range: stored values are shifted up by it, so that they sort unsigned.
@@ -69,6 +70,11 @@ impl IntegerType {
         }
     }
 
+    /// The type of a datatype's IRI, if it is `xsd:integer` or derived from it.
+    pub fn of_datatype(datatype: &str) -> Option<Self> {
+        Self::from_local_name(datatype.strip_prefix(xsd::NAMESPACE)?)
+    }
+
     /// The datatype IRI.
     pub const fn iri(self) -> &'static str {
         match self {
@@ -103,6 +109,27 @@ impl IntegerType {
             Self::UnsignedInt => value >= 0 && value <= u32::MAX as i64,
             Self::UnsignedShort => value >= 0 && value <= u16::MAX as i64,
             Self::UnsignedByte => value >= 0 && value <= u8::MAX as i64,
+        }
+    }
+
+    /// Whether a value of any size belongs to the type; what is beyond 128 bits may be cut to their ends, which no
+    /// type's bounds reach.
+    pub const fn admits(self, value: i128) -> bool {
+        if value >= i64::MIN as i128 && value <= i64::MAX as i128 {
+            return self.holds(value as i64);
+        }
+        match self {
+            Self::Integer => true,
+            Self::NonNegativeInteger | Self::PositiveInteger => value > 0,
+            Self::NonPositiveInteger | Self::NegativeInteger => value < 0,
+            Self::UnsignedLong => value > 0 && value <= u64::MAX as i128,
+            Self::Long
+            | Self::Int
+            | Self::Short
+            | Self::Byte
+            | Self::UnsignedInt
+            | Self::UnsignedShort
+            | Self::UnsignedByte => false,
         }
     }
 }
@@ -279,19 +306,8 @@ pub(super) fn encode_double(lexical: &str) -> Option<TermId> {
     let value: f64 = lexical.parse().ok()?;
     let payload = double_payload(value)?;
     if lexical.contains('E') {
-        (render_canonical_double(value) == lexical).then(|| TermId::new(TermKind::Double, payload))
+        (canonical_exponent(value) == lexical).then(|| TermId::new(TermKind::Double, payload))
     } else {
         (value.to_string() == lexical).then(|| TermId::new(TermKind::DoublePlain, payload))
-    }
-}
-
-/// XML Schema's canonical form: one digit before the point, at least one after it, an exponent.
-pub(super) fn render_canonical_double(value: f64) -> String {
-    let text = format!("{value:E}");
-    match text.split_once('E') {
-        Some((mantissa, exponent)) if !mantissa.contains('.') => {
-            format!("{mantissa}.0E{exponent}")
-        }
-        _ => text,
     }
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::lexical::canonical_exponent;
 
 /// Takes a literal inline if it can be, and checks that it comes back to the letter.
 fn check_identity(lexical: &str, datatype: &str) -> Option<TermId> {
@@ -141,6 +142,41 @@ fn odd_literals_stay_outside() {
 }
 
 #[test]
+fn derived_integer_types_have_their_bounds() {
+    let inside: &[(&str, &[i128])] = &[
+        (xsd::INTEGER, &[i128::MIN, 0, i128::MAX]),
+        (xsd::LONG, &[-(1 << 63), (1 << 63) - 1]),
+        (xsd::INT, &[-(1 << 31), (1 << 31) - 1]),
+        (xsd::SHORT, &[-32768, 32767]),
+        (xsd::BYTE, &[-128, 127]),
+        (xsd::UNSIGNED_LONG, &[0, (1 << 64) - 1]),
+        (xsd::UNSIGNED_INT, &[0, (1 << 32) - 1]),
+        (xsd::UNSIGNED_SHORT, &[0, 65535]),
+        (xsd::UNSIGNED_BYTE, &[0, 255]),
+        (xsd::NON_NEGATIVE_INTEGER, &[0, i128::MAX]),
+        (xsd::POSITIVE_INTEGER, &[1, i128::MAX]),
+        (xsd::NON_POSITIVE_INTEGER, &[i128::MIN, 0]),
+        (xsd::NEGATIVE_INTEGER, &[i128::MIN, -1]),
+    ];
+    for (datatype, values) in inside {
+        let integer_type = IntegerType::of_datatype(datatype).unwrap();
+        assert_eq!(integer_type.iri(), *datatype);
+        let (low, high) = (values[0], values[values.len() - 1]);
+        for value in *values {
+            assert!(integer_type.admits(*value), "{value} {datatype}");
+        }
+        if low != i128::MIN {
+            assert!(!integer_type.admits(low - 1), "below {datatype}");
+        }
+        if high != i128::MAX {
+            assert!(!integer_type.admits(high + 1), "above {datatype}");
+        }
+    }
+    assert_eq!(IntegerType::of_datatype(xsd::DECIMAL), None);
+    assert_eq!(IntegerType::of_datatype("urn:byte"), None);
+}
+
+#[test]
 fn short_strings_sort_as_strings() {
     let mut texts = ["", "\0", "a", "a\0", "aa", "ab", "b", "é", "zzzzzzz"];
     texts.sort_unstable();
@@ -179,7 +215,7 @@ proptest! {
 
     #[test]
     fn doubles_keep_identity_and_order(a in any::<f64>(), b in -1e9f64..1e9) {
-        for text in [a.to_string(), format!("{a:E}"), super::number::render_canonical_double(a)] {
+        for text in [a.to_string(), format!("{a:E}"), canonical_exponent(a)] {
             check_identity(&text, xsd::DOUBLE);
         }
         let small = a % 1e9;

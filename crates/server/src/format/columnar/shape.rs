@@ -11,14 +11,16 @@
 //!
 //! A column has the lowest shape that is above all of its values. A value type is only chosen
 //! where every lexical form is a value of it that the column can hold exactly; a column of
-//! `xsd:integer` with one beyond 64 bits is text with that datatype.
+//! `xsd:integer` with one beyond 64 bits is text with that datatype, as is one of `xsd:byte` with `"300"`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+use orrery_term::inline::IntegerType;
+use orrery_term::lexical::{parse_double, parse_float};
 use orrery_term::{LiteralKind, Term, vocabulary::xsd};
-use oxsdatatypes::{Boolean, Date, DateTime, Double, Float};
+use oxsdatatypes::{Boolean, Date, DateTime};
 
 /// Digits of a decimal column.
 pub(super) const DECIMAL_DIGITS: u8 = 38;
@@ -91,8 +93,8 @@ impl<'a> Shape<'a> {
                     scale: u8::try_from(scale).ok()?,
                 })
             }
-            xsd::DOUBLE => text.parse::<Double>().ok().map(|_| Self::Double),
-            xsd::FLOAT => text.parse::<Float>().ok().map(|_| Self::Float),
+            xsd::DOUBLE => parse_double(text).map(|_| Self::Double),
+            xsd::FLOAT => parse_float(text).map(|_| Self::Float),
             xsd::BOOLEAN => text.parse::<Boolean>().ok().map(|_| Self::Boolean),
             xsd::DATE => days(text).map(|_| Self::Date),
             xsd::DATE_TIME => {
@@ -103,10 +105,11 @@ impl<'a> Shape<'a> {
                     Self::DateTime
                 })
             }
-            _ if is_integer_type(datatype) => {
-                integer(text).map(|_| Self::Integer(Cow::Borrowed(datatype)))
+            _ => {
+                let integer_type = IntegerType::of_datatype(datatype)?;
+                let is_integer = integer_type.admits(integer(text)?.into());
+                is_integer.then_some(Self::Integer(Cow::Borrowed(datatype)))
             }
-            _ => None,
         }
     }
 
@@ -244,29 +247,6 @@ pub(super) fn term_fields() -> Fields {
         Field::new("datatype", DataType::Utf8, true),
         Field::new("language", DataType::Utf8, true),
     ])
-}
-
-/// `xsd:integer` and the types derived from it.
-fn is_integer_type(datatype: &str) -> bool {
-    let local = datatype.strip_prefix(xsd::NAMESPACE);
-    local.is_some_and(|local| {
-        matches!(
-            local,
-            "integer"
-                | "long"
-                | "int"
-                | "short"
-                | "byte"
-                | "nonNegativeInteger"
-                | "positiveInteger"
-                | "nonPositiveInteger"
-                | "negativeInteger"
-                | "unsignedLong"
-                | "unsignedInt"
-                | "unsignedShort"
-                | "unsignedByte"
-        )
-    })
 }
 
 pub(super) fn integer(text: &str) -> Option<i64> {

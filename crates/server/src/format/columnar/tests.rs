@@ -187,6 +187,10 @@ fn what_a_type_cannot_hold_exactly_stays_text() {
     let cases = [
         typed(&["1", "9223372036854775808"], xsd::INTEGER),
         typed(&["1", "one"], xsd::INTEGER),
+        typed(&["1", "300"], xsd::BYTE),
+        typed(&["1", "-1"], xsd::UNSIGNED_INT),
+        typed(&["1", "inf"], xsd::DOUBLE),
+        typed(&["1", "+NaN"], xsd::FLOAT),
         typed(
             &["1", "0.000000000000000000000000000000000000001"],
             xsd::DECIMAL,

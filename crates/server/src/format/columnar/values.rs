@@ -8,8 +8,9 @@ use arrow::array::{
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
+use orrery_term::lexical::{parse_double, parse_float};
 use orrery_term::{Direction, LiteralKind, Term};
-use oxsdatatypes::{Boolean, Double, Float};
+use oxsdatatypes::Boolean;
 
 use super::shape::{DECIMAL_DIGITS, Shape, days, decimal, integer, microseconds, term_fields};
 
@@ -79,12 +80,10 @@ impl ColumnBuilder {
                 builder.append_option(text.and_then(|text| decimal(text, *scale)));
             }
             Self::Double(builder) => {
-                let value = text.and_then(|text| text.parse::<Double>().ok());
-                builder.append_option(value.map(f64::from));
+                builder.append_option(text.and_then(parse_double));
             }
             Self::Float(builder) => {
-                let value = text.and_then(|text| text.parse::<Float>().ok());
-                builder.append_option(value.map(f32::from));
+                builder.append_option(text.and_then(parse_float));
             }
             Self::Boolean(builder) => {
                 let value = text.and_then(|text| text.parse::<Boolean>().ok());
