@@ -1,7 +1,7 @@
 //! Random queries have the answers that the specification gives them, in all variants of our plans.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
-use orrery_testsuite::oracle::{Options, run};
+use orrery_testsuite::oracle::{Options, numbers, run};
 
 /// Differences that are shown.
 const SHOWN: usize = 5;
@@ -23,4 +23,10 @@ fn random_queries_answer_as_the_reference_in_every_variant() {
     assert!(report.with_rows > 600, "{report:?}");
     assert!(report.over_updates > 400, "{report:?}");
     assert_eq!(report.variants.len(), 13, "{report:?}");
+}
+
+#[test]
+fn numbers_at_random_and_at_the_edges_are_those_of_exact_fractions() {
+    let differences = numbers(400, 1, SHOWN).unwrap();
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

@@ -1,6 +1,8 @@
 //! `GROUP_CONCAT`: strings one after another, with a separator between. The result is a simple literal
-//! (SPARQL 1.1, 18.5.1.7) even if all strings have the same language tag, unlike that of `CONCAT`. A value
-//! that is no string is an error, which makes the group's result unbound.
+//! (SPARQL 1.1, 18.5.1.7) even if all strings have the same language tag, unlike that of `CONCAT`.
+//!
+//! Other literals and IRIs are joined as `STR` gives them. By the definition they are errors of `CONCAT`, which an engine may
+//! give a meaning (17.3.1), and all do. A blank node or a triple term is an error, which makes the group's result unbound.
 
 use std::sync::Arc;
 
@@ -50,12 +52,12 @@ impl Aggregate for GroupConcat {
     type Rows = Operand;
 
     fn read(&self, columns: &[ArrayRef]) -> Result<Operand> {
-        read_ids(&ids_of(columns, 0)?, Reading::Value, &self.context).map_err(engine)
+        read_ids(&ids_of(columns, 0)?, Reading::Written, &self.context).map_err(engine)
     }
 
     fn update(&self, state: &mut Text, rows: &Operand, row: usize) {
-        match rows.get(row).and_then(Value::as_text) {
-            Some((text, _)) => self.append(state, text),
+        match rows.get(row).and_then(Value::lexical) {
+            Some(text) => self.append(state, &text),
             None => *state = Text::Failed,
         }
     }

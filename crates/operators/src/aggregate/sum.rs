@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, UInt64Array};
 use arrow::datatypes::{Float32Type, Float64Type};
 use datafusion_common::Result;
+use num_bigint::BigInt;
 use orrery_term::TermId;
 use orrery_term::inline::InlineValue;
 use oxsdatatypes::{Decimal, Double, Float, Integer};
@@ -121,6 +122,14 @@ impl Aggregate for Sum {
                 out.push(b'c');
                 out.extend_from_slice(&sum.to_be_bytes());
             }
+            Some(Value::LargeInteger(sum)) => {
+                out.push(b'I');
+                out.extend_from_slice(&sum.to_signed_bytes_be());
+            }
+            Some(Value::LargeDecimal(raw)) => {
+                out.push(b'C');
+                out.extend_from_slice(&raw.to_signed_bytes_be());
+            }
             Some(Value::Float(sum)) => {
                 out.push(b'f');
                 out.extend_from_slice(&sum.to_be_bytes());
@@ -143,6 +152,12 @@ impl Aggregate for Sum {
             b'c' => Some(Value::Decimal(Decimal::from_be_bytes(
                 number.try_into().ok()?,
             ))),
+            b'I' => Some(Value::LargeInteger(Box::new(BigInt::from_signed_bytes_be(
+                number,
+            )))),
+            b'C' => Some(Value::LargeDecimal(Box::new(BigInt::from_signed_bytes_be(
+                number,
+            )))),
             b'f' => Some(Value::Float(Float::from_be_bytes(number.try_into().ok()?))),
             b'd' => Some(Value::Double(Double::from_be_bytes(
                 number.try_into().ok()?,
@@ -152,8 +167,13 @@ impl Aggregate for Sum {
         Some(Running { sum, count })
     }
 
-    fn heap_bytes(&self, _: &Running) -> usize {
-        0
+    fn heap_bytes(&self, state: &Running) -> usize {
+        match &state.sum {
+            Some(Value::LargeInteger(number) | Value::LargeDecimal(number)) => {
+                size_of::<BigInt>() + number.bits().div_ceil(8) as usize
+            }
+            _ => 0,
+        }
     }
 }
 
@@ -170,8 +190,10 @@ pub(super) enum Numbers {
 
 #[inline]
 fn add_inline(sum: &Value, id: TermId) -> Option<Value> {
-    if let (Value::Integer(sum), Some(value)) = (sum, id.integer_value()) {
-        return sum.checked_add(value).map(Value::Integer);
+    if let (Value::Integer(sum), Some(value)) = (sum, id.integer_value())
+        && let Some(sum) = sum.checked_add(value)
+    {
+        return Some(Value::Integer(sum));
     }
     match (sum, id.inline_value()?) {
         (Value::Double(sum), InlineValue::Double(value)) => {

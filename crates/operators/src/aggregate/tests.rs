@@ -194,7 +194,6 @@ fn sums_and_averages_widen_and_fail() {
     assert_eq!(of("SUM(?x)", &[integer(1), None]), None);
     assert_eq!(of("SUM(?x)", &[integer(1), string("a")]), None);
     assert_eq!(of("SUM(DISTINCT ?x)", &[integer(1), None]), None);
-    assert_eq!(of("SUM(?x)", &[integer(i64::MAX), integer(1)]), None);
     assert_eq!(of("AVG(?x)", &[integer(1), integer(2)]), decimal("1.5"));
     assert_eq!(of("AVG(?x)", &[double("1"), integer(2)]), double("1.5"));
     assert_eq!(
@@ -283,11 +282,59 @@ fn texts_are_joined() {
         of("GROUP_CONCAT(?x)", &[english("a"), string("b")]),
         string("a b")
     );
-    assert_eq!(of("GROUP_CONCAT(?x)", &[string("a"), integer(1)]), None);
     assert_eq!(of("GROUP_CONCAT(?x)", &[string("a"), None]), None);
     assert_eq!(
         of("GROUP_CONCAT(STR(?x))", &[string("a"), integer(1)]),
         string("a 1")
+    );
+}
+
+#[test]
+fn numbers_and_iris_are_joined_as_str_gives_them() {
+    let column = [integer(1), integer(2)];
+    assert_eq!(of("GROUP_CONCAT(?x)", &column), string("1 2"));
+    let column = [
+        string("a"),
+        Some(Term::typed("01", xsd::INTEGER)),
+        decimal("2.50"),
+        Some(Term::iri("http://example.com/a")),
+    ];
+    let joined = of("GROUP_CONCAT(?x; SEPARATOR=\"|\")", &column);
+    assert_eq!(joined, string("a|01|2.50|http://example.com/a"));
+    let column = [string("a"), Some(Term::BlankNode(1))];
+    assert_eq!(of("GROUP_CONCAT(?x)", &column), None);
+}
+
+#[test]
+fn sums_of_exact_numbers_have_no_bound() {
+    let integer = |lexical: &str| Some(Term::typed(lexical.to_owned(), xsd::INTEGER));
+    let most = integer("9223372036854775807");
+    let column = [most.clone(), most.clone(), integer("1")];
+    assert_eq!(of("SUM(?x)", &column), integer("18446744073709551615"));
+    assert_eq!(of("AVG(?x)", &column), decimal("6148914691236517205"));
+    let column = [
+        most.clone(),
+        integer("-1"),
+        most,
+        integer("-18446744073709551613"),
+    ];
+    assert_eq!(of("SUM(?x)", &column), integer("0"));
+    let most = "170141183460469231731.687303715884105727";
+    let column = [decimal(most), decimal(most)];
+    assert_eq!(
+        of("SUM(?x)", &column),
+        decimal("340282366920938463463.374607431768211454")
+    );
+    assert_eq!(of("AVG(?x)", &column), decimal(most));
+    assert_eq!(
+        of(
+            "MAX(?x)",
+            &[
+                integer("9223372036854775809"),
+                integer("9223372036854775808")
+            ]
+        ),
+        integer("9223372036854775809")
     );
 }
 
@@ -410,6 +457,27 @@ fn found(solutions: Vec<Solution>) -> Vec<(Option<Term<'static>>, Option<Term<'s
     all
 }
 
+/// Decimals without their last digits: the oracle cuts a quotient where it is rounded here.
+fn shortened(
+    groups: Vec<(Option<Term<'static>>, Option<Term<'static>>)>,
+) -> Vec<(Option<Term<'static>>, Option<Term<'static>>)> {
+    let shortened = |term: Term<'static>| match &term {
+        Term::Literal(literal) if literal.datatype() == xsd::DECIMAL => {
+            let (whole, fraction) = literal
+                .lexical
+                .split_once('.')
+                .unwrap_or((&literal.lexical, ""));
+            let fraction: String = fraction.chars().take(15).collect();
+            Term::typed(format!("{whole}.{fraction}"), xsd::DECIMAL)
+        }
+        _ => term,
+    };
+    let groups = groups.into_iter();
+    groups
+        .map(|(group, value)| (group, value.map(shortened)))
+        .collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -422,7 +490,8 @@ proptest! {
             "AVG(<http://www.w3.org/2001/XMLSchema#double>(<http://www.w3.org/2001/XMLSchema#string>(?x)))",
             "SUM(DISTINCT <http://www.w3.org/2001/XMLSchema#double>(STR(?x)))",
         ] {
-            let expected = expected(text, &rows);
+            let expected = shortened(expected(text, &rows));
+            let found = |solutions| shortened(found(solutions));
             prop_assert_eq!(found(in_one_step(text, true, &rows)), expected.clone(), "{}", text);
             prop_assert_eq!(found(in_two_steps(text, true, &rows)), expected, "{}", text);
         }

@@ -1,12 +1,14 @@
 //! `+ - * /` and the signs, over values.
 //!
-//! Operands meet in the wider of their types: integer, decimal, float, double (XPath 2.0, B.1). An
-//! overflow of integer or decimal is SPARQL's error (`None`), as is a division of exact numbers by zero.
+//! Operands meet in the wider of their types: integer, decimal, float, double (XPath 2.0, B.1). Integers and decimals are exact
+//! whatever their size, but for digits after the eighteenth behind the point ([`exact`]); what runs over 64 or 128
+//! bits goes there. A division of exact numbers by zero is SPARQL's error (`None`).
 //! Dates, times and durations add and subtract as XPath's operators do (SPARQL 1.2 community
 //! proposal SEP-0002); that is beyond SPARQL 1.1, where they are errors.
 
 use oxsdatatypes::{Decimal, Double, Duration, Float, Integer};
 
+use super::exact;
 use super::value::Value;
 
 /// An arithmetic operator.
@@ -32,8 +34,13 @@ impl Arithmetic {
     /// The value of `a op b`.
     pub(crate) fn apply(self, a: &Value, b: &Value) -> Option<Value> {
         match NumberPair::of(a, b) {
-            Some(NumberPair::Integer(a, b)) => self.integers(a, b),
-            Some(NumberPair::Decimal(a, b)) => self.decimals(a, b),
+            Some(NumberPair::Integer(x, y)) => {
+                self.integers(x, y).or_else(|| exact::apply(self, a, b))
+            }
+            Some(NumberPair::Decimal(x, y)) => {
+                self.decimals(x, y).or_else(|| exact::apply(self, a, b))
+            }
+            Some(NumberPair::Large) => exact::apply(self, a, b),
             Some(NumberPair::Float(a, b)) => Some(Value::Float(match self {
                 Self::Add => a + b,
                 Self::Subtract => a - b,
@@ -54,22 +61,24 @@ impl Arithmetic {
         }
     }
 
+    /// The result, if 64 bits are enough for it.
     fn integers(self, a: Integer, b: Integer) -> Option<Value> {
         Some(Value::Integer(match self {
             Self::Add => a.checked_add(b)?,
             Self::Subtract => a.checked_sub(b)?,
             Self::Multiply => a.checked_mul(b)?,
             // Integers divide to a decimal.
-            Self::Divide => return Some(Value::Decimal(Decimal::from(a).checked_div(b)?)),
+            Self::Divide => return exact::quotient(a, b).map(Value::Decimal),
         }))
     }
 
+    /// The result, if 128 bits are enough for it, and on the way.
     fn decimals(self, a: Decimal, b: Decimal) -> Option<Value> {
         Some(Value::Decimal(match self {
             Self::Add => a.checked_add(b)?,
             Self::Subtract => a.checked_sub(b)?,
-            Self::Multiply => a.checked_mul(b)?,
-            Self::Divide => a.checked_div(b)?,
+            Self::Multiply => exact::product_of_decimals(a, b)?,
+            Self::Divide => exact::quotient_of_decimals(a, b)?,
         }))
     }
 }
@@ -80,6 +89,8 @@ enum NumberPair {
     Decimal(Decimal, Decimal),
     Float(Float, Float),
     Double(Double, Double),
+    /// Exact ones, of which one at least is large.
+    Large,
 }
 
 impl NumberPair {
@@ -88,21 +99,26 @@ impl NumberPair {
         Some(match (a, b) {
             (Value::Integer(a), Value::Integer(b)) => Self::Integer(*a, *b),
             (Value::Integer(a), Value::Decimal(b)) => Self::Decimal((*a).into(), *b),
-            (Value::Integer(a), Value::Float(b)) => Self::Float((*a).into(), *b),
-            (Value::Integer(a), Value::Double(b)) => Self::Double((*a).into(), *b),
             (Value::Decimal(a), Value::Integer(b)) => Self::Decimal(*a, (*b).into()),
             (Value::Decimal(a), Value::Decimal(b)) => Self::Decimal(*a, *b),
-            (Value::Decimal(a), Value::Float(b)) => Self::Float((*a).into(), *b),
-            (Value::Decimal(a), Value::Double(b)) => Self::Double((*a).into(), *b),
-            (Value::Float(a), Value::Integer(b)) => Self::Float(*a, (*b).into()),
-            (Value::Float(a), Value::Decimal(b)) => Self::Float(*a, (*b).into()),
             (Value::Float(a), Value::Float(b)) => Self::Float(*a, *b),
-            (Value::Float(a), Value::Double(b)) => Self::Double((*a).into(), *b),
-            (Value::Double(a), Value::Integer(b)) => Self::Double(*a, (*b).into()),
-            (Value::Double(a), Value::Decimal(b)) => Self::Double(*a, (*b).into()),
-            (Value::Double(a), Value::Float(b)) => Self::Double(*a, (*b).into()),
             (Value::Double(a), Value::Double(b)) => Self::Double(*a, *b),
-            _ => return None,
+            _ => return Self::of_mixed(a, b),
+        })
+    }
+
+    fn of_mixed(a: &Value, b: &Value) -> Option<Self> {
+        if !a.is_numeric() || !b.is_numeric() {
+            return None;
+        }
+        Some(match (a, b) {
+            (Value::Double(_), _) | (_, Value::Double(_)) => {
+                Self::Double(exact::to_double(a)?.into(), exact::to_double(b)?.into())
+            }
+            (Value::Float(_), _) | (_, Value::Float(_)) => {
+                Self::Float(exact::to_float(a)?.into(), exact::to_float(b)?.into())
+            }
+            _ => Self::Large,
         })
     }
 }
@@ -155,8 +171,15 @@ fn subtract_calendar(a: &Value, b: &Value) -> Option<Value> {
 /// `-value`.
 pub(crate) fn negate(value: &Value) -> Option<Value> {
     Some(match value {
-        Value::Integer(value) => Value::Integer(value.checked_neg()?),
-        Value::Decimal(value) => Value::Decimal(value.checked_neg()?),
+        Value::Integer(number) => match number.checked_neg() {
+            Some(negative) => Value::Integer(negative),
+            None => exact::negate(value)?,
+        },
+        Value::Decimal(number) => match number.checked_neg() {
+            Some(negative) => Value::Decimal(negative),
+            None => exact::negate(value)?,
+        },
+        Value::LargeInteger(_) | Value::LargeDecimal(_) => exact::negate(value)?,
         Value::Float(value) => Value::Float(-*value),
         Value::Double(value) => Value::Double(-*value),
         Value::Duration(value) => Value::Duration(value.checked_neg()?),
@@ -168,15 +191,9 @@ pub(crate) fn negate(value: &Value) -> Option<Value> {
 
 /// `+value`: the value itself, if it has a sign.
 pub(crate) fn plus(value: &Value) -> Option<Value> {
-    matches!(
+    let is_duration = matches!(
         value,
-        Value::Integer(_)
-            | Value::Decimal(_)
-            | Value::Float(_)
-            | Value::Double(_)
-            | Value::Duration(_)
-            | Value::YearMonthDuration(_)
-            | Value::DayTimeDuration(_)
-    )
-    .then(|| value.clone())
+        Value::Duration(_) | Value::YearMonthDuration(_) | Value::DayTimeDuration(_)
+    );
+    (is_duration || value.is_numeric()).then(|| value.clone())
 }

@@ -1,6 +1,7 @@
 //! `=` and `<` over values.
 //!
-//! Both are partial: `None` is SPARQL's type error. Numbers compare by value across their types,
+//! Both are partial: `None` is SPARQL's type error. Numbers compare by value across their types; NaN is equal to nothing, and
+//! neither less nor greater than anything, which is an answer and no error (XPath Functions 3.1, 4.3). Then
 //! strings by code point, strings with a language tag only within one language, dates and durations
 //! as XML Schema says, which leaves some pairs without an order (with and without a time zone); those are
 //! neither equal nor unequal, as W3C's test `open-world/date-2` wants.
@@ -14,8 +15,9 @@
 use std::cmp::Ordering;
 
 use orrery_term::Triple;
-use oxsdatatypes::{Decimal, Double, Float};
+use oxsdatatypes::Decimal;
 
+use super::exact;
 use super::value::Value;
 
 /// A comparison operator of the query.
@@ -168,9 +170,12 @@ impl Class {
             Value::String(_) => Self::String,
             Value::LanguageString { .. } => Self::LanguageString,
             Value::Boolean(_) => Self::Boolean,
-            Value::Integer(_) | Value::Decimal(_) | Value::Float(_) | Value::Double(_) => {
-                Self::Number
-            }
+            Value::Integer(_)
+            | Value::LargeInteger(_)
+            | Value::Decimal(_)
+            | Value::LargeDecimal(_)
+            | Value::Float(_)
+            | Value::Double(_) => Self::Number,
             Value::DateTime(_) => Self::DateTime,
             Value::Date(_) => Self::Date,
             Value::Time(_) => Self::Time,
@@ -188,8 +193,24 @@ impl Class {
     }
 }
 
-/// The order of `a` against `b` for `<`, `<=`, `>` and `>=`.
-pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
+/// `a < b` and its kin.
+pub(crate) fn compares(comparison: Comparison, a: &Value, b: &Value) -> Option<bool> {
+    if let (Value::Triple(a), Value::Triple(b)) = (a, b) {
+        if a.subject() != b.subject() || a.predicate() != b.predicate() {
+            return None;
+        }
+        let (a, b) = (Value::from_term(a.object()), Value::from_term(b.object()));
+        return compares(comparison, &a, &b);
+    }
+    match compare(a, b) {
+        Some(ordering) => Some(comparison.accepts(ordering)),
+        // One is NaN.
+        None => (a.is_numeric() && b.is_numeric()).then_some(false),
+    }
+}
+
+/// The order of `a` against `b`, if they have one; triple terms and NaN have none here.
+pub(super) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::String(a), Value::String(b)) => Some(a.cmp(b)),
         (
@@ -205,12 +226,6 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
             },
         ) => (language_a == language_b && direction_a == direction_b)
             .then(|| lexical_a.cmp(lexical_b)),
-        (Value::Triple(a), Value::Triple(b)) => {
-            if a.subject() != b.subject() || a.predicate() != b.predicate() {
-                return None;
-            }
-            compare(&Value::from_term(a.object()), &Value::from_term(b.object()))
-        }
         (Value::Boolean(a), Value::Boolean(b)) => Some(a.cmp(b)),
         (Value::DateTime(a), Value::DateTime(b)) => a.partial_cmp(b),
         (Value::Date(a), Value::Date(b)) => a.partial_cmp(b),
@@ -239,24 +254,18 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Option<Ordering> {
 }
 
 /// Numbers by value, in the wider of the two types (XPath 2.0, B.1).
-pub(crate) fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
+fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Integer(a), Value::Integer(b)) => Some(a.cmp(b)),
         (Value::Integer(a), Value::Decimal(b)) => Some(Decimal::from(*a).cmp(b)),
-        (Value::Integer(a), Value::Float(b)) => Float::from(*a).partial_cmp(b),
-        (Value::Integer(a), Value::Double(b)) => Double::from(*a).partial_cmp(b),
         (Value::Decimal(a), Value::Integer(b)) => Some(a.cmp(&Decimal::from(*b))),
         (Value::Decimal(a), Value::Decimal(b)) => Some(a.cmp(b)),
-        (Value::Decimal(a), Value::Float(b)) => Float::from(*a).partial_cmp(b),
-        (Value::Decimal(a), Value::Double(b)) => Double::from(*a).partial_cmp(b),
-        (Value::Float(a), Value::Integer(b)) => a.partial_cmp(&Float::from(*b)),
-        (Value::Float(a), Value::Decimal(b)) => a.partial_cmp(&Float::from(*b)),
-        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
-        (Value::Float(a), Value::Double(b)) => Double::from(*a).partial_cmp(b),
-        (Value::Double(a), Value::Integer(b)) => a.partial_cmp(&Double::from(*b)),
-        (Value::Double(a), Value::Decimal(b)) => a.partial_cmp(&Double::from(*b)),
-        (Value::Double(a), Value::Float(b)) => a.partial_cmp(&Double::from(*b)),
-        (Value::Double(a), Value::Double(b)) => a.partial_cmp(b),
-        _ => None,
+        (Value::Double(_), _) | (_, Value::Double(_)) => {
+            exact::to_double(a)?.partial_cmp(&exact::to_double(b)?)
+        }
+        (Value::Float(_), _) | (_, Value::Float(_)) => {
+            exact::to_float(a)?.partial_cmp(&exact::to_float(b)?)
+        }
+        _ => exact::compare(a, b),
     }
 }

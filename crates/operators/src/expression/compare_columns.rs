@@ -16,11 +16,12 @@ use arrow::array::{Array, BooleanArray, UInt32Array, UInt64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use orrery_term::inline::{InlineValue, TimeZone};
 use orrery_term::{TermId, TermKind};
-use oxsdatatypes::{Decimal, Double};
+use oxsdatatypes::Decimal;
 
 use super::column::{Column, Constant, Reading, read_ids, take_ids};
-use super::compare::{Comparison, compare, equals};
+use super::compare::{Comparison, compares, equals};
 use super::compare_alike::{Side, compare_alike};
+use super::exact;
 use super::plain_numbers::compare_plain;
 use super::value::Value;
 use crate::context::{LiteralClass, LiteralRanks, QueryContext};
@@ -39,16 +40,17 @@ impl Question {
     pub(super) fn answer(self, a: &Value, b: &Value) -> Option<bool> {
         match self {
             Self::Equal => equals(a, b),
-            Self::Order(comparison) => compare(a, b).map(|order| comparison.accepts(order)),
+            Self::Order(comparison) => compares(comparison, a, b),
         }
     }
 
+    /// The answer by the order of two numbers, or of other values that have one.
     #[inline]
-    pub(super) fn of_order(self, order: Option<Ordering>) -> Option<bool> {
+    pub(super) fn of_order(self, order: Option<Ordering>) -> bool {
         match self {
-            // Incomparable numbers (NaN) are not equal.
-            Self::Equal => Some(order == Some(Ordering::Equal)),
-            Self::Order(comparison) => order.map(|order| comparison.accepts(order)),
+            // Incomparable numbers (NaN) are not equal, and none is less.
+            Self::Equal => order == Some(Ordering::Equal),
+            Self::Order(comparison) => order.is_some_and(|order| comparison.accepts(order)),
         }
     }
 
@@ -224,7 +226,7 @@ impl<'a> Against<'a> {
         match id.kind() {
             TermKind::Integer | TermKind::Decimal | TermKind::Double | TermKind::DoublePlain => {
                 Verdict::of(match self.number {
-                    Some(number) => question.of_order(number.order_of(id)),
+                    Some(number) => Some(question.of_order(number.order_of(id))),
                     None => self.answer_inline(question, id),
                 })
             }
@@ -249,7 +251,7 @@ impl<'a> Against<'a> {
 
     fn answer_inline(&self, question: Question, id: TermId) -> Option<bool> {
         if let Some(order) = instants(id.inline_value(), self.inline) {
-            return question.of_order(Some(order));
+            return Some(question.of_order(Some(order)));
         }
         question.answer(&Value::from_inline(id)?, &self.constant.value)
     }
@@ -334,14 +336,14 @@ impl Number {
                 Some(super::value::decimal(millionths)?.cmp(&constant))
             }
             (InlineValue::Decimal(millionths), Self::Double(constant)) => {
-                let value = Double::from(super::value::decimal(millionths)?);
-                f64::from(value).partial_cmp(&constant)
+                let value = exact::double_of_raw(exact::raw(super::value::decimal(millionths)?));
+                value.partial_cmp(&constant)
             }
             (InlineValue::Double(value), Self::Integer(constant)) => {
                 value.partial_cmp(&(constant as f64))
             }
             (InlineValue::Double(value), Self::Decimal(constant)) => {
-                value.partial_cmp(&Double::from(constant).into())
+                value.partial_cmp(&exact::double_of_raw(exact::raw(constant)))
             }
             (InlineValue::Double(value), Self::Double(constant)) => value.partial_cmp(&constant),
             _ => None,
@@ -385,26 +387,26 @@ fn verdict_of_pair(question: Question, a: TermId, b: TermId) -> Verdict {
     let is_node = |id: TermId| matches!(id.kind(), TermKind::Iri | TermKind::BlankNode);
     if is_node(a) || is_node(b) {
         return Verdict::of(if a == b {
-            question.of_order(Some(Ordering::Equal))
+            Some(question.of_order(Some(Ordering::Equal)))
         } else {
             question.of_strangers()
         });
     }
     match (a.inline_value(), b.inline_value()) {
         (Some(InlineValue::Integer(a, _)), Some(InlineValue::Integer(b, _))) => {
-            Verdict::of(question.of_order(Some(a.cmp(&b))))
+            Verdict::of(Some(question.of_order(Some(a.cmp(&b)))))
         }
         (Some(InlineValue::String(a)), Some(InlineValue::String(b))) => {
-            Verdict::of(question.of_order(Some(a.as_str().cmp(b.as_str()))))
+            Verdict::of(Some(question.of_order(Some(a.as_str().cmp(b.as_str())))))
         }
         (Some(InlineValue::Double(a)), Some(InlineValue::Double(b))) => {
-            Verdict::of(question.of_order(a.partial_cmp(&b)))
+            Verdict::of(Some(question.of_order(a.partial_cmp(&b))))
         }
         (Some(InlineValue::Integer(a, _)), Some(InlineValue::Double(b))) => {
-            Verdict::of(question.of_order((a as f64).partial_cmp(&b)))
+            Verdict::of(Some(question.of_order((a as f64).partial_cmp(&b))))
         }
         (Some(InlineValue::Double(a)), Some(InlineValue::Integer(b, _))) => {
-            Verdict::of(question.of_order(a.partial_cmp(&(b as f64))))
+            Verdict::of(Some(question.of_order(a.partial_cmp(&(b as f64)))))
         }
         (Some(_), Some(_)) => Verdict::of(
             Value::from_inline(a)

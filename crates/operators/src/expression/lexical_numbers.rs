@@ -22,8 +22,8 @@ use arrow::array::{Array, PrimitiveArray, UInt32Array, UInt64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowPrimitiveType, Float32Type, Float64Type};
 use orrery_storage::Dictionary;
+use orrery_term::lexical::{collapsed, parse_double, parse_float};
 use orrery_term::{LiteralKind, Term, TermId, TermKind};
-use oxsdatatypes::{Double, Float};
 
 use super::column::{Column, DistinctIds, take_ids};
 use super::value::Value;
@@ -86,13 +86,16 @@ enum Known<N> {
 /// Both types stand in the memo with all their bits turned over, so that zero, with which cells begin, is a NaN
 /// that [`Parsed::store`] never writes, and one is another: the error.
 macro_rules! parsed {
-    ($arrow:ty, $native:ty, $cell:ty, $number:ty, $unread:literal, $error:literal) => {
+    ($arrow:ty, $native:ty, $cell:ty, $parse:ident, $unread:literal, $error:literal) => {
         impl Parsed for $arrow {
             type Cell = $cell;
 
             #[inline]
             fn parse(text: &str) -> Option<$native> {
-                text.parse::<$number>().ok().map(<$native>::from)
+                $parse(text).or_else(|| match collapsed(text) {
+                    same if same.len() == text.len() => None,
+                    collapsed => $parse(collapsed),
+                })
             }
 
             #[inline]
@@ -117,8 +120,8 @@ macro_rules! parsed {
     };
 }
 
-parsed!(Float32Type, f32, AtomicU32, Float, 0, 1);
-parsed!(Float64Type, f64, AtomicU64, Double, 0, 1);
+parsed!(Float32Type, f32, AtomicU32, parse_float, 0, 1);
+parsed!(Float64Type, f64, AtomicU64, parse_double, 0, 1);
 
 /// The numbers of neighbouring literals, made at the first need.
 type Chunk<P> = OnceLock<Box<[<P as Parsed>::Cell]>>;
@@ -324,7 +327,8 @@ mod tests {
             Term::string("9".repeat(5_000)),
         ];
         for text in [
-            "123.45", "-0.0", "NaN", "INF", "-INF", "1e400", "12,5", "", " 7 ", "+8",
+            "123.45", "-0.0", "NaN", "INF", "-INF", "inf", "nan", "1e400", "12,5", "", " 7 ", "+8",
+            " ",
         ] {
             terms.push(typed(text, CURRENCY));
         }
@@ -371,13 +375,13 @@ mod tests {
                 let doubles = read::<Float64Type>(form, &ids, &context).unwrap();
                 for (row, text) in texts.iter().chain(&texts).enumerate() {
                     let text = text.as_deref();
-                    let float = text.and_then(|text| text.parse::<Float>().ok());
-                    let double = text.and_then(|text| text.parse::<Double>().ok());
+                    let float = text.and_then(|text| parse_float(collapsed(text)));
+                    let double = text.and_then(|text| parse_double(collapsed(text)));
                     let found = floats.is_valid(row).then(|| floats.value(row).to_bits());
-                    let expected = float.map(|float| f32::from(float).to_bits());
+                    let expected = float.map(f32::to_bits);
                     assert_eq!(found, expected, "{text:?} as float");
                     let found = doubles.is_valid(row).then(|| doubles.value(row).to_bits());
-                    let expected = double.map(|double| f64::from(double).to_bits());
+                    let expected = double.map(f64::to_bits);
                     assert_eq!(found, expected, "{text:?} as double");
                 }
             }

@@ -7,10 +7,9 @@
 //! ```
 //!
 //! Evaluation goes a record batch at a time, on ids as far as they tell (`compare_columns`), and on
-//! values read once per distinct id beyond ([`column`]). Results are what the `ox*` evaluator gives,
-//! with two differences on purpose: a literal that is only passed on keeps its lexical form
-//! (`STR("01"^^xsd:integer)` is `"01"`), and all date and duration types of XML Schema are
-//! compared and computed by value.
+//! values read once per distinct id beyond ([`column`]). A literal that is only passed on keeps its lexical form
+//! (`STR("01"^^xsd:integer)` is `"01"`), all date and duration types of XML Schema are
+//! compared and computed by value, integers and decimals are exact (`exact.rs`). `docs/values.md` has the choices.
 //!
 //! `EXISTS` is not evaluated here: the planner puts a variable in its place that a mark join fills.
 
@@ -22,6 +21,7 @@ mod compare_alike;
 mod compare_columns;
 mod compile;
 mod display;
+pub(crate) mod exact;
 mod id_sort_keys;
 mod inline_arithmetic;
 mod lexical_numbers;

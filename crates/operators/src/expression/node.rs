@@ -15,7 +15,7 @@ use arrow::compute::kernels::boolean::not;
 use orrery_term::{LiteralKind, Term, TermId, TermKind};
 
 use super::arithmetic::{Arithmetic, negate, plus};
-use super::column::{Column, Constant, DistinctIds, Reading, take_ids};
+use super::column::{Column, Constant, DistinctIds, Operand, Reading, take_ids};
 use super::compare::Comparison;
 use super::compare_columns::{Question, compare_columns, same_term};
 use super::inline_arithmetic::apply_inline;
@@ -477,23 +477,42 @@ fn call(
                 .into_operand(function.reading, context)
         })
         .collect::<Result<Vec<_>>>()?;
-    let mut results = Vec::with_capacity(input.rows);
+    let rows = input.rows;
+    Ok(match function.implementation {
+        Implementation::Pure(pure) => {
+            Column::Values(call_by_row(&operands, rows, |_, values| Ok(pure(values)))?)
+        }
+        Implementation::OfQuery(function) | Implementation::Volatile(function) => {
+            let call = |row, values: &[&Value]| function(values, context, input.numbers.get(row));
+            Column::Values(call_by_row(&operands, rows, call)?)
+        }
+        Implementation::Term(make) => {
+            let id = |_, values: &[&Value]| match make(values) {
+                Some(term) => Ok(Some(context.intern(&term)?.bits())),
+                None => Ok(None),
+            };
+            Column::Ids(call_by_row(&operands, rows, id)?.into())
+        }
+    })
+}
+
+/// The results of a function by row; an error in an argument is an error.
+fn call_by_row<R>(
+    operands: &[Operand],
+    rows: usize,
+    call: impl Fn(usize, &[&Value]) -> Result<Option<R>>,
+) -> Result<Vec<Option<R>>> {
+    let mut results = Vec::with_capacity(rows);
     let mut values: Vec<&Value> = Vec::with_capacity(operands.len());
-    for row in 0..input.rows {
+    for row in 0..rows {
         values.clear();
         values.extend(operands.iter().filter_map(|operand| operand.get(row)));
-        results.push(if values.len() < operands.len() {
-            None
-        } else {
-            match function.implementation {
-                Implementation::Pure(pure) => pure(&values),
-                Implementation::OfQuery(function) | Implementation::Volatile(function) => {
-                    function(&values, context, input.numbers.get(row))?
-                }
-            }
+        results.push(match values.len() < operands.len() {
+            true => None,
+            false => call(row, &values)?,
         });
     }
-    Ok(Column::Values(results))
+    Ok(results)
 }
 
 fn per_distinct(

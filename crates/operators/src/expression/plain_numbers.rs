@@ -190,7 +190,7 @@ pub(super) fn compare_plain(
                 Side::<Float32Type>::of(right)?,
             );
             (0..rows)
-                .map(|row| question.of_order(left.get(row)?.partial_cmp(&right.get(row)?)))
+                .map(|row| Some(question.of_order(left.get(row)?.partial_cmp(&right.get(row)?))))
                 .collect()
         }
         NumberType::Double => {
@@ -199,7 +199,7 @@ pub(super) fn compare_plain(
                 Side::<Float64Type>::of(right)?,
             );
             (0..rows)
-                .map(|row| question.of_order(left.get(row)?.partial_cmp(&right.get(row)?)))
+                .map(|row| Some(question.of_order(left.get(row)?.partial_cmp(&right.get(row)?))))
                 .collect()
         }
     })

@@ -11,6 +11,8 @@
 //! boolean        10 0 or 1
 //! number         20 nearest double (8 bytes, ascending)  02
 //!                                                   or   01 | 03 rest (16 bytes)   below or above that double
+//!                                                   or   01 | 03 length (2 bytes) number (in 10^-18)   the same, from 2^100 on;
+//!                                                        all of its bits turned over if it is negative
 //! dateTime ...   30 to 37 seconds in UTC (16 bytes, ascending)
 //! duration       40 average seconds (16 bytes, ascending)
 //! string         50 text
@@ -24,9 +26,13 @@
 //!
 //! Equal keys do not mean equal terms, as equal values do not: a further sort key decides then.
 
+use std::cmp::Ordering;
+
+use num_bigint::{BigInt, Sign};
 use orrery_term::Direction;
 use oxsdatatypes::{Decimal, Duration};
 
+use super::exact::{self, ONE};
 use super::value::Value;
 
 const UNBOUND: u8 = 0x00;
@@ -53,10 +59,10 @@ const BELOW_DOUBLE: u8 = 1;
 const AT_DOUBLE: u8 = 2;
 const ABOVE_DOUBLE: u8 = 3;
 
-/// What one is in the raw number of an `oxsdatatypes::Decimal`.
-const DECIMAL_ONE: i128 = 1_000_000_000_000_000_000;
 /// Integers up to here are doubles exactly.
 const EXACT_INTEGER_MAX: u64 = 1 << 53;
+/// From here on the neighbourhood of a double may be wider than 128 bits are in units of 10^-18.
+const WIDE_DOUBLE_MIN: f64 = (1_u128 << 100) as f64;
 /// A decimal of at most fifteen digits is what its nearest double prints as.
 const SHORT_MANTISSA_LIMIT: u128 = 1_000_000_000_000_000;
 /// Length of the Gregorian cycle of 400 years is 4,800 months and 146,097 days.
@@ -80,6 +86,11 @@ pub(crate) fn write_sort_key(value: Option<&Value>, out: &mut Vec<u8>) {
         Value::Boolean(value) => out.extend_from_slice(&[BOOLEAN, u8::from(*value)]),
         Value::Integer(value) => write_integer((*value).into(), out),
         Value::Decimal(value) => write_decimal(*value, out),
+        Value::LargeInteger(_) | Value::LargeDecimal(_) => {
+            if let (Some(raw), Some(nearest)) = (exact::large_raw(value), exact::to_double(value)) {
+                write_large(&raw, nearest, out);
+            }
+        }
         Value::Float(value) => write_number(f64::from(f32::from(*value)), 0, out),
         Value::Double(value) => write_number((*value).into(), 0, out),
         Value::DateTime(value) => write_instant(DATE_TIME, value.to_be_bytes(), out),
@@ -112,46 +123,84 @@ pub(crate) fn write_sort_key(value: Option<&Value>, out: &mut Vec<u8>) {
 
 fn write_integer(value: i64, out: &mut Vec<u8>) {
     let nearest = value as f64;
-    let rest = if value.unsigned_abs() <= EXACT_INTEGER_MAX {
-        0
+    if value.unsigned_abs() <= EXACT_INTEGER_MAX {
+        write_number(nearest, 0, out);
     } else {
-        i128::from(value) * DECIMAL_ONE - printed(nearest)
-    };
-    write_number(nearest, rest, out);
+        write_beside(i128::from(value) * ONE, nearest, out);
+    }
 }
 
 fn write_decimal(value: Decimal, out: &mut Vec<u8>) {
-    let raw = i128::from_be_bytes(value.to_be_bytes());
-    let (mut mantissa, mut unit) = (raw, DECIMAL_ONE);
-    while unit != 1 && mantissa % 10 == 0 {
-        mantissa /= 10;
-        unit /= 10;
+    let raw = exact::raw(value);
+    let reduced = exact::reduced(raw);
+    let nearest = exact::double_of_reduced(reduced, raw);
+    if reduced.0.unsigned_abs() < SHORT_MANTISSA_LIMIT {
+        write_number(nearest, 0, out);
+    } else {
+        write_beside(raw, nearest, out);
     }
-    let magnitude = mantissa.unsigned_abs();
-    let nearest = if magnitude <= u128::from(EXACT_INTEGER_MAX) {
-        // Both are doubles exactly, so the quotient is rounded once.
-        mantissa as f64 / unit as f64
-    } else {
-        // Rare, and the parser rounds correctly; a quotient of rounded numbers would not always
-        // grow with the value.
-        value.to_string().parse().unwrap_or(f64::NAN)
-    };
-    let rest = if magnitude < SHORT_MANTISSA_LIMIT {
-        0
-    } else {
-        raw.saturating_sub(printed(nearest))
-    };
-    write_number(nearest, rest, out);
 }
 
-/// The raw decimal of a double as it is printed: the one point in the double's neighbourhood that
+/// A raw number that may be another one than its nearest double.
+fn write_beside(raw: i128, nearest: f64, out: &mut Vec<u8>) {
+    match printed(nearest) {
+        Some(printed) => write_number(nearest, raw.saturating_sub(printed), out),
+        None => write_large(&raw.into(), nearest, out),
+    }
+}
+
+/// A number beyond the small forms; those of its neighbourhood that are not are written so that they can be compared with it.
+fn write_large(raw: &BigInt, nearest: f64, out: &mut Vec<u8>) {
+    if nearest.abs() < WIDE_DOUBLE_MIN {
+        let rest = i128::try_from(raw - printed_large(nearest)).unwrap_or(0);
+        write_number(nearest, rest, out);
+        return;
+    }
+    let ordering = match nearest.is_finite() {
+        true => raw.cmp(&printed_large(nearest)),
+        // Every exact number is on this side of infinity.
+        false => 0.0_f64.total_cmp(&nearest),
+    };
+    out.push(NUMBER);
+    out.extend_from_slice(&ascending_bits(nearest).to_be_bytes());
+    match ordering {
+        Ordering::Equal => out.push(AT_DOUBLE),
+        side => {
+            out.push(if side.is_lt() {
+                BELOW_DOUBLE
+            } else {
+                ABOVE_DOUBLE
+            });
+            write_whole(raw, out);
+        }
+    }
+}
+
+/// Bytes that ascend with the numbers of one sign.
+fn write_whole(number: &BigInt, out: &mut Vec<u8>) {
+    let start = out.len();
+    let bytes = number.magnitude().to_bytes_be();
+    // At most 2^14 bits.
+    out.extend_from_slice(&(bytes.len() as u16).to_be_bytes());
+    out.extend_from_slice(&bytes);
+    if number.sign() == Sign::Minus {
+        out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+    }
+}
+
+/// The raw decimal of a large double as it is printed.
+fn printed_large(double: f64) -> BigInt {
+    let whole: Option<BigInt> = double.to_string().parse().ok();
+    whole.unwrap_or_default() * ONE
+}
+
+/// The raw decimal of a double as it is printed, if 128 bits hold it: the one point in the double's neighbourhood that
 /// exact numbers are compared with.
-fn printed(double: f64) -> i128 {
-    let decimal = double
-        .to_string()
-        .parse::<Decimal>()
-        .or_else(|_| Decimal::try_from(oxsdatatypes::Double::from(double)));
-    decimal.map_or(0, |decimal| i128::from_be_bytes(decimal.to_be_bytes()))
+fn printed(double: f64) -> Option<i128> {
+    match exact::parse_decimal(&double.to_string())? {
+        Value::Decimal(decimal) => Some(exact::raw(decimal)),
+        _ => None,
+    }
 }
 
 fn write_number(nearest: f64, rest: i128, out: &mut Vec<u8>) {
@@ -201,7 +250,7 @@ fn write_duration(value: Duration, out: &mut Vec<u8>) {
     // Scaled down before the sum, which then cannot overflow; a microsecond decides no order
     // between months and days.
     let average = i128::from(i64::from_be_bytes(months)) * AVERAGE_MONTH_SECONDS * 1_000_000
-        + seconds.div_euclid(DECIMAL_ONE / 1_000_000);
+        + seconds.div_euclid(ONE / 1_000_000);
     out.push(DURATION);
     out.extend_from_slice(&ascending(average));
     out.extend_from_slice(&ascending(seconds));
@@ -276,6 +325,18 @@ mod tests {
             Value::Iri("http://e/b".into()),
             typed("NaN", xsd::DOUBLE),
             typed("-INF", xsd::FLOAT),
+            typed(&format!("-{}", "9".repeat(401)), xsd::INTEGER),
+            typed(&format!("-{}8", "9".repeat(400)), xsd::INTEGER),
+            typed(
+                "-100000000000000000000000000000000000000000000001",
+                xsd::INTEGER,
+            ),
+            typed("-1e47", xsd::DOUBLE),
+            typed(
+                "-99999999999999999999999999999999999999999999999",
+                xsd::INTEGER,
+            ),
+            typed("-9223372036854775809", xsd::INTEGER),
             typed("-9223372036854775808", xsd::INTEGER),
             typed("-1.5", xsd::DECIMAL),
             typed("-1", xsd::INTEGER),
@@ -288,6 +349,26 @@ mod tests {
             typed("9007199254740993", xsd::INTEGER),
             typed("9223372036854775806", xsd::INTEGER),
             typed("9223372036854775807", xsd::INTEGER),
+            typed("9223372036854775807.5", xsd::DECIMAL),
+            typed("9223372036854775808", xsd::INTEGER),
+            typed("9223372036854775809", xsd::INTEGER),
+            typed("100000000000000000000000000000", xsd::INTEGER),
+            typed(
+                "100000000000000000000000000000.000000000000000001",
+                xsd::DECIMAL,
+            ),
+            typed("100000000000000000000000000001", xsd::INTEGER),
+            typed(
+                "99999999999999999999999999999999999999999999999",
+                xsd::INTEGER,
+            ),
+            typed("1e47", xsd::DOUBLE),
+            typed(
+                "100000000000000000000000000000000000000000000001",
+                xsd::INTEGER,
+            ),
+            typed(&format!("{}8", "9".repeat(400)), xsd::INTEGER),
+            typed(&"9".repeat(401), xsd::INTEGER),
             typed("INF", xsd::DOUBLE),
             typed("2000-01-01T00:00:00Z", xsd::DATE_TIME),
             typed("2000-01-01T00:00:00-01:00", xsd::DATE_TIME),
@@ -346,8 +427,18 @@ mod tests {
             (any::<i64>(), 0u32..19).prop_map(|(digits, scale)| Value::Decimal(
                 Decimal::new(digits.into(), scale).unwrap()
             )),
+            (any::<i128>(), 0u32..127, 0u32..30).prop_map(|(digits, cut, zeros)| {
+                exact::decimal(BigInt::from(digits >> cut) * BigInt::from(10).pow(zeros)).unwrap()
+            }),
+            (any::<i128>(), 0u32..127, 0u32..30).prop_map(|(digits, cut, zeros)| {
+                exact::integer(BigInt::from(digits >> cut) * BigInt::from(10).pow(zeros)).unwrap()
+            }),
+            (-5i64..5, 0u32..60).prop_map(|(near, zeros)| {
+                exact::integer(BigInt::from(10).pow(zeros) + near).unwrap()
+            }),
             any::<f64>().prop_map(|value| Value::Double(value.into())),
             (-1000i64..1000).prop_map(|value| Value::Double((value as f64 / 8.0).into())),
+            (0i32..60).prop_map(|exponent| Value::Double(10f64.powi(exponent).into())),
         ]
     }
 
@@ -383,7 +474,7 @@ mod tests {
             ]
         ) {
             // Exact numbers are compared exactly here, but `<` rounds them to a double when the other side is one.
-            let exact = |value: &Value| matches!(value, Value::Integer(_) | Value::Decimal(_));
+            let exact = |value: &Value| value.is_numeric() && !matches!(value, Value::Double(_));
             let (key_a, key_b) = (key(&a), key(&b));
             match compare(&a, &b) {
                 Some(std::cmp::Ordering::Equal) if exact(&a) != exact(&b) => {}

@@ -1,16 +1,21 @@
 //! Casts to XML Schema datatypes (SPARQL 1.1, 17.5), called by the datatype's IRI.
+//!
+//! A string is read without the white space around it (XPath Functions 3.1, 19.2), numbers become the nearest ones of
+//! the other type ([`exact`]).
 
+use orrery_term::inline::IntegerType;
+use orrery_term::lexical::{canonical_exponent, collapsed, parse_double, parse_float};
 use orrery_term::vocabulary::xsd;
 
 use super::PureFunction;
 use crate::expression::column::Reading;
+use crate::expression::exact::{self, Whole};
 use crate::expression::value::Value;
 
 /// The cast to a datatype, and how it wants its argument.
 pub(super) fn resolve(datatype: &str) -> Option<(PureFunction, Reading)> {
     let cast: PureFunction = match datatype {
-        // XPath casts give the canonical form, where STR gives the lexical one.
-        xsd::STRING => super::term::str,
+        xsd::STRING => to_string,
         xsd::BOOLEAN => to_boolean,
         xsd::INTEGER => to_integer,
         xsd::DECIMAL => to_decimal,
@@ -32,73 +37,87 @@ pub(super) fn resolve(datatype: &str) -> Option<(PureFunction, Reading)> {
     Some((cast, Reading::Value))
 }
 
+/// XPath casts give the canonical form, where `STR` gives the lexical one.
+fn to_string(arguments: &[&Value]) -> Option<Value> {
+    Some(match arguments.first()? {
+        Value::Float(number) if has_exponent(f32::from(*number).into()) => {
+            Value::string(canonical_exponent(f32::from(*number)))
+        }
+        Value::Double(number) if has_exponent((*number).into()) => {
+            Value::string(canonical_exponent(f64::from(*number)))
+        }
+        value => Value::string(value.lexical()?),
+    })
+}
+
+/// Whether the text of a float or double has an exponent: below a millionth and from a million on (XPath Functions 3.1,
+/// 19.1.2.2).
+fn has_exponent(value: f64) -> bool {
+    value != 0.0 && value.is_finite() && !(1e-6..1e6).contains(&value.abs())
+}
+
 fn to_boolean(arguments: &[&Value]) -> Option<Value> {
-    use oxsdatatypes::Boolean;
-    let boolean = match arguments.first()? {
-        Value::Boolean(value) => return Some(Value::Boolean(*value)),
-        Value::Integer(value) => Boolean::from(*value),
-        Value::Decimal(value) => Boolean::from(*value),
-        Value::Float(value) => Boolean::from(*value),
-        Value::Double(value) => Boolean::from(*value),
-        Value::String(text) => text.parse().ok()?,
+    Some(Value::Boolean(match arguments.first()? {
+        Value::String(text) => match collapsed(text) {
+            "true" | "1" => true,
+            "false" | "0" => false,
+            _ => return None,
+        },
+        value @ Value::Boolean(_) => value.effective_boolean()?,
+        value if value.is_numeric() => value.effective_boolean()?,
         _ => return None,
-    };
-    Some(Value::Boolean(boolean.into()))
+    }))
 }
 
 fn to_integer(arguments: &[&Value]) -> Option<Value> {
-    Some(Value::Integer(match arguments.first()? {
-        Value::Integer(value) => *value,
-        Value::Decimal(value) => (*value).try_into().ok()?,
-        Value::Float(value) => (*value).try_into().ok()?,
-        Value::Double(value) => (*value).try_into().ok()?,
-        Value::Boolean(value) => (*value).into(),
-        Value::String(text) => text.parse().ok()?,
-        _ => return None,
-    }))
+    match arguments.first()? {
+        value @ (Value::Integer(_) | Value::LargeInteger(_)) => Some((*value).clone()),
+        Value::Decimal(value) => exact::integer_of_decimal(*value),
+        value @ Value::LargeDecimal(_) => exact::whole(value, Whole::Cut),
+        Value::Float(value) => exact::integer_of_double(f32::from(*value).into()),
+        Value::Double(value) => exact::integer_of_double((*value).into()),
+        Value::Boolean(value) => Some(Value::Integer((*value).into())),
+        Value::String(text) => exact::parse_integer(collapsed(text), IntegerType::Integer),
+        _ => None,
+    }
 }
 
 fn to_decimal(arguments: &[&Value]) -> Option<Value> {
-    Some(Value::Decimal(match arguments.first()? {
-        Value::Integer(value) => (*value).into(),
-        Value::Decimal(value) => *value,
-        Value::Float(value) => (*value).try_into().ok()?,
-        Value::Double(value) => (*value).try_into().ok()?,
-        Value::Boolean(value) => (*value).into(),
-        Value::String(text) => text.parse().ok()?,
-        _ => return None,
-    }))
+    match arguments.first()? {
+        Value::Integer(value) => Some(Value::Decimal((*value).into())),
+        value @ Value::LargeInteger(_) => exact::whole_decimal(value, Whole::Cut),
+        value @ (Value::Decimal(_) | Value::LargeDecimal(_)) => Some((*value).clone()),
+        Value::Float(value) => exact::decimal_of_double(f32::from(*value).into()),
+        Value::Double(value) => exact::decimal_of_double((*value).into()),
+        Value::Boolean(value) => Some(Value::Decimal((*value).into())),
+        Value::String(text) => exact::parse_decimal(collapsed(text)),
+        _ => None,
+    }
 }
 
 fn to_float(arguments: &[&Value]) -> Option<Value> {
-    Some(Value::Float(match arguments.first()? {
-        Value::Integer(value) => (*value).into(),
-        Value::Decimal(value) => (*value).into(),
-        Value::Float(value) => *value,
-        Value::Double(value) => (*value).into(),
-        Value::Boolean(value) => f32::from(u8::from(*value)).into(),
-        Value::String(text) => text.parse().ok()?,
-        _ => return None,
-    }))
+    let float = match arguments.first()? {
+        Value::Boolean(value) => f32::from(u8::from(*value)),
+        Value::String(text) => parse_float(collapsed(text))?,
+        value => exact::to_float(value)?,
+    };
+    Some(Value::Float(float.into()))
 }
 
 fn to_double(arguments: &[&Value]) -> Option<Value> {
-    Some(Value::Double(match arguments.first()? {
-        Value::Integer(value) => (*value).into(),
-        Value::Decimal(value) => (*value).into(),
-        Value::Float(value) => (*value).into(),
-        Value::Double(value) => *value,
-        Value::Boolean(value) => f64::from(u8::from(*value)).into(),
-        Value::String(text) => text.parse().ok()?,
-        _ => return None,
-    }))
+    let double = match arguments.first()? {
+        Value::Boolean(value) => f64::from(u8::from(*value)),
+        Value::String(text) => parse_double(collapsed(text))?,
+        value => exact::to_double(value)?,
+    };
+    Some(Value::Double(double.into()))
 }
 
 fn to_date_time(arguments: &[&Value]) -> Option<Value> {
     Some(Value::DateTime(match arguments.first()? {
         Value::DateTime(value) => *value,
         Value::Date(value) => (*value).try_into().ok()?,
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -107,7 +126,7 @@ fn to_date(arguments: &[&Value]) -> Option<Value> {
     Some(Value::Date(match arguments.first()? {
         Value::Date(value) => *value,
         Value::DateTime(value) => (*value).try_into().ok()?,
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -116,7 +135,7 @@ fn to_time(arguments: &[&Value]) -> Option<Value> {
     Some(Value::Time(match arguments.first()? {
         Value::Time(value) => *value,
         Value::DateTime(value) => (*value).into(),
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -126,7 +145,7 @@ fn to_duration(arguments: &[&Value]) -> Option<Value> {
         Value::Duration(value) => *value,
         Value::YearMonthDuration(value) => (*value).into(),
         Value::DayTimeDuration(value) => (*value).into(),
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -135,7 +154,7 @@ fn to_year_month_duration(arguments: &[&Value]) -> Option<Value> {
     Some(Value::YearMonthDuration(match arguments.first()? {
         Value::Duration(value) => (*value).try_into().ok()?,
         Value::YearMonthDuration(value) => *value,
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -144,7 +163,7 @@ fn to_day_time_duration(arguments: &[&Value]) -> Option<Value> {
     Some(Value::DayTimeDuration(match arguments.first()? {
         Value::Duration(value) => (*value).try_into().ok()?,
         Value::DayTimeDuration(value) => *value,
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -155,7 +174,7 @@ fn to_g_year(arguments: &[&Value]) -> Option<Value> {
         Value::GYearMonth(value) => (*value).try_into().ok()?,
         Value::Date(value) => (*value).try_into().ok()?,
         Value::DateTime(value) => (*value).try_into().ok()?,
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -165,7 +184,7 @@ fn to_g_year_month(arguments: &[&Value]) -> Option<Value> {
         Value::GYearMonth(value) => *value,
         Value::Date(value) => (*value).into(),
         Value::DateTime(value) => (*value).try_into().ok()?,
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -177,7 +196,7 @@ fn to_g_month(arguments: &[&Value]) -> Option<Value> {
         Value::GMonthDay(value) => (*value).into(),
         Value::Date(value) => (*value).into(),
         Value::DateTime(value) => (*value).into(),
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -187,7 +206,7 @@ fn to_g_month_day(arguments: &[&Value]) -> Option<Value> {
         Value::GMonthDay(value) => *value,
         Value::Date(value) => (*value).into(),
         Value::DateTime(value) => (*value).into(),
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }
@@ -198,7 +217,7 @@ fn to_g_day(arguments: &[&Value]) -> Option<Value> {
         Value::GMonthDay(value) => (*value).into(),
         Value::Date(value) => (*value).into(),
         Value::DateTime(value) => (*value).into(),
-        Value::String(text) => text.parse().ok()?,
+        Value::String(text) => collapsed(text).parse().ok()?,
         _ => return None,
     }))
 }

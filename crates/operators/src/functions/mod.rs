@@ -23,6 +23,7 @@ pub(crate) mod regex;
 mod string;
 mod term;
 
+use orrery_term::Term;
 use spargebra::algebra::Function;
 
 use crate::context::QueryContext;
@@ -32,6 +33,8 @@ use crate::expression::value::Value;
 
 /// A function of its arguments alone.
 pub(crate) type PureFunction = fn(&[&Value]) -> Option<Value>;
+/// A function of its arguments alone that makes a term, whose form a value would forget.
+pub(crate) type TermFunction = fn(&[&Value]) -> Option<Term<'static>>;
 /// A function of its arguments, the query and the number of the row.
 pub(crate) type QueryFunction = fn(&[&Value], &QueryContext, u64) -> Result<Option<Value>>;
 
@@ -40,6 +43,8 @@ pub(crate) type QueryFunction = fn(&[&Value], &QueryContext, u64) -> Result<Opti
 pub(crate) enum Implementation {
     /// From its arguments alone.
     Pure(PureFunction),
+    /// From its arguments alone, a term as it is written.
+    Term(TermFunction),
     /// With the query's context; the same arguments give the same result.
     OfQuery(QueryFunction),
     /// With the query's context; every call may give another result.
@@ -101,7 +106,7 @@ pub(crate) fn resolve(function: &Function, arguments: usize) -> Result<ScalarFun
             Function::Sha384 => ("1", Pure(hash::sha384), Read),
             Function::Sha512 => ("1", Pure(hash::sha512), Read),
             Function::StrLang => ("2", Pure(term::strlang), Read),
-            Function::StrDt => ("2", Pure(term::strdt), Read),
+            Function::StrDt => ("2", Implementation::Term(term::strdt), Read),
             Function::IsIri => ("1", Pure(term::is_iri), Written),
             Function::IsBlank => ("1", Pure(term::is_blank), Written),
             Function::IsLiteral => ("1", Pure(term::is_literal), Written),

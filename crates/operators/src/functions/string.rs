@@ -3,6 +3,8 @@
 //! A result keeps the language tag and base direction of the string it was cut from; two arguments must be
 //! compatible: the second a plain string or of the same language and direction as the first (17.4.3.1.2).
 
+use num_bigint::Sign;
+
 use crate::expression::value::{Language, Value};
 
 /// The texts of two compatible arguments, and the language of the first.
@@ -29,6 +31,9 @@ pub(super) fn substr(arguments: &[&Value]) -> Option<Value> {
     let (text, language) = first(arguments)?;
     let integer = |value: &Value| match value {
         Value::Integer(value) => Some(i64::from(*value)),
+        // Beyond the ends of any text.
+        Value::LargeInteger(value) if value.sign() == Sign::Minus => Some(i64::MIN),
+        Value::LargeInteger(_) => Some(i64::MAX),
         _ => None,
     };
     let start = integer(arguments.get(1)?)?;
@@ -36,28 +41,26 @@ pub(super) fn substr(arguments: &[&Value]) -> Option<Value> {
         Some(length) => Some(integer(length)?),
         None => None,
     };
-    Some(Value::text(substring(text, start, length)?, language))
+    Some(Value::text(substring(text, start, length), language))
 }
 
 /// The characters from the one-based `start`, at most `length`.
-fn substring(text: &str, start: i64, length: Option<i64>) -> Option<&str> {
-    let start = start.checked_sub(1)?;
-    let end = match length {
-        Some(length) => Some(start.checked_add(length)?),
-        None => None,
-    };
-    // A character position as a byte position, the text's end for those beyond it.
-    let byte_at = |position: i64| {
-        let Ok(position) = usize::try_from(position) else {
+fn substring(text: &str, start: i64, length: Option<i64>) -> &str {
+    let start = i128::from(start) - 1;
+    let end = length.map(|length| start + i128::from(length));
+    // A character position as a byte position, the text's ends for those beyond them.
+    let byte_at = |position: i128| {
+        if position <= 0 {
             return 0;
-        };
-        text.char_indices()
-            .nth(position)
+        }
+        usize::try_from(position)
+            .ok()
+            .and_then(|position| text.char_indices().nth(position))
             .map_or(text.len(), |(byte, _)| byte)
     };
     let from = byte_at(start);
     let to = end.map_or(text.len(), byte_at);
-    Some(text.get(from..to).unwrap_or_default())
+    text.get(from..to).unwrap_or_default()
 }
 
 pub(super) fn ucase(arguments: &[&Value]) -> Option<Value> {
@@ -170,9 +173,12 @@ mod tests {
             ("", 1, Some(3), ""),
             ("aé日z", 2, Some(2), "é日"),
             ("abc", 9, None, ""),
+            ("12345", 2, Some(i64::MAX), "2345"),
+            ("12345", i64::MAX, Some(i64::MAX), ""),
+            ("12345", i64::MIN, Some(i64::MAX), ""),
+            ("abc", i64::MIN, None, "abc"),
         ] {
-            assert_eq!(substring(text, start, length), Some(expected));
+            assert_eq!(substring(text, start, length), expected);
         }
-        assert_eq!(substring("abc", i64::MIN, None), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Functions that make terms and take them apart (SPARQL 1.2, 17.4.2), and the random ones. Those on triple
 //! terms work on ids and stand with the expressions.
 
+use orrery_term::vocabulary::rdf;
 use orrery_term::{Direction, Term};
 use oxiri::Iri;
 
@@ -102,14 +103,16 @@ pub(super) fn bnode(
     })
 }
 
-pub(super) fn strdt(arguments: &[&Value]) -> Option<Value> {
+/// The literal of a text and a datatype, as it is written: whatever the datatype, and whether or not the text belongs to it.
+/// A datatype that goes with a language tag goes with nothing else.
+pub(super) fn strdt(arguments: &[&Value]) -> Option<Term<'static>> {
     let [Value::String(lexical), Value::Iri(datatype)] = arguments else {
         return None;
     };
-    Some(Value::from_term(&Term::typed(
-        lexical.as_ref(),
-        datatype.as_ref(),
-    )))
+    if matches!(datatype.as_ref(), rdf::LANG_STRING | rdf::DIR_LANG_STRING) {
+        return None;
+    }
+    Some(Term::typed(lexical.to_string(), datatype.to_string()))
 }
 
 pub(super) fn strlang(arguments: &[&Value]) -> Option<Value> {

@@ -6,8 +6,10 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use orrery_testsuite::oracle::{Options, Report, estimates, run};
+use orrery_testsuite::oracle::{Options, Report, estimates, numbers, run};
 
+/// For so many queries, one over numbers alone.
+const QUERIES_PER_NUMBER_QUERY: u64 = 20;
 /// Queries between two lines of progress.
 const PROGRESS_QUERIES: u64 = 20_000;
 
@@ -39,11 +41,23 @@ fn main() -> ExitCode {
             eprintln!("{done} queries after {} s", start.elapsed().as_secs());
         }
     };
-    match run(options, &progress) {
-        Ok(report) => {
+    let asked = run(options, &progress).and_then(|report| {
+        let number_queries = options.queries.div_ceil(QUERIES_PER_NUMBER_QUERY);
+        let numbers = numbers(number_queries, options.seed, options.differences_max)?;
+        Ok((report, number_queries, numbers))
+    });
+    match asked {
+        Ok((report, number_queries, numbers)) => {
             print(&report);
+            numbers
+                .iter()
+                .for_each(|difference| println!("{difference}"));
+            println!(
+                "{number_queries} queries over numbers, {} differences",
+                numbers.len()
+            );
             println!("seed {}, {} s", options.seed, start.elapsed().as_secs());
-            if report.differences.is_empty() {
+            if report.differences.is_empty() && numbers.is_empty() {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE

@@ -16,6 +16,11 @@
 //! - `GRAPH`: it gives one solution in place of one for each graph (or none) where nothing inside reads
 //!   quads. The pattern is joined with its graph's name, for a variable as a union over the graphs (18.6).
 //! - `COUNT(DISTINCT *)`: it counts blank nodes of patterns as variables; they are projected away.
+//! - Numbers: it converts doubles to decimals and integers by way of a rounded product, cuts quotients where it may round, and
+//!   gives up on products with more than eighteen digits after the point and on integers beyond 64 bits. Arithmetic, casts,
+//!   `SUM` and `AVG` are those of [`exact`](super::exact).
+//! - Truth values: it calls that of an ill-typed number an error (17.2.2: false). They are asked of `exact` too.
+//! - `GROUP_CONCAT`: it takes strings only, we take what `STR` takes. It gets the strings.
 //! - `REDUCED`: it drops neighbours, we drop nothing; both are allowed (18.5). It is taken out.
 //! - `ORDER BY` without `LIMIT`, in a subquery: means nothing, is taken out, because its sort may
 //!   panic over terms that are in no order.
@@ -24,14 +29,16 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oxrdf::{
-    Dataset, GraphName, GraphNameRef, NamedNode, NamedOrBlankNode, Quad, Term, Triple, Variable,
+    Dataset, GraphName, GraphNameRef, Literal, NamedNode, NamedOrBlankNode, Quad, Term, Triple,
+    Variable,
 };
-use spareval::{QueryEvaluator, QueryResults};
+use spareval::{AggregateFunctionAccumulator, QueryEvaluator, QueryResults};
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, OrderExpression, QueryDataset};
 
 use super::answer::{Answer, Solutions};
-use super::rewrite::Rewriter;
+use super::exact::{Number, Operator, cast, truth};
+use super::rewrite::{FUNCTIONS, Rewriter};
 
 /// Rows beyond which a query is left out.
 const ROWS_MAX: usize = 5_000;
@@ -187,7 +194,7 @@ fn evaluate(quads: &[Quad], query: &Query) -> Result<Answer, NoAnswer> {
 }
 
 fn evaluate_over(data: &Dataset, query: &Query) -> Result<Answer, NoAnswer> {
-    let evaluator = QueryEvaluator::new().without_optimizations();
+    let evaluator = with_numbers(QueryEvaluator::new().without_optimizations());
     let failed = |error: spareval::QueryEvaluationError| NoAnswer::Failed(error.to_string());
     let prepared = evaluator.prepare(query);
     match prepared.execute(data).map_err(failed)? {
@@ -212,6 +219,74 @@ fn evaluate_over(data: &Dataset, query: &Query) -> Result<Answer, NoAnswer> {
             }
             Ok(Answer::Graph(triples))
         }
+    }
+}
+
+/// The evaluator with our numbers; see [`Rewriter`].
+fn with_numbers(mut evaluator: QueryEvaluator) -> QueryEvaluator {
+    let name = |function: &str| NamedNode::new_unchecked(format!("{FUNCTIONS}{function}"));
+    for (function, operator) in ["add", "subtract", "multiply", "divide"]
+        .into_iter()
+        .zip(Operator::ALL)
+    {
+        evaluator = evaluator.with_custom_function(name(function), move |arguments| {
+            let [a, b] = arguments else {
+                return None;
+            };
+            let result = Number::of(a)?.apply(operator, &Number::of(b)?)?;
+            Some(result.to_term())
+        });
+    }
+    for to in ["integer", "decimal", "float", "double", "boolean"] {
+        evaluator = evaluator.with_custom_function(name(to), move |arguments| {
+            let [term] = arguments else {
+                return None;
+            };
+            cast(to, term)
+        });
+    }
+    evaluator
+        .with_custom_function(name("truth"), |arguments| {
+            let [term] = arguments else {
+                return None;
+            };
+            Some(Literal::from(truth(term)?).into())
+        })
+        .with_custom_aggregate_function(name("sum"), || Box::new(Total::new(false)))
+        .with_custom_aggregate_function(name("avg"), || Box::new(Total::new(true)))
+}
+
+/// `SUM`, or `AVG`.
+struct Total {
+    is_average: bool,
+    count: u64,
+    sum: Option<Number>,
+}
+
+impl Total {
+    fn new(is_average: bool) -> Self {
+        Self {
+            is_average,
+            count: 0,
+            sum: Some(Number::Integer(0.into())),
+        }
+    }
+}
+
+impl AggregateFunctionAccumulator for Total {
+    fn accumulate(&mut self, element: Term) {
+        self.count += 1;
+        let sum = self.sum.take().zip(Number::of(&element));
+        self.sum = sum.and_then(|(sum, number)| sum.apply(Operator::Add, &number));
+    }
+
+    fn finish(&mut self) -> Option<Term> {
+        let sum = self.sum.take()?;
+        if !self.is_average || self.count == 0 {
+            return Some(sum.to_term());
+        }
+        let count = Number::Integer(self.count.into());
+        Some(sum.apply(Operator::Divide, &count)?.to_term())
     }
 }
 

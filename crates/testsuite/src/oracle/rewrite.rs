@@ -1,9 +1,16 @@
 //! What is done to a query before the reference answers it; the reasons are in [`super::reference`].
 
-use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, PropertyPathExpression};
+use spargebra::algebra::{
+    AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, OrderExpression,
+    PropertyPathExpression,
+};
 use spargebra::term::{
     GroundTerm, GroundTriple, NamedNode, NamedNodePattern, TermPattern, TriplePattern, Variable,
 };
+
+/// What the functions are called that the reference gets from us.
+pub(super) const FUNCTIONS: &str = "urn:oracle:";
+const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
 /// Adapts patterns over a dataset with some named graphs, with fresh names for the middles of paths.
 pub(super) struct Rewriter {
@@ -36,7 +43,13 @@ impl Rewriter {
             GraphPattern::OrderBy { inner, .. } if !is_limited => self.modified(*inner, false),
             GraphPattern::OrderBy { inner, expression } => GraphPattern::OrderBy {
                 inner: self.boxed(*inner),
-                expression,
+                expression: expression
+                    .into_iter()
+                    .map(|key| match key {
+                        OrderExpression::Asc(key) => OrderExpression::Asc(self.expression(key)),
+                        OrderExpression::Desc(key) => OrderExpression::Desc(self.expression(key)),
+                    })
+                    .collect(),
             },
             GraphPattern::Slice {
                 inner,
@@ -164,10 +177,40 @@ impl Rewriter {
         } else {
             self.boxed(inner)
         };
+        let aggregates = aggregates.into_iter();
         GraphPattern::Group {
             inner,
             variables,
-            aggregates,
+            aggregates: aggregates
+                .map(|(variable, aggregate)| (variable, self.aggregate(aggregate)))
+                .collect(),
+        }
+    }
+
+    /// Sums by our reference of numbers, and texts joined as `STR` gives them.
+    fn aggregate(&mut self, aggregate: AggregateExpression) -> AggregateExpression {
+        let AggregateExpression::FunctionCall {
+            name,
+            expr,
+            distinct,
+        } = aggregate
+        else {
+            return aggregate;
+        };
+        let expr = self.expression(expr);
+        let (name, expr) = match name {
+            AggregateFunction::Sum => (AggregateFunction::Custom(function("sum")), expr),
+            AggregateFunction::Avg => (AggregateFunction::Custom(function("avg")), expr),
+            AggregateFunction::GroupConcat { separator } => (
+                AggregateFunction::GroupConcat { separator },
+                Expression::FunctionCall(Function::Str, vec![expr]),
+            ),
+            other => (other, expr),
+        };
+        AggregateExpression::FunctionCall {
+            name,
+            expr,
+            distinct,
         }
     }
 
@@ -230,29 +273,99 @@ impl Rewriter {
         }
     }
 
-    /// `EXISTS` where it is a condition or part of one by `&&`, `||`, `!`: all that the grammar makes.
+    /// The expression with its patterns adapted, its arithmetic and casts by our reference of numbers, and truth values
+    /// asked for.
     fn expression(&mut self, expression: Expression) -> Expression {
-        let mut both = |a: Box<Expression>, b: Box<Expression>| {
-            (Box::new(self.expression(*a)), Box::new(self.expression(*b)))
-        };
         match expression {
-            Expression::And(a, b) => {
-                let (a, b) = both(a, b);
-                Expression::And(a, b)
+            Expression::And(a, b) => Expression::And(self.truth(*a), self.truth(*b)),
+            Expression::Or(a, b) => Expression::Or(self.truth(*a), self.truth(*b)),
+            Expression::Not(a) => Expression::Not(self.truth(*a)),
+            Expression::If(condition, a, b) => {
+                Expression::If(self.truth(*condition), self.part(*a), self.part(*b))
             }
-            Expression::Or(a, b) => {
-                let (a, b) = both(a, b);
-                Expression::Or(a, b)
+            Expression::Equal(a, b) => Expression::Equal(self.part(*a), self.part(*b)),
+            Expression::SameTerm(a, b) => Expression::SameTerm(self.part(*a), self.part(*b)),
+            Expression::Greater(a, b) => Expression::Greater(self.part(*a), self.part(*b)),
+            Expression::GreaterOrEqual(a, b) => {
+                Expression::GreaterOrEqual(self.part(*a), self.part(*b))
             }
-            Expression::Equal(a, b) => {
-                let (a, b) = both(a, b);
-                Expression::Equal(a, b)
+            Expression::Less(a, b) => Expression::Less(self.part(*a), self.part(*b)),
+            Expression::LessOrEqual(a, b) => Expression::LessOrEqual(self.part(*a), self.part(*b)),
+            Expression::Add(a, b) => self.arithmetic("add", Expression::Add, *a, *b),
+            Expression::Subtract(a, b) => self.arithmetic("subtract", Expression::Subtract, *a, *b),
+            Expression::Multiply(a, b) => self.arithmetic("multiply", Expression::Multiply, *a, *b),
+            Expression::Divide(a, b) => self.arithmetic("divide", Expression::Divide, *a, *b),
+            Expression::UnaryPlus(a) => Expression::UnaryPlus(self.part(*a)),
+            Expression::UnaryMinus(a) => Expression::UnaryMinus(self.part(*a)),
+            Expression::In(a, list) => Expression::In(self.part(*a), self.parts(list)),
+            Expression::Coalesce(list) => Expression::Coalesce(self.parts(list)),
+            Expression::FunctionCall(Function::Custom(name), arguments) => {
+                let number = name.as_str().strip_prefix(XSD);
+                let name = match number {
+                    Some(to @ ("integer" | "decimal" | "float" | "double" | "boolean")) => {
+                        function(to)
+                    }
+                    _ => name,
+                };
+                Expression::FunctionCall(Function::Custom(name), self.parts(arguments))
             }
-            Expression::Not(inner) => Expression::Not(Box::new(self.expression(*inner))),
+            Expression::FunctionCall(function, arguments) => {
+                Expression::FunctionCall(function, self.parts(arguments))
+            }
             Expression::Exists(pattern) => Expression::Exists(self.boxed(*pattern)),
-            other => other,
+            Expression::NamedNode(_)
+            | Expression::Literal(_)
+            | Expression::Variable(_)
+            | Expression::Bound(_) => expression,
         }
     }
+
+    fn part(&mut self, expression: Expression) -> Box<Expression> {
+        Box::new(self.expression(expression))
+    }
+
+    fn parts(&mut self, expressions: Vec<Expression>) -> Vec<Expression> {
+        let expressions = expressions.into_iter();
+        expressions.map(|part| self.expression(part)).collect()
+    }
+
+    /// The effective boolean value of an expression that may be no boolean.
+    fn truth(&mut self, expression: Expression) -> Box<Expression> {
+        let may_be_other = matches!(
+            expression,
+            Expression::Literal(_)
+                | Expression::Variable(_)
+                | Expression::If(..)
+                | Expression::Coalesce(_)
+                | Expression::FunctionCall(..)
+        );
+        let expression = self.expression(expression);
+        Box::new(match may_be_other {
+            true => Expression::FunctionCall(Function::Custom(function("truth")), vec![expression]),
+            false => expression,
+        })
+    }
+
+    /// Numbers by our reference, anything else by the evaluator.
+    fn arithmetic(
+        &mut self,
+        name: &str,
+        make: fn(Box<Expression>, Box<Expression>) -> Expression,
+        a: Expression,
+        b: Expression,
+    ) -> Expression {
+        let (a, b) = (self.expression(a), self.expression(b));
+        let exact = Function::Custom(function(name));
+        Expression::Coalesce(vec![
+            Expression::FunctionCall(exact, vec![a.clone(), b.clone()]),
+            make(Box::new(a), Box::new(b)),
+        ])
+    }
+}
+
+/// The name of one of our functions.
+fn function(name: &str) -> NamedNode {
+    NamedNode::new_unchecked(format!("{FUNCTIONS}{name}"))
 }
 
 /// No solution.

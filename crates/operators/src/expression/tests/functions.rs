@@ -85,9 +85,6 @@ fn arithmetic() {
         ("1 / 0", ERROR),
         ("1.0 / 0", ERROR),
         ("1e0 / 0", "\"INF\"^^xsd:double"),
-        ("9223372036854775807 + 1", ERROR),
-        ("-(-9223372036854775807 - 1)", ERROR),
-        ("9223372036854775807 * 2", ERROR),
         ("-(3)", "-3"),
         ("+(3.0)", "3"),
         ("+\"a\"", ERROR),
@@ -97,6 +94,56 @@ fn arithmetic() {
         ("1 + \"abc\"^^xsd:integer", ERROR),
         ("1 + :iri", ERROR),
         ("1 + ?unbound", ERROR),
+    ]);
+    // Integers and decimals have no bound here, and a product is rounded where the oracle gives up.
+    check_ours(&[
+        ("9223372036854775807 + 1", "9223372036854775808"),
+        ("-9223372036854775807 - 2", "-9223372036854775809"),
+        ("9223372036854775808 - 1", "9223372036854775807"),
+        ("-(-9223372036854775807 - 1)", "9223372036854775808"),
+        ("9223372036854775807 * 2", "18446744073709551614"),
+        (
+            "9223372036854775807 * 9223372036854775807 * 9223372036854775807",
+            "784637716923335095224261902710254454442933591094742482943",
+        ),
+        ("18446744073709551614 / 2", "9223372036854775807"),
+        ("9223372036854775808 / 0", ERROR),
+        (
+            "9223372036854775808 + 1e0",
+            "\"9223372036854776000\"^^xsd:double",
+        ),
+        (
+            "9223372036854775808 * \"1\"^^xsd:float",
+            "\"9223372000000000000\"^^xsd:float",
+        ),
+        ("9223372036854775807 + 0.5", "9223372036854775807.5"),
+        (
+            "170141183460469231731.687303715884105727 + 1",
+            "170141183460469231732.687303715884105727",
+        ),
+        (
+            "100000000000000000000.0 * 100000000000000000000.5",
+            "10000000000000000000050000000000000000000",
+        ),
+        (
+            "1000000000000000.0 / 3.123456789012345678",
+            "320158102880688.653302430605665752",
+        ),
+        ("2 / 3", "0.666666666666666667"),
+        ("(1/3) * 1.5", "0.5"),
+        ("(2/3) * 1.5", "1"),
+        ("52.5200065999 * 13.404953999", "704.028272498835898"),
+        ("0.0000000001 * 0.000000005", "0"),
+        ("0.0000000001 * 0.000000015", "0.000000000000000002"),
+        (
+            "\"0.12345678901234567891\"^^xsd:decimal + 0",
+            "0.123456789012345679",
+        ),
+        ("\"300\"^^xsd:byte + 1", ERROR),
+        (
+            "\"18446744073709551615\"^^xsd:unsignedLong + 1",
+            "18446744073709551616",
+        ),
     ]);
 }
 
@@ -151,6 +198,25 @@ fn comparison() {
         ("sameTerm(1, 1)", "true"),
         ("sameTerm(1, 1.0)", "false"),
         ("sameTerm(1, ?unbound)", ERROR),
+    ]);
+    // NaN is less than nothing, which is no error; numbers of any size have an order.
+    check_ours(&[
+        ("\"NaN\"^^xsd:double < 1", "false"),
+        ("1 >= \"NaN\"^^xsd:float", "false"),
+        ("!(\"NaN\"^^xsd:double < 1)", "true"),
+        ("\"NaN\"^^xsd:double <= \"NaN\"^^xsd:double", "false"),
+        ("\"NaN\"^^xsd:double != 1", "true"),
+        ("xsd:double(\"NaN\") > 1", "false"),
+        ("\"NaN\"^^xsd:double < \"a\"", ERROR),
+        ("9223372036854775808 > 9223372036854775807", "true"),
+        ("-9223372036854775809 < -9223372036854775808", "true"),
+        ("9223372036854775808 = 9223372036854775808.0", "true"),
+        ("9223372036854775808 != 9223372036854775809", "true"),
+        ("9223372036854775808 = 9223372036854775808e0", "true"),
+        ("9223372036854775808 IN (1, 9223372036854775808)", "true"),
+        ("\"300\"^^xsd:byte = 300", ERROR),
+        ("\"300\"^^xsd:byte < 301", ERROR),
+        ("\"100\"^^xsd:byte = 100", "true"),
     ]);
     // SPARQL 1.1, 17.3 orders booleans; dates and durations compare by value. The oracle has neither.
     // Without a time zone on one side only, some pairs are neither equal nor unequal.
@@ -210,6 +276,18 @@ fn logic_has_three_values() {
         ("COALESCE(1/0)", ERROR),
         ("COALESCE()", ERROR),
         ("BOUND(?unbound)", "false"),
+    ]);
+    // The truth value of an ill-typed number is false (17.2.2); that of an ill-typed boolean an error (SPARQL 1.2, `not-not`).
+    check_ours(&[
+        ("!\"abc\"^^xsd:integer", "true"),
+        ("!\"300\"^^xsd:byte", "true"),
+        ("!\"inf\"^^xsd:double", "true"),
+        ("\"abc\"^^xsd:integer || false", "false"),
+        ("\"abc\"^^xsd:float && true", "false"),
+        ("!\"yes\"^^xsd:boolean", ERROR),
+        ("IF(\"abc\"^^xsd:decimal, 1, 2)", "2"),
+        ("!9223372036854775808", "false"),
+        ("!\"2000-13-01\"^^xsd:date", ERROR),
     ]);
     // A term that is only passed on stays as it is.
     check_ours(&[
@@ -285,6 +363,48 @@ fn terms() {
             "DATATYPE(\"1\"^^xsd:byte)",
             "<http://www.w3.org/2001/XMLSchema#byte>",
         ),
+        ("STRDT(\"5\", xsd:byte)", "\"5\"^^xsd:byte"),
+        ("STRDT(\"01\", xsd:integer)", "01"),
+        ("STR(STRDT(\"2.50\", xsd:decimal))", "\"2.50\""),
+        ("STRDT(\"300\", xsd:byte)", "\"300\"^^xsd:byte"),
+        ("STRDT(\"01\", xsd:integer) + 1", "2"),
+        ("sameTerm(STRDT(\"5\", xsd:byte), \"5\"^^xsd:byte)", "true"),
+        ("sameTerm(STRDT(\"5\", xsd:byte), 5)", "false"),
+        ("STRDT(\"a\", xsd:string)", "\"a\""),
+        (
+            "STRDT(\"a\", <http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>)",
+            ERROR,
+        ),
+        (
+            "STRDT(\"a\", <http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString>)",
+            ERROR,
+        ),
+        ("isNUMERIC(\"1200\"^^xsd:byte)", "false"),
+        ("isNUMERIC(\"127\"^^xsd:byte)", "true"),
+        ("isNUMERIC(\"-1\"^^xsd:nonNegativeInteger)", "false"),
+        ("isNUMERIC(\"0\"^^xsd:positiveInteger)", "false"),
+        (
+            "isNUMERIC(\"18446744073709551615\"^^xsd:unsignedLong)",
+            "true",
+        ),
+        (
+            "isNUMERIC(\"18446744073709551616\"^^xsd:unsignedLong)",
+            "false",
+        ),
+        ("isNUMERIC(\"9223372036854775808\"^^xsd:long)", "false"),
+        ("isNUMERIC(9223372036854775808)", "true"),
+        ("isNUMERIC(\"0.12345678901234567891\"^^xsd:decimal)", "true"),
+        (
+            "STR(\"0.12345678901234567891\"^^xsd:decimal)",
+            "\"0.12345678901234567891\"",
+        ),
+        ("isNUMERIC(\"infinity\"^^xsd:double)", "false"),
+        ("isNUMERIC(\"inf\"^^xsd:float)", "false"),
+        ("isNUMERIC(\"nan\"^^xsd:double)", "false"),
+        ("isNUMERIC(\"+NaN\"^^xsd:double)", "false"),
+        ("isNUMERIC(\"+INF\"^^xsd:double)", "true"),
+        ("isNUMERIC(\"-INF\"^^xsd:float)", "true"),
+        ("isNUMERIC(\"NaN\"^^xsd:float)", "true"),
         ("NOW()", "\"2026-11-21T08:00:00Z\"^^xsd:dateTime"),
     ]);
 }
@@ -340,6 +460,11 @@ fn strings() {
         ("REPLACE(\"abc\", \"(b)\", \"[$1]\")", "\"a[b]c\""),
         ("REPLACE(\"abc\", \"b\", 1)", ERROR),
     ]);
+    check_ours(&[
+        ("SUBSTR(\"12345\", 2, 9223372036854775807)", "\"2345\""),
+        ("SUBSTR(\"12345\", 2, 9223372036854775808)", "\"2345\""),
+        ("SUBSTR(\"12345\", -9223372036854775809)", "\"12345\""),
+    ]);
     // XPath's syntax of replacements, which the oracle leaves to the regex crate.
     check_ours(&[
         ("REPLACE(\"abc\", \"(b)\", \"$1x\")", "\"abxc\""),
@@ -385,6 +510,21 @@ fn numbers() {
         ("ROUND(-2.5)", "-2"),
         ("ROUND(2.5e0)", "\"3\"^^xsd:double"),
         ("ROUND(7)", "7"),
+    ]);
+    check_ours(&[
+        ("ABS(-9223372036854775808)", "9223372036854775808"),
+        ("ABS(-9223372036854775809.5)", "9223372036854775809.5"),
+        ("ROUND(9223372036854775808)", "9223372036854775808"),
+        ("ROUND(170141183460469231731.6)", "170141183460469231732"),
+        (
+            "ROUND(-1000000000000000000000.5)",
+            "-1000000000000000000000",
+        ),
+        (
+            "FLOOR(-1000000000000000000000.5)",
+            "-1000000000000000000001",
+        ),
+        ("CEIL(1000000000000000000000.5)", "1000000000000000000001"),
     ]);
 }
 
@@ -476,7 +616,7 @@ fn a_cast_of_a_column_is_that_of_each_of_its_terms() {
         vec![integer("3"), Some(Term::typed("1.5", xsd::DECIMAL)), None],
         vec![Some(Term::typed("0.1", xsd::DOUBLE)), integer("2")],
         vec![
-            integer("123456789012345678901234567890"),
+            integer("1234567890123456789"),
             Some(Term::string("12")),
             Some(Term::string("a long text, no number")),
             Some(Term::typed("1.25", xsd::FLOAT)),
@@ -517,7 +657,6 @@ fn a_cast_of_a_column_is_that_of_each_of_its_terms() {
 fn casts() {
     check(&[
         ("xsd:integer(\"17\")", "17"),
-        ("xsd:integer(\" 17\")", ERROR),
         ("xsd:integer(1.9)", "1"),
         ("xsd:integer(-1.9e0)", "-1"),
         ("xsd:integer(true)", "1"),
@@ -540,6 +679,56 @@ fn casts() {
         ),
         ("xsd:dateTime(\"2000-01-01\")", ERROR),
         ("xsd:dateTime(1)", ERROR),
+    ]);
+    // Doubles are converted exactly, texts are read without the white space around them, and beyond the middle numbers are
+    // written with an exponent; the oracle does none of it.
+    check_ours(&[
+        ("xsd:integer(\" 7 \")", "7"),
+        ("xsd:integer(\"\\t-7\\n\")", "-7"),
+        ("xsd:integer(\"1 7\")", ERROR),
+        ("xsd:double(\" 1.5\")", "\"1.5\"^^xsd:double"),
+        ("xsd:boolean(\" true \")", "true"),
+        ("xsd:string(\" 7 \")", "\" 7 \""),
+        (
+            "xsd:dateTime(\" 2000-01-01T00:00:00Z\")",
+            "\"2000-01-01T00:00:00Z\"^^xsd:dateTime",
+        ),
+        ("xsd:double(\"inf\")", ERROR),
+        ("xsd:double(\"+INF\")", "\"INF\"^^xsd:double"),
+        ("xsd:integer(100000e0)", "100000"),
+        ("xsd:integer(7306.0e0)", "7306"),
+        ("xsd:integer(1e18)", "1000000000000000000"),
+        ("xsd:integer(1e23)", "99999999999999991611392"),
+        ("xsd:integer(-1e300 / 1e300)", "-1"),
+        (
+            "xsd:integer(\"9223372036854775808\")",
+            "9223372036854775808",
+        ),
+        ("xsd:integer(9223372036854775808.9)", "9223372036854775808"),
+        ("xsd:integer(\"16777216.5\"^^xsd:float)", "16777216"),
+        ("xsd:decimal(1e15)", "1000000000000000"),
+        ("xsd:decimal(0.1e0)", "0.100000000000000006"),
+        ("xsd:decimal(1e-30)", "0"),
+        ("xsd:decimal(1e30)", "1000000000000000019884624838656"),
+        ("xsd:decimal(\"NaN\"^^xsd:double)", ERROR),
+        ("xsd:decimal(9223372036854775808)", "9223372036854775808"),
+        (
+            "xsd:double(9223372036854775808)",
+            "\"9223372036854776000\"^^xsd:double",
+        ),
+        (
+            "xsd:double(0.3333333333333333148)",
+            "\"0.3333333333333333\"^^xsd:double",
+        ),
+        ("xsd:boolean(9223372036854775808)", "true"),
+        ("xsd:string(1e6)", "\"1.0E6\""),
+        ("xsd:string(-1.5e-7)", "\"-1.5E-7\""),
+        ("xsd:string(999999.5e0)", "\"999999.5\""),
+        ("xsd:string(0.000001e0)", "\"0.000001\""),
+        ("xsd:string(1e0)", "\"1\""),
+        ("xsd:string(-0e0)", "\"-0\""),
+        ("xsd:string(\"1000000\"^^xsd:float)", "\"1.0E6\""),
+        ("xsd:string(\"INF\"^^xsd:double)", "\"INF\""),
     ]);
     // Casts to types that the oracle does not read.
     check_ours(&[

@@ -8,7 +8,7 @@ use datafusion_physical_expr::expressions::Column;
 use orrery_term::vocabulary::xsd;
 use orrery_term::{Term, TermId};
 
-use crate::expression::compare::{compare, equals};
+use crate::expression::compare::{Comparison, compares, equals};
 use crate::expression::testing::{batch, context, evaluate, parse, run, schema};
 use crate::expression::{TermExpression, Value};
 
@@ -120,9 +120,9 @@ fn inline_dates_compare_from_their_bits_as_from_their_text() {
                     match operator {
                         "=" => equals(&a, &b),
                         "!=" => equals(&a, &b).map(|equal| !equal),
-                        "<" => compare(&a, &b).map(std::cmp::Ordering::is_lt),
-                        "<=" => compare(&a, &b).map(std::cmp::Ordering::is_le),
-                        _ => compare(&a, &b).map(std::cmp::Ordering::is_gt),
+                        "<" => compares(Comparison::Less, &a, &b),
+                        "<=" => compares(Comparison::LessOrEqual, &a, &b),
+                        _ => compares(Comparison::Greater, &a, &b),
                     }
                 })
                 .collect();

@@ -1,7 +1,8 @@
 //! Random expressions over random solutions give what `spareval` gives.
 //!
 //! Left out is what differs on purpose (see the tables in `functions`): lexical forms that are not
-//! canonical under `STR` and its like, the order of booleans, calendar types but dateTime with a time zone (one with and
+//! canonical under `STR` and its like, integers beyond 64 bits and products with more than eighteen digits after the point, the
+//! truth value of an ill-typed number, the order of booleans, calendar types but dateTime with a time zone (one with and
 //! one without are neither equal nor different), the difference of two dateTimes, and division, whose NaN the oracle finds equal to itself in `<=`.
 
 use std::sync::{Arc, OnceLock};
@@ -23,8 +24,8 @@ const VARIABLES: [&str; 3] = ["a", "b", "c"];
 fn term() -> impl Strategy<Value = Term<'static>> {
     let leaf = prop_oneof![
         3 => (-3i64..4).prop_map(|value| Term::typed(value.to_string(), xsd::INTEGER)),
-        1 => Just(Term::typed("9223372036854775807", xsd::INTEGER)),
-        1 => prop_oneof![Just("0.5"), Just("-1.25"), Just("1.0000001"), Just("3")]
+        1 => Just(Term::typed("10", xsd::INTEGER)),
+        1 => prop_oneof![Just("0.5"), Just("-1.25"), Just("10.75"), Just("3")]
             .prop_map(|lexical| Term::typed(lexical, xsd::DECIMAL)),
         1 => prop_oneof![Just("0.5"), Just("1"), Just("-2"), Just("100000000000000000000")]
             .prop_map(|lexical| Term::typed(lexical, xsd::DOUBLE)),
@@ -72,6 +73,22 @@ fn constant(term: &Term<'static>) -> Expression {
     }
 }
 
+/// What may stand where its truth value is asked for: an ill-typed number is left out, for the oracle calls its value an error.
+fn asked(value: Expression) -> Expression {
+    let call = |function, argument| Expression::FunctionCall(function, vec![argument]);
+    let is_number = call(Function::IsNumeric, value.clone());
+    let datatype = call(Function::Datatype, value.clone());
+    let integer = NamedNode::new_unchecked(xsd::INTEGER).into();
+    let is_ill_typed = Expression::Equal(Box::new(datatype), Box::new(integer));
+    let false_term = constant(&Term::typed("false", xsd::BOOLEAN));
+    let other = Expression::If(
+        Box::new(is_ill_typed),
+        Box::new(false_term),
+        Box::new(value.clone()),
+    );
+    Expression::If(Box::new(is_number), Box::new(value), Box::new(other))
+}
+
 type Two = fn(Box<Expression>, Box<Expression>) -> Expression;
 
 fn leaf() -> impl Strategy<Value = Expression> {
@@ -106,8 +123,11 @@ fn value() -> impl Strategy<Value = Expression> {
                 Box::new(a)
             )),
             vec(inner.clone(), 1..4).prop_map(Expression::Coalesce),
-            (inner.clone(), inner.clone(), inner.clone())
-                .prop_map(|(a, b, c)| { Expression::If(Box::new(a), Box::new(b), Box::new(c)) }),
+            (inner.clone(), inner.clone(), inner.clone()).prop_map(|(a, b, c)| Expression::If(
+                Box::new(asked(a)),
+                Box::new(b),
+                Box::new(c)
+            )),
             vec(inner.clone(), 1).prop_map(call(Function::Str)),
             vec(inner.clone(), 1).prop_map(call(Function::Lang)),
             vec(inner.clone(), 1).prop_map(call(Function::Datatype)),
@@ -150,7 +170,7 @@ fn truth() -> impl Strategy<Value = Expression> {
         prop_oneof![Just("a"), Just("b"), Just("unbound")]
             .prop_map(|name| Expression::Bound(Variable::new_unchecked(name))),
         (value(), vec(value(), 1..3)).prop_map(|(a, list)| Expression::In(Box::new(a), list)),
-        value().prop_map(|a| Expression::Not(Box::new(a))),
+        value().prop_map(|a| Expression::Not(Box::new(asked(a)))),
         value().prop_map(|a| Expression::FunctionCall(Function::IsLiteral, vec![a])),
         value().prop_map(|a| Expression::FunctionCall(Function::IsNumeric, vec![a])),
         value().prop_map(|a| Expression::FunctionCall(Function::IsTriple, vec![a])),

@@ -313,9 +313,16 @@ impl Grammar<'_> {
                 let key = &keys[self.random.below(keys.len())];
                 tree.text(format!("SAMPLE({key})"))
             }
-            10 if self.kind == Kind::Canonical => tree.text(format!(
-                "GROUP_CONCAT({distinct}STR({name}); SEPARATOR=\"{SEPARATOR}\")"
-            )),
+            10 if self.kind == Kind::Canonical => {
+                // `DISTINCT` means the terms, or their texts.
+                let argument = match distinct.is_empty() && self.random.chance(50) {
+                    true => name.to_owned(),
+                    false => format!("STR({name})"),
+                };
+                tree.text(format!(
+                    "GROUP_CONCAT({distinct}{argument}; SEPARATOR=\"{SEPARATOR}\")"
+                ))
+            }
             11 => tree.text("COUNT(DISTINCT *)"),
             _ => tree.text(format!("COUNT({name})")),
         }
