@@ -120,6 +120,7 @@ impl Database {
         let mut recent = self.recent.lock();
         // Given up meanwhile? The lock is held, so either this sees the new manifest or `forget_unkept` comes after it.
         if Start::before(self.snapshot().manifest(), found.commit()).is_some() {
+            recent.retain(|old| old.commit() != found.commit());
             recent.insert(0, Arc::clone(found));
             recent.truncate(RECENT_MAX);
         }
@@ -199,7 +200,7 @@ impl Database {
 
     /// The commits from a number on until a state, each decoded by a state that has all its terms. `expected` becomes the
     /// number of the next one.
-    fn changes_of(
+    pub(crate) fn changes_of(
         &self,
         present: &Arc<Snapshot>,
         expected: &mut u64,

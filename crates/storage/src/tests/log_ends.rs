@@ -1,9 +1,11 @@
 //! What is known, and what is said, of the end of a log: after a close, a kill, damage, a restore.
 
-use super::updates::{commit, open, quads, set};
+use super::updates::{begin_commit, commit, open, options, quads, set};
 use super::*;
 use crate::backup::{RestoredState, StateFiles};
+use crate::io::testing::{FailingFileSystem, RecordingFileSystem, Unsynced};
 use crate::io::{FileSystem, LocalFileSystem};
+use crate::log::{LogReader, LoggedRecord};
 
 const MARK_BYTES: usize = 17;
 
@@ -157,4 +159,72 @@ fn damage_to_the_last_commit_of_a_restored_database_is_found_and_refused() {
     }
     let database = Database::open(&target).unwrap();
     assert_eq!(dump(&database.snapshot()).unwrap(), set(&quads(0..9)));
+}
+
+/// The database on a disk in memory with its writer, and the disk, whose syncs can be held.
+fn open_on(disk: &RecordingFileSystem) -> (Arc<Database>, Writer, FailingFileSystem) {
+    let failing = FailingFileSystem::over(disk);
+    let file_system: Arc<dyn FileSystem> = Arc::new(failing.clone());
+    let database = Arc::new(Database::create_or_open_with(file_system, "/db").unwrap());
+    let writer = database.open_writer(options()).unwrap();
+    (database, writer, failing)
+}
+
+/// The last log file, and where its records stand.
+fn last_log(disk: &RecordingFileSystem, database: &Database) -> (PathBuf, Vec<LoggedRecord>) {
+    let snapshot = database.snapshot();
+    let name = &snapshot.manifest().present().logs.last().unwrap().name;
+    let path = Path::new("/db/log").join(name);
+    let mut reader = LogReader::open(disk, &path).unwrap();
+    let records = std::iter::from_fn(|| reader.next_record().unwrap()).collect();
+    (path, records)
+}
+
+#[test]
+fn a_commit_that_was_cut_off_does_not_come_back_behind_another() {
+    let disk = RecordingFileSystem::new();
+    let (database, writer, failing) = open_on(&disk);
+    commit(&writer, &[], &quads(0..1));
+    let held = failing.hold_syncs();
+    let _ = begin_commit(&writer, &quads(11..12), Durability::Relaxed);
+    let _ = begin_commit(&writer, &quads(12..13), Durability::Relaxed);
+    let (path, records) = last_log(&disk, &database);
+    // The power cut keeps the third commit, and of the second not all.
+    let mut cuts = disk.power_cuts();
+    while cuts.advance() {}
+    let disk = cuts.state(Unsynced::Kept);
+    drop(held);
+    disk.flip_bit(&path, records[1].start as usize * 8 + 160)
+        .unwrap();
+    let disk = disk.copy();
+
+    // Another second commit, exactly as long, and a third that does not reach the disk.
+    let (database, writer, failing) = open_on(&disk);
+    assert_eq!(database.snapshot().commit(), 1);
+    assert_eq!(commit(&writer, &[], &quads(28..29)), 2);
+    let held = failing.hold_syncs();
+    let _ = begin_commit(&writer, &quads(30..40), Durability::Relaxed);
+    let (_, again) = last_log(&disk, &database);
+    let length = |logged: &LoggedRecord| logged.end - logged.start;
+    assert_eq!(length(&again[again.len() - 2]), length(&records[1]));
+    let mut cuts = disk.power_cuts();
+    while cuts.advance() {}
+    drop(held);
+    let mut second = set(&quads(0..1));
+    second.extend(quads(28..29));
+    let mut third = second.clone();
+    third.extend(quads(30..40));
+    let mut found = BTreeSet::new();
+    for seed in 0..300 {
+        let state: Arc<dyn FileSystem> = Arc::new(cuts.state(Unsynced::Stale(seed)));
+        let snapshot = Database::open_with(state, "/db").unwrap().snapshot();
+        let expected = if snapshot.commit() == 2 {
+            &second
+        } else {
+            &third
+        };
+        assert_eq!(&dump(&snapshot).unwrap(), expected, "seed {seed}");
+        found.insert(snapshot.commit());
+    }
+    assert_eq!(found, BTreeSet::from([2, 3]));
 }

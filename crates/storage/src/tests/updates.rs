@@ -353,7 +353,11 @@ fn an_update_that_lost_the_race_changes_nothing() {
 }
 
 /// A commit that nobody has waited for.
-fn begin_commit(writer: &Writer, inserted: &[SmallQuad], durability: Durability) -> PendingCommit {
+pub(super) fn begin_commit(
+    writer: &Writer,
+    inserted: &[SmallQuad],
+    durability: Durability,
+) -> PendingCommit {
     let mut transaction = writer.begin().unwrap();
     let mut rows = intern(&mut transaction, inserted);
     transaction.insert(&mut rows).unwrap();

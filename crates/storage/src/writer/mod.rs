@@ -13,7 +13,8 @@
 //!
 //! A thread of its own makes checkpoints ([`checkpoint`]), and puts relaxed commits on the disk soon.
 //!
-//! Locks, in the order in which they may be taken: the turn, `State`, the database's current snapshot.
+//! Locks, in the order in which they may be taken: the turn, `State`, the old states that the database has in memory, its current
+//! snapshot.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
