@@ -328,6 +328,8 @@ impl PreparedQuery {
                 let columns = self.columns.iter().copied().flatten().collect();
                 let graphs = self.described.clone();
                 let triples = describe(ids, decoder, (columns, graphs), pool, limit_bytes);
+                // Most of the work comes after the solutions.
+                let triples = execute::within(triples, self.limits);
                 QueryResults::Triples(TripleStream::new(triples))
             }
         })

@@ -9,11 +9,14 @@ use std::time::{Duration, Instant};
 use datafusion_execution::TaskContext;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
-use futures::stream;
+use futures::stream::{self, BoxStream};
 use orrery_operators::workers::Workers;
 
 use crate::error::QueryError;
 use crate::results::IdStream;
+
+/// What comes of a run, or is made of that.
+type Batches<B> = BoxStream<'static, Result<B, QueryError>>;
 
 /// What a run may use.
 #[derive(Clone, Copy, Debug)]
@@ -41,14 +44,19 @@ pub(crate) fn start(
             batch.map_err(|error| QueryError::from_datafusion(error, memory_bytes))
         })
         .boxed();
-    Ok(match limits.timeout {
+    Ok(within(batches, limits))
+}
+
+/// Ends a stream with its first error, or when the time is over.
+pub(crate) fn within<B: Send + 'static>(batches: Batches<B>, limits: Limits) -> Batches<B> {
+    match limits.timeout {
         Some(limit) => until(batches, limit),
         None => fused(batches),
-    })
+    }
 }
 
 /// Ends a stream after its first error.
-fn fused(batches: IdStream) -> IdStream {
+fn fused<B: Send + 'static>(batches: Batches<B>) -> Batches<B> {
     stream::unfold(Some(batches), |batches| async move {
         let mut batches = batches?;
         let batch = batches.next().await?;
@@ -59,7 +67,7 @@ fn fused(batches: IdStream) -> IdStream {
 }
 
 /// Ends a stream when the time is over.
-fn until(batches: IdStream, limit: Duration) -> IdStream {
+fn until<B: Send + 'static>(batches: Batches<B>, limit: Duration) -> Batches<B> {
     let deadline = Instant::now() + limit;
     stream::unfold(Some(batches), move |batches| async move {
         let mut batches = batches?;

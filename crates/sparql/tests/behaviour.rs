@@ -156,6 +156,41 @@ fn describe_follows_blank_nodes() {
 }
 
 #[test]
+fn describe_reads_a_hub_piece_by_piece_and_remembers_resources_only() {
+    const SPOKES: usize = 60_000;
+    let small = |trig: &str| {
+        let memory_bytes = 1_000_000;
+        let options = EngineOptions {
+            memory_bytes,
+            ..EngineOptions::default()
+        };
+        Fixture::with_options(trig, options)
+    };
+    let spokes: String = (0..SPOKES)
+        .map(|n| format!(":hub :to :o{n} . :g {{ :hub :to :o{n} }}\n"))
+        .collect();
+    let fixture = small(&format!("@prefix : <http://example.org/> .\n{spokes}"));
+    let batches = fixture.triple_batches(&format!("{PREFIXES}DESCRIBE :hub"));
+    let batches = batches.expect("a hub of any size");
+    // The same triple in two graphs is one.
+    assert_eq!(batches.iter().sum::<usize>(), SPOKES);
+    assert!(
+        batches.iter().all(|&triples| triples <= 8_192),
+        "{batches:?}"
+    );
+    // Resources to be described in turn are counted.
+    let nodes: String = (0..SPOKES)
+        .map(|n| format!(":hub :to _:n{n} .\n"))
+        .collect();
+    let fixture = small(&format!("@prefix : <http://example.org/> .\n{nodes}"));
+    let refused = fixture.triple_batches(&format!("{PREFIXES}DESCRIBE :hub"));
+    assert!(
+        matches!(refused, Err(QueryError::OutOfMemory { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn blank_nodes_of_a_template_are_new_for_each_solution() {
     let fixture = Fixture::new(DATA);
     let query =

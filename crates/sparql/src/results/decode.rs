@@ -127,7 +127,7 @@ pub(crate) fn solutions(
         decoder,
         columns,
         batch: None,
-        rows_per_slice: SLICE_ROWS_START,
+        rows_per_slice: SliceRows::start(),
     };
     stream::unfold(state, |mut state| async move {
         let slice = state.next().await?;
@@ -151,7 +151,7 @@ struct Slices {
     columns: Vec<Option<usize>>,
     /// What is left of the last batch.
     batch: Option<RecordBatch>,
-    rows_per_slice: usize,
+    rows_per_slice: SliceRows,
 }
 
 impl Slices {
@@ -165,24 +165,37 @@ impl Slices {
                 },
             }
         };
-        let rows = batch.num_rows().min(self.rows_per_slice);
+        let rows = batch.num_rows().min(self.rows_per_slice.rows());
         let slice = self.decoder.batch(&batch.slice(0, rows), &self.columns);
         if rows < batch.num_rows() {
             self.batch = Some(batch.slice(rows, batch.num_rows() - rows));
         }
         if let Ok(slice) = &slice {
-            self.adapt(slice);
+            self.rows_per_slice.adapt(slice.terms());
         }
         Some(slice)
     }
+}
 
-    /// Takes fewer rows if the last ones had much text, and more if they had little.
-    fn adapt(&mut self, slice: &SolutionBatch) {
-        let bytes: usize = slice.terms().iter().map(text_bytes).sum();
+/// How many rows are decoded at a time.
+pub(super) struct SliceRows(usize);
+
+impl SliceRows {
+    pub(super) fn start() -> Self {
+        Self(SLICE_ROWS_START)
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.0
+    }
+
+    /// Takes fewer rows if the last ones, with these terms, had much text, and more if they had little.
+    pub(super) fn adapt(&mut self, terms: &[Term<'_>]) {
+        let bytes: usize = terms.iter().map(text_bytes).sum();
         if bytes > SLICE_BYTES_MAX {
-            self.rows_per_slice = SLICE_ROWS_MIN.max(self.rows_per_slice / 2);
+            self.0 = SLICE_ROWS_MIN.max(self.0 / 2);
         } else if bytes < SLICE_BYTES_MAX / 4 {
-            self.rows_per_slice = SLICE_ROWS_MAX.min(self.rows_per_slice * 2);
+            self.0 = SLICE_ROWS_MAX.min(self.0 * 2);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! refer to the batch's terms by number. Dropping a stream stops its query.
 
 mod decode;
+mod describe;
 mod template;
 mod triples;
 
@@ -19,10 +20,11 @@ use oxrdf::BaseDirection;
 use crate::error::QueryError;
 
 pub(crate) use decode::{Decoder, IdStream, solutions};
+pub(crate) use describe::describe;
 pub(crate) use template::{
     QuadTemplate, Template, for_each_quad_variable, for_each_template_variable,
 };
-pub(crate) use triples::{construct, describe};
+pub(crate) use triples::construct;
 
 /// The answer of a query, by its form.
 pub enum QueryResults {

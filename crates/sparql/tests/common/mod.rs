@@ -195,6 +195,21 @@ impl Fixture {
         })
     }
 
+    /// How many triples each batch of a CONSTRUCT or DESCRIBE has.
+    pub fn triple_batches(&self, query: &str) -> Result<Vec<usize>, QueryError> {
+        let prepared = self.engine.prepare(query, &QueryOptions::default())?;
+        self.runtime.block_on(async {
+            let QueryResults::Triples(mut stream) = prepared.execute().await? else {
+                panic!("triples");
+            };
+            let mut batches = Vec::new();
+            while let Some(batch) = stream.next().await {
+                batches.push(batch?.len());
+            }
+            Ok(batches)
+        })
+    }
+
     /// The most rows that a node of the plan gives.
     pub fn most_rows(&self, query: &str) -> usize {
         let plan = self.analyze(query).expect("a plan with actual rows");
