@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::io::Cursor;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use orrery_loader::{Format, read_document};
+use orrery_loader::{DocumentBounds, Format, read_document};
 
 const STATEMENTS: u64 = 20_000;
 const MEMORY_BYTES: usize = 256 << 20;
@@ -55,7 +55,11 @@ fn benches(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let input = Cursor::new(text.clone().into_bytes());
-                let document = read_document(input, name, Format::NTriples, None, MEMORY_BYTES);
+                let bounds = DocumentBounds {
+                    memory_bytes: MEMORY_BYTES,
+                    hold: &mut |_| true,
+                };
+                let document = read_document(input, name, Format::NTriples, None, bounds);
                 assert!(
                     document.is_ok_and(|document| black_box(document).quads().next().is_some())
                 );

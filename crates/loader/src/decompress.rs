@@ -20,6 +20,9 @@ pub(crate) enum Compression {
 
 /// As many first bytes as it takes to tell the compression.
 const MAGIC_BYTES: usize = 4;
+/// How far back zstd data may refer, as a power of two: in files as far as `zstd --long` goes, in requests 8 MiB.
+const FILE_WINDOW_LOG: u32 = 27;
+const BODY_WINDOW_LOG: u32 = 23;
 
 impl Compression {
     /// What a file's last ending promises.
@@ -51,10 +54,24 @@ impl Compression {
     }
 }
 
+/// The plain text of a request's body, compressed or not: as [`decompressed`], but zstd data may look back 8 MiB at most
+/// (RFC 9659), for that much memory goes to whoever sends a few bytes.
+pub fn decompressed_text(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    decompressed_within(input, None, BODY_WINDOW_LOG)
+}
+
 /// The plain text of `input`. `promised` is what its name says.
 pub(crate) fn decompressed(
+    input: impl Read + Send + 'static,
+    promised: Option<Compression>,
+) -> io::Result<Box<dyn Read + Send>> {
+    decompressed_within(input, promised, FILE_WINDOW_LOG)
+}
+
+fn decompressed_within(
     mut input: impl Read + Send + 'static,
     promised: Option<Compression>,
+    window_log: u32,
 ) -> io::Result<Box<dyn Read + Send>> {
     let mut first = Vec::with_capacity(MAGIC_BYTES);
     input
@@ -83,10 +100,14 @@ pub(crate) fn decompressed(
             decoder: MultiBzDecoder::new(input),
             compression: Compression::Bzip2,
         }),
-        Some(Compression::Zstd) => Box::new(Checked {
-            decoder: zstd::stream::read::Decoder::new(input)?,
-            compression: Compression::Zstd,
-        }),
+        Some(Compression::Zstd) => {
+            let mut decoder = zstd::stream::read::Decoder::new(input)?;
+            decoder.window_log_max(window_log)?;
+            Box::new(Checked {
+                decoder,
+                compression: Compression::Zstd,
+            })
+        }
     })
 }
 

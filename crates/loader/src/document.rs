@@ -1,11 +1,12 @@
 //! One document, read whole into memory: what a request brings that is too small for a load.
 //!
 //! The same parsers and the same interning as in a load; then the distinct terms and the quads are
-//! handed out as they are, for a transaction to give them ids. A document that outgrows its bound
-//! is given up, for a load can take it ([`DocumentError::TooLarge`]).
+//! handed out as they are, for a transaction to give them ids. A document that outgrows its bounds
+//! is given up, for a load can take it ([`DocumentError::TooLarge`]): its terms and quads, its text after
+//! decompression, and each statement, which parsers hold several times while they read it.
 
 use crate::blocks::{BlockReader, Next};
-use crate::decompress::decompressed;
+use crate::decompress::decompressed_text;
 use crate::documents::{DocumentEvents, StatementTooLong, parse_document};
 use crate::error::SyntaxError;
 use crate::ingest::locate;
@@ -20,12 +21,35 @@ use crate::triple_keys::{self, MarkedNodes};
 use orrery_storage::{ByteCount, reason};
 use orrery_term::{Term, TermId, parse_key};
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A document may always take so much.
 const MEMORY_BYTES_MIN: usize = 4 << 20;
 
 /// Bytes of a block of lines.
 const BLOCK_BYTES: usize = 1 << 20;
+/// A statement may take one part of so many of the memory.
+const STATEMENT_PART: usize = 8;
+/// Memory is asked for in steps of so much.
+const STEP_BYTES: usize = 1 << 20;
+
+/// What reading a document may take.
+pub struct DocumentBounds<'b> {
+    /// Memory of its terms and quads, and the length of its text.
+    pub memory_bytes: usize,
+    /// Asked before more memory is taken, with all that the document takes then; false gives the document up.
+    pub hold: &'b mut dyn FnMut(usize) -> bool,
+}
+
+impl std::fmt::Debug for DocumentBounds<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("DocumentBounds");
+        shown
+            .field("memory_bytes", &self.memory_bytes)
+            .finish_non_exhaustive()
+    }
+}
 
 /// A document in memory.
 pub struct Document {
@@ -75,16 +99,26 @@ pub enum DocumentError {
     Input(io::Error),
 }
 
-/// Reads a document, plain or compressed, called `name` in messages. `memory_bytes` bounds what its
-/// terms and quads may take.
+/// Reads a document, plain or compressed, called `name` in messages.
 pub fn read_document(
     input: impl Read + Send + 'static,
     name: &str,
     format: Format,
     base_iri: Option<&str>,
-    memory_bytes: usize,
+    bounds: DocumentBounds<'_>,
 ) -> Result<Document, DocumentError> {
-    let Peeked { text, looks } = decompressed(input, None)
+    let mut memory = Memory::new(bounds);
+    let too_long = Arc::new(AtomicBool::new(false));
+    let left_bytes = memory.bytes_max as u64;
+    let bounded = |input| -> Box<dyn Read + Send> {
+        Box::new(BoundedText {
+            input,
+            left_bytes,
+            is_exceeded: Arc::clone(&too_long),
+        })
+    };
+    let Peeked { text, looks } = decompressed_text(input)
+        .map(bounded)
         .and_then(peek)
         .map_err(DocumentError::Input)?;
     if let Some(what) = looks.and_then(Looks::no_rdf) {
@@ -92,23 +126,28 @@ pub fn read_document(
         return Err(DocumentError::NoRdf { name, what });
     }
     let mut interner = Interner::new(None);
+    let statement_bytes_max = memory.statement_bytes_max();
     let mut events = Events {
-        memory_bytes,
+        memory: &mut memory,
         left_out: None,
     };
     let read = if format.is_line_based() {
-        read_lines(text, name, format, memory_bytes, &mut interner)
+        read_lines(text, name, format, events.memory, &mut interner)
     } else {
         let syntax = (format, base_iri);
         parse_document(
             text,
             name,
             syntax,
-            memory_bytes.max(MEMORY_BYTES_MIN),
+            statement_bytes_max,
             &mut interner,
             &mut events,
         )
     };
+    let left_out = events.left_out;
+    if too_long.load(Ordering::Relaxed) {
+        return Err(memory.too_large());
+    }
     read.map_err(|error| match error {
         DocumentError::Syntax(error) => DocumentError::Syntax(SyntaxError {
             looks_like: looks.and_then(|looks| looks.instead_of(format)),
@@ -116,10 +155,10 @@ pub fn read_document(
         }),
         other => other,
     })?;
-    check_memory(&interner, memory_bytes)?;
+    memory.check(&interner, 0)?;
     Ok(Document {
         terms: interner.take(),
-        warning: events.left_out.map(|left_out| left_out.describe(name)),
+        warning: left_out.map(|left_out| left_out.describe(name)),
     })
 }
 
@@ -127,17 +166,17 @@ fn read_lines(
     input: Box<dyn Read + Send>,
     name: &str,
     format: Format,
-    memory_bytes: usize,
+    memory: &mut Memory<'_>,
     interner: &mut Interner,
 ) -> Result<(), DocumentError> {
-    let mut blocks = BlockReader::new(input, BLOCK_BYTES, memory_bytes.max(2 * BLOCK_BYTES));
+    let line_bytes_max = memory.statement_bytes_max().max(2 * BLOCK_BYTES);
+    let mut blocks = BlockReader::new(input, BLOCK_BYTES, line_bytes_max);
     let mut buffer = Vec::new();
     while let Some(next) = blocks.next(buffer).map_err(DocumentError::Input)? {
         let Next::Block(block) = next else {
-            return Err(DocumentError::TooLarge {
-                limit_bytes: memory_bytes,
-            });
+            return Err(memory.too_large());
         };
+        memory.check(interner, block.text().len())?;
         let mut wrong = None;
         let with_graph = format == Format::NQuads;
         parse_block(block.text(), with_graph, interner, &mut |error| {
@@ -147,31 +186,91 @@ fn read_lines(
         if let Some(error) = wrong {
             return Err(DocumentError::Syntax(error));
         }
-        check_memory(interner, memory_bytes)?;
         buffer = block.into_buffer();
+        memory.check(interner, buffer.capacity())?;
     }
     Ok(())
 }
 
-fn check_memory(interner: &Interner, limit_bytes: usize) -> Result<(), DocumentError> {
-    // A chunk of quads and one of text are always there.
-    let held = interner.memory_bytes();
-    if held > limit_bytes.max(MEMORY_BYTES_MIN) || interner.has_too_many_terms() {
-        return Err(DocumentError::TooLarge { limit_bytes });
-    }
-    Ok(())
+/// What a document takes, within its bounds.
+struct Memory<'b> {
+    bytes_max: usize,
+    /// What was asked for and may be had.
+    granted_bytes: usize,
+    hold: &'b mut dyn FnMut(usize) -> bool,
 }
 
-struct Events {
-    memory_bytes: usize,
+impl<'b> Memory<'b> {
+    fn new(bounds: DocumentBounds<'b>) -> Self {
+        Self {
+            // A chunk of quads and one of text are always there.
+            bytes_max: bounds.memory_bytes.max(MEMORY_BYTES_MIN),
+            granted_bytes: 0,
+            hold: bounds.hold,
+        }
+    }
+
+    fn statement_bytes_max(&self) -> usize {
+        self.bytes_max / STATEMENT_PART
+    }
+
+    fn too_large(&self) -> DocumentError {
+        DocumentError::TooLarge {
+            limit_bytes: self.bytes_max,
+        }
+    }
+
+    /// Fails if what the interner holds, and buffers of so many bytes, are too much.
+    fn check(&mut self, interner: &Interner, buffer_bytes: usize) -> Result<(), DocumentError> {
+        let held = interner.memory_bytes();
+        if held > self.bytes_max || interner.has_too_many_terms() {
+            return Err(self.too_large());
+        }
+        let taken = held + buffer_bytes;
+        if taken > self.granted_bytes {
+            let wanted = taken.next_multiple_of(STEP_BYTES);
+            if !(self.hold)(wanted) {
+                return Err(self.too_large());
+            }
+            self.granted_bytes = wanted;
+        }
+        Ok(())
+    }
+}
+
+/// A text that ends with an error where it is too long: what is compressed may be longer than anyone thinks.
+struct BoundedText {
+    input: Box<dyn Read + Send>,
+    left_bytes: u64,
+    is_exceeded: Arc<AtomicBool>,
+}
+
+impl Read for BoundedText {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.input.read(buffer)?;
+        match self.left_bytes.checked_sub(length as u64) {
+            Some(left_bytes) => {
+                self.left_bytes = left_bytes;
+                Ok(length)
+            }
+            None => {
+                self.is_exceeded.store(true, Ordering::Relaxed);
+                Err(io::Error::other("the text is too long"))
+            }
+        }
+    }
+}
+
+struct Events<'m, 'b> {
+    memory: &'m mut Memory<'b>,
     left_out: Option<LeftOut>,
 }
 
-impl DocumentEvents for Events {
+impl DocumentEvents for Events<'_, '_> {
     type Error = DocumentError;
 
     fn quad_taken(&mut self, interner: &mut Interner) -> Result<(), DocumentError> {
-        check_memory(interner, self.memory_bytes)
+        self.memory.check(interner, 0)
     }
 
     fn syntax_error(&mut self, error: SyntaxError) -> Result<(), DocumentError> {
@@ -183,9 +282,7 @@ impl DocumentEvents for Events {
     }
 
     fn too_long(&mut self, _: StatementTooLong) -> DocumentError {
-        DocumentError::TooLarge {
-            limit_bytes: self.memory_bytes,
-        }
+        self.memory.too_large()
     }
 
     fn left_out(&mut self, left_out: LeftOut) {
@@ -197,6 +294,13 @@ impl Document {
     /// What people should know: where JSON-LD left something out.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
+    }
+
+    /// About the memory that it takes.
+    pub fn memory_bytes(&self) -> usize {
+        let quads: usize = self.terms.quads.iter().map(Vec::capacity).sum();
+        let keys = std::mem::size_of_val(self.terms.keys.as_slice());
+        self.terms.arena.allocated_bytes() + quads * size_of::<LocalQuad>() + keys
     }
 
     /// The distinct terms, by their numbers in the quads.
@@ -261,7 +365,10 @@ mod tests {
             "test",
             format,
             Some("http://e/base"),
-            64 << 20,
+            DocumentBounds {
+                memory_bytes: 64 << 20,
+                hold: &mut |_| true,
+            },
         )
     }
 
@@ -330,14 +437,86 @@ mod tests {
         }
     }
 
+    fn bounded(
+        text: String,
+        format: Format,
+        memory_bytes: usize,
+        held_max: usize,
+    ) -> (Result<Document, DocumentError>, usize) {
+        let mut most = 0;
+        let mut hold = |bytes: usize| {
+            most = most.max(bytes);
+            bytes <= held_max
+        };
+        let bounds = DocumentBounds {
+            memory_bytes,
+            hold: &mut hold,
+        };
+        let input = io::Cursor::new(text.into_bytes());
+        (read_document(input, "test", format, None, bounds), most)
+    }
+
+    fn many(lines: u32) -> String {
+        (0..lines)
+            .map(|n| format!("<http://e/{n}> <http://e/p> <http://e/o{n}> .\n"))
+            .collect()
+    }
+
     #[test]
     fn a_document_beyond_its_bound_is_given_up() {
-        let mut text = String::new();
-        for n in 0..100_000 {
-            text += &format!("<http://e/{n}> <http://e/p> <http://e/o{n}> .\n");
+        for format in [Format::NTriples, Format::Turtle] {
+            let (read, _) = bounded(many(100_000), format, 4 << 20, usize::MAX);
+            assert!(matches!(read, Err(DocumentError::TooLarge { .. })));
         }
-        let input = io::Cursor::new(text.into_bytes());
-        let read = read_document(input, "test", Format::NTriples, None, 4 << 20);
+    }
+
+    #[test]
+    fn memory_is_asked_for_before_it_is_taken() {
+        for format in [Format::NTriples, Format::Turtle] {
+            let (read, most) = bounded(many(100_000), format, 1 << 30, usize::MAX);
+            let document = read.unwrap();
+            assert_eq!(document.quads().count(), 100_000);
+            assert!(
+                document.memory_bytes() <= most,
+                "{} {most}",
+                document.memory_bytes()
+            );
+            let (read, most) = bounded(many(100_000), format, 1 << 30, 3 << 20);
+            assert!(matches!(read, Err(DocumentError::TooLarge { .. })));
+            assert!(most <= 8 << 20, "{most}");
+        }
+    }
+
+    #[test]
+    fn one_long_literal_or_comment_is_given_up_before_it_stands_in_memory() {
+        let text = "x".repeat(20 << 20);
+        let literal = format!("<http://e/s> <http://e/p> \"{text}\" .\n");
+        let comment = format!("# {text}\n<http://e/s> <http://e/p> <http://e/o> .\n");
+        for format in [Format::NTriples, Format::Turtle] {
+            for document in [&literal, &comment] {
+                let (read, most) = bounded(document.clone(), format, 64 << 20, usize::MAX);
+                assert!(
+                    matches!(read, Err(DocumentError::TooLarge { .. })),
+                    "{format:?}"
+                );
+                assert!(most <= 8 << 20, "{format:?} {most}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_decompresses_to_too_much_is_given_up() {
+        use std::io::Write;
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        for _ in 0..64 {
+            gzip.write_all(&[b'\n'; 1 << 20]).unwrap();
+        }
+        let input = io::Cursor::new(gzip.finish().unwrap());
+        let bounds = DocumentBounds {
+            memory_bytes: 32 << 20,
+            hold: &mut |_| true,
+        };
+        let read = read_document(input, "test", Format::Turtle, None, bounds);
         assert!(matches!(read, Err(DocumentError::TooLarge { .. })));
     }
 }

@@ -75,7 +75,8 @@ mod used_terms;
 mod xml_literal;
 
 pub use compact::{BackgroundCompaction, BackgroundOptions, CompactOptions, changes_of, compact};
-pub use document::{Document, DocumentError, DocumentTerm, read_document};
+pub use decompress::decompressed_text;
+pub use document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_document};
 pub use error::{LoadError, SyntaxError};
 pub use load::{load, load_into, load_with};
 pub use looks::LooksLike;

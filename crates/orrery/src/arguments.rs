@@ -125,6 +125,9 @@ pub(crate) struct QueryText {
     /// Threads over which a large query is spread; all cores if not given
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Longest query, such as 8M
+    #[arg(long, value_name = "BYTES", default_value = "1M")]
+    pub(crate) query_bytes_max: Bytes,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
 }
@@ -246,6 +249,12 @@ pub(crate) struct ServerArguments {
     /// Longest time a query may ask for with timeout=
     #[arg(long, value_name = "TIME", default_value = "600s")]
     pub(crate) timeout_max: Seconds,
+    /// Longest query, such as 8M
+    #[arg(long, value_name = "BYTES", default_value = "1M")]
+    pub(crate) query_bytes_max: Bytes,
+    /// Answer also to this name when listening on a loopback address, as a proxy on this machine may call it; may be repeated
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<String>,
     /// Take no updates; another process may write the database meanwhile
     #[arg(long)]
     pub(crate) read_only: bool,

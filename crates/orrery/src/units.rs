@@ -5,11 +5,19 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
 
+use orrery_server::parse_time;
 use orrery_term::inline::{InlineDateTime, TimeZone};
 
 /// A number of bytes. `K`, `M`, `G`, `T` count in powers of 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bytes(pub(crate) u64);
+
+impl Bytes {
+    /// As the length of something in memory.
+    pub(crate) fn in_memory(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
 
 impl FromStr for Bytes {
     type Err = String;
@@ -52,22 +60,10 @@ impl FromStr for Seconds {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (digits, factor) = if let Some(digits) = text.strip_suffix("ms") {
-            (digits, 0.001)
-        } else if let Some(digits) = text.strip_suffix('s') {
-            (digits, 1.0)
-        } else if let Some(digits) = text.strip_suffix('m') {
-            (digits, 60.0)
-        } else {
-            (text, 1.0)
-        };
-        digits
-            .trim()
-            .parse()
-            .ok()
-            .and_then(|number: f64| Duration::try_from_secs_f64(number * factor).ok())
+        // The grammar of `timeout=`.
+        parse_time(text)
             .map(Self)
-            .ok_or_else(|| "expected a time such as 500ms, 30s or 2m".to_owned())
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -181,6 +177,7 @@ mod tests {
             ("500ms", 500),
             ("30s", 30_000),
             ("2m", 120_000),
+            ("2min", 120_000),
             ("1.5", 1500),
         ];
         for (text, milliseconds) in cases {
@@ -190,7 +187,7 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["", "s", "-1s", "inf", "x"] {
+        for text in ["", "s", "-1s", "inf", "x", "0", "1e3"] {
             assert!(text.parse::<Seconds>().is_err(), "{text}");
         }
     }

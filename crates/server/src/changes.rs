@@ -14,13 +14,17 @@
 //! Blank nodes are `_:b17`, the same name in all patches of one database. With `follow=true` the answer goes
 //! on: further commits are sent as they come, until the client leaves or the server stops.
 //!
+//! Who waits for commits costs a task that looks at the newest one now and then. A thread is needed only where there is something to
+//! read from the log, and [`READING_MAX`] feeds read at a time; a client that takes nothing for [`CLIENT_STALL_MAX`] is given up,
+//! so that none keeps others from their turn.
+//!
 //! 404 says that a commit after N is not kept any more, or was a bulk load, whose changes are not
-//! recorded. Then a copy begins anew: it notes the `ETag` of a dump, and follows from there.
+//! recorded. Then a copy begins anew: it notes the commit in the `ETag` of a dump (`"17-nquads"`), and follows from there.
 
 use crate::access_log::AccessRecord;
 use crate::errors::ServerError;
 use crate::format::{GraphFormat, GraphSerializer};
-use crate::protocol::url_parameters;
+use crate::parameters::{unknown, url_parameters};
 use crate::router::ServerState;
 use axum::body::Body;
 use axum::http::{HeaderValue, header, request::Parts};
@@ -29,7 +33,9 @@ use bytes::Bytes;
 use orrery_storage::{At, AtError, CommitChanges, Database, Error as StorageError, QuadRef};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::SendTimeoutError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// Size of a chunk of the answer.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -37,6 +43,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const CHUNKS_WAITING_MAX: usize = 4;
 /// How often a follower looks for new commits.
 const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
+/// Feeds that read the log at the same time.
+const READING_MAX: usize = 16;
+/// How long a client may take no data at all.
+const CLIENT_STALL_MAX: Duration = Duration::from_secs(30);
 
 const RDF_PATCH: HeaderValue = HeaderValue::from_static("application/rdf-patch");
 
@@ -66,13 +76,31 @@ fn wish(parts: &Parts) -> Result<Wish, ServerError> {
                     ServerError::bad_request("follow can be `true` or `false`".to_owned())
                 })?;
             }
-            _ => {}
+            name => return Err(unknown(name, "since, follow")),
         }
     }
     let since = since.ok_or_else(|| {
         ServerError::bad_request("the request has no `since`, the last commit that is known")
     })?;
     Ok(Wish { since, follows })
+}
+
+/// The bounds of all feeds of a server.
+#[derive(Debug)]
+pub(crate) struct Feeds {
+    feeds: Arc<Semaphore>,
+    feeds_max: usize,
+    reading: Arc<Semaphore>,
+}
+
+impl Feeds {
+    pub(crate) fn new(feeds_max: usize) -> Self {
+        Self {
+            feeds: Arc::new(Semaphore::new(feeds_max)),
+            feeds_max,
+            reading: Arc::new(Semaphore::new(READING_MAX)),
+        }
+    }
 }
 
 /// Streams the changes.
@@ -82,6 +110,15 @@ pub(crate) async fn answer(
     parts: &Parts,
 ) -> Result<Response, ServerError> {
     let Wish { since, follows } = wish(parts)?;
+    let Feeds {
+        feeds,
+        feeds_max,
+        reading,
+    } = &state.feeds;
+    let place = Arc::clone(feeds).try_acquire_owned();
+    let place = place.map_err(|_none| ServerError::FeedsBusy {
+        feeds_max: *feeds_max,
+    })?;
     let (chunks, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
     let (head, begins) = oneshot::channel();
     let feed = Feed {
@@ -89,14 +126,21 @@ pub(crate) async fn answer(
         next_after: since,
         patch: Vec::new(),
         chunks,
+        is_given_up: false,
         head: Some(head),
         record,
     };
-    // A thread that may block; it is not one of those that queries run on.
-    state
-        .query_threads
-        .handle()
-        .spawn_blocking(move || feed.run(follows));
+    let threads = state.query_threads.handle().clone();
+    let run = run(feed, follows, Arc::clone(reading), threads);
+    let mut is_over = state.is_over.clone();
+    tokio::spawn(async move {
+        let _place = place;
+        tokio::select! {
+            () = run => {}
+            // An error means that the server is gone.
+            _ = is_over.wait_for(|&is_over| is_over) => {}
+        }
+    });
     begins.await.unwrap_or(Err(ServerError::Stopping))?;
     let body = futures::stream::unfold(receiver, |mut receiver| async move {
         let chunk: Option<Result<Bytes, StorageError>> = receiver.recv().await;
@@ -109,6 +153,36 @@ pub(crate) async fn answer(
     Ok(response)
 }
 
+/// Sends what there is, and, if the client follows, what comes.
+async fn run(mut feed: Feed, follows: bool, reading: Arc<Semaphore>, threads: Handle) {
+    loop {
+        let chunks = feed.chunks.clone();
+        let turn = tokio::select! {
+            turn = Arc::clone(&reading).acquire_owned() => turn,
+            () = chunks.closed() => return,
+        };
+        let Ok(turn) = turn else { return };
+        let read = threads.spawn_blocking(move || {
+            let goes_on = feed.read();
+            drop(turn);
+            goes_on.then_some(feed)
+        });
+        let Ok(Some(same_feed)) = read.await else {
+            return;
+        };
+        feed = same_feed;
+        if !follows {
+            return;
+        }
+        while feed.database.snapshot().commit() <= feed.next_after {
+            tokio::select! {
+                () = tokio::time::sleep(FOLLOW_PERIOD) => {}
+                () = chunks.closed() => return,
+            }
+        }
+    }
+}
+
 /// The writing side of an answer.
 struct Feed {
     database: Arc<Database>,
@@ -116,33 +190,35 @@ struct Feed {
     next_after: u64,
     patch: Vec<u8>,
     chunks: mpsc::Sender<Result<Bytes, StorageError>>,
+    /// The client has left, or takes nothing.
+    is_given_up: bool,
     /// Until the first commit was read without error.
     head: Option<oneshot::Sender<Result<(), ServerError>>>,
     record: Arc<AccessRecord>,
 }
 
 impl Feed {
-    fn run(mut self, follows: bool) {
-        loop {
-            let database = Arc::clone(&self.database);
-            let since = self.next_after;
-            let result = database.changes(since, |changes| self.commit(changes));
-            match (result, self.head.take()) {
-                (Ok(()), Some(head)) => drop(head.send(Ok(()))),
-                (Ok(()), None) => {}
-                (Err(error), Some(head)) => return drop(head.send(Err(error.into()))),
-                (Err(error), None) => return drop(self.chunks.blocking_send(Err(error))),
+    /// Sends all commits that there are, on a thread that may block; false if nothing more can be sent.
+    fn read(&mut self) -> bool {
+        let database = Arc::clone(&self.database);
+        let since = self.next_after;
+        let result = database.changes(since, |changes| self.commit(changes));
+        match (result, self.head.take()) {
+            (Ok(()), Some(head)) => drop(head.send(Ok(()))),
+            (Ok(()), None) => {}
+            (Err(error), Some(head)) => {
+                // The client may have left.
+                let _ = head.send(Err(error.into()));
+                return false;
             }
-            if !self.send() || !follows {
-                return;
-            }
-            while self.database.snapshot().commit() <= self.next_after {
-                if self.chunks.is_closed() {
-                    return;
-                }
-                std::thread::sleep(FOLLOW_PERIOD);
+            (Err(error), None) => {
+                tracing::warn!("a feed of changes is broken off: {error}");
+                let _ = self.chunks.blocking_send(Err(error));
+                return false;
             }
         }
+        self.send();
+        !self.is_given_up
     }
 
     fn commit(&mut self, changes: &CommitChanges<'_>) -> Result<(), StorageError> {
@@ -182,13 +258,21 @@ impl Feed {
         Ok(())
     }
 
-    /// Sends what is there; false if nobody is left to take it.
-    fn send(&mut self) -> bool {
-        if self.patch.is_empty() {
-            return !self.chunks.is_closed();
-        }
+    /// Sends what is there, unless nobody is left to take it.
+    fn send(&mut self) {
         let bytes = Bytes::from(std::mem::take(&mut self.patch));
-        self.chunks.blocking_send(Ok(bytes)).is_ok()
+        if self.is_given_up || bytes.is_empty() {
+            return;
+        }
+        let sent = self.chunks.send_timeout(Ok(bytes), CLIENT_STALL_MAX);
+        if let Err(error) = Handle::current().block_on(sent) {
+            if matches!(error, SendTimeoutError::Timeout(_)) {
+                tracing::warn!(
+                    "a client that follows the changes took no data for {CLIENT_STALL_MAX:?}; given up"
+                );
+            }
+            self.is_given_up = true;
+        }
     }
 }
 

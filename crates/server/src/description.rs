@@ -6,6 +6,7 @@
 
 use crate::errors::ServerError;
 use crate::format::{GraphFormat, GraphSerializer, SolutionFormat};
+use crate::guard::host_of;
 use crate::negotiate::Wish;
 use axum::http::{header, request::Parts};
 use axum::response::{IntoResponse, Response};
@@ -56,11 +57,7 @@ fn statements(parts: &Parts, capabilities: Capabilities) -> Vec<Statement> {
         of_service.push((sd("supportedLanguage"), sd("SPARQL11Update")));
     }
     // The endpoint's own address is known only as the client wrote it.
-    let host = parts
-        .headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok());
-    if let Some(host) = host.filter(|host| is_host(host)) {
+    if let Some(host) = host_of(parts).ok().filter(|host| is_host(host.as_str())) {
         let endpoint = format!("http://{host}{}", parts.uri.path());
         of_service.push((sd("endpoint"), Term::iri(endpoint)));
     }

@@ -6,18 +6,21 @@
 
 use crate::errors::ServerError;
 use axum::http::{HeaderMap, header};
-use orrery_loader::{DocumentError, DocumentTerm, Format, read_document};
+use orrery_loader::{DocumentBounds, DocumentError, DocumentTerm, Format, read_document};
 use orrery_remote::{AllowList, Client, ClientOptions, Request};
-use orrery_sparql::{DocumentSource, Statements, TermNumber, TooMuchText};
+use orrery_sparql::{DocumentSource, Engine, Statements, TermNumber, TooMuchText};
 use orrery_storage::reason;
 use orrery_term::Term;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// Memory that the statements of one document may take.
+/// Most memory that the statements of one document may take.
 pub const DOCUMENT_MEMORY_BYTES: usize = 1 << 30;
+/// One document may take one part of so many of an engine's memory.
+const DOCUMENT_MEMORY_PART: u64 = 4;
 
 /// What is asked for: our parsers' formats.
 const ACCEPT: &str = "text/turtle, application/n-triples, application/n-quads, application/trig, \
@@ -30,6 +33,8 @@ pub struct Documents {
     remote: Option<(Client, Runtime)>,
     /// `file:` IRIs below this directory are read.
     directory: Option<PathBuf>,
+    /// In whose memory a document is counted while it is read; without one it is bounded only.
+    engine: Option<Arc<Engine>>,
 }
 
 impl Documents {
@@ -58,7 +63,17 @@ impl Documents {
                 runtime.map_err(|error| error.to_string())?,
             ))
         };
-        Ok(Self { remote, directory })
+        Ok(Self {
+            remote,
+            directory,
+            engine: None,
+        })
+    }
+
+    /// Counts what is read as memory of an engine.
+    pub fn counted_in(mut self, engine: &Arc<Engine>) -> Self {
+        self.engine = Some(Arc::clone(engine));
+        self
     }
 }
 
@@ -93,7 +108,7 @@ impl DocumentSource for Documents {
                     response.content_type.as_deref().unwrap_or("no known type")
                 )
             })?;
-        statements(
+        self.statements(
             response.body.into_reader(runtime.handle()),
             &base,
             format,
@@ -109,7 +124,8 @@ impl Documents {
                 "files are not loaded; start with --load-dir DIR to allow one directory".to_owned(),
             );
         };
-        let refused = || format!("it is not a file below {}", directory.display());
+        // Where that directory is, is not for those who ask.
+        let refused = || "it is not a file below the directory of --load-dir".to_owned();
         let path = url.to_file_path().map_err(|()| refused())?;
         // What does not exist and what is elsewhere look the same from outside.
         let path = path.canonicalize().map_err(|_| refused())?;
@@ -120,27 +136,55 @@ impl Documents {
         let format = Format::from_path(&path)
             .ok_or_else(|| "its name tells no RDF format (such as .ttl)".to_owned())?;
         let file = File::open(&path).map_err(|error| reason(&error))?;
-        statements(file, url.as_str(), format, url.as_str())
+        self.statements(file, url.as_str(), format, url.as_str())
+    }
+
+    fn statements(
+        &self,
+        input: impl Read + Send + 'static,
+        name: &str,
+        format: Format,
+        base_iri: &str,
+    ) -> Result<Statements, String> {
+        let held = self
+            .engine
+            .as_ref()
+            .map(|engine| engine.hold_memory("a document of LOAD"));
+        let memory_bytes = self
+            .engine
+            .as_ref()
+            .map_or(DOCUMENT_MEMORY_BYTES, |engine| {
+                document_memory_bytes(engine)
+            });
+        let hold = |bytes: usize| held.as_ref().is_none_or(|held| held.resize(bytes).is_ok());
+        let bounds = DocumentBounds {
+            memory_bytes,
+            hold: &mut { hold },
+        };
+        let document = read_document(input, name, format, Some(base_iri), bounds).map_err(
+            |error| match error {
+                DocumentError::TooLarge { .. } => format!("{error}; load it with `orrery load`"),
+                other => other.to_string(),
+            },
+        )?;
+        if !hold(document.memory_bytes() * 2) {
+            return Err("there is not enough memory for it; load it with `orrery load`".to_owned());
+        }
+        if let Some(warning) = document.warning() {
+            tracing::warn!("LOAD: {warning}");
+        }
+        let mut statements = Statements::new();
+        add(&document, "", &mut statements).map_err(|error| error.to_string())?;
+        Ok(statements)
     }
 }
 
-fn statements(
-    input: impl Read + Send + 'static,
-    name: &str,
-    format: Format,
-    base_iri: &str,
-) -> Result<Statements, String> {
-    let mut statements = Statements::new();
-    let document = read_document(input, name, format, Some(base_iri), DOCUMENT_MEMORY_BYTES)
-        .map_err(|error| match error {
-            DocumentError::TooLarge { .. } => format!("{error}; load it with `orrery load`"),
-            other => other.to_string(),
-        })?;
-    if let Some(warning) = document.warning() {
-        tracing::warn!("LOAD: {warning}");
-    }
-    add(&document, "", &mut statements).map_err(|error| error.to_string())?;
-    Ok(statements)
+/// Memory that the statements of one document may take in an engine.
+pub(crate) fn document_memory_bytes(engine: &Engine) -> usize {
+    let part = engine.options().memory_bytes / DOCUMENT_MEMORY_PART;
+    usize::try_from(part).map_or(DOCUMENT_MEMORY_BYTES, |part| {
+        part.min(DOCUMENT_MEMORY_BYTES)
+    })
 }
 
 /// Adds a document to statements; its blank nodes are those of the same `scope`.

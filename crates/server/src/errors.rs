@@ -7,23 +7,29 @@
 //! | 400 | not a request of the SPARQL protocol, or not a query (with line and column) |
 //! | 403 | a change that this server takes from others only, see `guard` |
 //! | 404 | no such path; no such graph; a commit that is not kept any more |
-//! | 412 | `If-Match`: somebody else has committed meanwhile |
+//! | 412 | `If-Match`, `If-None-Match`, `If-Unmodified-Since`: the state is another, see `conditions` |
 //! | 422 | a patch of a graph that would change others |
 //! | 406, 415 | no common format; the query came in a form we do not read |
 //! | 408, 413 | the body came too slowly, or is larger than the limit |
 //! | 501 | a feature that is not there yet |
 //! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow |
+//! | 414, 431 | the address, or the head of a request, is too long, see `refusals` |
 //! | 503 | over its time (names the limit); too many queries at once, or others hold the memory (`Retry-After`) |
 //! | 507 | over its memory (names the limit) |
-//! | 500 | the database is damaged, or a bug; the details are in the server's log |
+//! | 500 | the database is damaged, or a bug |
+//!
+//! What is wrong with the server's own files and disks is told to its log, with paths and what the system said; clients
+//! are told what it means for them, and the number under which the log has the rest.
 
+use crate::body::CODINGS;
 use crate::format::FormatError;
 use crate::negotiate::NoFormat;
 use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use orrery_sparql::QueryError;
-use orrery_storage::{ByteCount, Error as StorageError};
+use orrery_storage::{ByteCount, Error as StorageError, without_numbers};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Why a request failed.
@@ -53,6 +59,8 @@ pub(crate) enum ServerError {
     NotWritable { message: String },
     #[error("{message}")]
     UnsupportedMediaType { message: String },
+    #[error("Content-Encoding `{coding}` is not supported; send one of {CODINGS}")]
+    UnsupportedCoding { coding: String },
     #[error("no acceptable format; this answer can be had as {offered}")]
     NotAcceptable { offered: String },
     #[error("{method} is not allowed here; use {allowed}")]
@@ -62,8 +70,13 @@ pub(crate) enum ServerError {
     },
     #[error("there is nothing at {path}; see / for the console and /sparql for queries")]
     NotFound { path: String },
-    #[error("the request body is larger than the limit of {}", ByteCount(*limit_bytes as u64))]
+    #[error(
+        "the request body is larger than the limit of {}, or becomes so when it is decompressed",
+        ByteCount(*limit_bytes as u64)
+    )]
     PayloadTooLarge { limit_bytes: usize },
+    #[error("{message}")]
+    TooLong { message: String },
     #[error("the request body did not arrive within {}", seconds(*limit))]
     BodyTooSlow { limit: Duration },
     #[error("not supported: {what}")]
@@ -76,6 +89,8 @@ pub(crate) enum ServerError {
     Timeout { limit: Duration, maximum: Duration },
     #[error("{running_max} queries are running already; try again in a moment")]
     Busy { running_max: usize },
+    #[error("{feeds_max} clients follow the changes already; try again in a moment")]
+    FeedsBusy { feeds_max: usize },
     #[error("{message}")]
     Endpoint { message: String, is_timeout: bool },
     #[error("{message}")]
@@ -84,10 +99,20 @@ pub(crate) enum ServerError {
     MemoryBusy { message: String },
     #[error("the server is stopping")]
     Stopping,
-    #[error("{0}")]
+    #[error("{}", format_message(_0))]
     Format(#[from] FormatError),
     #[error("internal error: {message}")]
     Internal { message: String },
+}
+
+/// What a client is told where its answer could not be written: not in which directory of the server.
+fn format_message(error: &FormatError) -> String {
+    match error {
+        FormatError::Spill { .. } => {
+            "the server has no room to keep the rows of this answer; ask for a format that needs none".to_owned()
+        }
+        FormatError::Inexpressible { .. } | FormatError::Columns { .. } => error.to_string(),
+    }
 }
 
 /// `60 s`, `0.5 s`.
@@ -126,17 +151,21 @@ impl ServerError {
             Self::ReadOnly { .. } | Self::WritesBusy { .. } | Self::NotWritable { .. } => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
-            Self::UnsupportedMediaType { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::UnsupportedMediaType { .. } | Self::UnsupportedCoding { .. } => {
+                StatusCode::UNSUPPORTED_MEDIA_TYPE
+            }
             Self::Format(FormatError::Spill { .. }) => StatusCode::INSUFFICIENT_STORAGE,
             Self::NotAcceptable { .. } | Self::Format(_) => StatusCode::NOT_ACCEPTABLE,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
-            Self::PayloadTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::PayloadTooLarge { .. } | Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
             Self::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
-            Self::Timeout { .. } | Self::Busy { .. } | Self::MemoryBusy { .. } | Self::Stopping => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::Timeout { .. }
+            | Self::Busy { .. }
+            | Self::FeedsBusy { .. }
+            | Self::MemoryBusy { .. }
+            | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
             Self::Endpoint {
                 is_timeout: true, ..
             } => StatusCode::GATEWAY_TIMEOUT,
@@ -146,9 +175,9 @@ impl ServerError {
         }
     }
 
-    /// One line for people: control characters of quoted input do not break it.
+    /// One line for people: control characters of quoted input do not break it, and the system's number of an error is left out.
     pub(crate) fn line(&self) -> String {
-        let text = self.to_string();
+        let text = without_numbers(&self.to_string());
         let mut line = String::with_capacity(text.len());
         for word in text
             .split(char::is_whitespace)
@@ -165,6 +194,9 @@ impl ServerError {
     /// The response, in the form the client takes.
     pub(crate) fn into_response_for(self, request_headers: &HeaderMap) -> Response {
         let status = self.status();
+        if let Self::Format(error @ FormatError::Spill { .. }) = &self {
+            tracing::error!("{error}");
+        }
         if status.is_server_error() && !matches!(self, Self::Unsupported { .. }) {
             tracing::warn!(status = status.as_u16(), "{}", self.line());
         }
@@ -183,6 +215,7 @@ impl ServerError {
         let headers = response.headers_mut();
         match self {
             Self::Busy { .. }
+            | Self::FeedsBusy { .. }
             | Self::MemoryBusy { .. }
             | Self::WritesBusy { .. }
             | Self::Stopping => {
@@ -190,6 +223,9 @@ impl ServerError {
             }
             Self::MethodNotAllowed { allowed, .. } => {
                 headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
+            }
+            Self::UnsupportedCoding { .. } => {
+                headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(CODINGS));
             }
             _ => {}
         }
@@ -243,8 +279,8 @@ impl From<QueryError> for ServerError {
                 message: error.to_string(),
             },
             QueryError::Storage(error) => Self::from(error),
-            error @ QueryError::Internal { .. } => Self::Internal {
-                message: error.to_string(),
+            ref error @ QueryError::Internal { .. } => Self::Internal {
+                message: told_to_the_log("a fault of this program, please report it", error),
             },
         }
     }
@@ -252,15 +288,48 @@ impl From<QueryError> for ServerError {
 
 impl From<StorageError> for ServerError {
     fn from(error: StorageError) -> Self {
-        let message = error.to_string();
+        let message = match &error {
+            StorageError::CommitConflict { .. } => error.to_string(),
+            StorageError::NoSuchCommit { wanted, what, .. } => {
+                format!("the database has no {wanted}; {what}")
+            }
+            StorageError::TransactionTooLarge { bytes, limit, .. } => format!(
+                "the transaction takes {bytes} bytes in the log, the limit is {limit}; split it, or load it in bulk"
+            ),
+            StorageError::TooManyTerms { .. } => {
+                "the database has too many new terms; ask for POST /compact, then try again"
+                    .to_owned()
+            }
+            StorageError::NoSpace { .. } => told_to_the_log(
+                "the server's disk is full; there must be room before it can go on",
+                &error,
+            ),
+            StorageError::WritingStopped { .. } => told_to_the_log(
+                "this server has stopped writing, for its log could not be written; look at its disk, then restart it",
+                &error,
+            ),
+            error => told_to_the_log("the server's database could not be read or written", error),
+        };
         match error {
-            StorageError::NoSpace { .. } => Self::OutOfMemory { message },
+            StorageError::NoSpace { .. } | StorageError::TransactionTooLarge { .. } => {
+                Self::OutOfMemory { message }
+            }
             StorageError::CommitConflict { .. } => Self::Precondition { message },
             StorageError::NoSuchCommit { .. } => Self::Missing { message },
-            StorageError::WritingStopped { .. } => Self::NotWritable { message },
+            StorageError::WritingStopped { .. } | StorageError::TooManyTerms { .. } => {
+                Self::NotWritable { message }
+            }
             _ => Self::Internal { message },
         }
     }
+}
+
+/// Writes an error with its paths into the log; gives the sentence for the client, with the number under which the log has it.
+pub(crate) fn told_to_the_log(sentence: &str, error: &dyn std::fmt::Display) -> String {
+    static TROUBLES: AtomicU64 = AtomicU64::new(1);
+    let number = TROUBLES.fetch_add(1, Ordering::Relaxed);
+    tracing::error!("trouble {number}: {error}");
+    format!("{sentence} (trouble {number} in the server's log)")
 }
 
 impl From<NoFormat> for ServerError {
@@ -278,4 +347,43 @@ fn set(response: &mut Response, name: HeaderName, value: &'static str) {
     response
         .headers_mut()
         .insert(name, HeaderValue::from_static(value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::path::Path;
+
+    #[test]
+    fn clients_are_not_told_of_paths_and_of_the_systems_numbers() {
+        let path = Path::new("/var/lib/orrery/secret/log/000001.log");
+        for code in [2, 5, 13, 21, 28] {
+            let error = StorageError::from_io(path, "write", io::Error::from_raw_os_error(code));
+            let line = ServerError::from(error).line();
+            assert!(
+                !line.contains("/var/lib") && !line.contains("os error"),
+                "{line}"
+            );
+            assert!(line.contains("in the server's log"), "{line}");
+        }
+        let missing = StorageError::NoSuchCommit {
+            path: path.to_owned(),
+            wanted: "commit 9".to_owned(),
+            what: "it has 1 to 3".to_owned(),
+        };
+        let line = ServerError::from(missing).line();
+        assert_eq!(line, "the database has no commit 9; it has 1 to 3");
+        let load = QueryError::UpdateFailed {
+            message: format!("LOAD: {}", io::Error::from_raw_os_error(21)),
+        };
+        let line = ServerError::from(load).line();
+        assert!(line.ends_with("LOAD: Is a directory"), "{line}");
+        let error = ServerError::from(FormatError::Spill {
+            directory: "/tmp/spill".into(),
+            message: io::Error::from_raw_os_error(28).to_string(),
+        });
+        assert!(!error.line().contains("/tmp"), "{}", error.line());
+        assert_eq!(error.status(), StatusCode::INSUFFICIENT_STORAGE);
+    }
 }

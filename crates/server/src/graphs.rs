@@ -17,15 +17,18 @@
 //! | DELETE | removes | 200; 404 if there is no such graph |
 //! | PATCH | updates by application/sparql-update, which sees the graph as its default graph | 200 |
 //!
-//! A large body of POST is a load (see `bulk`). Each other change is one transaction with `ETag` and `If-Match` as in `updates`. A graph without quads does
-//! not exist: after PUT of an empty document GET answers 404. The default graph always exists.
+//! A large body of POST, or one that does not fit into memory, is a load (see `bulk`). Each other change is one transaction with `ETag`
+//! and conditions as in `updates`; `If-None-Match: *` makes what is not there yet, and changes nothing that is. A graph without
+//! quads does not exist: after PUT of an empty document GET answers 404. The default graph always exists.
 
 use crate::access_log::AccessRecord;
-use crate::documents::{self, format_of_body, format_of_type, has_graphs};
+use crate::body::{self, BodyMemory, Coding, HeldBody, body_bytes};
+use crate::documents::{self, document_memory_bytes, format_of_body, format_of_type, has_graphs};
 use crate::errors::ServerError;
 use crate::guard::host_of;
-use crate::protocol::{QueryRequest, parse_durability, url_parameters};
-use crate::router::{ServerState, body_bytes, read_body};
+use crate::parameters::{checked_iri, unknown, url_parameters};
+use crate::protocol::{QueryRequest, parse_durability};
+use crate::router::{ServerState, method_not_allowed};
 use crate::stream_body;
 use crate::updates::{self, CommitWish};
 use crate::writes::{Committed, Writes};
@@ -34,9 +37,9 @@ use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{HeaderValue, Method, StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use orrery_loader::{DocumentError, Format, read_document};
+use orrery_loader::{DocumentBounds, DocumentError, Format, read_document};
 use orrery_sparql::{ParsedUpdate, Statements, UpdateOptions, graph_exists};
-use orrery_storage::Transaction;
+use orrery_storage::{ByteCount, Transaction};
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
@@ -47,10 +50,12 @@ use tokio::runtime::Runtime;
 /// Where the protocol is spoken.
 pub(crate) const PATH: &str = "/graphs";
 
-/// Memory that the statements of one request may take, as a multiple of its largest body.
 /// What errors in the data of a request call their place.
 const BODY_NAME: &str = "the request's body";
-const MEMORY_PER_BODY_BYTE: usize = 16;
+/// A document is there twice while it is made into statements.
+const COPIES_OF_DOCUMENT: usize = 2;
+/// The text of a patch, and what is made of it.
+const COPIES_OF_PATCH: usize = 3;
 
 mod bulk;
 
@@ -64,10 +69,11 @@ enum Target {
 }
 
 /// What the address says beside the graph.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Address {
     target: Target,
-    is_relaxed: bool,
+    /// None if it was not said.
+    is_relaxed: Option<bool>,
     format: Option<String>,
     at: Option<String>,
 }
@@ -76,7 +82,7 @@ impl Address {
     fn parse(parts: &Parts) -> Result<Self, ServerError> {
         let mut address = Self {
             target: Target::Store,
-            is_relaxed: false,
+            is_relaxed: None,
             format: None,
             at: None,
         };
@@ -89,20 +95,20 @@ impl Address {
                 }
                 "graph" => {
                     named += 1;
-                    address.target = Target::Graph(Some(checked_iri(&value)?));
+                    address.target = Target::Graph(Some(checked_iri("graph", value)?));
                 }
-                "durability" => address.is_relaxed = parse_durability(&value)?,
+                "durability" => address.is_relaxed = Some(parse_durability(&value)?),
                 "format" | "output" => address.format = Some(value),
                 "at" => address.at = Some(value),
-                _ => {}
+                name => return Err(unknown(name, KNOWN)),
             }
         }
         let path = parts.uri.path();
         let rest = path.strip_prefix(PATH).unwrap_or_default();
         if !rest.trim_start_matches('/').is_empty() {
             named += 1;
-            let host = host_of(&parts.headers)?;
-            address.target = Target::Graph(Some(checked_iri(&format!("http://{host}{path}"))?));
+            let host = host_of(parts)?;
+            address.target = Target::Graph(Some(graph_of_path(format!("http://{host}{path}"))?));
         }
         if named > 1 {
             return Err(ServerError::bad_request(
@@ -110,6 +116,11 @@ impl Address {
             ));
         }
         Ok(address)
+    }
+
+    /// How a change is committed.
+    fn wish(&self, parts: &Parts) -> Result<CommitWish, ServerError> {
+        CommitWish::new(&parts.headers, self.is_relaxed.unwrap_or(false))
     }
 
     /// The graph, where the method needs one.
@@ -123,13 +134,18 @@ impl Address {
     }
 }
 
-fn checked_iri(iri: &str) -> Result<String, ServerError> {
-    oxrdf::NamedNode::new(iri)
-        .map(oxrdf::NamedNode::into_string)
-        .map_err(|error| ServerError::bad_request(format!("`{iri}` is no graph's IRI: {error}")))
+fn graph_of_path(iri: String) -> Result<String, ServerError> {
+    match oxrdf::NamedNode::new(&iri) {
+        Ok(_) => Ok(iri),
+        Err(error) => Err(ServerError::bad_request(format!(
+            "`{iri}` is no graph's IRI: {error}"
+        ))),
+    }
 }
 
-const METHODS: &str = "GET, HEAD, PUT, POST, DELETE, PATCH";
+const KNOWN: &str =
+    "graph, default, format, at for reading; graph, default, durability for changes";
+pub(crate) const METHODS: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
 
 /// Answers a request to `/graphs`.
 pub(crate) async fn answer(
@@ -143,13 +159,10 @@ pub(crate) async fn answer(
         Method::GET | Method::HEAD => return read(state, record, parts, &address).await,
         Method::PUT | Method::POST | Method::DELETE | Method::PATCH => {}
         _ => {
-            return Err(ServerError::MethodNotAllowed {
-                method: parts.method.to_string(),
-                allowed: METHODS,
-            });
+            return Err(method_not_allowed(&parts.method, parts.uri.path()));
         }
     }
-    let writes = state.writes(&parts.headers)?;
+    let writes = state.writes(parts)?;
     if address.at.is_some() {
         return Err(ServerError::bad_request(
             "`at` is for reading; the past cannot be changed",
@@ -173,11 +186,10 @@ async fn read(
     address: &Address,
 ) -> Result<Response, ServerError> {
     let graph = address.graph()?;
-    let snapshot = state.snapshot_at(address.at.as_deref()).await?;
-    if let Some(name) = graph
-        && !graph_exists(&snapshot, graph)?
-    {
-        return Err(no_such_graph(name));
+    if address.is_relaxed.is_some() {
+        return Err(ServerError::bad_request(
+            "parameter `durability` is for changes",
+        ));
     }
     // The name was checked: it cannot end the query's IRI.
     let query = match graph {
@@ -187,10 +199,18 @@ async fn read(
     let request = QueryRequest {
         query,
         format: address.format.clone(),
+        at: address.at.clone(),
         ..QueryRequest::default()
     };
     let mut job = state.job(parts, request, record).await?;
-    job.snapshot = Some(snapshot);
+    let snapshot = job
+        .snapshot
+        .get_or_insert_with(|| state.engine.database().snapshot());
+    if let Some(name) = graph
+        && !graph_exists(snapshot, graph)?
+    {
+        return Err(no_such_graph(name));
+    }
     job.union_default_graph = false;
     stream_body::answer(job, state.query_threads.handle(), &state.is_over).await
 }
@@ -210,13 +230,17 @@ async fn store(
     address: &Address,
     is_replacing: bool,
 ) -> Result<Response, ServerError> {
-    let wish = CommitWish::new(&parts.headers, address.is_relaxed)?;
+    let wish = address.wish(parts)?;
     let limit_bytes = state.options.update_bytes_max;
     if !is_replacing && bulk::is_large(parts, limit_bytes) {
         return bulk::load(state, writes, parts, body, address, &wish).await;
     }
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
-    let files = read_files(state, parts, body).await?;
+    let body = body::read(&state.engine, parts, body, limit_bytes).await?;
+    // A load needs no more memory than it has, but keeps no conditions, and takes one document.
+    let may_load = !is_replacing && wish.conditions.is_empty() && !is_multipart(parts);
+    let whole = may_load.then(|| body.bytes.clone());
+    let (files, memory) = read_files(parts, body).await?;
     let target = match &address.target {
         Target::Graph(name) => Target::Graph(name.clone()),
         Target::Store if files.iter().all(|file| has_graphs(file.format)) => Target::Store,
@@ -227,14 +251,25 @@ async fn store(
         Target::Graph(None) | Target::Store => updates::base_iri(parts),
     };
     let of_thread = target.clone();
-    let memory_bytes = limit_bytes.saturating_mul(MEMORY_PER_BODY_BYTE);
-    let (statements, warnings) = state
-        .on_query_thread(move || {
-            let (mut statements, warnings) = read_all(files, base.as_deref(), memory_bytes)?;
+    let memory_bytes = document_memory_bytes(&state.engine);
+    let read = state
+        .while_parsing(move || {
+            let (mut statements, warnings, memory) =
+                read_all(files, base.as_deref(), memory_bytes, memory)?;
             confine(&mut statements, &of_thread)?;
-            Ok((statements, warnings))
+            Ok((statements, warnings, memory))
         })
-        .await?;
+        .await;
+    let (statements, warnings, memory) = match (read, whole) {
+        (Err(ServerError::OutOfMemory { .. }), Some(whole)) => {
+            let address = Address {
+                target,
+                ..address.clone()
+            };
+            return bulk::load(state, writes, parts, whole.into(), &address, &wish).await;
+        }
+        (read, _) => read?,
+    };
     let graph = match &target {
         Target::Graph(name) => name.clone(),
         Target::Store => None,
@@ -243,7 +278,12 @@ async fn store(
         true => ParsedUpdate::replace(graph.as_deref(), statements),
         false => ParsedUpdate::insert(statements),
     };
-    let (committed, existed) = make(state, writes, parts, update, graph.clone(), wish).await?;
+    let changed = HeldUpdate {
+        update,
+        options: UpdateOptions::default(),
+        memory,
+    };
+    let (committed, existed) = make(state, writes, parts, changed, graph.clone(), wish).await?;
     let is_new = matches!(&target, Target::Graph(Some(_))) && !existed;
     let status = if is_new {
         StatusCode::CREATED
@@ -260,26 +300,37 @@ async fn store(
     Ok(response)
 }
 
+/// An update of graphs, and the memory that is held for what it brings.
+struct HeldUpdate {
+    update: ParsedUpdate,
+    options: UpdateOptions,
+    memory: BodyMemory,
+}
+
 /// Applies an update; also tells whether the graph had quads before.
 async fn make(
     state: &Arc<ServerState>,
     writes: &Writes,
     parts: &Parts,
-    update: ParsedUpdate,
+    held: HeldUpdate,
     graph: Option<String>,
     wish: CommitWish,
 ) -> Result<(Committed, bool), ServerError> {
     let (sender, existed) = tokio::sync::oneshot::channel();
-    let options = UpdateOptions::default();
     let who = updates::who(&parts.headers);
     let engine = Arc::clone(&state.engine);
-    let change = updates::change(engine, update, options, wish, who);
     let watched = move |transaction: &mut Transaction, runtime: &Runtime| {
+        let HeldUpdate {
+            update,
+            options,
+            memory: _memory,
+        } = held;
         let existed = graph_exists(&*transaction.snapshot()?, graph.as_deref())?;
-        let options = change(transaction, runtime)?;
+        wish.check(transaction, existed)?;
+        runtime.block_on(engine.apply(&update, &options, transaction))?;
         // Nobody is left to hear it if this fails.
         let _ = sender.send(existed);
-        Ok(options)
+        Ok(wish.options(&who))
     };
     let committed = writes.make(Box::new(watched)).await?;
     Ok((committed, existed.await.unwrap_or(true)))
@@ -292,9 +343,14 @@ async fn delete(
     address: &Address,
 ) -> Result<Response, ServerError> {
     let graph = address.graph()?.map(str::to_owned);
-    let wish = CommitWish::new(&parts.headers, address.is_relaxed)?;
+    let wish = address.wish(parts)?;
     let update = ParsedUpdate::clear(graph.as_deref());
-    let (committed, existed) = make(state, writes, parts, update, graph.clone(), wish).await?;
+    let changed = HeldUpdate {
+        update,
+        options: UpdateOptions::default(),
+        memory: BodyMemory::new(&state.engine),
+    };
+    let (committed, existed) = make(state, writes, parts, changed, graph.clone(), wish).await?;
     match graph {
         Some(name) if !existed => Err(no_such_graph(&name)),
         _ => Ok(updates::answer(StatusCode::OK, committed)),
@@ -309,7 +365,7 @@ async fn patch(
     address: &Address,
 ) -> Result<Response, ServerError> {
     let graph = address.graph()?.map(str::to_owned);
-    let wish = CommitWish::new(&parts.headers, address.is_relaxed)?;
+    let wish = address.wish(parts)?;
     let content_type = parts
         .headers
         .get(header::CONTENT_TYPE)
@@ -323,39 +379,43 @@ async fn patch(
     }
     let limit_bytes = state.options.update_bytes_max;
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
-    let body = read_body(limit_bytes, body).await?;
-    let text = String::from_utf8(body.into())
-        .map_err(|_| ServerError::bad_request("the update is not UTF-8"))?;
+    let body = body::read(&state.engine, parts, body, limit_bytes).await?;
     let mut options = UpdateOptions::default();
-    options.query.timeout = Some(state.time_limit(None).limit);
+    options.query.timeout = Some(state.time_limit(None)?.limit);
     options.query.base_iri = graph.clone().or_else(|| updates::base_iri(parts));
     let engine = Arc::clone(&state.engine);
     let (of_parse, of_graph) = (options.clone(), graph.clone());
-    let update = state
-        .on_query_thread(move || {
+    let (update, memory) = state
+        .while_parsing(move || {
+            let (text, memory) = body.into_text(limit_bytes, COPIES_OF_PATCH)?;
+            let text = String::from_utf8(text.into())
+                .map_err(|_| ServerError::bad_request("the update is not UTF-8"))?;
             let mut update = engine.prepare_update(&text, &of_parse)?;
             update
                 .confine(of_graph.as_deref())
                 .map_err(|message| ServerError::Unprocessable { message })?;
-            Ok(update)
+            Ok((update, memory))
         })
         .await?;
-    let who = updates::who(&parts.headers);
-    let change = updates::change(Arc::clone(&state.engine), update, options, wish, who);
-    let committed = writes.make(change).await?;
+    let changed = HeldUpdate {
+        update,
+        options,
+        memory,
+    };
+    let (committed, _) = make(state, writes, parts, changed, graph, wish).await?;
     Ok(updates::answer(StatusCode::OK, committed))
 }
 
 /// An IRI that no graph has yet.
 fn new_graph(parts: &Parts) -> Result<String, ServerError> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let host = host_of(&parts.headers)?;
+    let host = host_of(parts)?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_micros());
     let number = COUNTER.fetch_add(1, Ordering::Relaxed);
     let process = std::process::id();
-    checked_iri(&format!(
+    graph_of_path(format!(
         "http://{host}{PATH}/{now:x}-{process:x}-{number:x}"
     ))
 }
@@ -367,13 +427,8 @@ struct UploadedFile {
     name: String,
 }
 
-async fn read_files(
-    state: &ServerState,
-    parts: &Parts,
-    body: Body,
-) -> Result<Vec<UploadedFile>, ServerError> {
-    let limit_bytes = state.options.update_bytes_max;
-    let is_multipart = parts
+fn is_multipart(parts: &Parts) -> bool {
+    parts
         .headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -381,18 +436,34 @@ async fn read_files(
             value
                 .to_ascii_lowercase()
                 .starts_with("multipart/form-data")
-        });
-    if !is_multipart {
-        let format = format_of_body(&parts.headers)?;
-        let bytes = read_body(limit_bytes, body).await?;
-        let name = BODY_NAME.to_owned();
-        return Ok(vec![UploadedFile {
+        })
+}
+
+/// The documents of a body, as they came: their parsers decompress them.
+async fn read_files(
+    parts: &Parts,
+    body: HeldBody,
+) -> Result<(Vec<UploadedFile>, BodyMemory), ServerError> {
+    let HeldBody {
+        bytes,
+        coding,
+        mut memory,
+    } = body;
+    if !is_multipart(parts) {
+        let file = UploadedFile {
             bytes,
-            format,
-            name,
-        }]);
+            format: format_of_body(&parts.headers)?,
+            name: BODY_NAME.to_owned(),
+        };
+        return Ok((vec![file], memory));
     }
-    let bytes = read_body(limit_bytes, body).await?;
+    if coding != Coding::Identity {
+        return Err(ServerError::bad_request(
+            "a multipart body is taken as it is; compress the files in it instead",
+        ));
+    }
+    // The parts are copies.
+    memory.resize(bytes.len() * 2)?;
     let mut request = Request::new(Body::from(bytes));
     *request.headers_mut() = parts.headers.clone();
     // Says that the extractor has no limit of its own.
@@ -422,30 +493,50 @@ async fn read_files(
             name,
         });
     }
-    Ok(files)
+    Ok((files, memory))
 }
 
-/// The statements of all files, and what the client should know of them.
+/// The statements of some documents, of which each may take so much memory, and what the client should know of them.
 fn read_all(
     files: Vec<UploadedFile>,
     base_iri: Option<&str>,
     memory_bytes: usize,
-) -> Result<(Statements, Vec<String>), ServerError> {
+    mut memory: BodyMemory,
+) -> Result<(Statements, Vec<String>, BodyMemory), ServerError> {
     let (mut statements, mut warnings) = (Statements::new(), Vec::new());
+    // The bodies, and what was made of some of them.
+    let mut held_bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
     for (number, file) in files.into_iter().enumerate() {
         let input = Cursor::new(file.bytes);
-        let document = read_document(input, &file.name, file.format, base_iri, memory_bytes)
-            .map_err(|error| match error {
-                DocumentError::TooLarge { .. } => ServerError::OutOfMemory {
-                    message: error.to_string(),
-                },
-                other => ServerError::bad_request(other.to_string()),
-            })?;
+        let mut refused = None;
+        let mut hold = |bytes: usize| {
+            refused = memory.resize(held_bytes + bytes).err();
+            refused.is_none()
+        };
+        let bounds = DocumentBounds {
+            memory_bytes,
+            hold: &mut hold,
+        };
+        let document = read_document(input, &file.name, file.format, base_iri, bounds);
+        let document = document.map_err(|error| match (error, refused) {
+            (DocumentError::TooLarge { .. }, Some(refused)) => refused,
+            (DocumentError::TooLarge { limit_bytes }, None) => ServerError::OutOfMemory {
+                message: format!(
+                    "the document of one request may take {} of memory, and one statement a part of that; send less at a \
+                     time, or POST it as N-Triples or N-Quads, which are loaded in bulk",
+                    ByteCount(limit_bytes as u64)
+                ),
+            },
+            (other, _) => ServerError::bad_request(other.to_string()),
+        })?;
+        memory.resize(held_bytes + document.memory_bytes() * COPIES_OF_DOCUMENT)?;
         warnings.extend(document.warning().map(str::to_owned));
         documents::add(&document, &format!("{number}:"), &mut statements)
             .map_err(|error| ServerError::bad_request(error.to_string()))?;
+        held_bytes += document.memory_bytes();
     }
-    Ok((statements, warnings))
+    memory.resize(held_bytes)?;
+    Ok((statements, warnings, memory))
 }
 
 /// Puts the statements into the graph of the request; refuses those that name others.
@@ -481,11 +572,11 @@ mod tests {
     use super::*;
 
     fn address(uri: &str) -> Result<Target, StatusCode> {
-        let request = axum::http::Request::builder()
-            .uri(uri)
-            .header("host", "localhost:7878");
-        let (parts, ()) = request.body(()).unwrap().into_parts();
-        Address::parse(&parts)
+        let request = Request::builder().uri(uri).header("host", "localhost:7878");
+        let mut request = request.body(Body::empty()).unwrap();
+        let hosts = crate::guard::HostRule::new("127.0.0.1:7878".parse().unwrap(), false, &[]);
+        hosts.check(&mut request).unwrap();
+        Address::parse(&request.into_parts().0)
             .map(|address| address.target)
             .map_err(|error| error.status())
     }
@@ -517,6 +608,8 @@ mod tests {
             "/graphs?graph=http://e/g&default",
             "/graphs?graph=http://e/g&graph=http://e/g",
             "/graphs/a?graph=http://e/g",
+            "/graphs?default&garph=http://e/g",
+            "/graphs?graph=http://e/%zz",
         ] {
             assert_eq!(address(bad), Err(StatusCode::BAD_REQUEST), "{bad}");
         }

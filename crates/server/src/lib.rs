@@ -1,7 +1,7 @@
 //! SPARQL protocol over HTTP: formats, limits, console.
 //!
-//! A request passes [`mod@serve`] (connections), the router (paths, log, gzip), `protocol` (what
-//! is asked), `negotiate` (in which form), `admission` (when), and `stream_body`, which
+//! A request passes [`mod@serve`] (connections), the router (paths, log, gzip), `edge` (by whom, from where), `body`, `protocol` (what
+//! is asked), `conditions`, `negotiate` (in which form), `admission` (when), and `stream_body`, which
 //! runs the query on threads of its own and sends its rows as they come. [`format`](mod@format)
 //! turns terms into bytes and serves the command line too.
 //!
@@ -12,10 +12,13 @@
 
 mod access_log;
 mod admission;
+mod body;
 mod changes;
+mod conditions;
 mod console;
 mod description;
 mod documents;
+mod edge;
 mod endpoints;
 mod errors;
 pub mod format;
@@ -25,12 +28,15 @@ mod health;
 mod maintenance;
 mod negotiate;
 mod options;
+mod parameters;
 mod protocol;
 mod query_threads;
+mod refusals;
 mod request_times;
 mod router;
 pub mod serve;
 mod stream_body;
+mod times;
 mod updates;
 mod warming;
 mod writes;
@@ -40,3 +46,4 @@ pub use endpoints::EndpointOptions;
 pub use options::{HttpOptions, PORT_DEFAULT, ServerOptions};
 pub use router::{Writing, router};
 pub use serve::{ServeError, Server, serve, stop_signal};
+pub use times::{NotATime, parse_time};

@@ -5,10 +5,12 @@
 //! | `/checkpoint` | writes the changes in memory to files and begins a new log | `{"written":true}` |
 //! | `/compact` | makes the changes part of the base | `{"changes":17,"quads":1000,"seconds":0.2}` |
 //!
-//! For those who may write. Both answer when it is done; readers and writers go on meanwhile. Where a checkpoint,
+//! For those who may write, and on conditions (`If-Match`) as changes are. Both answer when it is done; readers and writers go on meanwhile. Where a checkpoint,
 //! compaction or load is under way already, the request waits for its end.
 
-use crate::errors::ServerError;
+use crate::conditions::{Conditions, State};
+use crate::errors::{ServerError, told_to_the_log};
+use crate::parameters::url_parameters;
 use crate::router::ServerState;
 use axum::Json;
 use axum::http::request::Parts;
@@ -28,7 +30,19 @@ pub(crate) async fn answer(
     parts: &Parts,
     what: Maintenance,
 ) -> Result<Response, ServerError> {
-    let writer = state.writes(&parts.headers)?.writer().clone();
+    let writer = state.writes(parts)?.writer().clone();
+    if let Some((name, _)) = url_parameters(parts.uri.query())?.first() {
+        return Err(ServerError::bad_request(format!(
+            "parameter `{name}` is unknown here; there are none"
+        )));
+    }
+    let snapshot = writer.database().snapshot();
+    Conditions::of(&parts.headers)?.check_change(State {
+        commit: snapshot.commit(),
+        time_us: snapshot.commit_time_us(),
+        exists: true,
+    })?;
+    drop(snapshot);
     let done = state
         .query_threads
         .handle()
@@ -55,7 +69,7 @@ pub(crate) async fn answer(
         Ok(answer) => Ok(Json(answer).into_response()),
         Err(LoadError::Storage(error)) => Err(ServerError::from(error)),
         Err(error) => Err(ServerError::Internal {
-            message: format!("the compaction failed: {error}"),
+            message: told_to_the_log("the compaction failed", &error),
         }),
     }
 }

@@ -92,8 +92,12 @@ impl Wish {
             })
         };
         if let Some(name) = &self.format {
-            // Either a name, or a media type as some clients send it.
-            let by_type = || offers().find(|offer| offer.media_type.eq_ignore_ascii_case(name));
+            // Either a name, or media types as some clients send them.
+            let by_type = || {
+                name.split(',').find_map(|wanted| {
+                    offers().find(|offer| offer.media_type.eq_ignore_ascii_case(wanted.trim()))
+                })
+            };
             return from_name(name)
                 .map(|format| Chosen {
                     format,
@@ -333,10 +337,12 @@ mod tests {
             ask("table").unwrap().content_type(),
             "text/plain; charset=utf-8"
         );
-        assert_eq!(
-            ask("application/sparql-results+xml").unwrap().format,
-            SolutionFormat::Xml
-        );
+        for list in [
+            "application/sparql-results+xml",
+            "application/x-unknown, application/sparql-results+xml",
+        ] {
+            assert_eq!(ask(list).unwrap().format, SolutionFormat::Xml);
+        }
         let Err(NoFormat::UnknownName { known, .. }) = ask("turtle") else {
             panic!("solutions were written as Turtle");
         };

@@ -2,6 +2,7 @@
 
 use crate::endpoints::EndpointOptions;
 use orrery_remote::AllowList;
+use orrery_sparql::EngineOptions;
 use orrery_storage::WriterOptions;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -26,6 +27,8 @@ pub struct ServerOptions {
     pub is_process_bound: bool,
     /// Where queries spill to. It should not be a memory file system.
     pub temp_dir: PathBuf,
+    /// Longest query.
+    pub query_bytes_max: usize,
     /// Limits and behaviour of the HTTP interface.
     pub http: HttpOptions,
     /// How long running requests may go on after a stop was asked for.
@@ -60,6 +63,7 @@ impl ServerOptions {
             threads: None,
             is_process_bound: false,
             temp_dir: std::env::temp_dir(),
+            query_bytes_max: EngineOptions::default().query_bytes_max,
             http: HttpOptions::default(),
             grace: Duration::from_secs(10),
             is_read_only: false,
@@ -80,18 +84,22 @@ impl ServerOptions {
 pub struct HttpOptions {
     /// Time limit of a query that asks for none.
     pub timeout_default: Duration,
-    /// The most that `timeout=` can ask for; a larger wish is cut to it.
+    /// The most that `timeout=` can ask for; a larger wish is refused.
     pub timeout_max: Duration,
     /// Queries that run at the same time. Each may keep a thread busy.
     pub queries_running_max: usize,
     /// Queries that may wait a moment for their turn.
     pub queries_waiting_max: usize,
-    /// Largest body of a request that asks.
+    /// Largest body of a request that asks, also after decompression; a form has up to three bytes for one of the query.
     pub body_bytes_max: usize,
     /// Largest body of a request that changes something, if it must stand in memory.
     pub update_bytes_max: usize,
     /// Changes that may wait for their turn.
     pub updates_waiting_max: usize,
+    /// Clients that read `/changes` at the same time.
+    pub feeds_max: usize,
+    /// Names, beside those of this machine, under which a server that listens on a loopback address is reached.
+    pub allow_hosts: Vec<String>,
     /// Lets pages from any origin read answers (CORS).
     pub allow_any_origin: bool,
     /// The default graph of a query without dataset is the union of all graphs.
@@ -109,6 +117,8 @@ impl Default for HttpOptions {
             body_bytes_max: 4 << 20,
             update_bytes_max: 64 << 20,
             updates_waiting_max: 256,
+            feeds_max: 256,
+            allow_hosts: Vec::new(),
             allow_any_origin: false,
             union_default_graph: false,
         }

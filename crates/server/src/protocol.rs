@@ -10,16 +10,18 @@
 //!
 //! Updates come by the two forms of POST: parameter `update`, or `application/sparql-update`.
 //!
-//! Everything here works on bytes in memory; nothing is executed. Text must be
-//! UTF-8, also behind percent escapes: a lossy decoding would run another query than the
-//! one that was sent.
+//! Everything here works on bytes in memory; nothing is executed. Parameters that are unknown, or belong to the other
+//! operation, are refused by their names: a query that means another dataset than its sender does is worse than none.
 
+use crate::body::BodyMemory;
 use crate::errors::ServerError;
+use crate::parameters::{checked_iri, decode_name, decode_value, pairs, unknown};
+use crate::times::parse_time;
 use axum::http::{HeaderMap, Method, header};
 use std::time::Duration;
 
 /// A query as it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct QueryRequest {
     pub(crate) query: String,
     /// `default-graph-uri`, which wins over FROM in the query.
@@ -28,14 +30,16 @@ pub(crate) struct QueryRequest {
     pub(crate) named_graphs: Vec<String>,
     /// `timeout`: what the client is willing to wait.
     pub(crate) timeout: Option<Duration>,
-    /// `format` or `output`: a format by name rather than by `Accept`.
+    /// `format`, `output` or `results`, as clients call it: a format by name rather than by `Accept`.
     pub(crate) format: Option<String>,
     /// `at`: the commit, or the time, whose state is read.
     pub(crate) at: Option<String>,
+    /// What is held for the request's body.
+    pub(crate) memory: Held,
 }
 
 /// An update as it was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct UpdateRequest {
     pub(crate) update: String,
     /// `using-graph-uri`.
@@ -46,10 +50,34 @@ pub(crate) struct UpdateRequest {
     pub(crate) timeout: Option<Duration>,
     /// `durability=relaxed`: the answer does not wait for the disk.
     pub(crate) is_relaxed: bool,
+    /// What is held for the request's body.
+    pub(crate) memory: Held,
 }
 
+/// Memory that is held as long as a request is worked on. It is no part of what was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    _memory: Option<BodyMemory>,
+}
+
+impl Held {
+    fn of(memory: BodyMemory) -> Self {
+        Self {
+            _memory: Some(memory),
+        }
+    }
+}
+
+impl PartialEq for Held {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Held {}
+
 /// What a request to the endpoint asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Run a query.
     Query(QueryRequest),
@@ -60,6 +88,18 @@ pub(crate) enum Operation {
         /// `format` or `output`.
         format: Option<String>,
     },
+}
+
+impl Operation {
+    /// Keeps memory for as long as the operation is worked on.
+    pub(crate) fn holding(mut self, memory: BodyMemory) -> Self {
+        match &mut self {
+            Self::Query(query) => query.memory = Held::of(memory),
+            Self::Update(update) => update.memory = Held::of(memory),
+            Self::Describe { .. } => {}
+        }
+        self
+    }
 }
 
 /// Reads a request to `/sparql` or `/explain`.
@@ -89,13 +129,16 @@ struct Parameters {
     query_count: usize,
     update_count: usize,
     has_any: bool,
+    /// The first parameter that only a query has, and the first that only an update has.
+    of_query: Option<&'static str>,
+    of_update: Option<&'static str>,
 }
 
 impl Parameters {
-    /// Adds the `name=value&...` of a URL or a form. Unknown names are other programs' business.
+    /// Adds the `name=value&...` of a URL or a form.
     fn add(&mut self, encoded: &[u8]) -> Result<(), ServerError> {
         for (name, value) in pairs(encoded) {
-            let name = decode_form(name, "a parameter name")?;
+            let name = decode_name(name)?;
             self.set(&name, value)?;
         }
         Ok(())
@@ -103,7 +146,7 @@ impl Parameters {
 
     fn set(&mut self, name: &str, value: &[u8]) -> Result<(), ServerError> {
         self.has_any = true;
-        let text = || decode_form(value, &format!("parameter `{name}`"));
+        let text = || decode_value(name, value);
         match name {
             "query" => {
                 self.query_count += 1;
@@ -113,15 +156,34 @@ impl Parameters {
                 self.update_count += 1;
                 self.update.update = text()?;
             }
-            "using-graph-uri" => push_graph(&mut self.update.using_graphs, text()?)?,
-            "using-named-graph-uri" => push_graph(&mut self.update.using_named_graphs, text()?)?,
-            "durability" => self.update.is_relaxed = parse_durability(&text()?)?,
-            "at" => self.request.at = Some(text()?),
-            "default-graph-uri" => push_graph(&mut self.request.default_graphs, text()?)?,
-            "named-graph-uri" => push_graph(&mut self.request.named_graphs, text()?)?,
+            "using-graph-uri" => {
+                self.of_update.get_or_insert("using-graph-uri");
+                push_graph(&mut self.update.using_graphs, name, text()?)?;
+            }
+            "using-named-graph-uri" => {
+                self.of_update.get_or_insert("using-named-graph-uri");
+                push_graph(&mut self.update.using_named_graphs, name, text()?)?;
+            }
+            "durability" => {
+                self.of_update.get_or_insert("durability");
+                self.update.is_relaxed = parse_durability(&text()?)?;
+            }
+            "at" => {
+                self.of_query.get_or_insert("at");
+                self.request.at = Some(text()?);
+            }
+            "default-graph-uri" => {
+                self.of_query.get_or_insert("default-graph-uri");
+                push_graph(&mut self.request.default_graphs, name, text()?)?;
+            }
+            "named-graph-uri" => {
+                self.of_query.get_or_insert("named-graph-uri");
+                push_graph(&mut self.request.named_graphs, name, text()?)?;
+            }
             "timeout" => self.request.timeout = Some(parse_timeout(&text()?)?),
-            "format" | "output" => self.request.format = Some(text()?),
-            _ => {}
+            // Some clients send it with updates, too, whose answer has one format.
+            "format" | "output" | "results" => self.request.format = Some(text()?),
+            _ => return Err(unknown(name, KNOWN)),
         }
         Ok(())
     }
@@ -155,6 +217,13 @@ impl Parameters {
         if self.update_count > 0 {
             return self.into_update();
         }
+        if let Some(name) = self.of_update.filter(|_| self.query_count > 0) {
+            return Err(misplaced(
+                name,
+                "updates",
+                "default-graph-uri or named-graph-uri",
+            ));
+        }
         match self.query_count {
             1 => Ok(Operation::Query(self.request)),
             0 if method != Method::POST && self.is_bare() => Ok(Operation::Describe {
@@ -177,10 +246,11 @@ impl Parameters {
                 self.update_count
             )));
         }
-        if self.request.at.is_some() {
-            return Err(ServerError::bad_request(
-                "`at` is for queries; the past cannot be changed",
-            ));
+        if let Some(name) = self.of_query {
+            return Err(match name {
+                "at" => ServerError::bad_request("`at` is for queries; the past cannot be changed"),
+                _ => misplaced(name, "queries", "using-graph-uri or using-named-graph-uri"),
+            });
         }
         Ok(Operation::Update(UpdateRequest {
             timeout: self.request.timeout,
@@ -198,6 +268,17 @@ impl Parameters {
                 && request.timeout.is_none()
                 && request.at.is_none())
     }
+}
+
+const KNOWN: &str = "query, default-graph-uri, named-graph-uri, at, format, timeout for queries; update, using-graph-uri, \
+                     using-named-graph-uri, durability, timeout for updates";
+
+fn misplaced(name: &str, whose: &str, instead: &str) -> ServerError {
+    let rest = match name {
+        "durability" => String::new(),
+        _ => format!("; here it is {instead}"),
+    };
+    ServerError::bad_request(format!("parameter `{name}` is for {whose}{rest}"))
 }
 
 const POST_TYPES: &str = "use application/sparql-query, application/sparql-update, or \
@@ -225,38 +306,16 @@ pub(crate) fn parse_durability(text: &str) -> Result<bool, ServerError> {
     }
 }
 
-/// The decoded `name=value` pairs of a URL, in order.
-pub(crate) fn url_parameters(
-    url_query: Option<&str>,
-) -> Result<Vec<(String, String)>, ServerError> {
-    pairs(url_query.unwrap_or_default().as_bytes())
-        .map(|(name, value)| {
-            let name = decode_form(name, "a parameter name")?;
-            let value = decode_form(value, &format!("parameter `{name}`"))?;
-            Ok((name, value))
-        })
-        .collect()
-}
-
-/// The encoded names and values of `name=value&...`.
-fn pairs(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
-    let pairs = encoded.split(|&byte| byte == b'&');
-    pairs.filter(|pair| !pair.is_empty()).map(|pair| {
-        let split = pair.iter().position(|&byte| byte == b'=');
-        split.map_or((pair, &[][..]), |at| (&pair[..at], &pair[at + 1..]))
-    })
-}
-
 /// More graphs than anyone names by hand; each becomes part of the plan.
 const GRAPHS_MAX: usize = 1000;
 
-fn push_graph(graphs: &mut Vec<String>, graph: String) -> Result<(), ServerError> {
+fn push_graph(graphs: &mut Vec<String>, name: &str, graph: String) -> Result<(), ServerError> {
     if graphs.len() >= GRAPHS_MAX {
         return Err(ServerError::bad_request(format!(
             "more than {GRAPHS_MAX} graphs in one request"
         )));
     }
-    graphs.push(graph);
+    graphs.push(checked_iri(name, graph)?);
     Ok(())
 }
 
@@ -291,59 +350,11 @@ impl ContentType {
     }
 }
 
-/// `30`, `0.5`, `30s` are seconds, `500ms` milliseconds, `2m` or `2min` minutes.
-pub(crate) fn parse_timeout(text: &str) -> Result<Duration, ServerError> {
-    let bad = || {
-        ServerError::bad_request(format!(
-            "timeout `{text}` is not a time; write seconds (`30`, `0.5`) or `500ms`"
-        ))
-    };
-    let trimmed = text.trim();
-    let unit_at = trimmed
-        .find(|character: char| !character.is_ascii_digit() && character != '.')
-        .unwrap_or(trimmed.len());
-    let (number, unit) = trimmed.split_at(unit_at);
-    let seconds_per_unit = match unit {
-        "" | "s" => 1.0,
-        "ms" => 0.001,
-        "m" | "min" => 60.0,
-        _ => return Err(bad()),
-    };
-    let number: f64 = number.parse().map_err(|_| bad())?;
-    let timeout = Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| bad())?;
-    if timeout.is_zero() {
-        return Err(bad());
-    }
-    Ok(timeout)
-}
-
-/// Decodes `+` and `%XX` (application/x-www-form-urlencoded) into text.
-fn decode_form(encoded: &[u8], what: &str) -> Result<String, ServerError> {
-    let mut decoded = Vec::with_capacity(encoded.len());
-    let mut rest = encoded;
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        match byte {
-            b'+' => decoded.push(b' '),
-            b'%' => match hex_pair(tail) {
-                Some(value) => {
-                    decoded.push(value);
-                    rest = &tail[2..];
-                }
-                // A stray percent sign stands for itself (URL Standard, 5.1).
-                None => decoded.push(b'%'),
-            },
-            other => decoded.push(other),
-        }
-    }
-    String::from_utf8(decoded).map_err(|_| ServerError::bad_request(format!("{what} is not UTF-8")))
-}
-
-fn hex_pair(text: &[u8]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let high = digit(*text.first()?)?;
-    let low = digit(*text.get(1)?)?;
-    u8::try_from(high * 16 + low).ok()
+/// `timeout`, as in [`parse_time`].
+fn parse_timeout(text: &str) -> Result<Duration, ServerError> {
+    parse_time(text).map_err(|error| {
+        ServerError::bad_request(format!("parameter `timeout` is `{text}`: {error}"))
+    })
 }
 
 #[cfg(test)]
@@ -446,6 +457,7 @@ mod tests {
             using_named_graphs: vec!["http://b/".to_owned()],
             timeout: Some(Duration::from_secs(3)),
             is_relaxed: true,
+            memory: Held::default(),
         });
         let rest = "using-graph-uri=http://a/&using-named-graph-uri=http://b/&timeout=3&durability=relaxed";
         let form = post(FORM, "", format!("update=CLEAR+ALL&{rest}").as_bytes());
@@ -501,27 +513,73 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_are_seconds_or_have_a_unit() {
-        let timeout = |text: &str| query_of(get(&format!("query=ASK{{}}&timeout={text}"))).timeout;
-        assert_eq!(timeout("30"), Some(Duration::from_secs(30)));
-        assert_eq!(timeout("0.5"), Some(Duration::from_millis(500)));
-        assert_eq!(timeout("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(timeout("2min"), Some(Duration::from_secs(120)));
-        for bad in ["", "0", "-1", "soon", "1h", "1e400", "NaN", "inf", "."] {
+    fn parameters_of_the_other_operation_and_unknown_ones_are_named() {
+        let message = |result: Result<Operation, ServerError>| result.unwrap_err().to_string();
+        for name in ["using-graph-uri", "using-named-graph-uri"] {
+            let refused = message(get(&format!("query=ASK{{}}&{name}=http://e/")));
             assert!(
-                get(&format!("query=ASK{{}}&timeout={bad}")).is_err(),
-                "{bad}"
+                refused.contains(&format!("`{name}` is for updates")),
+                "{refused}"
             );
         }
+        let durable = message(get("query=ASK{}&durability=durable"));
+        assert!(durable.contains("`durability` is for updates"), "{durable}");
+        for name in ["default-graph-uri", "named-graph-uri"] {
+            let refused = message(post(
+                FORM,
+                "",
+                format!("{name}=http://e/&update=CLEAR+ALL").as_bytes(),
+            ));
+            assert!(
+                refused.contains(&format!("`{name}` is for queries")),
+                "{refused}"
+            );
+        }
+        for request in [
+            "query=ASK{}&deafult-graph-uri=http://e/",
+            "deafult-graph-uri=x",
+            "query=ASK{}&infer=true",
+        ] {
+            let refused = message(get(request));
+            assert!(
+                refused.contains("is unknown here; known are query, "),
+                "{refused}"
+            );
+        }
+        for (name, operation) in [
+            ("default-graph-uri", "query=ASK{}"),
+            ("named-graph-uri", "query=ASK{}"),
+            ("using-graph-uri", "update=CLEAR+ALL"),
+            ("using-named-graph-uri", "update=CLEAR+ALL"),
+        ] {
+            let request = format!("{operation}&{name}=relative");
+            let refused = message(post(FORM, "", request.as_bytes()));
+            assert!(
+                refused.starts_with(&format!(
+                    "parameter `{name}`: `relative` is no absolute IRI"
+                )),
+                "{refused}"
+            );
+        }
+        // What clients call a format.
+        for name in ["format", "output", "results"] {
+            let request = query_of(get(&format!("query=ASK{{}}&{name}=xml")));
+            assert_eq!(request.format.as_deref(), Some("xml"));
+            post(FORM, "", format!("update=CLEAR+ALL&{name}=xml").as_bytes()).unwrap();
+        }
+        let broken = message(get("query=ASK%7B%7D%2&x=1"));
+        assert!(
+            broken.starts_with("parameter `query` has broken percent-encoding at byte 9"),
+            "{broken}"
+        );
+        let late = message(get("query=ASK{}&timeout=soon"));
+        assert!(
+            late.starts_with("parameter `timeout` is `soon`: expected a time"),
+            "{late}"
+        );
     }
 
     proptest! {
-        #[test]
-        fn any_text_survives_form_encoding(text in ".*") {
-            let encoded: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
-            prop_assert_eq!(decode_form(encoded.as_bytes(), "text").unwrap(), text);
-        }
-
         #[test]
         fn any_bytes_are_parsed_without_a_panic(bytes: Vec<u8>) {
             let _ = post(FORM, "", &bytes);

@@ -2,21 +2,26 @@
 //!
 //! | path | answers |
 //! | --- | --- |
-//! | `/sparql` | SPARQL 1.1 protocol: queries and updates; without one, the service description |
+//! | `/sparql`, `/sparql/` | SPARQL 1.1 protocol: queries and updates; without one, the service description |
 //! | `/graphs` | SPARQL 1.1 graph store protocol |
 //! | `/changes` | what was committed since, as RDF Patch |
 //! | `/explain` | the plan of a query, as text |
 //! | `/health` | JSON for load balancers and people |
 //! | `/` | the console |
 //!
-//! From the outside in: access log, headers for browsers, gzip, the handler.
+//! From the outside in: access log, `edge` (host, OPTIONS, headers for browsers), gzip, the handler. Which methods a path has
+//! stands in `edge::methods_of`.
 
 use crate::access_log::{AccessRecord, log_access};
-use crate::admission::Admission;
+use crate::admission::{Admission, Turn};
+use crate::body::{self, Coding, body_bytes};
+use crate::changes::Feeds;
+use crate::conditions::Conditions;
 use crate::description::Capabilities;
 use crate::documents::Documents;
+use crate::edge::{self, Edge, methods_of};
 use crate::errors::ServerError;
-use crate::guard::WriteRule;
+use crate::guard::{HostRule, WriteRule};
 use crate::maintenance::{self, Maintenance};
 use crate::negotiate::Wish;
 use crate::options::HttpOptions;
@@ -26,29 +31,33 @@ use crate::stream_body::{self, Job, TimeLimit};
 use crate::writes::Writes;
 use crate::{changes, console, description, graphs, health, updates};
 use axum::Router;
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
-use axum::middleware::{self, Next};
+use axum::http::{Method, header, request::Parts};
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
-use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use orrery_sparql::{DocumentSource, Engine};
 use orrery_storage::{Snapshot, Writer};
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{SemaphorePermit, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
 
 /// Answers smaller than this are not worth compressing.
 const GZIP_BYTES_MIN: u64 = 1024;
-/// How long a client may take to send the body of its request.
-const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Bodies of requests that change something may together take one part of so many of the memory.
+const BODIES_MEMORY_PART: u64 = 4;
+/// A text up to this length is read where it came in.
+const TEXT_HERE_BYTES_MAX: usize = 64 << 10;
+/// The text of a request, a copy without its escapes, and what is made of it.
+const COPIES_OF_TEXT: usize = 3;
 
 /// What the handlers share.
 pub(crate) struct ServerState {
@@ -59,8 +68,12 @@ pub(crate) struct ServerState {
     pub(crate) options: HttpOptions,
     pub(crate) query_threads: QueryThreads,
     pub(crate) documents: Arc<dyn DocumentSource>,
+    pub(crate) feeds: Feeds,
+    /// Bodies and updates that are parsed at the same time.
+    parsing: Arc<Semaphore>,
     writes: Result<Writes, String>,
     write_rule: WriteRule,
+    hosts: HostRule,
 }
 
 /// Whether and how a server takes changes.
@@ -84,31 +97,49 @@ pub fn router(
     options: HttpOptions,
     is_over: watch::Receiver<bool>,
 ) -> io::Result<Router> {
-    let allow_any_origin = options.allow_any_origin;
+    let edge = Edge {
+        // What pages of all origins may read, and those who may write from anywhere, need no protection by a name.
+        hosts: HostRule::new(
+            writing.listen,
+            options.allow_any_origin || writing.allow_writes,
+            &options.allow_hosts,
+        ),
+        allow_any_origin: options.allow_any_origin,
+    };
+    let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
+    let bodies_bytes_max = engine.options().memory_bytes / BODIES_MEMORY_PART;
     let state = Arc::new(ServerState {
         is_over,
         engine,
+        feeds: Feeds::new(options.feeds_max),
+        parsing: Arc::new(Semaphore::new(cores)),
         admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
         query_threads: QueryThreads::start(options.queries_running_max)?,
         documents: Arc::new(writing.documents),
         writes: match writing.writer {
-            Ok(writer) => Ok(Writes::start(writer, options.updates_waiting_max)?),
+            Ok(writer) => Ok(Writes::start(
+                writer,
+                options.updates_waiting_max,
+                usize::try_from(bodies_bytes_max).unwrap_or(usize::MAX),
+            )?),
             Err(reason) => Err(reason),
         },
         write_rule: WriteRule::new(writing.listen, writing.allow_writes),
+        hosts: edge.hosts.clone(),
         options,
     });
     let router =
         Router::new()
-            .route("/", read_only(get(console::page)))
-            .route("/console.js", read_only(get(console::script)))
-            .route("/console.css", read_only(get(console::style)))
-            .route("/health", read_only(get(health::health)))
+            .route("/", known(get(console::page)))
+            .route("/console.js", known(get(console::script)))
+            .route("/console.css", known(get(console::style)))
+            .route("/health", known(get(health::health)))
             .route("/sparql", any(sparql))
+            .route("/sparql/", any(sparql))
             .route("/explain", any(explain))
-            .route("/changes", read_only(get(change_feed)))
-            .route("/checkpoint", post_only(post(checkpoint)))
-            .route("/compact", post_only(post(compaction)))
+            .route("/changes", known(get(change_feed)))
+            .route("/checkpoint", known(post(checkpoint)))
+            .route("/compact", known(post(compaction)))
             .route("/graphs", any(graph_store))
             .route("/graphs/", any(graph_store))
             .route("/graphs/{*graph}", any(graph_store))
@@ -127,70 +158,30 @@ pub fn router(
                     )),
             )
             .layer(middleware::from_fn(move |request, next| {
-                browser_headers(allow_any_origin, request, next)
+                edge::around(edge.clone(), request, next)
             }))
             .layer(middleware::from_fn(log_access));
     Ok(router)
 }
 
-fn read_only<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
-    route.fallback(|method: Method, headers: HeaderMap| async move {
-        method_not_allowed(&method, "GET, HEAD").into_response_for(&headers)
+/// A path that refuses other methods in our words.
+fn known<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
+    route.fallback(|request: Request| async move {
+        method_not_allowed(request.method(), request.uri().path())
+            .into_response_for(request.headers())
     })
 }
 
-fn post_only<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
-    route.fallback(|method: Method, headers: HeaderMap| async move {
-        method_not_allowed(&method, "POST").into_response_for(&headers)
-    })
-}
-
-fn method_not_allowed(method: &Method, allowed: &'static str) -> ServerError {
+pub(crate) fn method_not_allowed(method: &Method, path: &str) -> ServerError {
     ServerError::MethodNotAllowed {
         method: method.to_string(),
-        allowed,
+        allowed: methods_of(path).unwrap_or(edge::READ),
     }
 }
 
 async fn not_found(request: Request) -> Response {
     let path = request.uri().path().to_owned();
     ServerError::NotFound { path }.into_response_for(request.headers())
-}
-
-/// Headers that keep a browser from making more of an answer than it is, and CORS if wanted.
-async fn browser_headers(allow_any_origin: bool, request: Request, next: Next) -> Response {
-    let is_preflight = allow_any_origin
-        && request.method() == Method::OPTIONS
-        && request
-            .headers()
-            .contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut response = if is_preflight {
-        let mut response = StatusCode::NO_CONTENT.into_response();
-        let headers = response.headers_mut();
-        let allow = [
-            (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-            (header::ACCESS_CONTROL_ALLOW_HEADERS, "Accept, Content-Type"),
-            (header::ACCESS_CONTROL_MAX_AGE, "86400"),
-        ];
-        headers.extend(allow.map(|(name, value)| (name, HeaderValue::from_static(value))));
-        response
-    } else {
-        next.run(request).await
-    };
-    let headers = response.headers_mut();
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        HeaderValue::from_static("nosniff"),
-    );
-    // The console brings its own policy; data is never a page.
-    headers
-        .entry(header::CONTENT_SECURITY_POLICY)
-        .or_insert(HeaderValue::from_static("default-src 'none'; sandbox"));
-    if allow_any_origin {
-        let any = HeaderValue::from_static("*");
-        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, any);
-    }
-    response
 }
 
 /// `/sparql`
@@ -215,7 +206,7 @@ async fn sparql(
         Ok(Operation::Update(update)) => {
             async {
                 record.set_query(&update.update);
-                let writes = state.writes(&parts.headers)?;
+                let writes = state.writes(&parts)?;
                 updates::update(&state, writes, &parts, update).await
             }
             .await
@@ -296,41 +287,30 @@ async fn read_operation(
     body: Body,
 ) -> Result<Operation, ServerError> {
     if !matches!(parts.method, Method::GET | Method::HEAD | Method::POST) {
-        return Err(method_not_allowed(&parts.method, "GET, HEAD, POST"));
+        return Err(method_not_allowed(&parts.method, parts.uri.path()));
     }
-    let body = read_body(state.body_limit(parts), body).await?;
-    protocol::parse(&parts.method, parts.uri.query(), &parts.headers, &body)
-}
-
-/// How much room a body will need: what its head says, else as much as it may have.
-pub(crate) fn body_bytes(parts: &Parts, limit_bytes: usize) -> usize {
-    let has_none = matches!(parts.method, Method::GET | Method::HEAD);
-    let length = parts.headers.get(header::CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    length
-        .unwrap_or(if has_none { 0 } else { limit_bytes })
-        .min(limit_bytes)
-}
-
-/// Reads a body to its end, which must come soon enough.
-pub(crate) async fn read_body(limit_bytes: usize, body: Body) -> Result<Bytes, ServerError> {
-    // What says that it is too long need not be sent at all.
-    if body.size_hint().lower() > limit_bytes as u64 {
-        return Err(ServerError::PayloadTooLarge { limit_bytes });
+    if parts.method != Method::POST {
+        return protocol::parse(&parts.method, parts.uri.query(), &parts.headers, &[]);
     }
-    let collected = tokio::time::timeout(BODY_TIME_MAX, Limited::new(body, limit_bytes).collect());
-    match collected.await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(ServerError::PayloadTooLarge { limit_bytes })
-        }
-        Ok(Err(error)) => Err(ServerError::bad_request(format!(
-            "the request body could not be read: {error}"
-        ))),
-        Err(_elapsed) => Err(ServerError::BodyTooSlow {
-            limit: BODY_TIME_MAX,
-        }),
+    let limit_bytes = state.body_limit(parts);
+    let body = body::read(&state.engine, parts, body, limit_bytes).await?;
+    // A short text costs less than a change of threads.
+    if body.coding == Coding::Identity && body.bytes.len() <= TEXT_HERE_BYTES_MAX {
+        let (text, memory) = body.into_text(limit_bytes, COPIES_OF_TEXT)?;
+        let operation = protocol::parse(&parts.method, parts.uri.query(), &parts.headers, &text)?;
+        return Ok(operation.holding(memory));
     }
+    let (method, uri, headers) = (
+        parts.method.clone(),
+        parts.uri.clone(),
+        parts.headers.clone(),
+    );
+    state
+        .while_parsing(move || {
+            let (text, memory) = body.into_text(limit_bytes, COPIES_OF_TEXT)?;
+            Ok(protocol::parse(&method, uri.query(), &headers, &text)?.holding(memory))
+        })
+        .await
 }
 
 impl ServerState {
@@ -344,8 +324,8 @@ impl ServerState {
     }
 
     /// The writer's door, for a request that may go through it.
-    pub(crate) fn writes(&self, headers: &HeaderMap) -> Result<&Writes, ServerError> {
-        self.write_rule.check(headers)?;
+    pub(crate) fn writes(&self, parts: &Parts) -> Result<&Writes, ServerError> {
+        self.write_rule.check(parts, &self.hosts)?;
         self.writes
             .as_ref()
             .map_err(|reason| ServerError::ReadOnly {
@@ -382,39 +362,66 @@ impl ServerState {
         }
     }
 
-    /// The state that a request asks for: a commit, a time, or the newest.
-    pub(crate) async fn snapshot_at(&self, at: Option<&str>) -> Result<Arc<Snapshot>, ServerError> {
-        let Some(at) = at else {
-            return Ok(self.engine.database().snapshot());
-        };
-        let at = changes::parse_at(at)?;
-        let database = Arc::clone(self.engine.database());
-        // An older state may have to be put together from the log.
-        self.on_query_thread(move || Ok(database.snapshot_at(at)?))
-            .await
-    }
-
     /// The time limit of a request that asks for this much.
-    pub(crate) fn time_limit(&self, asked: Option<Duration>) -> TimeLimit {
+    pub(crate) fn time_limit(&self, asked: Option<Duration>) -> Result<TimeLimit, ServerError> {
         let maximum = self.options.timeout_max;
-        let limit = asked.unwrap_or(self.options.timeout_default);
-        TimeLimit {
-            limit: limit.min(maximum),
-            maximum,
+        match asked {
+            Some(asked) if asked > maximum => Err(ServerError::bad_request(format!(
+                "timeout is {} s, and this server allows {} s at most (--timeout-max); ask for that or less",
+                asked.as_secs_f64(),
+                maximum.as_secs_f64()
+            ))),
+            _ => Ok(TimeLimit {
+                limit: asked.unwrap_or(self.options.timeout_default.min(maximum)),
+                maximum,
+                spent: Duration::ZERO,
+            }),
         }
     }
 
-    /// Work that computes rather than waits, away from the HTTP threads.
-    pub(crate) async fn on_query_thread<T: Send + 'static>(
+    /// Work that reads a body or the text of an update, on a thread that may compute for long; as many at a time as there are cores.
+    pub(crate) async fn while_parsing<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ServerError> + Send + 'static,
     ) -> Result<T, ServerError> {
-        let done = self.query_threads.handle().spawn(async move { work() });
+        let turn = Arc::clone(&self.parsing).acquire_owned().await;
+        let turn = turn.map_err(|_closed| ServerError::Stopping)?;
+        self.on_blocking_thread(move || {
+            // Also if nobody waits for it any more.
+            let _turn = turn;
+            work()
+        })
+        .await
+    }
+
+    /// Work on a thread of its own, away from those that speak HTTP, and those that watch the clock for queries.
+    pub(crate) async fn on_blocking_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ServerError> + Send + 'static,
+    ) -> Result<T, ServerError> {
+        let done = self.query_threads.handle().spawn_blocking(work);
         done.await.unwrap_or_else(|error| {
             Err(ServerError::Internal {
                 message: format!("the request was not worked out: {error}"),
             })
         })
+    }
+
+    /// The state that a query asks for, if it is not the newest. An older one may have to be put together from the log, which takes its time
+    /// and counts as part of the query: it has its turn, and keeps it until this is done, whoever waits for it.
+    async fn old_snapshot(
+        &self,
+        at: &str,
+        time: &mut TimeLimit,
+        turn: Turn,
+    ) -> Result<(Arc<Snapshot>, Turn), ServerError> {
+        let at = changes::parse_at(at)?;
+        let database = Arc::clone(self.engine.database());
+        let started = Instant::now();
+        let replayed = self.on_blocking_thread(move || Ok((database.snapshot_at(at)?, turn)));
+        let replayed = tokio::time::timeout(time.left(), replayed).await;
+        time.spent += started.elapsed();
+        replayed.unwrap_or_else(|_elapsed| Err(time.exceeded()))
     }
 
     /// Waits for the query's turn and packs what it needs.
@@ -425,20 +432,29 @@ impl ServerState {
         record: Arc<AccessRecord>,
     ) -> Result<Job, ServerError> {
         record.set_query(&request.query);
+        let mut time = self.time_limit(request.timeout)?;
+        let conditions = Conditions::of(&parts.headers)?;
+        let mut turn = self.admission.turn().await?;
         let snapshot = match request.at.as_deref() {
-            Some(at) => Some(self.snapshot_at(Some(at)).await?),
+            Some(at) => {
+                let (snapshot, same_turn) = self.old_snapshot(at, &mut time, turn).await?;
+                turn = same_turn;
+                Some(snapshot)
+            }
             None => None,
         };
         Ok(Job {
             base_iri: updates::base_iri(parts),
             snapshot,
             engine: Arc::clone(&self.engine),
+            method: parts.method.clone(),
+            conditions,
             wish: Wish::new(&parts.headers, request.format.clone()),
             union_default_graph: self.options.union_default_graph,
-            time: self.time_limit(request.timeout),
+            time,
             request,
             record,
-            turn: self.admission.turn().await?,
+            turn,
             ready: Instant::now(),
         })
     }

@@ -9,6 +9,7 @@
 use crate::documents::Documents;
 use crate::options::ServerOptions;
 use crate::query_threads::STACK_BYTES;
+use crate::refusals::Explained;
 use crate::router::{Writing, router};
 use crate::warming::Warming;
 use axum::Router;
@@ -118,6 +119,7 @@ impl Server {
             is_process_bound: options.is_process_bound,
             temp_dir: options.temp_dir,
             service: options.endpoints.service()?,
+            query_bytes_max: options.query_bytes_max,
             threads: options.threads.unwrap_or(defaults.threads),
             ..defaults
         };
@@ -139,7 +141,8 @@ impl Server {
             listen: options.listen,
             allow_writes: options.allow_writes,
             documents: Documents::new(options.load_dir, options.load_allow)
-                .map_err(|error| ServeError::System(io::Error::other(error)))?,
+                .map_err(|error| ServeError::System(io::Error::other(error)))?
+                .counted_in(&engine),
         };
         let (over, is_over) = watch::channel(false);
         Ok(Self {
@@ -293,7 +296,10 @@ async fn converse(stream: TcpStream, router: Router, mut stopping: watch::Receiv
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_TIME_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(
+            TokioIo::new(Explained::new(stream)),
+            TowerToHyperService::new(router),
+        );
     let mut connection = pin!(connection);
     let stopped = async move {
         // An error means that the server is gone, which is a stop as well.

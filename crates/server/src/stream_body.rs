@@ -28,14 +28,14 @@
 
 use crate::access_log::AccessRecord;
 use crate::admission::Turn;
+use crate::conditions::{Conditions, State, etag_of_read};
 use crate::errors::ServerError;
 use crate::format::{GraphSerializer, SolutionSerializer};
 use crate::negotiate::Wish;
 use crate::protocol::QueryRequest;
 use crate::request_times::{RequestTimes, SERVER_TIMING};
-use crate::updates::etag;
 use axum::body::Body;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
@@ -73,10 +73,17 @@ pub(crate) struct TimeLimit {
     pub(crate) limit: Duration,
     /// What the client could ask for at most.
     pub(crate) maximum: Duration,
+    /// What was needed of it before the query itself began.
+    pub(crate) spent: Duration,
 }
 
 impl TimeLimit {
-    fn exceeded(self) -> ServerError {
+    /// What is left of it.
+    pub(crate) fn left(self) -> Duration {
+        self.limit.saturating_sub(self.spent)
+    }
+
+    pub(crate) fn exceeded(self) -> ServerError {
         ServerError::Timeout {
             limit: self.limit,
             maximum: self.maximum,
@@ -93,6 +100,8 @@ pub(crate) struct Job {
     pub(crate) base_iri: Option<String>,
     /// The state to read; the newest without one.
     pub(crate) snapshot: Option<Arc<Snapshot>>,
+    pub(crate) method: Method,
+    pub(crate) conditions: Conditions,
     pub(crate) wish: Wish,
     pub(crate) time: TimeLimit,
     pub(crate) record: Arc<AccessRecord>,
@@ -115,7 +124,7 @@ pub(crate) async fn answer(
     } else {
         query_threads.spawn(run(job, Place::QueryThread, head_sender));
     }
-    let head = tokio::time::timeout(time.limit + LATE_ANSWER_MAX, head);
+    let head = tokio::time::timeout(time.left() + LATE_ANSWER_MAX, head);
     let over = async {
         // An error means that the server is gone, which is its end as well.
         let _ = is_over.clone().wait_for(|&is_over| is_over).await;
@@ -158,7 +167,7 @@ pub(crate) async fn explain(job: Job, query_threads: &Handle) -> Result<String, 
         // Nobody is left to hear it if this fails.
         let _ = sender.send(text);
     });
-    match tokio::time::timeout(time.limit, plan).await {
+    match tokio::time::timeout(time.left(), plan).await {
         Ok(Ok(text)) => text,
         Ok(Err(_dropped)) => Err(ServerError::Internal {
             message: "planning ended without a plan".to_owned(),
@@ -170,13 +179,15 @@ pub(crate) async fn explain(job: Job, query_threads: &Handle) -> Result<String, 
 /// How an answer begins.
 struct Head {
     content_type: HeaderValue,
-    /// The commit that was read.
-    commit: Option<u64>,
+    /// Of what was read.
+    etag: Option<HeaderValue>,
     times: RequestTimes,
     content: Content,
 }
 
 enum Content {
+    /// The client has it already.
+    NotModified,
     Whole(Bytes),
     Stream(mpsc::Receiver<Chunk>),
 }
@@ -188,16 +199,20 @@ enum Chunk {
 
 impl Head {
     fn into_response(self) -> Response {
-        let body = match self.content {
-            Content::Whole(bytes) => Body::from(bytes),
-            Content::Stream(chunks) => Body::from_stream(body_of(chunks)),
+        let (status, body) = match self.content {
+            Content::NotModified => (StatusCode::NOT_MODIFIED, Body::empty()),
+            Content::Whole(bytes) => (StatusCode::OK, Body::from(bytes)),
+            Content::Stream(chunks) => (StatusCode::OK, Body::from_stream(body_of(chunks))),
         };
         let mut response = Response::new(body);
+        *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, self.content_type);
+        if status == StatusCode::OK {
+            headers.insert(header::CONTENT_TYPE, self.content_type);
+        }
         headers.insert(header::VARY, HeaderValue::from_static("Accept"));
-        if let Some(commit) = self.commit {
-            headers.insert(header::ETAG, etag(commit));
+        if let Some(etag) = self.etag {
+            headers.insert(header::ETAG, etag);
         }
         if let Some(times) = self.times.header() {
             headers.insert(SERVER_TIMING, times);
@@ -305,12 +320,14 @@ async fn produce(job: &Job, place: Place, output: &mut Output) -> Result<(), Sto
         // Giving way is what takes it to the query threads.
         tokio::task::yield_now().await;
     }
-    output.commit = Some(prepared.snapshot().commit());
-    // The format first: a client that cannot read the answer should not wait for it.
+    // The format first: a client that cannot read the answer, or has it already, should not wait for it.
     match prepared.kind() {
         QueryKind::Select | QueryKind::Ask => {
             let chosen = job.wish.solutions()?;
             output.content_type = Some(chosen.content_type());
+            if is_known(job, &prepared, chosen.format.name(), output)? {
+                return output.send_head(Content::NotModified);
+            }
             match output.wait(prepared.execute()).await?? {
                 QueryResults::Solutions(stream) => {
                     let (mut serializer, variables) = {
@@ -337,6 +354,9 @@ async fn produce(job: &Job, place: Place, output: &mut Output) -> Result<(), Sto
         QueryKind::Construct | QueryKind::Describe => {
             let chosen = job.wish.graph()?;
             output.content_type = Some(chosen.content_type());
+            if is_known(job, &prepared, chosen.format.name(), output)? {
+                return output.send_head(Content::NotModified);
+            }
             let QueryResults::Triples(stream) = output.wait(prepared.execute()).await?? else {
                 return Err(mismatch());
             };
@@ -346,6 +366,40 @@ async fn produce(job: &Job, place: Place, output: &mut Output) -> Result<(), Sto
         }
     }
     output.finish().await
+}
+
+/// Notes the tag of the answer in this format; true if the client has the very same.
+fn is_known(
+    job: &Job,
+    prepared: &PreparedQuery,
+    format: &str,
+    output: &mut Output,
+) -> Result<bool, ServerError> {
+    let snapshot = prepared.snapshot();
+    let commit = snapshot.commit();
+    output.etag = Some(etag_of_read(commit, format));
+    if job.conditions.is_empty() {
+        return Ok(false);
+    }
+    let state = State {
+        commit,
+        time_us: snapshot.commit_time_us(),
+        exists: true,
+    };
+    let format = (!may_change(&job.request.query)).then_some(format);
+    let known = job.conditions.check_read(&job.method, state, format)?;
+    let is_known = known.is_some();
+    output.etag = known.or(output.etag.take());
+    Ok(is_known)
+}
+
+/// Whether the answer may be another one though the database is the same.
+fn may_change(query: &str) -> bool {
+    // A word in a name or a string costs an answer that might have been spared, no more.
+    let query = query.to_ascii_uppercase();
+    ["NOW", "RAND", "UUID", "BNODE", "SERVICE"]
+        .iter()
+        .any(|word| query.contains(word))
 }
 
 fn mismatch() -> Stop {
@@ -403,7 +457,7 @@ struct Output {
     /// True if the buffer may hold rows (and not just the head of a document).
     has_rows: bool,
     content_type: Option<HeaderValue>,
-    commit: Option<u64>,
+    etag: Option<HeaderValue>,
     times: RequestTimes,
     sink: Sink,
     time: TimeLimit,
@@ -425,11 +479,11 @@ impl Output {
             buffer: Vec::new(),
             has_rows: false,
             content_type: None,
-            commit: None,
+            etag: None,
             times: RequestTimes::begin(job.ready),
             sink: Sink::Head(head),
             time: job.time,
-            deadline: Instant::now() + job.time.limit,
+            deadline: Instant::now() + job.time.left(),
         }
     }
 
@@ -539,7 +593,7 @@ impl Output {
             .unwrap_or(HeaderValue::from_static("application/octet-stream"));
         head.send(Ok(Head {
             content_type,
-            commit: self.commit,
+            etag: self.etag.take(),
             times: self.times,
             content,
         }))

@@ -25,8 +25,9 @@ use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 const STACK_BYTES: usize = 16 << 20;
 /// Commits that may wait for the disk; beyond, the writing thread waits too.
 const COMMITS_WAITING_MAX: usize = 1024;
-/// Bytes of request bodies in memory for changes at the same time, in units of [`BODY_UNIT_BYTES`].
-const BODY_UNITS_MAX: u32 = 256 << 10;
+/// Bytes of request bodies in memory for changes at the same time, however much memory there is, and the unit in which they
+/// are counted.
+const BODIES_BYTES_MAX: usize = 256 << 20;
 const BODY_UNIT_BYTES: usize = 1 << 10;
 
 /// How long a stopping server waits for changes that are under way.
@@ -61,14 +62,21 @@ pub(crate) struct Writes {
     jobs: Option<mpsc::Sender<Job>>,
     jobs_max: usize,
     bodies: Semaphore,
+    body_units_max: u32,
     writer: Writer,
     /// Disconnected when both threads have ended.
     ended: Mutex<Receiver<()>>,
 }
 
 impl Writes {
-    /// Starts both threads; they end with this value.
-    pub(crate) fn start(writer: Writer, jobs_max: usize) -> io::Result<Self> {
+    /// Starts both threads; they end with this value. `bodies_bytes_max`: what the bodies of changes may take together.
+    pub(crate) fn start(
+        writer: Writer,
+        jobs_max: usize,
+        bodies_bytes_max: usize,
+    ) -> io::Result<Self> {
+        let body_units = bodies_bytes_max.min(BODIES_BYTES_MAX) / BODY_UNIT_BYTES;
+        let body_units_max = u32::try_from(body_units.max(1)).unwrap_or(u32::MAX);
         let (jobs, queue) = mpsc::channel(jobs_max);
         let (commits, pending) = mpsc::channel(COMMITS_WAITING_MAX);
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -93,7 +101,8 @@ impl Writes {
         Ok(Self {
             jobs: Some(jobs),
             jobs_max,
-            bodies: Semaphore::new(BODY_UNITS_MAX as usize),
+            bodies: Semaphore::new(body_units_max as usize),
+            body_units_max,
             writer,
             ended: Mutex::new(ended),
         })
@@ -108,7 +117,7 @@ impl Writes {
     pub(crate) async fn body_room(&self, bytes: usize) -> Result<SemaphorePermit<'_>, ServerError> {
         let units = u32::try_from(bytes / BODY_UNIT_BYTES + 1).unwrap_or(u32::MAX);
         self.bodies
-            .acquire_many(units.min(BODY_UNITS_MAX))
+            .acquire_many(units.min(self.body_units_max))
             .await
             .map_err(|_closed| ServerError::Stopping)
     }
@@ -225,7 +234,7 @@ mod tests {
         let file_system = Arc::new(disk.clone());
         let database = Arc::new(Database::create_or_open_with(file_system, "/db").unwrap());
         let writer = database.open_writer(WriterOptions::default()).unwrap();
-        let writes = Writes::start(writer, 8).unwrap();
+        let writes = Writes::start(writer, 8, 1 << 20).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();

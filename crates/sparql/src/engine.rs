@@ -6,6 +6,7 @@
 //! prepared on a thread with a large one.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use orrery_term::TermId;
 use crate::error::QueryError;
 use crate::execute::{self, Limits};
 use crate::explain::{self, PlanNode};
-use crate::memory::Memory;
+use crate::memory::{HeldMemory, Memory};
 use crate::options::{EngineOptions, QueryOptions};
 use crate::parse::{self, ShapeCache, ShapeCounts};
 use crate::plan::{Estimates, OrderCache, OrderCounts};
@@ -48,6 +49,15 @@ pub struct Engine {
     orders: Arc<OrderCache>,
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Engine");
+        shown
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The four forms of queries.
@@ -149,6 +159,11 @@ impl Engine {
     /// Whether a query that has just run out of memory may find enough once others have ended.
     pub fn is_memory_scarce(&self) -> bool {
         self.memory.is_scarce()
+    }
+
+    /// Memory for something beside the queries, called `what` where memory runs out; nothing at first.
+    pub fn hold_memory(&self, what: &str) -> HeldMemory {
+        HeldMemory::of(self.memory_pool(), what, self.options.memory_bytes)
     }
 
     pub(crate) fn memory(&self) -> &Memory {

@@ -37,6 +37,7 @@ pub use engine::{Engine, Preparation, PreparedQuery, QueryKind};
 pub use error::QueryError;
 pub use explain::{Measured, PlanNode, PlanPattern, PlanStep};
 pub use hint::only_in_named_graphs;
+pub use memory::HeldMemory;
 pub use options::{EngineOptions, QueryOptions, Tuning};
 /// The seam through which `SERVICE` asks other endpoints.
 pub use orrery_operators::service;

@@ -158,6 +158,35 @@ fn working_set_bytes(plan: &dyn ExecutionPlan, batch_rows: usize) -> usize {
     bytes
 }
 
+/// Memory of an engine that is held for something beside its queries, such as the body of a request. It is given back when
+/// this value is dropped.
+#[derive(Debug)]
+pub struct HeldMemory {
+    reservation: MemoryReservation,
+    limit_bytes: u64,
+}
+
+impl HeldMemory {
+    pub(crate) fn of(pool: &Arc<dyn MemoryPool>, what: &str, limit_bytes: u64) -> Self {
+        Self {
+            reservation: MemoryConsumer::new(what).register(pool),
+            limit_bytes,
+        }
+    }
+
+    /// Holds so much from now on; fails, and holds what it held, where there is not so much.
+    pub fn resize(&self, bytes: usize) -> std::result::Result<(), QueryError> {
+        self.reservation
+            .try_resize(bytes)
+            .map_err(|error| QueryError::from_datafusion(error, self.limit_bytes))
+    }
+
+    /// What is held.
+    pub fn bytes(&self) -> usize {
+        self.reservation.size()
+    }
+}
+
 /// A fair pool that also looks at what the process holds.
 #[derive(Debug)]
 struct ProcessBoundPool {

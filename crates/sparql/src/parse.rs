@@ -125,8 +125,12 @@ pub(crate) fn check_length(what: &str, text: &str, bytes_max: usize) -> Result<(
     }
     Err(QueryError::Syntax {
         message: format!(
-            "the {what} has {} bytes, more than the limit of {bytes_max}",
-            text.len()
+            "the {what} has {} bytes, more than the limit of {bytes_max}{}",
+            text.len(),
+            match what {
+                "query" => " (--query-bytes-max)",
+                _ => "",
+            }
         ),
         line: 1,
         column: 1,

@@ -41,6 +41,7 @@ impl QueryText {
         let options = EngineOptions {
             memory_bytes: self.memory.0,
             service: self.endpoints.options()?.service()?,
+            query_bytes_max: self.query_bytes_max.in_memory(),
             threads: self.threads.unwrap_or(defaults.threads),
             ..defaults
         };

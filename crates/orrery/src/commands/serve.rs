@@ -10,6 +10,9 @@ use super::warm::available_bytes;
 use crate::arguments::{ServeArguments, ServerArguments};
 use crate::failure::Failure;
 
+/// A query that is sent by a form has three bytes for each that is escaped, and there are other parameters.
+const FORM_BYTES_PER_BYTE: usize = 4;
+
 pub(crate) fn run(arguments: ServeArguments) -> Result<(), Failure> {
     let options = ServerOptions {
         is_process_bound: true,
@@ -25,6 +28,7 @@ pub(crate) fn options(
     directory: &Path,
     arguments: &ServerArguments,
 ) -> Result<ServerOptions, Failure> {
+    let query_bytes_max = arguments.query_bytes_max.in_memory();
     Ok(ServerOptions {
         is_read_only: arguments.read_only,
         allow_writes: arguments.allow_writes,
@@ -41,7 +45,12 @@ pub(crate) fn options(
         memory_bytes: arguments.memory.0,
         threads: arguments.threads,
         endpoints: arguments.endpoints.options()?,
+        query_bytes_max,
         http: HttpOptions {
+            body_bytes_max: HttpOptions::default()
+                .body_bytes_max
+                .max(query_bytes_max.saturating_mul(FORM_BYTES_PER_BYTE)),
+            allow_hosts: arguments.allow_host.clone(),
             timeout_default: arguments.timeout.0,
             timeout_max: arguments.timeout_max.0,
             allow_any_origin: arguments.cors,

@@ -63,12 +63,13 @@ fn local(
         memory_bytes: arguments.memory.0,
         ..EngineOptions::default()
     };
-    let engine = Engine::new(database, engine_options)?;
+    let engine = Arc::new(Engine::new(database, engine_options)?);
     let documents = Documents::new(
         arguments.sources.load_dir.clone(),
         allow_list(&arguments.sources)?,
     )
-    .map_err(Failure::Other)?;
+    .map_err(Failure::Other)?
+    .counted_in(&engine);
     let options = UpdateOptions {
         query: QueryOptions {
             base_iri: base_iri(arguments),

@@ -15,3 +15,4 @@ mod killed_load;
 mod killed_server;
 mod round_trip;
 mod serve;
+mod server_memory;

@@ -1,25 +1,32 @@
 //! POST of a large document: it goes to a temporary file as it comes, and from there through the bulk
 //! loader, which becomes visible at once. Readers and other writers go on meanwhile.
 //!
-//! Taken for large is what says so (`Content-Length`), or does not say how large it is. `If-Match` cannot
-//! be kept over the time of a load and is refused. Multipart bodies are read in memory.
+//! Taken for large is what says so (`Content-Length`), or does not say how large it is, or did not fit into memory. Conditions cannot
+//! be kept over the time of a load and are refused. Multipart bodies are read in memory. The memory of a load is a
+//! part of the server's, and held of it while it runs.
 
 use super::{Address, BODY_NAME, Target};
+use crate::body::{BODY_STALL_MAX, BodyMemory, Coding, unreadable};
 use crate::documents::{format_of_body, has_graphs};
-use crate::errors::ServerError;
+use crate::errors::{ServerError, told_to_the_log};
 use crate::router::ServerState;
-use crate::updates::{self, CommitWish, Expected};
+use crate::updates::{self, CommitWish};
 use crate::writes::{Committed, Writes};
 use axum::body::Body;
 use axum::http::{StatusCode, header, request::Parts};
 use axum::response::Response;
 use futures::StreamExt;
 use orrery_loader::{LoadError, LoadOptions, SilentProgress, Source, SyntaxError, load_into};
-use std::io::Write;
+use orrery_storage::{ByteCount, reason};
+use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 
-/// Memory of a load, beside that of the queries.
-const LOAD_MEMORY_BYTES: u64 = 1 << 30;
+/// A load may take one part of so many of the memory, within these bounds.
+const LOAD_MEMORY_PART: u64 = 4;
+const LOAD_MEMORY_BYTES_MIN: u64 = 64 << 20;
+const LOAD_MEMORY_BYTES_MAX: u64 = 1 << 30;
+/// First bytes of a body, by which its coding is known.
+const FIRST_BYTES: usize = 4;
 
 /// Whether a request goes this way.
 pub(super) fn is_large(parts: &Parts, limit_bytes: usize) -> bool {
@@ -45,11 +52,12 @@ pub(super) async fn load(
     address: &Address,
     wish: &CommitWish,
 ) -> Result<Response, ServerError> {
-    if wish.expected != Expected::Any {
+    if !wish.conditions.is_empty() {
         return Err(ServerError::bad_request(
-            "If-Match cannot be kept over a load; send the document without it",
+            "If-Match and other conditions cannot be kept over a load; send the document without them",
         ));
     }
+    let coding = Coding::of(&parts.headers)?;
     let format = format_of_body(&parts.headers)?;
     let graph = match &address.target {
         Target::Graph(name) => name.clone(),
@@ -60,27 +68,44 @@ pub(super) async fn load(
             ));
         }
     };
-    let failed = |error: std::io::Error| ServerError::Internal {
-        message: format!("the body cannot be kept on disk: {error}"),
+    let failed = |error: std::io::Error| {
+        let message = told_to_the_log("the body cannot be kept on the server's disk", &error);
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                ServerError::OutOfMemory { message }
+            }
+            _ => ServerError::Internal { message },
+        }
     };
-    let directory = writes.writer().database().directory().to_owned();
     let mut file = tempfile::Builder::new()
         .prefix("load-body-")
         .tempfile_in(&state.engine.options().temp_dir)
         .map_err(failed)?;
     let mut chunks = body.into_data_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| {
-            ServerError::bad_request(format!("the request body could not be read: {error}"))
+    let mut first = Vec::with_capacity(FIRST_BYTES);
+    loop {
+        let chunk = tokio::time::timeout(BODY_STALL_MAX, chunks.next()).await;
+        let chunk = chunk.map_err(|_elapsed| ServerError::BodyTooSlow {
+            limit: BODY_STALL_MAX,
         })?;
+        let Some(chunk) = chunk else { break };
+        let chunk = chunk.map_err(|error| unreadable(&error))?;
+        first.extend(chunk.iter().take(FIRST_BYTES - first.len()));
         file.write_all(&chunk).map_err(failed)?;
     }
     file.flush().map_err(failed)?;
     // Without a base, the address of the temporary file would be one.
     let base_iri = graph.clone().or_else(|| updates::base_iri(parts));
     let base_iri = base_iri.ok_or_else(|| ServerError::bad_request("the request has no Host"))?;
+    if !coding.fits(&first) {
+        return Err(coding.mismatch());
+    }
+    let memory_bytes = (state.engine.options().memory_bytes / LOAD_MEMORY_PART)
+        .clamp(LOAD_MEMORY_BYTES_MIN, LOAD_MEMORY_BYTES_MAX);
+    let mut memory = BodyMemory::new(&state.engine);
+    memory.resize(usize::try_from(memory_bytes).unwrap_or(usize::MAX))?;
     let options = LoadOptions {
-        memory_bytes: LOAD_MEMORY_BYTES,
+        memory_bytes,
         base_iri: Some(base_iri),
         graph,
         format: Some(format),
@@ -89,13 +114,14 @@ pub(super) async fn load(
     let writer = writes.writer().clone();
     let temporary = file.path().display().to_string();
     let loaded = state.query_threads.handle().spawn_blocking(move || {
+        let _memory = memory;
         let source = Source::File(file.path().to_owned());
         load_into(&writer, &[source], &options, &SilentProgress)
     });
     let report = loaded
         .await
         .map_err(|error| ServerError::Internal {
-            message: format!("the load into {} ended: {error}", directory.display()),
+            message: format!("the load ended: {error}"),
         })?
         .map_err(|error| match error {
             LoadError::Storage(error) => ServerError::from(error),
@@ -108,7 +134,28 @@ pub(super) async fn load(
                 };
                 ServerError::bad_request(format!("{error}; nothing was loaded; correct it"))
             }
-            other => ServerError::bad_request(other.to_string()),
+            LoadError::StatementTooLong {
+                line, bytes_max, ..
+            } => ServerError::TooLong {
+                message: format!(
+                    "{BODY_NAME}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; send \
+                     N-Triples or N-Quads, where a literal may have any length; nothing was loaded",
+                    ByteCount(bytes_max as u64)
+                ),
+            },
+            LoadError::Input { source, .. } => ServerError::bad_request(format!(
+                "{BODY_NAME}: {}; nothing was loaded",
+                reason(&source)
+            )),
+            LoadError::NoRdf { what, .. } => {
+                ServerError::bad_request(format!("{BODY_NAME}: {what}; nothing was loaded"))
+            }
+            error @ (LoadError::InvalidIri { .. } | LoadError::TooManyTerms { .. }) => {
+                ServerError::bad_request(error.to_string())
+            }
+            other => ServerError::Internal {
+                message: told_to_the_log("the load failed, and nothing was loaded", &other),
+            },
         })?;
     let committed = Committed {
         number: report.commit,

@@ -79,15 +79,26 @@ async fn other_origins_may_read_only_if_the_server_says_so() {
     let closed = TestServer::start().await;
     let answer = ask(closed.address, "ASK {}", &["Origin: http://a.example"]).await;
     assert_eq!(answer.header("Access-Control-Allow-Origin"), None);
-    assert_eq!(preflight(closed.address).await.status, 405);
+    let refused = preflight(closed.address).await;
+    assert_eq!(refused.status, 204);
+    for name in ["Origin", "Methods", "Headers"] {
+        let name = format!("Access-Control-Allow-{name}");
+        assert_eq!(refused.header(&name), None, "{name}");
+    }
 
     let open = TestServer::start_with(|options| options.http.allow_any_origin = true).await;
     let answer = ask(open.address, "ASK {}", &["Origin: http://a.example"]).await;
     assert_eq!(answer.header("Access-Control-Allow-Origin"), Some("*"));
+    let exposed = answer.header("Access-Control-Expose-Headers").unwrap();
+    for name in ["ETag", "Retry-After", "Server-Timing", "Location"] {
+        assert!(exposed.contains(name), "{exposed}");
+    }
     let answer = preflight(open.address).await;
     assert_eq!(answer.status, 204);
     assert_eq!(
         answer.header("Access-Control-Allow-Methods"),
         Some("GET, POST")
     );
+    let headers = answer.header("Access-Control-Allow-Headers").unwrap();
+    assert!(headers.contains("If-None-Match"), "{headers}");
 }

@@ -56,9 +56,20 @@ pub async fn ask(address: SocketAddr, query: &str, headers: &[&str]) -> Answer {
 }
 
 pub async fn post(address: SocketAddr, path: &str, headers: &[&str], body: &[u8]) -> Answer {
+    send(address, "POST", path, headers, body).await
+}
+
+/// A request with a body by any method.
+pub async fn send(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[&str],
+    body: &[u8],
+) -> Answer {
     let length = format!("Content-Length: {}", body.len());
     let headers: Vec<&str> = headers.iter().copied().chain([length.as_str()]).collect();
-    let mut bytes = request("POST", path, &headers);
+    let mut bytes = request(method, path, &headers);
     bytes.extend_from_slice(body);
     exchange(address, &bytes).await
 }

@@ -5,6 +5,7 @@ use orrery_server::{ServeError, Server, ServerOptions};
 use orrery_storage::{SmallQuad, build_small};
 use orrery_term::Term;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -18,7 +19,7 @@ pub struct TestServer {
     pub address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), ServeError>>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl TestServer {
@@ -44,8 +45,13 @@ impl TestServer {
             address,
             stop: Some(stop),
             running,
-            _directory: directory,
+            directory: directory,
         }
+    }
+
+    /// Where its database and its temporary files are.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     /// Asks the server to stop, as a signal would.

@@ -23,9 +23,8 @@ async fn a_query_over_its_time_gets_503_naming_the_limit() {
         answer.text()
     );
     assert!(answer.text().contains("at most 0.7 s"), "{}", answer.text());
-    // A wish beyond the maximum is cut to it.
-    let path = format!("{}&timeout=3600", query_path(ENDLESS_WORK));
-    let answer = get(server.address, &path, &[]).await;
+    // The server's own default is no longer than its maximum.
+    let answer = get(server.address, &query_path(ENDLESS_WORK), &[]).await;
     assert_eq!(answer.status, 503);
     assert!(
         answer.text().contains("limit of 0.7 s"),
@@ -266,10 +265,9 @@ async fn paths_and_products_over_everything_are_stopped_and_others_answer_meanwh
             "{query}: {status} {text}"
         );
         if status != 200 {
-            assert!(
-                text.contains("limit of") || text.contains("memory budget of"),
-                "{text}"
-            );
+            // On a busy machine the time may be over while others hold the memory.
+            let says_why = ["limit of", "memory budget of", "hold the memory"];
+            assert!(says_why.iter().any(|why| text.contains(why)), "{text}");
         }
     }
     assert_unharmed(&server).await;

@@ -8,8 +8,12 @@
     unreachable_pub
 )]
 
+mod bodies;
 mod browser;
 mod client;
+mod conditions;
+mod edge;
+mod feeds;
 mod fixture;
 mod limits;
 mod protocol;

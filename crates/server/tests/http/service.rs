@@ -38,7 +38,7 @@ async fn one_server_asks_another() {
     assert_eq!(answer.text(), "name\r\nthe thing whose number is 7\r\n");
     let both = format!(
         "SELECT (COUNT(*) AS ?n) {{ SERVICE <{endpoint}> {{ ?s <http://example.com/number> ?a FILTER(?a < 10) }}
-           SERVICE <{endpoint}?x=y> {{ ?s <http://example.com/next> ?next }} }}"
+           SERVICE <{endpoint}?timeout=20> {{ ?s <http://example.com/next> ?next }} }}"
     );
     let answer = ask(ours.address, &both).await;
     assert_eq!(answer.text(), "n\r\n10\r\n");

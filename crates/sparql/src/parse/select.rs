@@ -12,8 +12,8 @@ use super::{skip_comment, skip_iri, skip_string};
 
 /// What spargebra says of such a query.
 pub(super) const REFUSAL: &str = "an expression with a variable that is unbound";
-/// A text that grows beyond this is given up: each expression may hold the one before twice.
-const BYTES_MAX: usize = 1 << 20;
+/// A text that grows by more than this is given up: each expression may hold the one before twice.
+const GROWTH_BYTES_MAX: usize = 1 << 20;
 /// Functions whose value differs from one evaluation to the next.
 const VOLATILE: [&str; 4] = ["RAND", "UUID", "STRUUID", "BNODE"];
 
@@ -38,7 +38,7 @@ pub(super) fn with_expressions_for_variables(text: &str) -> Option<String> {
                 if is_replaceable(&expression) {
                     known.insert(item.variable, format!("({expression})"));
                 }
-                if changed.len() > BYTES_MAX {
+                if changed.len() > text.len() + GROWTH_BYTES_MAX {
                     return None;
                 }
             }
@@ -123,7 +123,7 @@ fn substituted<'t>(expression: &'t str, known: &HashMap<&str, String>) -> Option
             }
             _ => at = token_end(bytes, at),
         }
-        if changed.len() > BYTES_MAX {
+        if changed.len() > expression.len() + GROWTH_BYTES_MAX {
             return None;
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use orrery_loader::{Format, read_document};
+use orrery_loader::{DocumentBounds, Format, read_document};
 use orrery_storage::io::LocalFileSystem;
 use orrery_storage::log::{Keys, LogHeader, LogRecord, LogWriter};
 use orrery_storage::{DeltaEntry, DeltaIndex, Permutation, QuadIndex};
@@ -38,7 +38,11 @@ pub(super) fn paths(fixture: &Fixture) -> Result<Vec<CostPath<'_>>, Error> {
     );
     paths.push(CostPath::new("read N-Triples, 64 KiB", move || {
         let input = std::io::Cursor::new(text.clone());
-        let document = read_document(input, "data.nt", Format::NTriples, None, DOCUMENT_BYTES_MAX);
+        let bounds = DocumentBounds {
+            memory_bytes: DOCUMENT_BYTES_MAX,
+            hold: &mut |_| true,
+        };
+        let document = read_document(input, "data.nt", Format::NTriples, None, bounds);
         let document = document.map_err(|error| Error::Syntax(error.to_string()))?;
         ensure(document.quads().next().is_some(), "a document is empty")
     }));

@@ -1,0 +1,155 @@
+//! `serve --memory`: the process stays within it, whatever is sent to it in few bytes.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::common::{succeed, text};
+use crate::serve::Server;
+
+const MEMORY_BYTES: u64 = 256 << 20;
+const LONG_BYTES: usize = 300 << 20;
+
+/// Gzip of one long text between two others.
+fn bomb(before: &str, after: &str) -> Vec<u8> {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(before.as_bytes()).unwrap();
+    for _ in 0..LONG_BYTES >> 20 {
+        gzip.write_all(&[b'x'; 1 << 20]).unwrap();
+    }
+    gzip.write_all(after.as_bytes()).unwrap();
+    gzip.finish().unwrap()
+}
+
+/// Memory of a process that is not pages of files.
+fn anonymous_bytes(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    let kibibytes: u64 = line
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    kibibytes << 10
+}
+
+fn send(address: &str, head: &str, body: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    let head = format!(
+        "{head}\r\nHost: {address}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // A server that refuses early may close before it has read everything.
+    let _ = stream.write_all(body);
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_few_bytes_that_decompress_to_very_many_stay_within_the_memory() {
+    let home = tempfile::tempdir().unwrap();
+    let (database, data) = (home.path().join("db"), home.path().join("1.nt"));
+    std::fs::write(&data, "<a:s> <a:p> <a:o> .\n").unwrap();
+    succeed(&["load", "--db", text(&database), text(&data)]);
+    let server = Server::start_with(text(&database), &["--memory", "256M"]);
+    let literal = bomb("<a:s> <a:long> \"", "\" .\n");
+    let comment = bomb("# ", "\n<a:s> <a:p> <a:q> .\n");
+    let update = bomb("INSERT DATA { <a:s> <a:p> \"", "\" }");
+    assert!(literal.len() < 2 << 20);
+    let is_done = AtomicBool::new(false);
+    let most = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                most.fetch_max(anonymous_bytes(server.process.id()), Ordering::Relaxed);
+            }
+        });
+        for (method, path, content_type, body, statuses) in [
+            (
+                "PUT",
+                "/graphs?graph=a:g",
+                "application/n-triples",
+                &literal,
+                &["507"][..],
+            ),
+            (
+                "PUT",
+                "/graphs?graph=a:g",
+                "text/turtle",
+                &literal,
+                &["507"],
+            ),
+            (
+                "PUT",
+                "/graphs?graph=a:g",
+                "application/n-triples",
+                &comment,
+                &["507"],
+            ),
+            (
+                "PUT",
+                "/graphs?graph=a:g",
+                "text/turtle",
+                &comment,
+                &["507"],
+            ),
+            ("POST", "/graphs?default", "text/turtle", &literal, &["413"]),
+            (
+                "POST",
+                "/graphs?default",
+                "text/turtle",
+                &comment,
+                &["200", "413"],
+            ),
+            // In these lines a literal may have any length.
+            (
+                "POST",
+                "/graphs?default",
+                "application/n-triples",
+                &literal,
+                &["200"],
+            ),
+            (
+                "POST",
+                "/sparql",
+                "application/sparql-update",
+                &update,
+                &["413", "507"],
+            ),
+            (
+                "POST",
+                "/sparql",
+                "application/sparql-query",
+                &update,
+                &["413"],
+            ),
+        ] {
+            let head = format!(
+                "{method} {path} HTTP/1.1\r\nContent-Type: {content_type}\r\nContent-Encoding: gzip"
+            );
+            let answer = send(&server.address, &head, body);
+            let status = answer.split(' ').nth(1).unwrap_or_default();
+            let shown: String = answer.chars().take(1000).collect();
+            if !statuses.contains(&status) {
+                is_done.store(true, Ordering::Relaxed);
+            }
+            assert!(
+                statuses.contains(&status),
+                "{method} {path} {content_type}: {shown}"
+            );
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    let most = most.into_inner();
+    assert!(most < MEMORY_BYTES, "{most} bytes at the most");
+}

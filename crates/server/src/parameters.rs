@@ -1,0 +1,129 @@
+//! `name=value&...` of URLs and forms, decoded strictly.
+//!
+//! Text must be UTF-8, also behind percent escapes, and a percent sign must begin an escape: a lenient decoding
+//! would run another query than the one that was meant.
+
+use crate::errors::ServerError;
+
+/// The decoded `name=value` pairs of a URL, in order.
+pub(crate) fn url_parameters(
+    url_query: Option<&str>,
+) -> Result<Vec<(String, String)>, ServerError> {
+    pairs(url_query.unwrap_or_default().as_bytes())
+        .map(|(name, value)| {
+            let name = decode_name(name)?;
+            let value = decode_value(&name, value)?;
+            Ok((name, value))
+        })
+        .collect()
+}
+
+/// The encoded names and values of `name=value&...`.
+pub(crate) fn pairs(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let pairs = encoded.split(|&byte| byte == b'&');
+    pairs.filter(|pair| !pair.is_empty()).map(|pair| {
+        let split = pair.iter().position(|&byte| byte == b'=');
+        split.map_or((pair, &[][..]), |at| (&pair[..at], &pair[at + 1..]))
+    })
+}
+
+/// The name of a parameter.
+pub(crate) fn decode_name(encoded: &[u8]) -> Result<String, ServerError> {
+    decode_form(encoded, || "the name of a parameter".to_owned())
+}
+
+/// The value of the parameter with this name.
+pub(crate) fn decode_value(name: &str, encoded: &[u8]) -> Result<String, ServerError> {
+    decode_form(encoded, || format!("parameter `{name}`"))
+}
+
+/// A parameter that a path does not know.
+pub(crate) fn unknown(name: &str, known: &str) -> ServerError {
+    ServerError::bad_request(format!(
+        "parameter `{name}` is unknown here; known are {known}"
+    ))
+}
+
+/// A graph's name as a parameter gives it, which must be an absolute IRI.
+pub(crate) fn checked_iri(parameter: &str, iri: String) -> Result<String, ServerError> {
+    match oxrdf::NamedNode::new(&iri) {
+        Ok(_) => Ok(iri),
+        Err(error) => Err(ServerError::bad_request(format!(
+            "parameter `{parameter}`: `{iri}` is no absolute IRI: {error}"
+        ))),
+    }
+}
+
+/// Decodes `+` and `%XX` (application/x-www-form-urlencoded) into text.
+fn decode_form(encoded: &[u8], what: impl Fn() -> String) -> Result<String, ServerError> {
+    let mut decoded = Vec::with_capacity(encoded.len());
+    let mut rest = encoded;
+    while let Some((&byte, tail)) = rest.split_first() {
+        match byte {
+            b'+' => decoded.push(b' '),
+            b'%' => {
+                let Some(value) = hex_pair(tail) else {
+                    return Err(broken_escape(rest, encoded.len() - rest.len(), &what()));
+                };
+                decoded.push(value);
+                rest = &rest[3..];
+                continue;
+            }
+            other => decoded.push(other),
+        }
+        rest = tail;
+    }
+    String::from_utf8(decoded)
+        .map_err(|_| ServerError::bad_request(format!("{} is not UTF-8", what())))
+}
+
+fn broken_escape(rest: &[u8], at: usize, what: &str) -> ServerError {
+    let found = String::from_utf8_lossy(&rest[..rest.len().min(3)]);
+    ServerError::bad_request(format!(
+        "{what} has broken percent-encoding at byte {at}: `{found}` is no % with two hexadecimal digits; a percent \
+         sign itself is written %25"
+    ))
+}
+
+fn hex_pair(text: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let high = digit(*text.first()?)?;
+    let low = digit(*text.get(1)?)?;
+    u8::try_from(high * 16 + low).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decoded(encoded: &str) -> Result<String, String> {
+        decode_value("p", encoded.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn broken_escapes_are_named_with_their_place() {
+        assert_eq!(decoded("a+b%20%c3%A4").unwrap(), "a b ä");
+        for (encoded, place) in [
+            ("ab%zz", "byte 2: `%zz`"),
+            ("100%", "byte 3: `%`"),
+            ("%2", "byte 0: `%2`"),
+        ] {
+            let message = decoded(encoded).unwrap_err();
+            assert!(
+                message.starts_with("parameter `p` has broken percent-encoding"),
+                "{message}"
+            );
+            assert!(message.contains(place), "{message}");
+        }
+        assert_eq!(decoded("%ff").unwrap_err(), "parameter `p` is not UTF-8");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives_form_encoding(text in ".*") {
+            let encoded: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
+            prop_assert_eq!(decoded(&encoded).unwrap(), text);
+        }
+    }
+}
