@@ -6,11 +6,11 @@
 use crate::LoadOptions;
 use crate::error::LoadError;
 use crate::load::{Parsed, finished, write};
-use crate::progress::Progress;
+use crate::progress::{Progress, Stage};
 use crate::report::{LoadReport, Stopwatch};
 use crate::stage_dir::StageDir;
 use orrery_storage::index::Permutation;
-use orrery_storage::{DeltaIndex, Snapshot, Writer};
+use orrery_storage::{DeltaIndex, Error, Rebase, Snapshot, Writer};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,8 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// After a failure it is tried again when so much time has passed.
 const RETRY_AFTER: Duration = Duration::from_secs(600);
+/// So often a compaction for which graphs were cleared meanwhile begins anew, before it makes other writers wait.
+const ATTEMPTS_BESIDE: usize = 2;
 
 /// How to compact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,33 +69,75 @@ pub fn compact(
         database.directory(),
         options.literal_bytes_max,
     )?;
-    let run = || {
-        let rebase = writer.begin_compaction()?;
+    let run = |rebase: Rebase<'_>| {
         let existing = Arc::clone(rebase.source());
         if changes_of(&existing) == 0 {
             return Ok(unchanged(&existing));
         }
+        let watched = UnlessTooLate {
+            rebase: &rebase,
+            progress,
+        };
         let written = write(
             Parsed::nothing(),
             &existing,
             rebase.files(),
             &stage,
             &options,
-            progress,
+            &watched,
         )?;
         written.publish(&existing, progress, |counts, statistics| {
             rebase.publish(counts, statistics)
         })
     };
-    let result = run();
+    let mut result = Err(LoadError::Cancelled);
+    for attempt in 0..=ATTEMPTS_BESIDE {
+        let begun = match attempt {
+            ATTEMPTS_BESIDE => writer.begin_compaction_alone(),
+            _ => writer.begin_compaction(),
+        };
+        result = begun.map_err(LoadError::from).and_then(run);
+        let is_too_late = match &result {
+            Err(LoadError::Storage(Error::ClearedMeanwhile { .. })) => true,
+            // Given up on the way.
+            Err(LoadError::Cancelled) => !progress.is_cancelled(),
+            _ => false,
+        };
+        if !is_too_late {
+            break;
+        }
+    }
     progress.end();
     result.map(|report| finished(report, start))
 }
 
-/// Number of insertions and tombstones over the base of a snapshot.
+/// Gives up as soon as graphs were cleared since the compaction was begun, for it would come too late.
+struct UnlessTooLate<'a> {
+    rebase: &'a Rebase<'a>,
+    progress: &'a dyn Progress,
+}
+
+impl Progress for UnlessTooLate<'_> {
+    fn begin(&self, stage: Stage, total: Option<u64>) {
+        self.progress.begin(stage, total);
+    }
+
+    fn advance(&self, position: u64, quads: u64) {
+        self.progress.advance(position, quads);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.progress.is_cancelled() || self.rebase.is_too_late()
+    }
+}
+
+/// Number of insertions and tombstones over the base of a snapshot, and of the base's quads whose graphs were cleared as a whole.
 pub fn changes_of(snapshot: &Snapshot) -> u64 {
     let spog = snapshot.index(Permutation::Spog);
-    spog.map_or(0, |index| index.deltas().iter().map(DeltaIndex::len).sum())
+    spog.map_or(0, |index| {
+        let changes: u64 = index.deltas().iter().map(DeltaIndex::len).sum();
+        changes + index.hidden_rows()
+    })
 }
 
 fn unchanged(snapshot: &Snapshot) -> LoadReport {

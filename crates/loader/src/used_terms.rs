@@ -21,7 +21,7 @@ impl UsedTerms {
         };
         let mut changes = index.changes()?;
         let mut tombstone = next_tombstone(&mut changes)?;
-        if tombstone.is_none() {
+        if tombstone.is_none() && index.hidden_rows() == 0 {
             return Ok(None);
         }
         let words = snapshot.dictionary().len().div_ceil(64) as usize;

@@ -407,3 +407,67 @@ fn the_background_compacts_when_there_are_enough_changes() {
     drop(writer);
     assert_whole(directory.path(), &model);
 }
+
+/// Clears a graph as a whole, and writes a quad into it, whenever the permutations begin.
+struct Clearing<'a> {
+    writer: &'a Writer,
+    /// How often it does.
+    left: Mutex<u8>,
+    model: Mutex<BTreeSet<Quad>>,
+}
+
+impl Progress for Clearing<'_> {
+    fn begin(&self, stage: Stage, _total: Option<u64>) {
+        let mut left = self.left.lock().unwrap();
+        if stage != Stage::Permutations || *left == 0 {
+            return;
+        }
+        *left -= 1;
+        let mut model = self.model.lock().unwrap();
+        let mut transaction = self.writer.begin().unwrap();
+        let name = *left + 1;
+        let id = transaction.intern(&graph(name).unwrap()).unwrap();
+        transaction.clear_graph(id).unwrap();
+        model.retain(|quad| quad.3 != name);
+        transaction
+            .commit(CommitOptions::default())
+            .unwrap()
+            .wait()
+            .unwrap();
+        turn(self.writer, &mut model, &[(1, 2, 3, name)]);
+    }
+}
+
+#[test]
+fn a_compaction_in_which_graphs_are_cleared_begins_anew_and_loses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = Arc::new(Database::create_or_open(directory.path()).unwrap());
+    let options_of_writer = WriterOptions {
+        whole_graph_quads: 1,
+        ..WriterOptions::default()
+    };
+    let writer = database.open_writer(options_of_writer).unwrap();
+    let mut model = BTreeSet::new();
+    let all: Vec<Quad> = (0..120).map(|n| (n % 12, n % 3, n / 12, n % 4)).collect();
+    turn(&writer, &mut model, &all);
+    compact(&writer, &options(256 << 20), &SilentProgress).unwrap();
+    turn(&writer, &mut model, &all[..7]);
+    let held = database.snapshot();
+    let before = lines_of(&held);
+    // Cleared in both attempts that let others write; then others would wait.
+    let last = Clearing {
+        writer: &writer,
+        left: Mutex::new(2),
+        model: Mutex::new(model),
+    };
+    compact(&writer, &options(256 << 20), &last).unwrap();
+    assert_eq!(*last.left.lock().unwrap(), 0);
+    let snapshot = database.snapshot();
+    let model = last.model.into_inner().unwrap();
+    assert_eq!(lines_of(&snapshot), model_lines(&model));
+    assert_no_unused_terms(&snapshot);
+    let old = database.snapshot_at(orrery_storage::At::Commit(held.commit()));
+    assert_eq!(lines_of(&old.unwrap()), before);
+    drop((writer, snapshot, held, database));
+    assert_whole(directory.path(), &model);
+}

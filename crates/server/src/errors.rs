@@ -289,7 +289,9 @@ impl From<QueryError> for ServerError {
 impl From<StorageError> for ServerError {
     fn from(error: StorageError) -> Self {
         let message = match &error {
-            StorageError::CommitConflict { .. } => error.to_string(),
+            StorageError::CommitConflict { .. } | StorageError::TransactionMemory { .. } => {
+                error.to_string()
+            }
             StorageError::NoSuchCommit { wanted, what, .. } => {
                 format!("the database has no {wanted}; {what}")
             }
@@ -311,9 +313,9 @@ impl From<StorageError> for ServerError {
             error => told_to_the_log("the server's database could not be read or written", error),
         };
         match error {
-            StorageError::NoSpace { .. } | StorageError::TransactionTooLarge { .. } => {
-                Self::OutOfMemory { message }
-            }
+            StorageError::NoSpace { .. }
+            | StorageError::TransactionMemory { .. }
+            | StorageError::TransactionTooLarge { .. } => Self::OutOfMemory { message },
             StorageError::CommitConflict { .. } => Self::Precondition { message },
             StorageError::NoSuchCommit { .. } => Self::Missing { message },
             StorageError::WritingStopped { .. } | StorageError::TooManyTerms { .. } => {

@@ -5,8 +5,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use orrery_sparql::{Engine, EngineOptions, UpdateOptions};
-use orrery_storage::{CommitOptions, Database, Durability, Writer, WriterOptions};
+use orrery_sparql::{Engine, EngineOptions, QueryError, UpdateOptions};
+use orrery_storage::{
+    CommitOptions, Durability, Permutation, SmallQuad, Writer, WriterOptions, build_small,
+};
 use oxrdf::{Dataset, GraphName, NamedNode, Quad, Term};
 use proptest::prelude::*;
 use spareval::{QueryEvaluator, QueryResults};
@@ -69,7 +71,7 @@ impl Model {
                     self.dataset.insert(quad);
                 }
             }
-            Step::Clear(target) => {
+            Step::Clear(target) | Step::DeleteAll(target) => {
                 let all: Vec<Quad> = self.dataset.iter().map(|quad| quad.into_owned()).collect();
                 for quad in all {
                     let is_named = quad.graph_name != GraphName::DefaultGraph;
@@ -175,6 +177,8 @@ enum Step {
         to_graph: Option<String>,
     },
     Clear(Target),
+    /// The same by patterns that match everything.
+    DeleteAll(Target),
 }
 
 impl Step {
@@ -201,6 +205,15 @@ impl Step {
             Self::Clear(Target::Named) => "DROP NAMED".to_owned(),
             Self::Clear(Target::Graph(None)) => "CLEAR DEFAULT".to_owned(),
             Self::Clear(Target::Graph(Some(name))) => format!("DROP GRAPH {}", iri(name)),
+            Self::DeleteAll(Target::All) => {
+                "DELETE WHERE { ?s ?p ?o } ; DELETE WHERE { GRAPH ?g { ?s ?p ?o } }".to_owned()
+            }
+            Self::DeleteAll(Target::Named) => {
+                "DELETE { GRAPH ?g { ?a ?b ?c } } WHERE { GRAPH ?g { ?a ?b ?c } }".to_owned()
+            }
+            Self::DeleteAll(Target::Graph(graph)) => {
+                format!("DELETE WHERE {{ {} }}", in_graph("?s ?p ?o", graph))
+            }
         }
     }
 }
@@ -235,7 +248,10 @@ fn step() -> impl Strategy<Value = Step> {
             Just(Target::All),
             Just(Target::Named),
             graph().prop_map(Target::Graph)
-        ].prop_map(Step::Clear),
+        ].prop_flat_map(|target| prop_oneof![
+            Just(Step::Clear(target.clone())),
+            Just(Step::DeleteAll(target)),
+        ]),
     ]
 }
 
@@ -248,11 +264,16 @@ struct Store {
 
 impl Store {
     fn new() -> Self {
+        Self::over(&[], WriterOptions::default(), EngineOptions::default())
+    }
+
+    /// A base with some quads.
+    fn over(quads: &[SmallQuad], options: WriterOptions, engine: EngineOptions) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let database = Arc::new(Database::create_or_open(directory.path()).unwrap());
-        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        let database = Arc::new(build_small(directory.path(), quads).unwrap());
+        let writer = database.open_writer(options).unwrap();
         Self {
-            engine: Engine::new(database, EngineOptions::default()).unwrap(),
+            engine: Engine::new(database, engine).unwrap(),
             _directory: directory,
             writer,
             runtime: tokio::runtime::Builder::new_current_thread()
@@ -264,12 +285,15 @@ impl Store {
 
     /// Commits, or rolls back.
     fn apply(&self, text: &str, is_committed: bool) {
+        self.try_apply(text, is_committed).expect(text);
+    }
+
+    fn try_apply(&self, text: &str, is_committed: bool) -> Result<(), QueryError> {
         let options = UpdateOptions::default();
-        let update = self.engine.prepare_update(text, &options).expect(text);
+        let update = self.engine.prepare_update(text, &options)?;
         let mut transaction = self.writer.begin().unwrap();
         self.runtime
-            .block_on(self.engine.apply(&update, &options, &mut transaction))
-            .expect(text);
+            .block_on(self.engine.apply(&update, &options, &mut transaction))?;
         if is_committed {
             let options = CommitOptions {
                 durability: Durability::Relaxed,
@@ -277,6 +301,7 @@ impl Store {
             };
             transaction.commit(options).unwrap().wait().unwrap();
         }
+        Ok(())
     }
 
     fn lines(&self) -> BTreeSet<Line> {
@@ -306,9 +331,14 @@ proptest! {
     /// Requests of one to three operations; each is committed, or rolled back and then leaves no trace.
     #[test]
     fn random_updates_do_what_the_model_does(
-        requests in prop::collection::vec((prop::collection::vec(step(), 1..4), prop::bool::weighted(0.8)), 1..12)
+        requests in prop::collection::vec((prop::collection::vec(step(), 1..4), prop::bool::weighted(0.8)), 1..12),
+        are_graphs_cleared_as_a_whole in any::<bool>(),
     ) {
-        let store = Store::new();
+        let mut options = WriterOptions::default();
+        if are_graphs_cleared_as_a_whole {
+            options.whole_graph_quads = 1;
+        }
+        let store = Store::over(&[], options, EngineOptions::default());
         let mut model = Model::default();
         for (steps, is_committed) in &requests {
             let text: Vec<String> = steps.iter().map(Step::text).collect();
@@ -383,4 +413,95 @@ fn terms_that_are_computed_get_the_ids_that_they_have_in_data() {
             "<http://e/s> <http://e/q> \"a long text and more\" ."
         ]
     );
+}
+
+fn small_quads(count: u64) -> Vec<SmallQuad> {
+    let iri = |name: String| orrery_term::Term::iri(format!("http://e/{name}"));
+    (0..count)
+        .map(|number| {
+            let graph = (number % 3 > 0).then(|| iri(format!("g{}", number % 3)));
+            let object = iri(format!("o{}", number / 5));
+            let subject = iri(format!("s{}", number % 5));
+            (subject, iri("p".to_owned()), object, graph)
+        })
+        .collect()
+}
+
+#[test]
+fn deletes_of_everything_in_a_graph_clear_it_as_a_whole_and_others_do_not() {
+    let everything = [
+        ("DELETE WHERE { ?s ?p ?o }", 10),
+        ("DELETE { ?x ?y ?z } WHERE { ?x ?y ?z }", 10),
+        ("DELETE WHERE { GRAPH <http://e/g1> { ?s ?p ?o } }", 10),
+        ("DELETE WHERE { GRAPH ?g { ?s ?p ?o } }", 20),
+        ("CLEAR ALL", 30),
+        ("DROP NAMED", 20),
+    ];
+    let not_everything = [
+        ("DELETE WHERE { ?s ?p ?s }", 0),
+        ("DELETE WHERE { ?s <http://e/p> ?o }", 10),
+        ("DELETE { ?o ?p ?s } WHERE { ?s ?p ?o }", 0),
+        (
+            "DELETE { ?s ?p ?o } WHERE { ?s ?p ?o FILTER(?s = <http://e/s0>) }",
+            2,
+        ),
+        ("DELETE { ?s ?p ?o } WHERE { ?s ?p ?o . ?o ?q ?r }", 0),
+        (
+            "DELETE { ?s ?p ?o } WHERE { GRAPH <http://e/g1> { ?s ?p ?o } }",
+            0,
+        ),
+        (
+            "DELETE { ?s ?p ?o } USING <http://e/g1> WHERE { ?s ?p ?o }",
+            0,
+        ),
+        (
+            "DELETE { ?s ?p ?o } INSERT { ?s ?p 1 } WHERE { ?s ?p ?o }",
+            5,
+        ),
+        (
+            "DELETE { GRAPH ?p { ?s ?p ?o } } WHERE { GRAPH ?p { ?s ?p ?o } }",
+            0,
+        ),
+    ];
+    let options = WriterOptions {
+        whole_graph_quads: 1,
+        ..WriterOptions::default()
+    };
+    for (is_whole, cases) in [(true, &everything[..]), (false, &not_everything)] {
+        for &(text, gone) in cases {
+            let store = Store::over(&small_quads(30), options.clone(), EngineOptions::default());
+            store.apply(text, true);
+            let snapshot = store.engine.database().snapshot();
+            assert_eq!(snapshot.quad_count(), 30 - gone, "{text}");
+            let spog = snapshot.index(Permutation::Spog).unwrap();
+            let hidden = if is_whole { gone } else { 0 };
+            assert_eq!(spog.hidden_rows(), hidden, "{text}");
+        }
+    }
+}
+
+#[test]
+fn changes_beyond_the_memory_are_refused_with_the_budget_and_nothing_is_changed() {
+    let options = EngineOptions {
+        memory_bytes: 4 << 20,
+        ..EngineOptions::default()
+    };
+    let quads = small_quads(60_000);
+    let store = Store::over(&quads, WriterOptions::default(), options);
+    let insert =
+        "INSERT { GRAPH <http://e/copy> { ?s ?p ?o } } WHERE { GRAPH <http://e/g1> { ?s ?p ?o } }";
+    let delete = "DELETE WHERE { ?s <http://e/p> ?o }";
+    for text in [insert, delete, "COPY <http://e/g1> TO <http://e/copy>"] {
+        let refused = store.try_apply(text, true).unwrap_err();
+        assert!(refused.to_string().contains("4194304 bytes"), "{refused}");
+        assert_eq!(
+            store.engine.database().snapshot().quad_count(),
+            60_000,
+            "{text}"
+        );
+    }
+    // What was counted is given back, and a graph of any size can be cleared.
+    store.apply("INSERT DATA { <http://e/a> <http://e/b> 1 }", true);
+    store.apply("DELETE WHERE { <http://e/s1> ?p <http://e/o3> }", true);
+    assert_eq!(store.engine.memory_held_bytes(), 0);
 }

@@ -3,6 +3,7 @@
 use orrery_term::TermId;
 
 use crate::delta::DeltaEntry;
+use crate::graph_set::GraphSet;
 use crate::index::{COLUMNS, QuadRow};
 
 /// A change of a quad, given as subject, predicate, object, graph: the order of SPOG.
@@ -31,6 +32,11 @@ pub(crate) fn net_changes(mut changes: Vec<DeltaEntry>) -> Vec<DeltaEntry> {
     }
     changes.truncate(kept);
     changes
+}
+
+/// Takes out the rows of SPOG that are in some graphs.
+pub(crate) fn drop_graphs(changes: &mut Vec<DeltaEntry>, graphs: &GraphSet) {
+    changes.retain(|change| !graphs.contains_bits(change.row[COLUMNS - 1]));
 }
 
 /// Whether one of the rows of SPOG is in a named graph.

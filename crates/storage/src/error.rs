@@ -135,6 +135,15 @@ pub enum Error {
         /// The last commit.
         found: u64,
     },
+    /// A new base was not published, for graphs were cleared while it was written.
+    #[error(
+        "the new base for {} was given up: graphs were cleared while it was written; compact again",
+        path.display()
+    )]
+    ClearedMeanwhile {
+        /// The old base's directory.
+        path: PathBuf,
+    },
     /// A commit that is not there, or no longer.
     #[error("{} has no {wanted}; {what}", path.display())]
     NoSuchCommit {
@@ -150,6 +159,17 @@ pub enum Error {
     TooManyTerms {
         /// The base's directory.
         path: PathBuf,
+    },
+    /// The changes of a transaction need more memory than they may have. Nothing was changed.
+    #[error(
+        "the changes of this transaction need {needed_bytes} bytes of memory or more, which cannot be had within the budget of \
+         {limit_bytes} bytes; nothing was changed; split it, use `orrery load`, or raise the budget"
+    )]
+    TransactionMemory {
+        /// What it had taken, with what it wanted next.
+        needed_bytes: u64,
+        /// The budget, for all that share it.
+        limit_bytes: u64,
     },
     /// A transaction is too large for one record of the log.
     #[error("cannot write {}: the transaction takes {}, the limit is {}; split it, or use `orrery load`", path.display(), ByteCount(*bytes), ByteCount(*limit))]

@@ -75,6 +75,7 @@ pub(crate) fn write(
         term_count: snapshot.delta_terms(),
         next_blank_node: snapshot.next_blank_node(),
         has_named_graphs: snapshot.has_named_graphs(),
+        cleared: snapshot.stored().hidden.clone(),
         segment: SegmentEntry {
             name: name.to_owned(),
             files,
@@ -130,7 +131,8 @@ pub(crate) fn open(
         delta_terms: entry.term_count,
         next_blank_node: entry.next_blank_node,
     };
-    Stored::new(base, deltas, entry.has_named_graphs, counts)
+    let hidden = entry.cleared.clone();
+    Stored::new(base, hidden, deltas, entry.has_named_graphs, counts)
 }
 
 /// The permutation whose changes a file of this name holds.

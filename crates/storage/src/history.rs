@@ -11,7 +11,8 @@ use orrery_term::TermId;
 
 use crate::database::{OPEN_ATTEMPTS_MAX, missing_file};
 use crate::dump::{QuadBatch, QuadRef};
-use crate::index::COLUMNS;
+use crate::graph_set::GraphSet;
+use crate::index::{COLUMNS, Permutation, QuadIndex};
 use crate::log::LogRecord;
 use crate::manifest::{BaseEntry, LogEntry, Manifest};
 use crate::replay::{Start, log_path, logs_after, open_log};
@@ -58,17 +59,65 @@ pub struct CommitChanges<'a> {
     pub entry: CommitEntry,
     record: &'a LogRecord,
     snapshot: &'a Snapshot,
+    /// The state before the commit, if it cleared graphs as a whole; ids are those of `snapshot`.
+    before: Option<Snapshot>,
 }
 
 impl CommitChanges<'_> {
     /// Calls `found` with each quad that was there before the commit and not after it.
-    pub fn removed(&self, found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
+    pub fn removed(&self, mut found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
+        if let (Some(before), Some(cleared)) = (&self.before, &self.record.cleared) {
+            self.cleared(before, &cleared.graphs, &mut found)?;
+        }
         self.decode(&self.record.deletions, found)
     }
 
     /// Calls `found` with each quad that was there after the commit and not before it.
-    pub fn added(&self, found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
-        self.decode(&self.record.insertions, found)
+    pub fn added(&self, mut found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
+        let Some(before) = &self.before else {
+            return self.decode(&self.record.insertions, found);
+        };
+        // Some quads of the graphs that were cleared may have come back.
+        let mut cursor = spog_of(before)?.cursor();
+        let mut added = Vec::new();
+        for part in self.record.insertions.chunks(BATCH_QUADS) {
+            added.clear();
+            for quad in part {
+                if cursor.seek(quad)?.is_empty() {
+                    added.push(*quad);
+                }
+            }
+            self.decode(&added, &mut found)?;
+        }
+        Ok(())
+    }
+
+    /// The quads of graphs that were cleared as a whole, but those that were inserted again.
+    fn cleared(
+        &self,
+        before: &Snapshot,
+        graphs: &GraphSet,
+        found: &mut impl FnMut(QuadRef<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let spog = spog_of(before)?;
+        let mut scan = spog.scan(spog.all(), [true; COLUMNS]);
+        let mut gone = Vec::new();
+        while let Some(vector) = scan.next_vector()? {
+            let columns: [&[u64]; COLUMNS] = std::array::from_fn(|number| vector.column(number));
+            for row in 0..columns[0].len() {
+                let quad = columns.map(|column| TermId::from_bits(column[row]));
+                let is_gone = graphs.contains(quad[COLUMNS - 1])
+                    && self.record.insertions.binary_search(&quad).is_err();
+                if is_gone {
+                    gone.push(quad);
+                }
+            }
+            if gone.len() >= BATCH_QUADS {
+                self.decode(&gone, &mut *found)?;
+                gone.clear();
+            }
+        }
+        self.decode(&gone, found)
     }
 
     fn decode(
@@ -83,6 +132,12 @@ impl CommitChanges<'_> {
         }
         Ok(())
     }
+}
+
+fn spog_of(snapshot: &Snapshot) -> Result<&Arc<QuadIndex>> {
+    snapshot
+        .index(Permutation::Spog)
+        .ok_or_else(|| Error::corrupt(snapshot.directory(), 0, "the permutation SPOG is missing"))
 }
 
 impl Database {
@@ -223,11 +278,16 @@ impl Database {
                     snapshot
                 }
             };
+            let before = match record.cleared {
+                Some(_) => Some(self.state_over(base, &snapshot, record.commit - 1)?),
+                None => None,
+            };
             *expected += 1;
             each(&CommitChanges {
                 entry: entry_of(record),
                 record,
                 snapshot: &snapshot,
+                before,
             })
         })?;
         match *expected == next {
@@ -248,6 +308,18 @@ impl Database {
         let manifest = present.shared_manifest();
         let replayed = start.replay(file_system, directory, manifest, stored, logs, u64::MAX)?;
         Ok(Arc::new(replayed.snapshot))
+    }
+
+    /// An old state over a base that has the log to it, with the ids of this base.
+    fn state_over(&self, base: &BaseEntry, over: &Snapshot, number: u64) -> Result<Snapshot> {
+        let start =
+            Start::over(base, number).ok_or_else(|| self.no_commit(format!("commit {number}")))?;
+        let (file_system, directory) = (&**self.file_system(), self.directory());
+        let stored = Arc::new(start.open(file_system, directory, Some(over.base()))?);
+        let logs = logs_after(base, start.commit());
+        let manifest = over.shared_manifest();
+        let replayed = start.replay(file_system, directory, manifest, stored, logs, number)?;
+        Ok(replayed.snapshot)
     }
 
     /// Puts an old state together.
@@ -348,12 +420,13 @@ fn logs_from(base: &BaseEntry, commit: u64) -> &[LogEntry] {
 }
 
 fn entry_of(record: &LogRecord) -> CommitEntry {
+    let (added, removed) = record.added_and_removed();
     CommitEntry {
         number: record.commit,
         time_us: record.time_micros,
         who: record.who.clone(),
-        added: record.insertions.len() as u64,
-        removed: record.deletions.len() as u64,
+        added,
+        removed,
     }
 }
 

@@ -23,6 +23,7 @@ mod delta_dictionary;
 mod dump;
 mod error;
 mod flushed;
+mod graph_set;
 mod history;
 mod identity;
 mod lock;
@@ -48,6 +49,7 @@ pub use delta_dictionary::DeltaDictionary;
 pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter};
 pub use dump::{QuadBatch, QuadRef, Quads};
 pub use error::{Error, Result};
+pub use graph_set::GraphSet;
 pub use history::{At, CommitChanges, CommitEntry};
 pub use identity::DatabaseIdentity;
 pub use index::{
@@ -65,7 +67,8 @@ pub use verify::{Damage, Note, Verified, VerifyProgress, verify, verify_with};
 pub use warm::{WarmExtent, Warmed};
 pub use words::{ByteCount, reason, without_numbers};
 pub use writer::{
-    CommitOptions, Durability, PendingCommit, Rebase, Retention, Transaction, Writer, WriterOptions,
+    ChangeMemory, CommitOptions, Durability, PendingCommit, Rebase, Retention, Transaction, Writer,
+    WriterOptions,
 };
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! {
-//!   "format_version": 2,
+//!   "format_version": 3,
 //!   "generation": 7,
 //!   "identity": "5b0c...",
 //!   ...
@@ -22,12 +22,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::graph_set::GraphSet;
 use crate::identity::DatabaseIdentity;
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
 /// The database format that this program writes.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
+/// The format before graphs could be cleared as a whole: no such records in the log, nothing cleared in a delta. Read, never written.
+const FORMAT_VERSION_2: u32 = 2;
 /// The format before there were updates: one segment and nothing else. Read, never written.
 const FORMAT_VERSION_1: u32 = 1;
 
@@ -103,6 +106,10 @@ pub struct FlushedEntry {
     pub next_blank_node: u64,
     /// Whether there are, or were, quads outside the default graph.
     pub has_named_graphs: bool,
+    /// Graphs that were cleared as a whole: the base's quads of these do not belong to the state, and the delta is relative to the
+    /// others.
+    #[serde(default)]
+    pub cleared: GraphSet,
     /// The delta's files.
     pub segment: SegmentEntry,
 }
@@ -304,7 +311,7 @@ impl Manifest {
         let json_error = |error: serde_json::Error| Error::corrupt(path, 0, error.to_string());
         let VersionOnly { format_version } = serde_json::from_slice(json).map_err(json_error)?;
         match format_version {
-            FORMAT_VERSION => {}
+            FORMAT_VERSION | FORMAT_VERSION_2 => {}
             FORMAT_VERSION_1 => {
                 let old: ManifestVersion1 = serde_json::from_slice(json).map_err(json_error)?;
                 return Ok(old.into());
@@ -317,7 +324,9 @@ impl Manifest {
                 });
             }
         }
-        let manifest: Self = serde_json::from_slice(json).map_err(json_error)?;
+        let mut manifest: Self = serde_json::from_slice(json).map_err(json_error)?;
+        // What is published from it is of this version, as soon as there is a writer.
+        manifest.format_version = FORMAT_VERSION;
         if manifest.bases.is_empty() {
             return Err(Error::corrupt(path, 0, "it names no segment"));
         }
@@ -411,12 +420,12 @@ mod tests {
 
     #[test]
     fn another_version_is_told_as_such() {
-        let mut json = b"{\"format_version\": 3, \"shape\": \"unknown\"}\n".to_vec();
+        let mut json = b"{\"format_version\": 4, \"shape\": \"unknown\"}\n".to_vec();
         let line = checksum_line(&json);
         json.extend_from_slice(line.as_bytes());
         assert!(matches!(
             Manifest::parse(&json, Path::new("MANIFEST")),
-            Err(Error::FormatVersion { found: 3, .. })
+            Err(Error::FormatVersion { found: 4, .. })
         ));
     }
 

@@ -9,14 +9,15 @@ use std::sync::Arc;
 use orrery_term::TermId;
 
 use crate::base::Base;
-use crate::changes::{change, has_named_graph, net_changes};
+use crate::changes::{change, drop_graphs, has_named_graph, net_changes};
 use crate::delta::DeltaEntry;
 use crate::flushed;
+use crate::graph_set::GraphSet;
 use crate::io::FileSystem;
 use crate::log::{LOG_DIRECTORY, LogEnd, LogReader, LogRecord};
 use crate::manifest::{BaseEntry, FlushedEntry, LogEntry, Manifest};
 use crate::snapshot::{Snapshot, SnapshotCounts};
-use crate::stored::{Deltas, Stored};
+use crate::stored::Stored;
 use crate::{Error, Result};
 
 /// A state, and where the log goes on after it.
@@ -69,21 +70,23 @@ impl<'m> Start<'m> {
 
     /// The newest state from which a commit can be reached through the logs.
     pub(crate) fn before(manifest: &'m Manifest, commit: u64) -> Option<Self> {
-        let starts = manifest.bases.iter().rev().flat_map(|base| {
-            let deltas = base.deltas.iter().rev().map(Some);
-            let starts = deltas.chain([None]);
-            starts.map(move |delta| Self { base, delta })
-        });
-        starts
-            .filter(|start| start.commit() <= commit)
-            .find(|start| {
-                let mut logs = logs_after(start.base, start.commit()).iter();
-                // Without a log, or with a gap before it, only the state itself can be read.
-                commit == start.commit()
+        let bases = manifest.bases.iter().rev();
+        bases.filter_map(|base| Self::over(base, commit)).next()
+    }
+
+    /// The newest of those that are made of one base.
+    pub(crate) fn over(base: &'m BaseEntry, commit: u64) -> Option<Self> {
+        let deltas = base.deltas.iter().rev().map(Some);
+        let mut starts = deltas.chain([None]).map(|delta| Self { base, delta });
+        starts.find(|start| {
+            let mut logs = logs_after(start.base, start.commit()).iter();
+            // Without a log, or with a gap before it, only the state itself can be read.
+            start.commit() <= commit
+                && (commit == start.commit()
                     || logs
                         .next()
-                        .is_some_and(|log| log.first_commit <= start.commit() + 1)
-            })
+                        .is_some_and(|log| log.first_commit <= start.commit() + 1))
+        })
     }
 
     /// Opens the files.
@@ -99,7 +102,7 @@ impl<'m> Start<'m> {
         };
         match self.delta {
             Some(delta) => flushed::open(file_system, directory, base, delta),
-            None => Stored::new(base, Deltas::default(), false, counts_of_base(self.base)),
+            None => Stored::of_base(base, counts_of_base(self.base)),
         }
     }
 
@@ -192,6 +195,9 @@ pub(crate) fn open_log<'a>(
 #[derive(Debug)]
 pub(crate) struct Replay {
     before: Snapshot,
+    /// Graphs of `before` that were cleared as a whole.
+    cleared: GraphSet,
+    /// Relative to what is left of it.
     changes: Vec<DeltaEntry>,
     counts: SnapshotCounts,
 }
@@ -201,6 +207,7 @@ impl Replay {
         Self {
             counts: before.counts(),
             before,
+            cleared: GraphSet::default(),
             changes: Vec::new(),
         }
     }
@@ -221,6 +228,10 @@ impl Replay {
             return Err(Error::corrupt(path, 0, what));
         }
         self.enter_terms(&record, path)?;
+        if let Some(cleared) = &record.cleared {
+            drop_graphs(&mut self.changes, &cleared.graphs);
+            self.cleared = self.cleared.union(&cleared.graphs);
+        }
         for (quads, is_insertion) in [(record.insertions, true), (record.deletions, false)] {
             let rows = quads.into_iter().map(|quad| quad.map(TermId::bits));
             self.changes
@@ -255,6 +266,9 @@ impl Replay {
     pub(crate) fn finish(mut self) -> Result<Snapshot> {
         if self.counts == self.before.counts() {
             return Ok(self.before);
+        }
+        if !self.cleared.is_empty() {
+            self.before = self.before.without(&self.cleared)?;
         }
         let net = net_changes(std::mem::take(&mut self.changes));
         let with_gspo = self.before.has_named_graphs() || has_named_graph(&net);

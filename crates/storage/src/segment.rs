@@ -18,7 +18,7 @@ use crate::manifest::{BaseEntry, FORMAT_VERSION, FileEntry, Loaded, Manifest, Se
 use crate::replay::counts_of_base;
 use crate::snapshot::Snapshot;
 use crate::statistics::{self, Statistics};
-use crate::stored::{Deltas, Stored};
+use crate::stored::Stored;
 use crate::{Database, Error, Result};
 
 /// Name of the file with the statistics.
@@ -224,7 +224,7 @@ impl<'a> SegmentBuilder<'a> {
                 "the old segment could not be removed, the next load tries again: {error}"
             );
         }
-        let stored = Stored::new(Arc::new(base), Deltas::default(), false, counts)?;
+        let stored = Stored::of_base(Arc::new(base), counts)?;
         Ok(Arc::new(Snapshot::of_stored(
             Arc::new(manifest),
             Arc::new(stored),

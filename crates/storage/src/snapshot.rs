@@ -1,10 +1,10 @@
 //! One unchanging state of a database: what queries read.
 //!
 //! ```text
-//! base (files) <- flushed delta (files) <- delta in memory
+//! base (files) <- hidden graphs <- flushed delta (files) <- delta in memory
 //! ```
 //!
-//! Each permutation is a view of the three, with exact counts; a term is looked up in the base's dictionary and then in the
+//! Each permutation is a view of these, with exact counts; a term is looked up in the base's dictionary and then in the
 //! delta's. A commit makes a new snapshot that shares all but what changed. A snapshot is shared by `Arc`;
 //! whoever has one goes on reading it, whatever writers do.
 
@@ -14,9 +14,12 @@ use std::sync::Arc;
 use orrery_term::{Term, TermId, TermKind, inline, parse_key, write_key};
 
 use crate::base::Base;
+use crate::changes::has_named_graph;
+use crate::delta::DeltaIndex;
 use crate::delta_dictionary::DeltaDictionary;
 use crate::dictionary::Dictionary;
-use crate::index::{Permutation, QuadIndex};
+use crate::graph_set::GraphSet;
+use crate::index::{COLUMNS, Permutation, QuadIndex};
 use crate::manifest::Manifest;
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
@@ -89,6 +92,57 @@ impl Snapshot {
             indexes: self.indexes.clone(),
             counts: self.counts,
         }
+    }
+
+    /// The same state without the quads of some graphs. What the base has of them is hidden; the changes since the base, flushed or
+    /// not, that are left are all in memory then.
+    pub(crate) fn without(&self, graphs: &GraphSet) -> Result<Self> {
+        let stored = self.stored.hiding(graphs, self.counts)?;
+        let mut changes = Vec::new();
+        // Nothing is left of them where all graphs go.
+        if let Some(spog) = self.index(Permutation::Spog)
+            && !graphs.is_all()
+        {
+            for change in spog.changes()? {
+                let change = change?;
+                if !graphs.contains_bits(change.row[COLUMNS - 1]) {
+                    changes.push(change);
+                }
+            }
+        }
+        let with_gspo = stored.base.index(Permutation::Gspo).is_some() || has_named_graph(&changes);
+        let deltas = Deltas::default().apply(&changes, None, with_gspo)?;
+        Self::with_deltas(
+            Arc::clone(&self.manifest),
+            Arc::new(stored),
+            deltas,
+            self.counts,
+        )
+    }
+
+    /// Number of quads of some graphs.
+    pub fn quads_of(&self, graphs: &GraphSet) -> Result<u64> {
+        if graphs.is_all() {
+            return Ok(self.counts.quads);
+        }
+        let Some(gspo) = self.index(Permutation::Gspo) else {
+            let has_default = graphs.contains(TermId::DEFAULT_GRAPH);
+            return Ok(if has_default { self.counts.quads } else { 0 });
+        };
+        let mut cursor = gspo.cursor();
+        if graphs.has_all_named() {
+            let default = cursor.seek(&[TermId::DEFAULT_GRAPH])?;
+            return Ok(self.counts.quads - default.len());
+        }
+        graphs
+            .listed()
+            .try_fold(0, |sum, graph| Ok(sum + cursor.seek(&[graph])?.len()))
+    }
+
+    /// Changes since the base was written that are counted one by one, in memory or flushed.
+    pub(crate) fn change_count(&self) -> u64 {
+        let spog = self.index(Permutation::Spog);
+        spog.map_or(0, |index| index.deltas().iter().map(DeltaIndex::len).sum())
     }
 
     /// Number of the last commit that the snapshot holds.

@@ -1,14 +1,17 @@
-//! What the files hold: a base, and the flushed delta over it if there is one.
+//! What the files hold: a base, less the graphs that were cleared as a whole since it was written, and the flushed delta over it if
+//! there is one.
 //!
-//! All snapshots between two checkpoints share it; each lays the changes that are in memory over it.
+//! All snapshots between two checkpoints share it; each lays the changes that are in memory over it. When graphs are cleared as a
+//! whole, there is a new one, over which changes are gathered anew ([`Snapshot::without`](crate::Snapshot)).
 
 use std::sync::Arc;
 
-use crate::Result;
 use crate::base::{BASE_PERMUTATIONS, Base};
 use crate::delta::{DeltaEntry, DeltaIndex};
+use crate::graph_set::GraphSet;
 use crate::index::{Permutation, QuadIndex};
 use crate::snapshot::SnapshotCounts;
+use crate::{Error, Result};
 
 /// Changes of all permutations, relative to the same state.
 #[derive(Debug, Clone, Default)]
@@ -101,6 +104,10 @@ impl Deltas {
 #[derive(Debug)]
 pub(crate) struct Stored {
     pub(crate) base: Arc<Base>,
+    /// The base's quads of these graphs are hidden.
+    pub(crate) hidden: GraphSet,
+    /// GSPO of a base that has no file for it, without what is hidden.
+    hidden_gspo: Option<Arc<QuadIndex>>,
     flushed: Deltas,
     /// The permutations of both together.
     pub(crate) indexes: [Option<Arc<QuadIndex>>; 5],
@@ -108,16 +115,43 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// A base, with its flushed delta if `flushed` is not empty. GSPO is shown where a named graph was ever written.
+    /// A base as it was written.
+    pub(crate) fn of_base(base: Arc<Base>, counts: SnapshotCounts) -> Result<Self> {
+        Self::new(base, GraphSet::default(), Deltas::default(), false, counts)
+    }
+
+    /// A base without the quads of some graphs, with its flushed delta if `flushed` is not empty. GSPO is shown where a named graph was
+    /// ever written.
     pub(crate) fn new(
         base: Arc<Base>,
+        hidden: GraphSet,
         flushed: Deltas,
         has_named_graphs: bool,
         counts: SnapshotCounts,
     ) -> Result<Self> {
+        let mut indexes: [Option<Arc<QuadIndex>>; 5] = Default::default();
+        for permutation in Permutation::ALL {
+            if let Some(index) = base.index(permutation) {
+                indexes[permutation as usize] = Some(index.hiding(&hidden)?);
+            }
+        }
+        let mut left = indexes.iter().flatten().map(|index| index.rows());
+        if let Some(first) = left.next()
+            && left.any(|rows| rows != first)
+        {
+            let what =
+                "the permutations do not have the same quads of the graphs that were cleared";
+            return Err(Error::corrupt(base.directory(), 0, what));
+        }
+        let hidden_gspo = match base.index(Permutation::Gspo) {
+            None if !hidden.is_empty() => Some(base.gspo()?.hiding(&hidden)?),
+            _ => None,
+        };
         let mut stored = Self {
-            indexes: std::array::from_fn(|number| base.index(Permutation::ALL[number]).cloned()),
+            indexes,
             base,
+            hidden,
+            hidden_gspo,
             flushed: Deltas::default(),
             counts,
         };
@@ -127,6 +161,12 @@ impl Stored {
             stored.indexes[Permutation::Gspo as usize] = None;
         }
         Ok(stored)
+    }
+
+    /// The same base with the quads of some more graphs hidden, and nothing laid over it.
+    pub(crate) fn hiding(&self, graphs: &GraphSet, counts: SnapshotCounts) -> Result<Self> {
+        let (base, hidden) = (Arc::clone(&self.base), self.hidden.union(graphs));
+        Self::new(base, hidden, Deltas::default(), false, counts)
     }
 
     /// The permutations with changes laid over them.
@@ -159,7 +199,10 @@ impl Stored {
     }
 
     fn gspo(&self) -> Result<Arc<QuadIndex>> {
-        let base = Arc::clone(self.base.gspo()?);
+        let base = match &self.hidden_gspo {
+            Some(index) => Arc::clone(index),
+            None => Arc::clone(self.base.gspo()?),
+        };
         match self.flushed.get(Permutation::Gspo) {
             Some(delta) => QuadIndex::view(&base, delta.clone()),
             None => Ok(base),

@@ -11,7 +11,7 @@ use orrery_loader::{
 use orrery_storage::io::FileSystem;
 use orrery_storage::io::testing::RecordingFileSystem;
 use orrery_storage::{
-    At, CommitOptions, Database, Durability, Error, PendingCommit, Result, Writer,
+    At, CommitOptions, Database, Durability, Error, GraphSet, PendingCommit, Result, Writer,
 };
 
 use crate::world::{DIRECTORY, Random, State, content, line, open, options, rows};
@@ -29,7 +29,7 @@ pub(crate) enum Step {
     Mixed,
     /// A transaction that is given up.
     Rollback,
-    /// All quads of a graph go.
+    /// All quads of a graph, of all named ones or of all go.
     Clear,
     Checkpoint,
     Compact,
@@ -48,8 +48,8 @@ impl Step {
             8..10 => Self::Group,
             10..12 => Self::Relaxed,
             12 => Self::Rollback,
-            13 => Self::Clear,
-            14..18 => Self::Checkpoint,
+            13..15 => Self::Clear,
+            15..18 => Self::Checkpoint,
             18 => Self::Compact,
             19 => Self::CompactBeside,
             20 => Self::Load,
@@ -308,24 +308,49 @@ impl Workload {
         Ok(pending)
     }
 
+    /// Clears a graph, all named ones or all, as a whole where they have quads enough; then inserts a few quads again.
     fn clear(&mut self) -> Result<()> {
         let any = self.random.numbers(1)[0];
+        let which = self.random.below(4);
+        let inserted = match self.random.below(2) {
+            0 => Vec::new(),
+            _ => self.random.numbers(20),
+        };
         let mut transaction = self.writer()?.begin()?;
-        let graph = rows(&mut transaction, [any])?[0][3];
+        let graphs = match which {
+            0 => GraphSet::all(),
+            1 => GraphSet::named(),
+            _ => GraphSet::one(rows(&mut transaction, [any])?[0][3]),
+        };
+        let is_in = |number: u32| match which {
+            0 => true,
+            1 => crate::world::quad(number).3.is_some(),
+            _ => crate::world::quad(number).3 == crate::world::quad(any).3,
+        };
         let before = &self.states[&transaction.begins_after()];
         let mut state = before.clone();
-        state.retain(|&number| crate::world::quad(number).3 != crate::world::quad(any).3);
+        state.retain(|&number| !is_in(number));
         let count = (before.len() - state.len()) as u64;
-        assert_eq!(transaction.clear_graph(graph)?, count);
+        assert_eq!(transaction.clear(&graphs)?, count);
+        state.extend(&inserted);
+        let mut inserted = rows(&mut transaction, inserted)?;
+        transaction.insert(&mut inserted)?;
+        let changes = (
+            state.difference(before).count(),
+            before.difference(&state).count(),
+        );
         let number = transaction.begins_after() + 1;
-        if count > 0 {
+        if changes != (0, 0) {
             self.states.insert(number, state);
         }
         let committed = transaction.commit(CommitOptions::default());
         if let Err(Error::NoSpace { .. }) = &committed {
             self.states.remove(&number);
         }
-        self.acknowledged = committed?.wait()?;
+        let pending = committed?;
+        let told = (pending.added() as usize, pending.removed() as usize);
+        assert_eq!(told, changes);
+        self.acknowledged = pending.wait()?;
         Ok(())
     }
 

@@ -127,6 +127,8 @@ pub(crate) fn options() -> WriterOptions {
             commits_max: 12,
             ..Retention::default()
         },
+        // Both ways of clearing a graph.
+        whole_graph_quads: 12,
         ..WriterOptions::default()
     }
 }

@@ -4,7 +4,7 @@ use orrery_storage::{Snapshot, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
 
-use super::{Operation, ParsedUpdate, UpdateOptions, graphs, modify};
+use super::{Operation, ParsedUpdate, UpdateOptions, graphs, memory, modify};
 use crate::engine::Engine;
 use crate::error::QueryError;
 
@@ -19,6 +19,7 @@ impl Engine {
         options: &UpdateOptions,
         transaction: &mut Transaction,
     ) -> Result<(), QueryError> {
+        transaction.count_memory(|| Box::new(memory::EngineMemory::new(self)));
         for operation in &update.operations {
             self.operation(operation, update, options, transaction)
                 .await?;
@@ -50,6 +51,12 @@ impl Engine {
                 using,
                 pattern,
             }) => {
+                if insert.is_empty()
+                    && let Some(target) =
+                        graphs::cleared_by(delete, using.as_ref(), pattern, options)
+                {
+                    return graphs::clear(&target, transaction);
+                }
                 let modification = modify::Modification {
                     delete,
                     insert,

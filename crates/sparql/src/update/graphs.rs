@@ -1,59 +1,116 @@
-//! Removing all quads of graphs.
+//! Changes of whole graphs.
+//!
+//! `CLEAR` and `DROP`, and `DELETE WHERE { ?s ?p ?o }`, which is the same said in another way, name graphs and no quads: the
+//! storage clears these without looking at each quad.
 
-use orrery_storage::{Permutation, QuadPosition, RowRange, Snapshot, Transaction};
+use orrery_storage::{GraphSet, Permutation, Snapshot, Transaction};
 use orrery_term::{Term, TermId};
-use spargebra::algebra::GraphTarget;
+use spargebra::algebra::{GraphPattern, GraphTarget, QueryDataset};
+use spargebra::term::{
+    GraphNamePattern, GroundQuadPattern, GroundTermPattern, NamedNodePattern, TermPattern,
+    TriplePattern, Variable,
+};
 
+use super::UpdateOptions;
 use crate::error::QueryError;
-
-/// Quads of named graphs that are read and deleted at a time.
-const RUN_ROWS: u64 = 1 << 16;
 
 /// Deletes the quads that a `CLEAR` or `DROP` means.
 pub(super) fn clear(target: &GraphTarget, transaction: &mut Transaction) -> Result<(), QueryError> {
-    match target {
-        GraphTarget::AllGraphs => drop(transaction.clear_all()?),
-        GraphTarget::DefaultGraph => drop(transaction.clear_graph(TermId::DEFAULT_GRAPH)?),
-        GraphTarget::NamedNode(node) => {
-            let graph = transaction.snapshot()?.term_id(&Term::iri(node.as_str()))?;
-            if let Some(graph) = graph {
-                transaction.clear_graph(graph)?;
-            }
-        }
-        GraphTarget::NamedGraphs => clear_named(transaction)?,
+    if let Some(graphs) = graphs_of(target, transaction)? {
+        transaction.clear(&graphs)?;
     }
     Ok(())
 }
 
-/// There may be as many graphs as quads, so they go by rows and not one by one.
-fn clear_named(transaction: &mut Transaction) -> Result<(), QueryError> {
-    let snapshot = transaction.snapshot()?;
-    let Some(index) = snapshot.index(Permutation::Gspo) else {
-        return Ok(());
-    };
-    let mut cursor = index.cursor();
-    // The mark of the default graph is less than every term.
-    let mut start = cursor.seek(&[TermId::DEFAULT_GRAPH])?.end;
-    let places = [
-        QuadPosition::Subject,
-        QuadPosition::Predicate,
-        QuadPosition::Object,
-        QuadPosition::Graph,
-    ]
-    .map(|position| Permutation::Gspo.column_of(position));
-    let mut columns: [Vec<u64>; 4] = Default::default();
-    while start < index.rows() {
-        let run = RowRange::new(start, index.rows().min(start + RUN_ROWS));
-        for (place, column) in columns.iter_mut().enumerate() {
-            column.clear();
-            cursor.read(run, place, column)?;
+/// The graphs of a target; `None` if it is one that no quad can be in.
+fn graphs_of(
+    target: &GraphTarget,
+    transaction: &mut Transaction,
+) -> Result<Option<GraphSet>, QueryError> {
+    Ok(match target {
+        GraphTarget::AllGraphs => Some(GraphSet::all()),
+        GraphTarget::DefaultGraph => Some(GraphSet::one(TermId::DEFAULT_GRAPH)),
+        GraphTarget::NamedNode(node) => {
+            let graph = transaction.term_id(&Term::iri(node.as_str()))?;
+            graph.map(GraphSet::one)
         }
-        let quad = |row: usize| places.map(|place| TermId::from_bits(columns[place][row]));
-        let mut quads: Vec<[TermId; 4]> = (0..columns[0].len()).map(quad).collect();
-        transaction.delete(&mut quads)?;
-        start = run.end;
+        GraphTarget::NamedGraphs => Some(GraphSet::named()),
+    })
+}
+
+/// The graphs that a `DELETE` with its `WHERE` clears, if it does nothing else: both are one triple pattern of three different
+/// variables, in the same graph or in any (`GRAPH ?g`).
+///
+/// Not where a dataset is given: then the pattern is matched elsewhere. A default graph that is the union of all graphs has the quads of
+/// the default graph, too.
+pub(super) fn cleared_by(
+    delete: &[GroundQuadPattern],
+    using: Option<&QueryDataset>,
+    pattern: &GraphPattern,
+    options: &UpdateOptions,
+) -> Option<GraphTarget> {
+    let query = &options.query;
+    if using.is_some() || !query.default_graphs.is_empty() || !query.named_graphs.is_empty() {
+        return None;
     }
-    Ok(())
+    let [quad] = delete else {
+        return None;
+    };
+    let (graph, triples) = match pattern {
+        GraphPattern::Bgp { patterns } => (None, patterns),
+        GraphPattern::Graph { name, inner } => match &**inner {
+            GraphPattern::Bgp { patterns } => (Some(name), patterns),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let [triple] = &triples[..] else {
+        return None;
+    };
+    let variables = variables_of(triple)?;
+    if variables_of_quad(quad)? != variables || !are_distinct(&variables) {
+        return None;
+    }
+    match (graph, &quad.graph_name) {
+        (None, GraphNamePattern::DefaultGraph) => Some(GraphTarget::DefaultGraph),
+        (Some(NamedNodePattern::NamedNode(name)), GraphNamePattern::NamedNode(same))
+            if name == same =>
+        {
+            Some(GraphTarget::NamedNode(name.clone()))
+        }
+        (Some(NamedNodePattern::Variable(name)), GraphNamePattern::Variable(same))
+            if name == same && !variables.contains(&name) =>
+        {
+            Some(GraphTarget::NamedGraphs)
+        }
+        _ => None,
+    }
+}
+
+fn variables_of(triple: &TriplePattern) -> Option<[&Variable; 3]> {
+    match (&triple.subject, &triple.predicate, &triple.object) {
+        (
+            TermPattern::Variable(subject),
+            NamedNodePattern::Variable(predicate),
+            TermPattern::Variable(object),
+        ) => Some([subject, predicate, object]),
+        _ => None,
+    }
+}
+
+fn variables_of_quad(quad: &GroundQuadPattern) -> Option<[&Variable; 3]> {
+    match (&quad.subject, &quad.predicate, &quad.object) {
+        (
+            GroundTermPattern::Variable(subject),
+            NamedNodePattern::Variable(predicate),
+            GroundTermPattern::Variable(object),
+        ) => Some([subject, predicate, object]),
+        _ => None,
+    }
+}
+
+fn are_distinct([a, b, c]: &[&Variable; 3]) -> bool {
+    a != b && b != c && a != c
 }
 
 /// Whether a graph has quads.

@@ -23,6 +23,7 @@ mod confine;
 mod data;
 mod execute;
 mod graphs;
+mod memory;
 mod modify;
 mod parse;
 mod statements;

@@ -1,4 +1,4 @@
-//! The lowest level of a cursor: the file, in its own order or as GSPO of the default graph.
+//! The lowest level of a cursor: the file, in its own order or as GSPO of the default graph, without the rows that are hidden.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use orrery_term::TermId;
 
 use super::file_cursor::FileCursor;
 use super::level::Piece;
+use super::mask::Mask;
 use super::{Permutation, Prefix, QuadIndex, QuadRow, RowRange, Side};
 use crate::Result;
 
@@ -16,7 +17,9 @@ const GRAPH_COLUMN: usize = 3;
 #[derive(Debug)]
 pub(super) struct BaseCursor {
     file: FileCursor,
+    /// Those that are visible.
     rows: u64,
+    mask: Option<Arc<Mask>>,
     /// The file holds SPOG of the default graph and is read as GSPO.
     is_turned: bool,
 }
@@ -27,7 +30,8 @@ impl BaseCursor {
         Self {
             is_turned: index.permutation() == Permutation::Gspo
                 && file.permutation() != Permutation::Gspo,
-            rows: file.rows(),
+            rows: index.mask().map_or(file.rows(), |mask| mask.rows()),
+            mask: index.mask().cloned(),
             file: FileCursor::new(Arc::clone(file)),
         }
     }
@@ -39,7 +43,32 @@ impl BaseCursor {
             let start = self.boundary(prefix, Side::Before)?;
             return Ok(RowRange::new(start, self.boundary(prefix, Side::After)?));
         }
-        self.file.seek(prefix)
+        let rows = self.file.seek(prefix)?;
+        match &self.mask {
+            None => Ok(rows),
+            Some(mask) => Ok(RowRange::new(
+                mask.visible_before(rows.start),
+                mask.visible_before(rows.end),
+            )),
+        }
+    }
+
+    /// Whether rows of the file are hidden, so that those to be read are found by [`Self::plan`].
+    #[inline]
+    pub(super) fn is_masked(&self) -> bool {
+        self.mask.is_some()
+    }
+
+    /// Appends the pieces of the file that a range of the rows is made of.
+    pub(super) fn plan(&self, range: RowRange, pieces: &mut Vec<Piece>) {
+        let mut push = |range: RowRange| match pieces.last_mut() {
+            Some(Piece::File(last)) if last.end == range.start => last.end = range.end,
+            _ => pieces.push(Piece::File(range)),
+        };
+        match &self.mask {
+            None => push(range),
+            Some(mask) => mask.runs(range, push),
+        }
     }
 
     /// Whether it is worth while to say which look-ups will follow.
@@ -76,10 +105,14 @@ impl BaseCursor {
         if prefix.columns == 0 {
             return Ok(if side == Side::After { self.rows } else { 0 });
         }
-        self.file.boundary(&prefix, side)
+        let row = self.file.boundary(&prefix, side)?;
+        Ok(self
+            .mask
+            .as_ref()
+            .map_or(row, |mask| mask.visible_before(row)))
     }
 
-    /// Appends one column of a range that lies within the rows.
+    /// Appends one column of a range that lies within the rows, none of which is hidden.
     #[inline]
     pub(super) fn read(
         &mut self,
@@ -90,7 +123,7 @@ impl BaseCursor {
         self.file.read(range, self.file_column(column), out)
     }
 
-    /// Appends one column of pieces, whose ranges lie within the rows.
+    /// Appends one column of pieces, whose ranges are of the file.
     pub(super) fn read_pieces(
         &mut self,
         pieces: &[Piece],

@@ -27,6 +27,8 @@ pub struct Cursor {
 
 /// Longer ranges are planned part by part.
 const PLANNED_ROWS_MAX: u64 = 1 << 20;
+/// The same where rows of the file are hidden: each row may be a piece of its own.
+const PLANNED_MASKED_ROWS_MAX: u64 = 1 << 16;
 
 impl Cursor {
     pub(super) fn new(index: Arc<QuadIndex>) -> Self {
@@ -105,13 +107,17 @@ impl Cursor {
     /// Appends one column (0 to 3 in the permutation's order) of a range that lies within the rows.
     pub fn read(&mut self, range: RowRange, column: usize, out: &mut Vec<u64>) -> Result<()> {
         let range = RowRange::new(range.start, range.end.min(self.index.rows()));
-        if self.levels.is_empty() {
+        if self.levels.is_empty() && !self.base.is_masked() {
             return self.base.read(range, column, out);
         }
         out.reserve(range.len() as usize);
+        let part_rows = match self.base.is_masked() {
+            true => PLANNED_MASKED_ROWS_MAX,
+            false => PLANNED_ROWS_MAX,
+        };
         let mut start = range.start;
         while start < range.end {
-            let part = RowRange::new(start, range.end.min(start + PLANNED_ROWS_MAX));
+            let part = RowRange::new(start, range.end.min(start + part_rows));
             self.plan(part)?;
             self.base.read_pieces(&self.pieces, column, out)?;
             start = part.end;

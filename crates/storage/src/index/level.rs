@@ -172,10 +172,7 @@ impl<'a> Stack<'a> {
         match self.levels.split_last_mut() {
             Some((top, below)) => top.plan(Stack::new(self.base, below), range, pieces),
             None => {
-                match pieces.last_mut() {
-                    Some(Piece::File(last)) if last.end == range.start => last.end = range.end,
-                    _ => pieces.push(Piece::File(range)),
-                }
+                self.base.plan(range, pieces);
                 Ok(())
             }
         }

@@ -34,6 +34,7 @@ mod file;
 mod file_cursor;
 mod file_scan;
 mod level;
+mod mask;
 mod scan;
 mod slot;
 mod spare;

@@ -3,6 +3,7 @@
 //! ```text
 //! delta in memory      insertions and tombstones relative to all below
 //! delta in a file      the same, relative to the permutation's file
+//! mask                 rows of the file that are hidden, for their graphs were cleared
 //! file                 vectors of 1,024 rows
 //! ```
 //!
@@ -18,10 +19,12 @@ use orrery_term::TermId;
 
 use super::file::FileIndex;
 use super::level::Level;
+use super::mask::Mask;
 use super::{COLUMNS, Cursor, Permutation, Prefix, RowRange, Scan};
 use crate::adjacency::AdjacencySlot;
 use crate::block_file::{BlockFile, FileSummary};
 use crate::delta::{Changes, DeltaIndex};
+use crate::graph_set::GraphSet;
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
@@ -30,6 +33,7 @@ use crate::{Error, Result};
 pub struct QuadIndex {
     file: Arc<FileIndex>,
     permutation: Permutation,
+    mask: Option<Arc<Mask>>,
     /// From the file up.
     deltas: Vec<DeltaIndex>,
     rows: u64,
@@ -43,6 +47,7 @@ impl QuadIndex {
             permutation: file.permutation(),
             rows: file.rows(),
             file,
+            mask: None,
             deltas: Vec::new(),
         }))
     }
@@ -50,13 +55,36 @@ impl QuadIndex {
     /// GSPO of quads that are all in the default graph, from their SPOG: so a database without named graphs can get
     /// its first one by a delta. Costs nothing.
     pub fn by_default_graph(spog: &Arc<Self>) -> Result<Arc<Self>> {
-        if spog.permutation != Permutation::Spog || !spog.deltas.is_empty() {
+        let is_whole = spog.deltas.is_empty() && spog.mask.is_none();
+        if spog.permutation != Permutation::Spog || !is_whole {
             return Err(spog.misuse("only SPOG without changes can be read as GSPO"));
         }
         Ok(Arc::new(Self {
             permutation: Permutation::Gspo,
             rows: spog.rows,
             file: Arc::clone(&spog.file),
+            mask: None,
+            deltas: Vec::new(),
+        }))
+    }
+
+    /// A permutation without changes as it is when the quads of some graphs are gone. Reads the column of the graph once, and nothing
+    /// where all graphs go.
+    pub(crate) fn hiding(self: &Arc<Self>, graphs: &GraphSet) -> Result<Arc<Self>> {
+        if !self.deltas.is_empty() || self.mask.is_some() {
+            return Err(self.misuse("only rows of a whole file can be hidden"));
+        }
+        if graphs.is_empty() {
+            return Ok(Arc::clone(self));
+        }
+        let Some(mask) = Mask::new(&self.file, graphs)? else {
+            return Ok(Arc::clone(self));
+        };
+        Ok(Arc::new(Self {
+            file: Arc::clone(&self.file),
+            permutation: self.permutation,
+            rows: mask.rows(),
+            mask: Some(Arc::new(mask)),
             deltas: Vec::new(),
         }))
     }
@@ -77,6 +105,7 @@ impl QuadIndex {
         Ok(Arc::new(Self {
             file: Arc::clone(&below.file),
             permutation: below.permutation,
+            mask: below.mask.clone(),
             deltas,
             rows,
         }))
@@ -155,21 +184,38 @@ impl QuadIndex {
         Scan::new(self, range, columns)
     }
 
-    /// The rows of the file, before all changes.
+    /// Rows of the file, hidden or not.
+    pub(crate) fn base_file_rows(&self) -> u64 {
+        self.file.rows()
+    }
+
+    /// Rows of the file that are hidden, for their graphs were cleared as a whole since it was written.
+    pub fn hidden_rows(&self) -> u64 {
+        self.mask.as_ref().map_or(0, |mask| mask.hidden())
+    }
+
+    /// Whether the rows are those of the file.
+    pub fn is_unchanged(&self) -> bool {
+        self.deltas.is_empty() && self.mask.is_none()
+    }
+
+    /// The rows of the file that are not hidden, before all changes.
     pub fn base(&self) -> Arc<Self> {
         Arc::new(self.up_to(0))
     }
 
-    /// The place for the adjacency of a predicate, which is of the rows before all changes; only PSOG and POSG have any.
+    /// The place for the adjacency of a predicate, which is of the rows before all changes; only PSOG and POSG have any, and none
+    /// while rows are hidden.
     pub fn adjacency_slot(&self, predicate: TermId) -> Result<Option<Arc<AdjacencySlot>>> {
-        if !matches!(self.permutation, Permutation::Psog | Permutation::Posg) {
+        let has_any = matches!(self.permutation, Permutation::Psog | Permutation::Posg);
+        if !has_any || self.mask.is_some() {
             return Ok(None);
         }
         let rows = || Ok(self.base().range(&[predicate])?.len());
         self.file.adjacencies().slot(predicate, rows).map(Some)
     }
 
-    /// What changed since the file was written, all deltas taken as one.
+    /// What changed since the file was written, beside rows that are hidden, all deltas taken as one.
     pub fn changes(&self) -> Result<Changes> {
         Changes::new(&self.deltas)
     }
@@ -215,6 +261,7 @@ impl QuadIndex {
         Self {
             file: Arc::clone(&self.file),
             permutation: self.permutation,
+            mask: self.mask.clone(),
             deltas: self.deltas[..level].to_vec(),
             rows: self.rows.saturating_add_signed(-net),
         }
@@ -222,6 +269,10 @@ impl QuadIndex {
 
     pub(super) fn file(&self) -> &Arc<FileIndex> {
         &self.file
+    }
+
+    pub(super) fn mask(&self) -> Option<&Arc<Mask>> {
+        self.mask.as_ref()
     }
 
     /// Whether the file below all changes is of this permutation; a GSPO may be another reading of SPOG's.
@@ -236,7 +287,7 @@ impl QuadIndex {
 
     /// The file, if its rows are the rows of the whole.
     pub(super) fn as_file(&self) -> Option<&Arc<FileIndex>> {
-        let is_file = self.deltas.is_empty() && self.permutation == self.file.permutation();
+        let is_file = self.is_unchanged() && self.permutation == self.file.permutation();
         is_file.then_some(&self.file)
     }
 

@@ -18,6 +18,8 @@
 //!            next blank node varint
 //!            new terms: index of the first varint | count varint | each: varint length, key
 //!            insertions, deletions: count varint | rows
+//!            of a commit that cleared graphs (kind 3): the same, then
+//!            flags u8 (1: all named graphs) | count varint | ids of graphs, varint each | added varint | removed varint
 //! row        mask u8: which of s, p, o, g differ from the row before (the first: from zero)
 //!            for each of these the difference, zigzag varint
 //! ```
@@ -47,7 +49,7 @@ mod writer;
 
 pub use header::LogHeader;
 pub use reader::{LogEnd, LogReader, LogTail, LoggedRecord};
-pub use record::{Keys, LogRecord};
+pub use record::{ClearedGraphs, Keys, LogRecord};
 pub use writer::{Appended, LogWriter};
 
 #[cfg(test)]
@@ -65,6 +67,7 @@ const FRAME_BYTES: usize = 8;
 const PREFIX_BYTES: usize = 9;
 const KIND_COMMIT: u8 = 1;
 const KIND_MARK: u8 = 2;
+const KIND_CLEARING_COMMIT: u8 = 3;
 /// Length of a mark.
 const MARK_BYTES: usize = FRAME_BYTES + PREFIX_BYTES;
 

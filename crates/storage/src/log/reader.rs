@@ -12,7 +12,7 @@ use super::header::{ReadHeader, VERSION, read_up_to, u32_at, u64_at};
 use super::record::LogRecord;
 use super::tail::Tail;
 use super::{
-    FRAME_BYTES, KIND_COMMIT, KIND_MARK, LogHeader, MARK_BYTES, PREFIX_BYTES, frame_length,
+    FRAME_BYTES, KIND_CLEARING_COMMIT, KIND_COMMIT, KIND_MARK, LogHeader, MARK_BYTES, PREFIX_BYTES, frame_length,
     mark_bytes,
 };
 use crate::io::FileSystem;
@@ -258,9 +258,9 @@ impl<'a> LogReader<'a> {
                 read_up_to(&mut self.input, usize::MAX, &mut bytes, &self.path)?;
                 Ok(Frame::Tail(bytes))
             }
-            Some((_, KIND_COMMIT)) => {
+            Some((_, kind @ (KIND_COMMIT | KIND_CLEARING_COMMIT))) => {
                 let content = &bytes[FRAME_BYTES + PREFIX_BYTES..];
-                match LogRecord::decode(content) {
+                match LogRecord::decode(content, kind == KIND_CLEARING_COMMIT) {
                     Some(record) => Ok(Frame::Commit(record, bytes.len() as u64)),
                     None => Err(Error::corrupt(
                         &self.path,

@@ -3,6 +3,7 @@
 use orrery_term::TermId;
 
 use super::header::u64_at;
+use crate::graph_set::GraphSet;
 use crate::varint;
 
 /// A commit: who changed what, and what was needed for it.
@@ -24,6 +25,19 @@ pub struct LogRecord {
     pub insertions: Vec<[TermId; 4]>,
     /// Quads that were there before the commit and are not after it.
     pub deletions: Vec<[TermId; 4]>,
+    /// Graphs of which all quads went first: insertions and deletions are relative to what was left then.
+    pub cleared: Option<ClearedGraphs>,
+}
+
+/// Graphs that a commit cleared as a whole, and what the commit came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClearedGraphs {
+    /// The graphs.
+    pub graphs: GraphSet,
+    /// Number of quads that are there after the commit and were not before.
+    pub added: u64,
+    /// Number of quads that were there before the commit and are not after it.
+    pub removed: u64,
 }
 
 impl LogRecord {
@@ -41,10 +55,23 @@ impl LogRecord {
         }
         encode_rows(&self.insertions, out);
         encode_rows(&self.deletions, out);
+        if let Some(cleared) = &self.cleared {
+            cleared.graphs.encode(out);
+            varint::write(cleared.added, out);
+            varint::write(cleared.removed, out);
+        }
     }
 
-    /// `None` where the bytes do not have the form of a record.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    /// Number of quads that the commit added, and that it removed.
+    pub(crate) fn added_and_removed(&self) -> (u64, u64) {
+        match &self.cleared {
+            Some(cleared) => (cleared.added, cleared.removed),
+            None => (self.insertions.len() as u64, self.deletions.len() as u64),
+        }
+    }
+
+    /// `None` where the bytes do not have the form of a record, of a commit that cleared graphs or of another.
+    pub(super) fn decode(bytes: &[u8], has_cleared: bool) -> Option<Self> {
         let commit = u64_at(bytes, 0)?;
         let time_micros = u64_at(bytes, 8)?.cast_signed();
         let rest = &mut bytes.get(16..)?;
@@ -57,6 +84,14 @@ impl LogRecord {
         }
         let insertions = decode_rows(rest)?;
         let deletions = decode_rows(rest)?;
+        let cleared = match has_cleared {
+            true => Some(ClearedGraphs {
+                graphs: GraphSet::decode(rest)?,
+                added: varint::read(rest)?,
+                removed: varint::read(rest)?,
+            }),
+            false => None,
+        };
         rest.is_empty().then_some(Self {
             commit,
             time_micros,
@@ -66,6 +101,7 @@ impl LogRecord {
             new_terms,
             insertions,
             deletions,
+            cleared,
         })
     }
 }

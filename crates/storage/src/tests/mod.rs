@@ -11,6 +11,7 @@ use super::*;
 use crate::index::Permutation;
 
 mod backup;
+mod cleared;
 mod faults;
 mod kept_states;
 mod log_ends;

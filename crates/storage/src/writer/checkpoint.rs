@@ -93,6 +93,11 @@ impl Shared {
         let stored = Arc::new(flushed::open(file_system, directory, base, &entry)?);
 
         let turn = self.take_turn();
+        if !Arc::ptr_eq(self.state.lock().latest.stored(), flushing.stored()) {
+            // Graphs were cleared meanwhile: what was written is not what the changes since lie over, and is removed. The logs tell
+            // all of it until the next checkpoint.
+            return Ok(false);
+        }
         let before = Arc::clone(flushing.shared_manifest());
         let after = turn.lay_over(stored, entry, &flushing);
         unlisted.keep_if_listed(&after);

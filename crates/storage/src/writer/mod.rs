@@ -27,18 +27,20 @@ use parking_lot::{Condvar, Mutex};
 use crate::delta::DeltaEntry;
 use crate::io::{Clock, SystemClock};
 use crate::lock::{ClosedLog, WriterLock};
-use crate::log::{LogRecord, LogWriter};
+use crate::log::{ClearedGraphs, LogRecord, LogWriter};
 use crate::snapshot::Snapshot;
 use crate::{Database, Result};
 
 mod checkpoint;
 mod commit;
+mod memory;
 mod open;
 mod rebase;
 mod transaction;
 mod worker;
 
 pub use commit::{CommitOptions, Durability, PendingCommit};
+pub use memory::ChangeMemory;
 pub use rebase::Rebase;
 pub use transaction::Transaction;
 
@@ -71,6 +73,9 @@ pub struct WriterOptions {
     pub checkpoint_bytes: u64,
     /// Changes since the last checkpoint from which on another is made in the background.
     pub checkpoint_quads: u64,
+    /// A graph, or all graphs that one change clears, of so many quads or more is cleared as a whole: one small record of the log, and the
+    /// quads are hidden. Fewer are deleted one by one.
+    pub whole_graph_quads: u64,
     /// Stamps the commits.
     pub clock: Arc<dyn Clock>,
 }
@@ -81,6 +86,7 @@ impl Default for WriterOptions {
             retention: Retention::default(),
             checkpoint_bytes: 64 * 1024 * 1024,
             checkpoint_quads: 500_000,
+            whole_graph_quads: 100_000,
             clock: Arc::new(SystemClock),
         }
     }
@@ -267,14 +273,18 @@ impl Turn {
         start: &Snapshot,
         snapshot: Arc<Snapshot>,
         net: &[DeltaEntry],
+        cleared: Option<ClearedGraphs>,
         options: &CommitOptions,
     ) -> Result<(Arc<LogWriter>, u64)> {
         let shared = &self.shared;
-        let record = record_of(start, &snapshot, net, &options.who);
+        // Quads that were cleared count as changes: until there is a checkpoint, who opens the database hides them anew.
+        let changes = net.len() as u64 + cleared.as_ref().map_or(0, |cleared| cleared.removed);
+        let mut record = record_of(start, &snapshot, net, &options.who);
+        record.cleared = cleared;
         let log = Arc::clone(&shared.state.lock().log);
         let appended = log.append(&record)?;
         let mut state = shared.state.lock();
-        state.changes_in_log += net.len() as u64;
+        state.changes_in_log += changes;
         state.latest = Arc::clone(&snapshot);
         state.pending.push_back(PendingSnapshot {
             snapshot,

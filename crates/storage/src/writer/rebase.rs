@@ -51,8 +51,9 @@ pub struct Rebase<'a> {
     writer: &'a Writer,
     /// No checkpoint meanwhile.
     _maintenance: MutexGuard<'a, ()>,
-    /// Held by a bulk load.
+    /// Held by a bulk load, and by a compaction that shall not come too late.
     turn: Option<Turn>,
+    is_load: bool,
     source: Arc<Snapshot>,
     name: String,
     files: SegmentFiles,
@@ -62,15 +63,21 @@ pub struct Rebase<'a> {
 impl Writer {
     /// Begins a base with the same quads in other files. Waits for a checkpoint or another compaction that is under way.
     pub fn begin_compaction(&self) -> Result<Rebase<'_>> {
-        self.begin_rebase(false)
+        self.begin_rebase(false, false)
+    }
+
+    /// The same while other writers wait until it is published or dropped, so that it cannot come too late
+    /// ([`Error::ClearedMeanwhile`]).
+    pub fn begin_compaction_alone(&self) -> Result<Rebase<'_>> {
+        self.begin_rebase(true, false)
     }
 
     /// Begins a base with further quads. Other writers wait until it is published or dropped; readers do not.
     pub fn begin_load(&self) -> Result<Rebase<'_>> {
-        self.begin_rebase(true)
+        self.begin_rebase(true, true)
     }
 
-    fn begin_rebase(&self, holds_turn: bool) -> Result<Rebase<'_>> {
+    fn begin_rebase(&self, holds_turn: bool, is_load: bool) -> Result<Rebase<'_>> {
         let shared = &self.handle.shared;
         let maintenance = shared.maintenance.lock();
         let turn = holds_turn.then(|| shared.take_turn());
@@ -83,6 +90,7 @@ impl Writer {
             writer: self,
             _maintenance: maintenance,
             turn,
+            is_load,
             files: SegmentFiles::create(database.file_system(), directory)?,
             name,
             source,
@@ -102,7 +110,16 @@ impl Rebase<'_> {
         &self.files
     }
 
+    /// Whether the base would be given up when it is published, for graphs were cleared as a whole since it was begun.
+    pub fn is_too_late(&self) -> bool {
+        let state = self.writer.handle.shared.state.lock();
+        !Arc::ptr_eq(state.latest.stored(), self.source.stored())
+    }
+
     /// Makes the segment the database's base, once dictionary and permutations are finished.
+    ///
+    /// Fails with [`Error::ClearedMeanwhile`] if graphs were cleared as a whole since it was begun: then most of what was written is
+    /// gone, and to begin anew is less work than to take it back.
     pub fn publish(
         mut self,
         counts: PublishedCounts,
@@ -128,8 +145,8 @@ impl Rebase<'_> {
         };
         let base = Arc::new(Base::open_unlisted(file_system, directory, &mut entry)?);
         let mut carried = Carried::new(base, counts_of_base(&entry), &self.source)?;
-        let is_load = self.turn.is_some();
-        if !is_load {
+        let is_load = self.is_load;
+        if self.turn.is_none() {
             carried.catch_up(|| Arc::clone(&shared.state.lock().latest))?;
         }
         let turn = match self.turn.take() {
@@ -230,7 +247,7 @@ impl Turn {
             manifest.present_mut().deltas.push(flushed);
         } else {
             let base = Arc::clone(&stored.base);
-            stored = Arc::new(Stored::new(base, Deltas::default(), false, counts)?);
+            stored = Arc::new(Stored::of_base(base, counts)?);
         }
         forget(
             &mut manifest,
@@ -278,7 +295,7 @@ struct Carried {
 impl Carried {
     fn new(base: Arc<Base>, counts: SnapshotCounts, source: &Arc<Snapshot>) -> Result<Self> {
         Ok(Self {
-            stored: Arc::new(Stored::new(base, Deltas::default(), false, counts)?),
+            stored: Arc::new(Stored::of_base(base, counts)?),
             deltas: Deltas::default(),
             counts,
             until: Arc::clone(source),
@@ -299,6 +316,10 @@ impl Carried {
 
     /// Takes up the commits until a later state over the old base. Returns the number of changes.
     fn take_up(&mut self, latest: &Arc<Snapshot>) -> Result<usize> {
+        if !Arc::ptr_eq(latest.stored(), self.until.stored()) {
+            let path = latest.directory().to_path_buf();
+            return Err(Error::ClearedMeanwhile { path });
+        }
         let of = |snapshot: &Snapshot| snapshot.deltas().get(Permutation::Spog).cloned();
         let old = match (of(latest), of(&self.until)) {
             (Some(latest), Some(until)) => latest.changes_since(&until)?,

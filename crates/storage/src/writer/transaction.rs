@@ -4,16 +4,22 @@
 //! look-up a quad; only those that really change something are kept. The other permutations are
 //! brought up to date when somebody reads from the transaction, and at the commit. A quad that holds a term
 //! which the transaction itself brought cannot be there yet, so the first batch of new subjects needs no look-ups.
+//!
+//! Graphs with many quads are not deleted quad by quad: they are cleared as a whole ([`Transaction::clear`]), which makes another
+//! state to which further changes are relative. The log gets one record that names the graphs.
 
 use std::sync::Arc;
 
 use orrery_term::{Term, TermId, TermKind, inline, write_key};
 
 use super::commit::{CommitOptions, Durability, PendingCommit};
+use super::memory::{ChangeMemory, MemoryCount};
 use super::{Turn, Writer};
-use crate::changes::{change, has_named_graph, net_changes};
+use crate::changes::{change, drop_graphs, has_named_graph, net_changes};
 use crate::delta::{DeltaEntry, DeltaIndex};
-use crate::index::{COLUMNS, Permutation, QuadIndex, QuadRow};
+use crate::graph_set::GraphSet;
+use crate::index::{COLUMNS, Permutation, QuadIndex, QuadRow, RowRange};
+use crate::log::ClearedGraphs;
 use crate::snapshot::{Snapshot, SnapshotCounts};
 use crate::stored::Deltas;
 use crate::{Error, Result};
@@ -29,16 +35,21 @@ pub struct Transaction {
     turn: Turn,
     /// The state before the transaction.
     start: Arc<Snapshot>,
-    /// The state with the first `applied` changes.
+    /// Graphs that were cleared as a whole.
+    cleared: GraphSet,
+    /// The state before the transaction without these.
+    origin: Arc<Snapshot>,
+    /// That with the first `applied` changes.
     current: Arc<Snapshot>,
     applied: usize,
-    /// All changes in the order in which they came, as rows of SPOG.
+    /// All changes of the origin in the order in which they came, as rows of SPOG.
     changes: Vec<DeltaEntry>,
     /// Where in `changes` the batches begin; the rows of each ascend.
     batches: Vec<usize>,
     /// SPOG with all changes, and those that are in memory.
     spog: Arc<QuadIndex>,
     spog_delta: DeltaIndex,
+    memory: MemoryCount,
     next_blank_node: u64,
     key: Vec<u8>,
     is_committed: bool,
@@ -52,10 +63,13 @@ impl Transaction {
             spog_delta: spog_delta.unwrap_or_else(|| DeltaIndex::new(Permutation::Spog)),
             writer,
             turn,
+            cleared: GraphSet::default(),
+            origin: Arc::clone(&start),
             current: Arc::clone(&start),
             applied: 0,
             changes: Vec::new(),
             batches: Vec::new(),
+            memory: MemoryCount::default(),
             next_blank_node: start.next_blank_node(),
             start,
             key: Vec::new(),
@@ -73,6 +87,12 @@ impl Transaction {
         self.start.commit()
     }
 
+    /// Counts the memory that changes take from now on, by what `grants` makes, unless somebody counts already. Where it is refused, changes
+    /// fail with [`Error::TransactionMemory`]; the transaction can only be dropped then.
+    pub fn count_memory(&mut self, grants: impl FnOnce() -> Box<dyn ChangeMemory>) {
+        self.memory.set(grants);
+    }
+
     /// The data with this transaction's own changes so far. Later changes do not show in it; it must not be
     /// used after the transaction was rolled back.
     pub fn snapshot(&mut self) -> Result<Arc<Snapshot>> {
@@ -87,6 +107,18 @@ impl Transaction {
             self.current = Arc::new(self.snapshot_with(deltas, counts)?);
         }
         Ok(Arc::clone(&self.current))
+    }
+
+    /// The id of a term, if it has one.
+    pub fn term_id(&self, term: &Term<'_>) -> Result<Option<TermId>> {
+        let known = self.start.term_id(term)?;
+        if known.is_some() {
+            return Ok(known);
+        }
+        let mut key = Vec::new();
+        write_key(term, &mut key);
+        let index = self.start.delta_dictionary().find(&key, u64::MAX);
+        Ok(index.map(TermId::delta))
     }
 
     /// The id of a term, which gets one if it has none.
@@ -108,6 +140,7 @@ impl Transaction {
         if let Some(rank) = self.start.dictionary().find(&self.key)? {
             return Ok(self.start.id_of_rank(rank));
         }
+        self.memory.take_term(&self.key)?;
         let index = dictionary
             .insert(&self.key)
             .ok_or_else(|| Error::TooManyTerms {
@@ -135,20 +168,49 @@ impl Transaction {
         self.change(quads, false)
     }
 
+    /// Deletes all quads of some graphs; returns how many there were. From [`WriterOptions::whole_graph_quads`](super::WriterOptions)
+    /// on it makes no difference how many, for time, memory and the log, but that the column of the graph is read once in each
+    /// permutation; and nothing is read where all graphs go.
+    pub fn clear(&mut self, graphs: &GraphSet) -> Result<u64> {
+        let quads = match graphs.is_all() {
+            true => self.spog.rows(),
+            false => self.snapshot()?.quads_of(graphs)?,
+        };
+        if quads >= self.turn.shared.options.whole_graph_quads.max(1) {
+            self.clear_whole(graphs)?;
+            return Ok(quads);
+        }
+        if graphs.is_all() {
+            let spog = Arc::clone(&self.spog);
+            return self.clear_rows(&spog, spog.all(), graphs);
+        }
+        let snapshot = self.snapshot()?;
+        let Some(gspo) = snapshot.index(Permutation::Gspo) else {
+            // All quads are in the default graph.
+            let spog = Arc::clone(&self.spog);
+            return match graphs.contains(TermId::DEFAULT_GRAPH) {
+                true => self.clear_rows(&spog, spog.all(), graphs),
+                false => Ok(0),
+            };
+        };
+        if graphs.has_all_named() {
+            // The mark of the default graph is less than every term.
+            let start = gspo.range(&[TermId::DEFAULT_GRAPH])?.end;
+            return self.clear_rows(gspo, RowRange::new(start, gspo.rows()), graphs);
+        }
+        graphs.listed().try_fold(0, |sum, graph| {
+            Ok(sum + self.clear_rows(gspo, gspo.range(&[graph])?, graphs)?)
+        })
+    }
+
     /// Deletes all quads of one graph (or of [`TermId::DEFAULT_GRAPH`]); returns how many there were.
     pub fn clear_graph(&mut self, graph: TermId) -> Result<u64> {
-        let snapshot = self.snapshot()?;
-        match snapshot.index(Permutation::Gspo) {
-            Some(index) => self.clear_rows(index, &[graph]),
-            None if graph == TermId::DEFAULT_GRAPH => self.clear_all(),
-            None => Ok(0),
-        }
+        self.clear(&GraphSet::one(graph))
     }
 
     /// Deletes all quads; returns how many there were.
     pub fn clear_all(&mut self) -> Result<u64> {
-        let spog = Arc::clone(&self.spog);
-        self.clear_rows(&spog, &[])
+        self.clear(&GraphSet::all())
     }
 
     /// Number of quads that the transaction sees.
@@ -170,7 +232,16 @@ impl Transaction {
             });
         }
         let net = self.net_changes(0);
-        if net.is_empty() {
+        let cleared = self.cleared_graphs(&net)?;
+        let (added, removed) = match &cleared {
+            Some(cleared) => (cleared.added, cleared.removed),
+            None => {
+                let insertions = net.iter().filter(|change| change.is_insertion);
+                let added = insertions.count() as u64;
+                (added, net.len() as u64 - added)
+            }
+        };
+        if added + removed == 0 {
             return Ok(self.nothing_to_commit(options.durability));
         }
         let mut counts = self.counts();
@@ -181,10 +252,9 @@ impl Transaction {
             _ => self.apply(&self.net_changes(self.applied))?,
         };
         let snapshot = Arc::new(self.snapshot_with(deltas, counts)?);
-        let removed = net.iter().filter(|change| !change.is_insertion);
-        let removed = removed.count() as u64;
-        let added = net.len() as u64 - removed;
-        let (log, position) = self.turn.submit(&self.start, snapshot, &net, &options)?;
+        let (log, position) = self
+            .turn
+            .submit(&self.start, snapshot, &net, cleared, &options)?;
         self.is_committed = true;
         Ok(PendingCommit {
             writer: self.writer.clone(),
@@ -230,7 +300,7 @@ impl Transaction {
     fn snapshot_with(&self, deltas: Deltas, counts: SnapshotCounts) -> Result<Snapshot> {
         Snapshot::with_deltas(
             Arc::clone(self.start.shared_manifest()),
-            Arc::clone(self.start.stored()),
+            Arc::clone(self.origin.stored()),
             deltas,
             counts,
         )
@@ -276,7 +346,12 @@ impl Transaction {
     }
 
     /// Adds a batch of ascending rows, each of which changes what is visible.
-    fn push(&mut self, rows: impl Iterator<Item = QuadRow>, is_insertion: bool) -> Result<u64> {
+    fn push(
+        &mut self,
+        rows: impl ExactSizeIterator<Item = QuadRow>,
+        is_insertion: bool,
+    ) -> Result<u64> {
+        self.memory.take_changes(rows.len() as u64)?;
         let first = self.changes.len();
         self.changes
             .extend(rows.map(|row| change(row, is_insertion)));
@@ -286,29 +361,92 @@ impl Transaction {
         }
         self.batches.push(first);
         self.spog_delta = self.spog_delta.apply(batch)?;
-        let stored = &self.start.stored().indexes[Permutation::Spog as usize];
-        if let Some(stored) = stored {
-            self.spog = QuadIndex::view(stored, self.spog_delta.clone())?;
-        }
+        self.spog = spog_over(&self.origin, &self.spog_delta)?;
         Ok(batch.len() as u64)
     }
 
-    /// Deletes the rows that begin with a prefix, a part at a time.
-    fn clear_rows(&mut self, index: &Arc<QuadIndex>, prefix: &[TermId]) -> Result<u64> {
+    /// Hides the quads of some graphs. What the transaction did to these is forgotten, the rest is laid over what is left.
+    fn clear_whole(&mut self, graphs: &GraphSet) -> Result<()> {
+        if !graphs.is_all() {
+            // What is left of earlier changes comes into memory; a bit for each row of each permutation.
+            self.memory.take_changes(self.start.change_count())?;
+            let rows = self.spog.base_file_rows();
+            self.memory
+                .take(rows.div_ceil(8) * Permutation::ALL.len() as u64)?;
+        }
+        let mut changes = self.net_changes(0);
+        drop_graphs(&mut changes, graphs);
+        let origin = Arc::new(self.origin.without(graphs)?);
+        let spog_delta = origin.deltas().get(Permutation::Spog).cloned();
+        self.spog_delta = spog_delta
+            .unwrap_or_else(|| DeltaIndex::new(Permutation::Spog))
+            .apply(&changes)?;
+        self.spog = match changes.is_empty() {
+            true => Arc::clone(spog_of(&origin)?),
+            false => spog_over(&origin, &self.spog_delta)?,
+        };
+        self.cleared = self.cleared.union(graphs);
+        self.batches = Vec::from_iter((!changes.is_empty()).then_some(0));
+        self.changes = changes;
+        self.applied = 0;
+        self.current = Arc::clone(&origin);
+        self.origin = origin;
+        Ok(())
+    }
+
+    /// What clearing graphs as a whole came to, together with the net changes since; `None` if none were cleared.
+    fn cleared_graphs(&self, net: &[DeltaEntry]) -> Result<Option<ClearedGraphs>> {
+        if self.cleared.is_empty() {
+            return Ok(None);
+        }
+        let gone = self.start.quads_of(&self.cleared)?;
+        let mut before = spog_of(&self.start)?.cursor();
+        let (mut added, mut deleted, mut returned) = (0, 0, 0);
+        for change in net {
+            if !change.is_insertion {
+                deleted += 1;
+                continue;
+            }
+            let is_of_cleared = self.cleared.contains_bits(change.row[COLUMNS - 1]);
+            let quad = change.row.map(TermId::from_bits);
+            match is_of_cleared && !before.seek(&quad)?.is_empty() {
+                true => returned += 1,
+                false => added += 1,
+            }
+        }
+        Ok(Some(ClearedGraphs {
+            graphs: self.cleared.clone(),
+            added,
+            removed: gone - returned + deleted,
+        }))
+    }
+
+    /// Deletes rows of a permutation that are in some graphs, a part at a time.
+    fn clear_rows(
+        &mut self,
+        index: &Arc<QuadIndex>,
+        range: RowRange,
+        graphs: &GraphSet,
+    ) -> Result<u64> {
         let permutation = index.permutation();
-        let range = index.range(prefix)?;
         let mut cursor = index.cursor();
         let mut columns: [Vec<u64>; COLUMNS] = Default::default();
+        let mut rows = Vec::new();
         let mut start = range.start;
         while start < range.end {
-            let part = crate::RowRange::new(start, range.end.min(start + CLEAR_ROWS));
+            let part = RowRange::new(start, range.end.min(start + CLEAR_ROWS));
             for (column, values) in columns.iter_mut().enumerate() {
                 values.clear();
                 cursor.read(part, column, values)?;
             }
             let row = |row: usize| permutation.quad(std::array::from_fn(|c| columns[c][row]));
+            rows.clear();
+            rows.extend((0..part.len() as usize).map(row));
             // SPOG and, within one graph, GSPO are in the order of SPOG.
-            self.push((0..part.len() as usize).map(row), false)?;
+            if graphs.has_all_named() {
+                rows.sort_unstable();
+            }
+            self.push(rows.iter().copied(), false)?;
             start = part.end;
         }
         Ok(range.len())
@@ -331,6 +469,15 @@ impl Drop for Transaction {
             let terms = self.start.delta_terms();
             self.start.delta_dictionary().truncate(terms);
         }
+    }
+}
+
+/// SPOG of what a snapshot's files hold, with changes in memory.
+fn spog_over(snapshot: &Snapshot, delta: &DeltaIndex) -> Result<Arc<QuadIndex>> {
+    let stored = &snapshot.stored().indexes[Permutation::Spog as usize];
+    match stored {
+        Some(stored) => QuadIndex::view(stored, delta.clone()),
+        None => spog_of(snapshot).cloned(),
     }
 }
 

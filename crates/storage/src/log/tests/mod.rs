@@ -8,6 +8,7 @@ use orrery_term::TermId;
 
 use super::*;
 use crate::Error;
+use crate::graph_set::GraphSet;
 use crate::io::testing::RecordingFileSystem;
 use crate::io::{FileSystem, LocalFileSystem};
 
@@ -34,6 +35,12 @@ fn record(commit: u64) -> LogRecord {
         new_terms: ["a term", ""].into_iter().collect(),
         insertions: (0..5).map(row).collect(),
         deletions: vec![row(9)],
+        // Now and then one of the other kind.
+        cleared: commit.is_multiple_of(3).then(|| ClearedGraphs {
+            graphs: GraphSet::one(TermId::iri(commit)).union(&GraphSet::one(TermId::DEFAULT_GRAPH)),
+            added: 5,
+            removed: 1 << 40,
+        }),
     }
 }
 
@@ -394,7 +401,14 @@ proptest! {
         new_terms in proptest::collection::vec(any::<Vec<u8>>(), 0..5),
         insertions in any_rows(),
         deletions in any_rows(),
+        cleared in proptest::option::of((proptest::collection::vec(any_id(), 0..4), any::<u64>(), any::<u64>())),
     ) {
+        let cleared = cleared.map(|(graphs, added, removed)| {
+            let one = graphs.into_iter().map(GraphSet::one);
+            let graphs = one.fold(GraphSet::default(), |all, one| all.union(&one));
+            ClearedGraphs { graphs, added, removed }
+        });
+        let is_clearing = cleared.is_some();
         let record = LogRecord {
             commit,
             time_micros,
@@ -404,12 +418,13 @@ proptest! {
             new_terms: new_terms.into_iter().collect(),
             insertions,
             deletions,
+            cleared,
         };
         let mut bytes = Vec::new();
         record.encode(&mut bytes);
         for length in 0..bytes.len() {
-            prop_assert_eq!(LogRecord::decode(&bytes[..length]), None);
+            prop_assert_eq!(LogRecord::decode(&bytes[..length], is_clearing), None);
         }
-        prop_assert_eq!(LogRecord::decode(&bytes), Some(record));
+        prop_assert_eq!(LogRecord::decode(&bytes, is_clearing), Some(record));
     }
 }
