@@ -6,7 +6,7 @@
 
 use crate::batch::{SpilledBatch, seal, spill};
 use crate::error::LoadError;
-use crate::interner::{DEFAULT_GRAPH, Interner, LocalId};
+use crate::interner::{DEFAULT_GRAPH, InternedTerms, Interner, LocalId};
 use crate::ntriples::TermSink;
 use crate::progress::Progress;
 use crate::segment::check_cancelled;
@@ -41,30 +41,24 @@ pub(crate) fn delta_batches(
     first_number: u32,
     progress: &dyn Progress,
 ) -> Result<DeltaBatches, LoadError> {
-    let mut collector = Collector {
-        snapshot,
-        interner: Interner::with_large_literals(None, stage.large_literals()),
-        known: HashMap::default(),
-        key: Vec::new(),
-    };
+    let mut collector = Collector::new(stage);
     let mut spilled = Vec::new();
     let Some(index) = snapshot.index(Permutation::Spog) else {
-        return Err(collector.damage("the permutation SPOG is missing").into());
+        return Err(damage(snapshot, "the permutation SPOG is missing").into());
     };
     for change in index.changes()? {
         let change = change?;
         if !change.is_insertion {
             continue;
         }
-        collector.push(change.row)?;
+        collector.push(snapshot, change.row)?;
         if collector.interner.quad_count().is_multiple_of(CHECK_QUADS) {
             check_cancelled(progress)?;
         }
         collector.interner.check()?;
         if collector.interner.memory_bytes() >= share_bytes {
             let number = first_number + spilled.len() as u32;
-            collector.known.clear();
-            spilled.push(spill(seal(collector.interner.take()), stage, number)?);
+            spilled.push(spill(seal(collector.take()), stage, number)?);
         }
     }
     Ok(DeltaBatches {
@@ -73,27 +67,41 @@ pub(crate) fn delta_batches(
     })
 }
 
-struct Collector<'a> {
-    snapshot: &'a Snapshot,
-    interner: Interner,
+/// Takes up quads of a snapshot's ids, or of the ids that a transaction over it gave.
+pub(crate) struct Collector {
+    pub(crate) interner: Interner,
     /// Local numbers of ids that were met in this batch.
     known: HashMap<u64, LocalId, FixedState>,
     key: Vec<u8>,
 }
 
-impl Collector<'_> {
+impl Collector {
+    pub(crate) fn new(stage: &StageDir) -> Self {
+        Self {
+            interner: Interner::with_large_literals(None, stage.large_literals()),
+            known: HashMap::default(),
+            key: Vec::new(),
+        }
+    }
+
+    /// The batch so far; another one begins.
+    pub(crate) fn take(&mut self) -> InternedTerms {
+        self.known.clear();
+        self.interner.take()
+    }
+
     /// Takes a quad, in the order of SPOG.
-    fn push(&mut self, row: [u64; 4]) -> Result<(), Error> {
+    pub(crate) fn push(&mut self, snapshot: &Snapshot, row: [u64; 4]) -> Result<(), Error> {
         let mut quad = [DEFAULT_GRAPH; 4];
         for (local, bits) in quad.iter_mut().zip(row) {
-            *local = self.local(bits)?;
+            *local = self.local(snapshot, bits)?;
         }
         let [subject, predicate, object, graph] = quad;
         self.interner.quad(subject, predicate, object, Some(graph));
         Ok(())
     }
 
-    fn local(&mut self, bits: u64) -> Result<LocalId, Error> {
+    fn local(&mut self, snapshot: &Snapshot, bits: u64) -> Result<LocalId, Error> {
         if let Some(&local) = self.known.get(&bits) {
             return Ok(local);
         }
@@ -102,7 +110,7 @@ impl Collector<'_> {
             Some(TermKind::Special) if id == TermId::DEFAULT_GRAPH => DEFAULT_GRAPH,
             Some(TermKind::BlankNode) => self.interner.numbered_blank_node(id.payload()),
             Some(TermKind::Iri | TermKind::Literal | TermKind::TripleTerm) => {
-                let mut cursor = self.snapshot.dictionary().iter(id.payload());
+                let mut cursor = snapshot.dictionary().iter(id.payload());
                 let streamed = cursor.streamed(id.payload())?;
                 match streamed.filter(|key| self.interner.is_large(key.bytes())) {
                     Some(key) => self.interner.streamed_key(Arc::new(key)),
@@ -110,14 +118,14 @@ impl Collector<'_> {
                 }
             }
             Some(TermKind::Delta) => {
-                let dictionary = self.snapshot.delta_dictionary();
+                let dictionary = snapshot.delta_dictionary();
                 if !dictionary.key(id.payload(), &mut self.key) {
-                    return Err(self.no_term(id));
+                    return Err(no_term(snapshot, id));
                 }
                 self.interner.stored_key(&self.key)
             }
             Some(_) if id.is_inline() => self.interner.inline(id),
-            Some(_) | None => return Err(self.no_term(id)),
+            Some(_) | None => return Err(no_term(snapshot, id)),
         };
         if self.known.len() >= KNOWN_MAX {
             self.known.clear();
@@ -125,17 +133,15 @@ impl Collector<'_> {
         self.known.insert(bits, local);
         Ok(local)
     }
+}
 
-    fn no_term(&self, id: TermId) -> Error {
-        self.damage(&format!(
-            "the id {:016x} of a change stands for no term",
-            id.bits()
-        ))
-    }
+fn no_term(snapshot: &Snapshot, id: TermId) -> Error {
+    let what = format!("the id {:016x} of a change stands for no term", id.bits());
+    damage(snapshot, &what)
+}
 
-    fn damage(&self, what: &str) -> Error {
-        Error::corrupt(self.snapshot.directory(), 0, what)
-    }
+fn damage(snapshot: &Snapshot, what: &str) -> Error {
+    Error::corrupt(snapshot.directory(), 0, what)
 }
 
 /// Whether a snapshot has quads in named graphs now.

@@ -28,7 +28,7 @@
 //!
 //! What was changed since the base was written goes along: rows with a tombstone are left out, and inserted quads are
 //! a further batch (`delta_batch`). [`load_into`] does this to a database that is open for writing, and [`compact`] does it
-//! without any sources. Terms that no quad has any more leave the dictionary (`used_terms`).
+//! without any sources. An update that inserts more than memory holds goes the same way ([`commit_in_bulk`]). Terms that no quad has any more leave the dictionary (`used_terms`).
 //!
 //! # Memory
 //!
@@ -41,6 +41,7 @@
 mod arena;
 mod batch;
 mod blocks;
+mod bulk;
 mod compact;
 mod decompress;
 mod delta_batch;
@@ -74,6 +75,7 @@ mod turtle;
 mod used_terms;
 mod xml_literal;
 
+pub use bulk::{BulkCommit, commit_in_bulk};
 pub use compact::{BackgroundCompaction, BackgroundOptions, CompactOptions, changes_of, compact};
 pub use decompress::decompressed_text;
 pub use document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_document};

@@ -193,6 +193,14 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
+    /// What was ingested in another way.
+    pub(crate) fn of(ingested: Ingested) -> Self {
+        Self {
+            ingested,
+            effort: Effort::default(),
+        }
+    }
+
     pub(crate) fn nothing() -> Self {
         Self {
             ingested: Ingested::nothing(),
@@ -272,7 +280,7 @@ pub(crate) fn write(
 
 impl Written {
     /// Whether the segment has just the quads that were there before: a load only adds.
-    fn changes_nothing(&self, existing: &Snapshot) -> bool {
+    pub(crate) fn changes_nothing(&self, existing: &Snapshot) -> bool {
         self.output.counts.quads == existing.quad_count()
     }
 

@@ -27,6 +27,7 @@ use crate::negotiate::NoFormat;
 use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use orrery_loader::LoadError;
 use orrery_sparql::QueryError;
 use orrery_storage::{ByteCount, Error as StorageError, without_numbers};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,6 +96,9 @@ pub(crate) enum ServerError {
     Endpoint { message: String, is_timeout: bool },
     #[error("{message}")]
     OutOfMemory { message: String },
+    /// Of the changes of a transaction, which may go another way.
+    #[error("{message}")]
+    TransactionMemory { message: String },
     #[error("{message}")]
     MemoryBusy { message: String },
     #[error("the server is stopping")]
@@ -170,7 +174,9 @@ impl ServerError {
                 is_timeout: true, ..
             } => StatusCode::GATEWAY_TIMEOUT,
             Self::Endpoint { .. } => StatusCode::BAD_GATEWAY,
-            Self::OutOfMemory { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            Self::OutOfMemory { .. } | Self::TransactionMemory { .. } => {
+                StatusCode::INSUFFICIENT_STORAGE
+            }
             Self::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -289,9 +295,9 @@ impl From<QueryError> for ServerError {
 impl From<StorageError> for ServerError {
     fn from(error: StorageError) -> Self {
         let message = match &error {
-            StorageError::CommitConflict { .. } | StorageError::TransactionMemory { .. } => {
-                error.to_string()
-            }
+            StorageError::CommitConflict { .. }
+            | StorageError::StagedUnreadable
+            | StorageError::TransactionMemory { .. } => error.to_string(),
             StorageError::NoSuchCommit { wanted, what, .. } => {
                 format!("the database has no {wanted}; {what}")
             }
@@ -314,8 +320,9 @@ impl From<StorageError> for ServerError {
         };
         match error {
             StorageError::NoSpace { .. }
-            | StorageError::TransactionMemory { .. }
+            | StorageError::StagedUnreadable
             | StorageError::TransactionTooLarge { .. } => Self::OutOfMemory { message },
+            StorageError::TransactionMemory { .. } => Self::TransactionMemory { message },
             StorageError::CommitConflict { .. } => Self::Precondition { message },
             StorageError::NoSuchCommit { .. } => Self::Missing { message },
             StorageError::WritingStopped { .. } | StorageError::TooManyTerms { .. } => {
@@ -332,6 +339,18 @@ pub(crate) fn told_to_the_log(sentence: &str, error: &dyn std::fmt::Display) -> 
     let number = TROUBLES.fetch_add(1, Ordering::Relaxed);
     tracing::error!("trouble {number}: {error}");
     format!("{sentence} (trouble {number} in the server's log)")
+}
+
+/// Of a change that became a new base.
+impl From<LoadError> for ServerError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Storage(error) => error.into(),
+            other => Self::Internal {
+                message: told_to_the_log("the change could not be put on the disk", &other),
+            },
+        }
+    }
 }
 
 impl From<NoFormat> for ServerError {

@@ -319,17 +319,19 @@ async fn make(
     let (sender, existed) = tokio::sync::oneshot::channel();
     let who = updates::who(&parts.headers);
     let engine = Arc::clone(&state.engine);
+    let mut sender = Some(sender);
     let watched = move |transaction: &mut Transaction, runtime: &Runtime| {
+        // The memory is held until the change is made for good.
         let HeldUpdate {
             update,
             options,
             memory: _memory,
-        } = held;
+        } = &held;
         let existed = graph_exists(&*transaction.snapshot()?, graph.as_deref())?;
         wish.check(transaction, existed)?;
-        runtime.block_on(engine.apply(&update, &options, transaction))?;
+        runtime.block_on(engine.apply(update, options, transaction))?;
         // Nobody is left to hear it if this fails.
-        let _ = sender.send(existed);
+        let _ = sender.take().map(|sender| sender.send(existed));
         Ok(wish.options(&who))
     };
     let committed = writes.make(Box::new(watched)).await?;

@@ -10,12 +10,13 @@
 
 use crate::conditions::{Conditions, State};
 use crate::errors::{ServerError, told_to_the_log};
+use crate::options::compaction_within;
 use crate::parameters::url_parameters;
 use crate::router::ServerState;
 use axum::Json;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use orrery_loader::{BackgroundOptions, LoadError, SilentProgress, changes_of, compact};
+use orrery_loader::{LoadError, SilentProgress, changes_of, compact};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,7 @@ pub(crate) async fn answer(
         exists: true,
     })?;
     drop(snapshot);
+    let memory_bytes = state.engine.options().memory_bytes;
     let done = state
         .query_threads
         .handle()
@@ -53,7 +55,7 @@ pub(crate) async fn answer(
             }
             Maintenance::Compaction => {
                 let changes = changes_of(&writer.database().snapshot());
-                let options = BackgroundOptions::default().compact;
+                let options = compaction_within(memory_bytes);
                 let report = compact(&writer, &options, &SilentProgress)?;
                 Ok(serde_json::json!({
                     "changes": changes,

@@ -1,6 +1,7 @@
 //! Settings of the server, with their defaults.
 
 use crate::endpoints::EndpointOptions;
+use orrery_loader::{BackgroundOptions, CompactOptions};
 use orrery_remote::AllowList;
 use orrery_sparql::EngineOptions;
 use orrery_storage::WriterOptions;
@@ -122,5 +123,17 @@ impl Default for HttpOptions {
             allow_any_origin: false,
             union_default_graph: false,
         }
+    }
+}
+
+/// A compaction may use the queries' memory divided by this, and not less than it can work with.
+const COMPACTION_MEMORY_PART: u64 = 8;
+const COMPACTION_BYTES_MIN: u64 = 64 << 20;
+
+/// How what writes a new base works beside queries that have so much memory.
+pub(crate) fn compaction_within(memory_bytes: u64) -> CompactOptions {
+    CompactOptions {
+        memory_bytes: (memory_bytes / COMPACTION_MEMORY_PART).max(COMPACTION_BYTES_MIN),
+        ..BackgroundOptions::default().compact
     }
 }

@@ -24,7 +24,7 @@ use crate::errors::ServerError;
 use crate::guard::{HostRule, WriteRule};
 use crate::maintenance::{self, Maintenance};
 use crate::negotiate::Wish;
-use crate::options::HttpOptions;
+use crate::options::{HttpOptions, compaction_within};
 use crate::protocol::{self, Operation, QueryRequest};
 use crate::query_threads::QueryThreads;
 use crate::stream_body::{self, Job, TimeLimit};
@@ -108,6 +108,7 @@ pub fn router(
     };
     let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let bodies_bytes_max = engine.options().memory_bytes / BODIES_MEMORY_PART;
+    let bulk = compaction_within(engine.options().memory_bytes);
     let state = Arc::new(ServerState {
         is_over,
         engine,
@@ -121,6 +122,7 @@ pub fn router(
                 writer,
                 options.updates_waiting_max,
                 usize::try_from(bodies_bytes_max).unwrap_or(usize::MAX),
+                bulk,
             )?),
             Err(reason) => Err(reason),
         },

@@ -7,7 +7,7 @@
 //! queries without an answer are told so, and what still runs is cancelled by dropping it.
 
 use crate::documents::Documents;
-use crate::options::ServerOptions;
+use crate::options::{ServerOptions, compaction_within};
 use crate::query_threads::STACK_BYTES;
 use crate::refusals::Explained;
 use crate::router::{Writing, router};
@@ -16,7 +16,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use orrery_loader::{BackgroundCompaction, BackgroundOptions, CompactOptions};
+use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_storage::{ByteCount, Database, Writer, reason};
 use std::io;
@@ -37,9 +37,6 @@ const REFRESH_PERIOD: Duration = Duration::from_secs(1);
 pub const MEMORY_BYTES_MIN: u64 = 256 << 20;
 /// Each query that runs at the same time needs a thread, whose allocator keeps pages for it.
 const MEMORY_BYTES_PER_QUERY: u64 = 64 << 20;
-/// A compaction may use the queries' memory divided by this, and not less than it can work with.
-const COMPACTION_MEMORY_PART: u64 = 8;
-const COMPACTION_BYTES_MIN: u64 = 64 << 20;
 /// How long the last answers may be on their way after the grace period.
 const LAST_WORD_MAX: Duration = Duration::from_secs(1);
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
@@ -272,10 +269,7 @@ fn compaction_options(options: &ServerOptions) -> BackgroundOptions {
     let defaults = BackgroundOptions::default();
     BackgroundOptions {
         changes_min: options.compact_quads,
-        compact: CompactOptions {
-            memory_bytes: (options.memory_bytes / COMPACTION_MEMORY_PART).max(COMPACTION_BYTES_MIN),
-            ..defaults.compact
-        },
+        compact: compaction_within(options.memory_bytes),
         ..defaults
     }
 }

@@ -131,10 +131,10 @@ pub(crate) async fn update(
         .while_parsing(move || Ok(engine.prepare_update(&text, &of_parse)?))
         .await?;
     let who = who(&parts.headers);
-    let change = change(Arc::clone(&state.engine), parsed, options, wish, who);
+    let mut change = change(Arc::clone(&state.engine), parsed, options, wish, who);
     let held = move |transaction: &mut Transaction, runtime: &Runtime| {
-        // What was made of the body is there until it is applied.
-        let _memory = memory;
+        // What was made of the body is there until it is applied for good.
+        let _memory = &memory;
         change(transaction, runtime)
     };
     let committed = writes.make(Box::new(held)).await?;

@@ -8,10 +8,12 @@
 //!
 //! The storage has one writer at a time anyway; a queue before it is fair, bounded, and needs no thread per
 //! waiting client. While one fdatasync runs, the next transactions go on; they all share the
-//! fdatasync after it. A client that has left before its turn is passed over; after that its change
+//! fdatasync after it. A change that memory does not hold is made a second time, in a way that puts insertions on the disk and ends in a
+//! new base (`orrery_loader::commit_in_bulk`); other changes wait until then. A client that has left before its turn is passed over; after that its change
 //! is made, whether or not somebody hears the answer.
 
 use crate::errors::ServerError;
+use orrery_loader::{BulkCommit, CompactOptions, SilentProgress, commit_in_bulk};
 use orrery_storage::{CommitOptions, PendingCommit, Transaction, Writer};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -44,9 +46,10 @@ pub(crate) struct Committed {
     pub(crate) removed: u64,
 }
 
-/// A change: works on the transaction, and says how to commit it.
+/// A change: works on the transaction, and says how to commit it. Called a second time, on another transaction, where memory did not
+/// hold the changes of the first.
 pub(crate) type Change =
-    Box<dyn FnOnce(&mut Transaction, &Runtime) -> Result<CommitOptions, ServerError> + Send>;
+    Box<dyn FnMut(&mut Transaction, &Runtime) -> Result<CommitOptions, ServerError> + Send>;
 
 struct Job {
     change: Change,
@@ -69,11 +72,13 @@ pub(crate) struct Writes {
 }
 
 impl Writes {
-    /// Starts both threads; they end with this value. `bodies_bytes_max`: what the bodies of changes may take together.
+    /// Starts both threads; they end with this value. `bodies_bytes_max`: what the bodies of changes may take together; `bulk`: what a
+    /// change may use that memory does not hold.
     pub(crate) fn start(
         writer: Writer,
         jobs_max: usize,
         bodies_bytes_max: usize,
+        bulk: CompactOptions,
     ) -> io::Result<Self> {
         let body_units = bodies_bytes_max.min(BODIES_BYTES_MAX) / BODY_UNIT_BYTES;
         let body_units_max = u32::try_from(body_units.max(1)).unwrap_or(u32::MAX);
@@ -89,7 +94,7 @@ impl Writes {
             .name("orrery-write".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || {
-                write(&of_thread, &runtime, queue, &commits);
+                write(&of_thread, &bulk, &runtime, queue, &commits);
                 drop((of_thread, alive));
             })?;
         Builder::new()
@@ -156,6 +161,7 @@ impl Drop for Writes {
 /// The writing thread.
 fn write(
     writer: &Writer,
+    bulk: &CompactOptions,
     runtime: &Runtime,
     mut jobs: mpsc::Receiver<Job>,
     commits: &mpsc::Sender<(PendingCommit, Answer)>,
@@ -164,7 +170,7 @@ fn write(
         if answer.is_closed() {
             continue;
         }
-        let change = std::panic::AssertUnwindSafe(|| committed(writer, runtime, change));
+        let change = std::panic::AssertUnwindSafe(|| committed(writer, bulk, runtime, change));
         let result = std::panic::catch_unwind(change).unwrap_or_else(|_| {
             Err(ServerError::Internal {
                 message: "the change panicked and was rolled back".to_owned(),
@@ -172,22 +178,49 @@ fn write(
         });
         match result {
             // Nobody has to wait for the disk, so its answer does not stand behind those of others who do.
-            Ok(pending) if pending.is_done() => finish(pending, answer),
+            Ok(Made::Pending(pending)) if pending.is_done() => finish(pending, answer),
             // The other thread ends after this one.
-            Ok(pending) => drop(commits.blocking_send((pending, answer))),
+            Ok(Made::Pending(pending)) => drop(commits.blocking_send((pending, answer))),
+            Ok(Made::Committed(committed)) => drop(answer.send(Ok(committed))),
             Err(error) => drop(answer.send(Err(error))),
         }
     }
 }
 
+/// A change that was made.
+enum Made {
+    /// It is in the log, perhaps not on the disk yet.
+    Pending(PendingCommit),
+    /// It is on the disk.
+    Committed(Committed),
+}
+
 fn committed(
     writer: &Writer,
+    bulk: &CompactOptions,
     runtime: &Runtime,
-    change: Change,
-) -> Result<PendingCommit, ServerError> {
+    mut change: Change,
+) -> Result<Made, ServerError> {
     let mut transaction = writer.begin()?;
-    let options = change(&mut transaction, runtime)?;
-    Ok(transaction.commit(options)?)
+    match change(&mut transaction, runtime) {
+        Ok(options) => return Ok(Made::Pending(transaction.commit(options)?)),
+        // What was changed so far is forgotten, and done anew where insertions can go to the disk.
+        Err(ServerError::TransactionMemory { .. }) => drop(transaction),
+        Err(error) => return Err(error),
+    }
+    let change = |transaction: &mut Transaction| change(transaction, runtime);
+    match commit_in_bulk(writer, bulk, &SilentProgress, change)? {
+        BulkCommit::InLog(pending) => Ok(Made::Pending(pending)),
+        BulkCommit::InBase {
+            number,
+            added,
+            removed,
+        } => Ok(Made::Committed(Committed {
+            number,
+            added,
+            removed,
+        })),
+    }
 }
 
 /// The thread that waits for the disk. Whoever waits first waits for all that came before.
@@ -234,7 +267,7 @@ mod tests {
         let file_system = Arc::new(disk.clone());
         let database = Arc::new(Database::create_or_open_with(file_system, "/db").unwrap());
         let writer = database.open_writer(WriterOptions::default()).unwrap();
-        let writes = Writes::start(writer, 8, 1 << 20).unwrap();
+        let writes = Writes::start(writer, 8, 1 << 20, CompactOptions::default()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();

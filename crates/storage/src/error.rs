@@ -171,6 +171,12 @@ pub enum Error {
         /// The budget, for all that share it.
         limit_bytes: u64,
     },
+    /// An operation would have to read what an earlier one of its transaction inserted beyond the memory. Nothing was changed.
+    #[error(
+        "an operation reads or clears what an earlier one of the same request inserted, which was more than memory holds; nothing \
+         was changed; make two requests of it, or raise the budget"
+    )]
+    StagedUnreadable,
     /// A transaction is too large for one record of the log.
     #[error("cannot write {}: the transaction takes {}, the limit is {}; split it, or use `orrery load`", path.display(), ByteCount(*bytes), ByteCount(*limit))]
     TransactionTooLarge {

@@ -67,8 +67,8 @@ pub use verify::{Damage, Note, Verified, VerifyProgress, verify, verify_with};
 pub use warm::{WarmExtent, Warmed};
 pub use words::{ByteCount, reason, without_numbers};
 pub use writer::{
-    ChangeMemory, CommitOptions, Durability, PendingCommit, Rebase, Retention, Transaction, Writer,
-    WriterOptions,
+    BulkEnd, BulkTransaction, ChangeMemory, CommitOptions, Durability, InsertionStage,
+    PendingCommit, Rebase, Retention, StagedCommit, Transaction, Writer, WriterOptions,
 };
 
 #[cfg(test)]

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use orrery_loader::{BulkCommit, CompactOptions, SilentProgress, commit_in_bulk};
 use orrery_remote::AllowList;
 use orrery_server::Documents;
-use orrery_sparql::{DocumentSource, Engine, EngineOptions, QueryOptions, UpdateOptions};
-use orrery_storage::{CommitOptions, Database, WriterOptions};
+use orrery_sparql::{
+    DocumentSource, Engine, EngineOptions, QueryError, QueryOptions, UpdateOptions,
+};
+use orrery_storage::{CommitOptions, Database, Error, Transaction, Writer, WriterOptions};
 
 use super::http::{post, server_url};
 use super::output::Output;
@@ -13,6 +16,9 @@ use super::query_text::{own_address, read_text, runtime};
 use crate::arguments::{LoadSourceArguments, UpdateArguments};
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};
+
+/// Of the memory, what goes to the disk is sorted in one part of so many.
+const BULK_MEMORY_PART: u64 = 4;
 
 pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
     let text = read_text(
@@ -80,14 +86,22 @@ fn local(
         documents: Some(Arc::new(documents) as Arc<dyn DocumentSource>),
     };
     let update = engine.prepare_update(text, &options)?;
-    let mut transaction = writer.begin()?;
-    runtime()?.block_on(engine.apply(&update, &options, &mut transaction))?;
-    let pending = transaction.commit(CommitOptions {
-        who: "orrery update".to_owned(),
-        ..CommitOptions::default()
-    })?;
-    let (added, removed) = (pending.added(), pending.removed());
-    let commit = pending.wait()?;
+    let runtime = runtime()?;
+    let change = |transaction: &mut Transaction| -> Result<CommitOptions, Failure> {
+        runtime.block_on(engine.apply(&update, &options, transaction))?;
+        Ok(CommitOptions {
+            who: "orrery update".to_owned(),
+            ..CommitOptions::default()
+        })
+    };
+    let (added, removed, commit) = match commit(&writer, arguments.memory.0, change)? {
+        BulkCommit::InLog(pending) => (pending.added(), pending.removed(), pending.wait()?),
+        BulkCommit::InBase {
+            number,
+            added,
+            removed,
+        } => (added, removed, number),
+    };
     Ok(match (added, removed) {
         (0, 0) => format!("nothing was changed, the last commit is still {commit}\n"),
         _ => format!(
@@ -102,6 +116,27 @@ fn local(
 fn base_iri(arguments: &UpdateArguments) -> Option<String> {
     let given = arguments.base.clone();
     given.or_else(|| own_address(arguments.file.as_deref()))
+}
+
+/// Makes a change in memory, and where that does not hold it, a second time by way of the disk.
+fn commit(
+    writer: &Writer,
+    memory_bytes: u64,
+    change: impl Fn(&mut Transaction) -> Result<CommitOptions, Failure>,
+) -> Result<BulkCommit, Failure> {
+    let mut transaction = writer.begin()?;
+    match change(&mut transaction) {
+        Ok(options) => return Ok(BulkCommit::InLog(transaction.commit(options)?)),
+        Err(Failure::Query(QueryError::Storage(Error::TransactionMemory { .. }))) => {
+            drop(transaction);
+        }
+        Err(error) => return Err(error),
+    }
+    let options = CompactOptions {
+        memory_bytes: (memory_bytes / BULK_MEMORY_PART).max(orrery_loader::MEMORY_BYTES_MIN),
+        ..CompactOptions::default()
+    };
+    commit_in_bulk(writer, &options, &SilentProgress, change)
 }
 
 /// The hosts that `LOAD` may ask.

@@ -16,3 +16,4 @@ mod killed_server;
 mod round_trip;
 mod serve;
 mod server_memory;
+mod whole_graphs;

@@ -29,6 +29,9 @@ use crate::results::{QuadTemplate, for_each_quad_variable};
 /// Fewer quads than this are not looked through for duplicates.
 const DEDUP_QUADS_MIN: usize = 1 << 16;
 
+/// So many insertions at a time leave the memory where a transaction can stage them.
+const BULK_QUADS: usize = 1 << 18;
+
 /// The parts of the operation.
 pub(super) struct Modification<'u> {
     pub(super) delete: &'u [GroundQuadPattern],
@@ -148,7 +151,14 @@ impl Changes<'_> {
                 }
             }
             to_insert.push(quad)
-        })
+        })?;
+        // Deletions come first, and are of the state before: what is staged already stays inserted.
+        if transaction.is_bulk() && to_insert.quads.len() >= BULK_QUADS {
+            transaction.insert_staged(&to_insert.quads)?;
+            to_insert.quads.clear();
+            to_insert.distinct = 0;
+        }
+        Ok(())
     }
 }
 
@@ -251,9 +261,13 @@ impl QuadList {
         if self.quads.len() > self.quads.capacity() / 2 {
             let more = self.quads.capacity().max(64);
             let bytes = more * size_of::<[TermId; 4]>();
-            self.reservation
-                .try_grow(bytes)
-                .map_err(|error| QueryError::from_datafusion(error, self.limit_bytes))?;
+            // The same refusal as of the transaction itself: both are its changes.
+            self.reservation.try_grow(bytes).map_err(|_refused| {
+                orrery_storage::Error::TransactionMemory {
+                    needed_bytes: (self.quads.capacity() * size_of::<[TermId; 4]>() + bytes) as u64,
+                    limit_bytes: self.limit_bytes,
+                }
+            })?;
             self.quads
                 .reserve_exact(self.quads.capacity() - self.quads.len() + more);
         }

@@ -12,8 +12,8 @@ use super::header::{ReadHeader, VERSION, read_up_to, u32_at, u64_at};
 use super::record::LogRecord;
 use super::tail::Tail;
 use super::{
-    FRAME_BYTES, KIND_CLEARING_COMMIT, KIND_COMMIT, KIND_MARK, LogHeader, MARK_BYTES, PREFIX_BYTES, frame_length,
-    mark_bytes,
+    FRAME_BYTES, KIND_CLEARING_COMMIT, KIND_COMMIT, KIND_MARK, LogHeader, MARK_BYTES, PREFIX_BYTES,
+    frame_length, mark_bytes,
 };
 use crate::io::FileSystem;
 use crate::{Error, Result};

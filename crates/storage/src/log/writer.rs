@@ -9,7 +9,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::reader::LogEnd;
 use super::record::LogRecord;
-use super::{FRAME_BYTES, KIND_CLEARING_COMMIT, KIND_COMMIT, LogHeader, RECORD_BYTES_MAX, frame, mark_bytes};
+use super::{
+    FRAME_BYTES, KIND_CLEARING_COMMIT, KIND_COMMIT, LogHeader, RECORD_BYTES_MAX, frame, mark_bytes,
+};
 use crate::io::{FileSystem, LogFile};
 use crate::{Error, Result};
 

@@ -57,8 +57,10 @@ impl MemoryCount {
         let needed = self.taken_bytes - self.granted_bytes;
         let steps = [needed.max(STEP_BYTES), needed];
         let Some(more) = steps.into_iter().find(|&bytes| grants.try_grow(bytes)) else {
+            let needed_bytes = self.taken_bytes;
+            self.taken_bytes -= bytes;
             return Err(Error::TransactionMemory {
-                needed_bytes: self.taken_bytes,
+                needed_bytes,
                 limit_bytes: grants.limit_bytes(),
             });
         };

@@ -31,6 +31,7 @@ use crate::log::{ClearedGraphs, LogRecord, LogWriter};
 use crate::snapshot::Snapshot;
 use crate::{Database, Result};
 
+mod bulk;
 mod checkpoint;
 mod commit;
 mod memory;
@@ -39,6 +40,7 @@ mod rebase;
 mod transaction;
 mod worker;
 
+pub use bulk::{BulkEnd, BulkTransaction, InsertionStage, StagedCommit};
 pub use commit::{CommitOptions, Durability, PendingCommit};
 pub use memory::ChangeMemory;
 pub use rebase::Rebase;

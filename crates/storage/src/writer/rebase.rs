@@ -54,6 +54,8 @@ pub struct Rebase<'a> {
     /// Held by a bulk load, and by a compaction that shall not come too late.
     turn: Option<Turn>,
     is_load: bool,
+    /// Quads that a load takes away: what a transaction did before it became a base.
+    pub(super) removed: u64,
     source: Arc<Snapshot>,
     name: String,
     files: SegmentFiles,
@@ -81,16 +83,30 @@ impl Writer {
         let shared = &self.handle.shared;
         let maintenance = shared.maintenance.lock();
         let turn = holds_turn.then(|| shared.take_turn());
-        self.check()?;
+        Rebase::begin(self, maintenance, turn, is_load)
+    }
+}
+
+impl<'a> Rebase<'a> {
+    /// Begins with the last commit.
+    pub(super) fn begin(
+        writer: &'a Writer,
+        maintenance: MutexGuard<'a, ()>,
+        turn: Option<Turn>,
+        is_load: bool,
+    ) -> Result<Self> {
+        writer.check()?;
+        let shared = &writer.handle.shared;
         let source = Arc::clone(&shared.state.lock().latest);
         let database = &shared.database;
         let name = format!("{SEGMENT_PREFIX}{:06}", source.manifest().generation + 1);
         let directory = database.directory().join(&name);
-        Ok(Rebase {
-            writer: self,
+        Ok(Self {
+            writer,
             _maintenance: maintenance,
             turn,
             is_load,
+            removed: 0,
             files: SegmentFiles::create(database.file_system(), directory)?,
             name,
             source,
@@ -153,7 +169,8 @@ impl Rebase<'_> {
             Some(turn) => turn,
             None => shared.take_turn(),
         };
-        let published = turn.switch(entry, carried, is_load);
+        let loaded = is_load.then_some(self.removed);
+        let published = turn.switch(entry, carried, loaded);
         // Where nobody knows, the manifest on the disk may name the files.
         self.is_published = matches!(&published, Ok(_) | Err(Error::WritingStopped { .. }));
         let published = published?;
@@ -191,7 +208,7 @@ impl Turn {
         &self,
         mut entry: BaseEntry,
         mut carried: Carried,
-        is_load: bool,
+        removed_by_load: Option<u64>,
     ) -> Result<Published> {
         let shared = &self.shared;
         let file_system = &**shared.database.file_system();
@@ -206,13 +223,14 @@ impl Turn {
 
         let mut manifest = latest.manifest().clone();
         entry.generation = manifest.generation + 1;
-        if is_load {
+        let is_load = removed_by_load.is_some();
+        if let Some(removed) = removed_by_load {
             // Nobody has committed since it began.
             entry.commit = latest.commit() + 1;
             entry.time_us = shared.now_us().max(latest.commit_time_us());
             entry.loaded = Some(Loaded {
-                added: entry.quad_count.saturating_sub(latest.quad_count()),
-                removed: 0,
+                added: (entry.quad_count + removed).saturating_sub(latest.quad_count()),
+                removed,
             });
         }
         let has_carried = !is_load && latest.commit() > entry.commit;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use orrery_term::{Term, TermId, TermKind, inline, write_key};
 
+use super::bulk::Staged;
 use super::commit::{CommitOptions, Durability, PendingCommit};
 use super::memory::{ChangeMemory, MemoryCount};
 use super::{Turn, Writer};
@@ -31,10 +32,10 @@ const CLEAR_ROWS: u64 = 64 * 1024;
 #[derive(Debug)]
 pub struct Transaction {
     writer: Writer,
-    /// Given back when the transaction ends; the next one begins then.
-    turn: Turn,
+    /// Given back when the transaction ends; the next one begins then. Missing once it went on to a new base.
+    pub(super) turn: Option<Turn>,
     /// The state before the transaction.
-    start: Arc<Snapshot>,
+    pub(super) start: Arc<Snapshot>,
     /// Graphs that were cleared as a whole.
     cleared: GraphSet,
     /// The state before the transaction without these.
@@ -50,6 +51,8 @@ pub struct Transaction {
     spog: Arc<QuadIndex>,
     spog_delta: DeltaIndex,
     memory: MemoryCount,
+    /// Takes insertions that memory is refused for; only of a [bulk transaction](super::BulkTransaction).
+    pub(super) staged: Option<Staged>,
     next_blank_node: u64,
     key: Vec<u8>,
     is_committed: bool,
@@ -62,7 +65,8 @@ impl Transaction {
             spog: Arc::clone(spog_of(&start)?),
             spog_delta: spog_delta.unwrap_or_else(|| DeltaIndex::new(Permutation::Spog)),
             writer,
-            turn,
+            turn: Some(turn),
+            staged: None,
             cleared: GraphSet::default(),
             origin: Arc::clone(&start),
             current: Arc::clone(&start),
@@ -95,7 +99,26 @@ impl Transaction {
 
     /// The data with this transaction's own changes so far. Later changes do not show in it; it must not be
     /// used after the transaction was rolled back.
+    ///
+    /// Fails with [`Error::StagedUnreadable`] when insertions went beyond the memory.
     pub fn snapshot(&mut self) -> Result<Arc<Snapshot>> {
+        match self
+            .staged
+            .as_ref()
+            .is_some_and(|staged| !staged.is_empty())
+        {
+            true => Err(Error::StagedUnreadable),
+            false => self.state(),
+        }
+    }
+
+    /// Whether insertions may go beyond the memory.
+    pub fn is_bulk(&self) -> bool {
+        self.staged.is_some()
+    }
+
+    /// The state without what is staged.
+    fn state(&mut self) -> Result<Arc<Snapshot>> {
         let counts = self.counts();
         if self.applied < self.changes.len() {
             let net = self.net_changes(self.applied);
@@ -162,6 +185,14 @@ impl Transaction {
         self.change(quads, true)
     }
 
+    /// Inserts quads that may be there already past the memory. Only while [`is_bulk`](Self::is_bulk).
+    pub fn insert_staged(&mut self, quads: &[[TermId; COLUMNS]]) -> Result<()> {
+        match &mut self.staged {
+            Some(staged) => staged.insert(quads),
+            None => Err(self.misuse("only a bulk transaction stages insertions")),
+        }
+    }
+
     /// Deletes quads, given as for [`insert`](Self::insert). Returns how many were there; these stay in `quads`, in
     /// ascending order.
     pub fn delete(&mut self, quads: &mut Vec<[TermId; COLUMNS]>) -> Result<u64> {
@@ -172,11 +203,18 @@ impl Transaction {
     /// on it makes no difference how many, for time, memory and the log, but that the column of the graph is read once in each
     /// permutation; and nothing is read where all graphs go.
     pub fn clear(&mut self, graphs: &GraphSet) -> Result<u64> {
+        if self
+            .staged
+            .as_ref()
+            .is_some_and(|staged| staged.may_be_in(graphs))
+        {
+            return Err(Error::StagedUnreadable);
+        }
         let quads = match graphs.is_all() {
             true => self.spog.rows(),
-            false => self.snapshot()?.quads_of(graphs)?,
+            false => self.state()?.quads_of(graphs)?,
         };
-        if quads >= self.turn.shared.options.whole_graph_quads.max(1) {
+        if quads >= self.writer.handle.shared.options.whole_graph_quads.max(1) {
             self.clear_whole(graphs)?;
             return Ok(quads);
         }
@@ -184,7 +222,7 @@ impl Transaction {
             let spog = Arc::clone(&self.spog);
             return self.clear_rows(&spog, spog.all(), graphs);
         }
-        let snapshot = self.snapshot()?;
+        let snapshot = self.state()?;
         let Some(gspo) = snapshot.index(Permutation::Gspo) else {
             // All quads are in the default graph.
             let spog = Arc::clone(&self.spog);
@@ -222,39 +260,30 @@ impl Transaction {
     /// returns once it is durable, and visible to everybody. Without changes there is no commit, and the number is that
     /// of the last one.
     pub fn commit(mut self, options: CommitOptions) -> Result<PendingCommit> {
-        let last = self.start.commit();
-        if let Some(expected) = options.expected
-            && expected != last
-        {
-            return Err(Error::CommitConflict {
-                expected,
-                found: last,
-            });
-        }
+        self.check_expected(&options)?;
         let net = self.net_changes(0);
         let cleared = self.cleared_graphs(&net)?;
-        let (added, removed) = match &cleared {
-            Some(cleared) => (cleared.added, cleared.removed),
-            None => {
-                let insertions = net.iter().filter(|change| change.is_insertion);
-                let added = insertions.count() as u64;
-                (added, net.len() as u64 - added)
-            }
-        };
+        let (added, removed) = added_and_removed(&net, cleared.as_ref());
         if added + removed == 0 {
             return Ok(self.nothing_to_commit(options.durability));
         }
         let mut counts = self.counts();
-        counts.commit = last + 1;
-        counts.time_us = self.turn.shared.now_us().max(self.start.commit_time_us());
+        counts.commit = self.start.commit() + 1;
+        counts.time_us = self
+            .writer
+            .handle
+            .shared
+            .now_us()
+            .max(self.start.commit_time_us());
         let deltas = match self.applied {
             0 => self.apply(&net)?,
             _ => self.apply(&self.net_changes(self.applied))?,
         };
         let snapshot = Arc::new(self.snapshot_with(deltas, counts)?);
-        let (log, position) = self
-            .turn
-            .submit(&self.start, snapshot, &net, cleared, &options)?;
+        let Some(turn) = &self.turn else {
+            return Err(self.misuse("the transaction went on to a new base"));
+        };
+        let (log, position) = turn.submit(&self.start, snapshot, &net, cleared, &options)?;
         self.is_committed = true;
         Ok(PendingCommit {
             writer: self.writer.clone(),
@@ -267,9 +296,29 @@ impl Transaction {
         })
     }
 
+    /// Fails if another commit came before that which is expected.
+    pub(super) fn check_expected(&self, options: &CommitOptions) -> Result<()> {
+        let found = self.start.commit();
+        match options.expected {
+            Some(expected) if expected != found => Err(Error::CommitConflict { expected, found }),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many quads the transaction adds and removes, beside what is staged.
+    pub(super) fn added_and_removed(&self) -> Result<(u64, u64)> {
+        let net = self.net_changes(0);
+        let cleared = self.cleared_graphs(&net)?;
+        Ok(added_and_removed(&net, cleared.as_ref()))
+    }
+
+    fn misuse(&self, what: &str) -> Error {
+        Error::invalid_input(self.start.directory(), what)
+    }
+
     /// Done when the commits before are, for the transaction has seen them.
     fn nothing_to_commit(&self, durability: Durability) -> PendingCommit {
-        let log = Arc::clone(&self.turn.shared.state.lock().log);
+        let log = Arc::clone(&self.writer.handle.shared.state.lock().log);
         PendingCommit {
             writer: self.writer.clone(),
             number: self.start.commit(),
@@ -310,10 +359,14 @@ impl Transaction {
         quads.sort_unstable();
         quads.dedup();
         self.keep_effective(quads, is_insertion)?;
-        self.push(
-            quads.iter().map(|quad| quad.map(TermId::bits)),
-            is_insertion,
-        )
+        let rows = quads.iter().map(|quad| quad.map(TermId::bits));
+        match (self.push(rows, is_insertion), &mut self.staged) {
+            (Err(Error::TransactionMemory { .. }), Some(staged)) if is_insertion => {
+                staged.insert(quads)?;
+                Ok(quads.len() as u64)
+            }
+            (pushed, _) => pushed,
+        }
     }
 
     /// Keeps the quads that are not visible, for an insertion, or that are, for a deletion.
@@ -470,6 +523,16 @@ impl Drop for Transaction {
             self.start.delta_dictionary().truncate(terms);
         }
     }
+}
+
+/// How many quads net changes add and remove, with graphs that were cleared as a whole.
+fn added_and_removed(net: &[DeltaEntry], cleared: Option<&ClearedGraphs>) -> (u64, u64) {
+    if let Some(cleared) = cleared {
+        return (cleared.added, cleared.removed);
+    }
+    let insertions = net.iter().filter(|change| change.is_insertion);
+    let added = insertions.count() as u64;
+    (added, net.len() as u64 - added)
 }
 
 /// SPOG of what a snapshot's files hold, with changes in memory.

@@ -192,6 +192,7 @@ fn log_path<'f>(directory: &Path) -> Result<CostPath<'f>, Error> {
             .collect::<Keys>(),
         insertions: (0..LOGGED_QUADS).map(quad).collect(),
         deletions: Vec::new(),
+        cleared: None,
     };
     Ok(CostPath::new("log append, 100 quads", move || {
         let appended = log.append(&record)?;

@@ -1,0 +1,187 @@
+//! A transaction with more insertions than memory holds: it becomes a new base.
+//!
+//! ```text
+//! begin      no checkpoint and no compaction until its end; the writers' turn
+//! changes    as in any transaction, but insertions for which memory is refused go to an [`InsertionStage`], on disk
+//! end        nothing went there: a commit like any other
+//!            else the state with the changes in memory, and what was staged -> a new base, written by the loader -> published
+//! ```
+//!
+//! As with a bulk load, what it changed is not recorded, and the states before it stay readable from the old base. What was staged cannot be
+//! read before it is published: an operation that would have to is refused.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use orrery_term::TermId;
+use parking_lot::MutexGuard;
+
+use super::{CommitOptions, PendingCommit, Rebase, Transaction, Writer};
+use crate::Result;
+use crate::graph_set::GraphSet;
+use crate::index::COLUMNS;
+use crate::segment::{PublishedCounts, SegmentFiles};
+use crate::snapshot::Snapshot;
+use crate::statistics::Statistics;
+
+/// Graphs of staged quads that are told apart; beyond, all named ones count.
+const GRAPHS_MAX: usize = 64;
+
+/// Takes insertions that memory does not hold.
+pub trait InsertionStage: Send + Debug {
+    /// Takes quads, of the ids that the transaction gave their terms. One may come several times, or be there already.
+    fn insert(&mut self, quads: &[[TermId; COLUMNS]]) -> Result<()>;
+}
+
+/// What a transaction has staged.
+#[derive(Debug)]
+pub(super) struct Staged {
+    stage: Box<dyn InsertionStage>,
+    graphs: GraphSet,
+    graphs_listed: usize,
+}
+
+impl Staged {
+    fn new(stage: Box<dyn InsertionStage>) -> Self {
+        Self {
+            stage,
+            graphs: GraphSet::default(),
+            graphs_listed: 0,
+        }
+    }
+
+    pub(super) fn insert(&mut self, quads: &[[TermId; COLUMNS]]) -> Result<()> {
+        let mut last = None;
+        for quad in quads {
+            let graph = quad[COLUMNS - 1];
+            if last != Some(graph) && !self.graphs.contains(graph) {
+                self.graphs_listed += 1;
+                let more = match self.graphs_listed > GRAPHS_MAX {
+                    true => GraphSet::named(),
+                    false => GraphSet::one(graph),
+                };
+                self.graphs = self.graphs.union(&more);
+            }
+            last = Some(graph);
+        }
+        self.stage.insert(quads)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.graphs.is_empty()
+    }
+
+    /// Whether staged quads may be in some graphs.
+    pub(super) fn may_be_in(&self, graphs: &GraphSet) -> bool {
+        let named = |set: &GraphSet| set.has_all_named();
+        let is_among = |set: &GraphSet, other: &GraphSet| {
+            let mut listed = set.listed();
+            listed.any(|graph| other.contains(graph))
+        };
+        is_among(&self.graphs, graphs)
+            || is_among(graphs, &self.graphs)
+            || (named(&self.graphs) && named(graphs))
+    }
+}
+
+/// A transaction that may change more than memory holds.
+#[derive(Debug)]
+pub struct BulkTransaction<'a> {
+    writer: &'a Writer,
+    maintenance: MutexGuard<'a, ()>,
+    transaction: Transaction,
+}
+
+/// How a bulk transaction ends.
+#[derive(Debug)]
+pub enum BulkEnd<'a> {
+    /// All of it was held in memory, and is a commit like others.
+    Committed(PendingCommit),
+    /// A new base is to be written.
+    Staged(Box<StagedCommit<'a>>),
+}
+
+/// A bulk transaction with staged insertions, at its end.
+#[derive(Debug)]
+pub struct StagedCommit<'a> {
+    rebase: Rebase<'a>,
+    existing: Arc<Snapshot>,
+    /// Whether nothing was changed beside what is staged.
+    is_unchanged: bool,
+    /// Holds the new terms until the base is published.
+    transaction: Transaction,
+}
+
+impl Writer {
+    /// Begins a transaction that may change more than memory holds; `stage` makes what takes the rest, given the state before. Waits for a
+    /// checkpoint, a compaction or a load that is under way.
+    pub fn begin_bulk(
+        &self,
+        stage: impl FnOnce(&Arc<Snapshot>) -> Box<dyn InsertionStage>,
+    ) -> Result<BulkTransaction<'_>> {
+        let maintenance = self.handle.shared.maintenance.lock();
+        let mut transaction = self.begin()?;
+        transaction.staged = Some(Staged::new(stage(&transaction.start)));
+        Ok(BulkTransaction {
+            writer: self,
+            maintenance,
+            transaction,
+        })
+    }
+}
+
+impl<'a> BulkTransaction<'a> {
+    /// The transaction, for changes.
+    pub fn transaction(&mut self) -> &mut Transaction {
+        &mut self.transaction
+    }
+
+    /// Ends the changes.
+    pub fn end(mut self, options: CommitOptions) -> Result<BulkEnd<'a>> {
+        let staged = self.transaction.staged.take();
+        if staged.is_none_or(|staged| staged.is_empty()) {
+            drop(self.maintenance);
+            return self.transaction.commit(options).map(BulkEnd::Committed);
+        }
+        self.transaction.check_expected(&options)?;
+        let existing = self.transaction.snapshot()?;
+        let (added, removed) = self.transaction.added_and_removed()?;
+        let turn = self.transaction.turn.take();
+        let mut rebase = Rebase::begin(self.writer, self.maintenance, turn, true)?;
+        rebase.removed = removed;
+        Ok(BulkEnd::Staged(Box::new(StagedCommit {
+            rebase,
+            existing,
+            is_unchanged: added + removed == 0,
+            transaction: self.transaction,
+        })))
+    }
+}
+
+impl StagedCommit<'_> {
+    /// The state that the new base has to hold together with what was staged.
+    pub fn existing(&self) -> &Arc<Snapshot> {
+        &self.existing
+    }
+
+    /// Whether nothing was changed beside what was staged: if that brings nothing new either, there is no commit.
+    pub fn is_unchanged(&self) -> bool {
+        self.is_unchanged
+    }
+
+    /// Where dictionary and permutations are written.
+    pub fn files(&self) -> &SegmentFiles {
+        self.rebase.files()
+    }
+
+    /// Makes the segment the database's base, once dictionary and permutations are finished: this is the commit.
+    pub fn publish(
+        self,
+        counts: PublishedCounts,
+        statistics: &Statistics,
+    ) -> Result<Arc<Snapshot>> {
+        let published = self.rebase.publish(counts, statistics);
+        drop(self.transaction);
+        published
+    }
+}
