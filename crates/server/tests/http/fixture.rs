@@ -45,7 +45,7 @@ impl TestServer {
             address,
             stop: Some(stop),
             running,
-            directory: directory,
+            directory,
         }
     }
 
