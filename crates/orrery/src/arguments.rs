@@ -132,7 +132,7 @@ pub(crate) struct QueryText {
     pub(crate) endpoints: EndpointArguments,
 }
 
-/// Whom a query may ask with `SERVICE`.
+/// Whom a query or an update may ask with `SERVICE`.
 #[derive(Args)]
 pub(crate) struct EndpointArguments {
     /// Let SERVICE ask this host, host:port, address, network or URL prefix (* for every public host); may be repeated
@@ -172,7 +172,7 @@ pub(crate) struct UpdateArguments {
     #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
     pub(crate) directory: Option<PathBuf>,
     /// Update through a running server instead, such as http://127.0.0.1:7878
-    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "union_default_graph", "timeout", "load_dir", "load_allow"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "union_default_graph", "timeout", "load_dir", "load_allow", "allow"])]
     pub(crate) server: Option<String>,
     /// The update
     #[arg(value_name = "UPDATE", required_unless_present = "file")]
@@ -194,6 +194,8 @@ pub(crate) struct UpdateArguments {
     pub(crate) timeout: Option<Seconds>,
     #[command(flatten)]
     pub(crate) sources: LoadSourceArguments,
+    #[command(flatten)]
+    pub(crate) endpoints: EndpointArguments,
 }
 
 /// What `LOAD` of an update may read.

@@ -85,6 +85,7 @@ impl RemoteEndpoints for HttpEndpoints {
 fn failure(error: Error) -> RemoteFailure {
     RemoteFailure {
         is_timeout: matches!(error, Error::TimedOut { .. }),
+        is_forbidden: matches!(error, Error::NotAllowed { .. }),
         message: error.to_string(),
     }
 }

@@ -103,6 +103,9 @@ pub(crate) enum ServerError {
     MemoryBusy { message: String },
     #[error("the server is stopping")]
     Stopping,
+    /// For the one who makes the change: other endpoints are asked first, then it is made anew.
+    #[error("other endpoints have not been asked yet")]
+    AskFirst,
     #[error("{}", format_message(_0))]
     Format(#[from] FormatError),
     #[error("internal error: {message}")]
@@ -177,7 +180,7 @@ impl ServerError {
             Self::OutOfMemory { .. } | Self::TransactionMemory { .. } => {
                 StatusCode::INSUFFICIENT_STORAGE
             }
-            Self::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::AskFirst | Self::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -281,6 +284,7 @@ impl From<QueryError> for ServerError {
             error @ QueryError::OutOfMemory { .. } => Self::OutOfMemory {
                 message: error.to_string(),
             },
+            QueryError::AskFirst => Self::AskFirst,
             error @ QueryError::UpdateFailed { .. } => Self::BadRequest {
                 message: error.to_string(),
             },

@@ -30,8 +30,8 @@ use crate::parameters::{checked_iri, unknown, url_parameters};
 use crate::protocol::{QueryRequest, parse_durability};
 use crate::router::{ServerState, method_not_allowed};
 use crate::stream_body;
-use crate::updates::{self, CommitWish};
-use crate::writes::{Committed, Writes};
+use crate::updates::{self, CommitWish, HeldUpdate};
+use crate::writes::{Change, Committed, Writes};
 use axum::body::Body;
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::{HeaderValue, Method, StatusCode, header, request::Parts};
@@ -43,9 +43,9 @@ use orrery_storage::{ByteCount, Transaction};
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 /// Where the protocol is spoken.
 pub(crate) const PATH: &str = "/graphs";
@@ -300,42 +300,33 @@ async fn store(
     Ok(response)
 }
 
-/// An update of graphs, and the memory that is held for what it brings.
-struct HeldUpdate {
-    update: ParsedUpdate,
-    options: UpdateOptions,
-    memory: BodyMemory,
-}
-
 /// Applies an update; also tells whether the graph had quads before.
 async fn make(
     state: &Arc<ServerState>,
     writes: &Writes,
     parts: &Parts,
-    held: HeldUpdate,
+    held: HeldUpdate<BodyMemory>,
     graph: Option<String>,
     wish: CommitWish,
 ) -> Result<(Committed, bool), ServerError> {
-    let (sender, existed) = tokio::sync::oneshot::channel();
     let who = updates::who(&parts.headers);
     let engine = Arc::clone(&state.engine);
-    let mut sender = Some(sender);
-    let watched = move |transaction: &mut Transaction, runtime: &Runtime| {
-        // The memory is held until the change is made for good.
-        let HeldUpdate {
-            update,
-            options,
-            memory: _memory,
-        } = &held;
-        let existed = graph_exists(&*transaction.snapshot()?, graph.as_deref())?;
-        wish.check(transaction, existed)?;
-        runtime.block_on(engine.apply(update, options, transaction))?;
-        // Nobody is left to hear it if this fails.
-        let _ = sender.take().map(|sender| sender.send(existed));
-        Ok(wish.options(&who))
+    let existed = Arc::new(AtomicBool::new(true));
+    let watched = |held: Arc<HeldUpdate<BodyMemory>>| -> Change {
+        let (engine, existed) = (Arc::clone(&engine), Arc::clone(&existed));
+        let (graph, wish, who) = (graph.clone(), wish.clone(), who.clone());
+        Box::new(
+            move |transaction: &mut Transaction, query_threads: &Handle| {
+                let exists = graph_exists(&*transaction.snapshot()?, graph.as_deref())?;
+                wish.check(transaction, exists)?;
+                query_threads.block_on(engine.apply(&held.update, &held.options, transaction))?;
+                existed.store(exists, Ordering::Relaxed);
+                Ok(wish.options(&who))
+            },
+        )
     };
-    let committed = writes.make(Box::new(watched)).await?;
-    Ok((committed, existed.await.unwrap_or(true)))
+    let committed = updates::make(state, writes, held, watched).await?;
+    Ok((committed, existed.load(Ordering::Relaxed)))
 }
 
 async fn delete(

@@ -66,12 +66,13 @@ pub(crate) struct ServerState {
     pub(crate) engine: Arc<Engine>,
     pub(crate) admission: Admission,
     pub(crate) options: HttpOptions,
-    pub(crate) query_threads: QueryThreads,
     pub(crate) documents: Arc<dyn DocumentSource>,
     pub(crate) feeds: Feeds,
     /// Bodies and updates that are parsed at the same time.
     parsing: Arc<Semaphore>,
+    /// Before the query threads, on which changes under way compute.
     writes: Result<Writes, String>,
+    pub(crate) query_threads: QueryThreads,
     write_rule: WriteRule,
     hosts: HostRule,
 }
@@ -109,13 +110,13 @@ pub fn router(
     let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let bodies_bytes_max = engine.options().memory_bytes / BODIES_MEMORY_PART;
     let bulk = compaction_within(engine.options().memory_bytes);
+    let query_threads = QueryThreads::start(options.queries_running_max)?;
     let state = Arc::new(ServerState {
         is_over,
         engine,
         feeds: Feeds::new(options.feeds_max),
         parsing: Arc::new(Semaphore::new(cores)),
         admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
-        query_threads: QueryThreads::start(options.queries_running_max)?,
         documents: Arc::new(writing.documents),
         writes: match writing.writer {
             Ok(writer) => Ok(Writes::start(
@@ -123,9 +124,11 @@ pub fn router(
                 options.updates_waiting_max,
                 usize::try_from(bodies_bytes_max).unwrap_or(usize::MAX),
                 bulk,
+                query_threads.handle().clone(),
             )?),
             Err(reason) => Err(reason),
         },
+        query_threads,
         write_rule: WriteRule::new(writing.listen, writing.allow_writes),
         hosts: edge.hosts.clone(),
         options,

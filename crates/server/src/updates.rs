@@ -19,7 +19,8 @@ use axum::response::{IntoResponse, Response};
 use orrery_sparql::{Engine, ParsedUpdate, QueryOptions, UpdateOptions};
 use orrery_storage::{CommitOptions, Durability, Transaction};
 use std::sync::Arc;
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 /// How a change is committed, as the request asks.
 #[derive(Debug, Clone, Default)]
@@ -131,14 +132,57 @@ pub(crate) async fn update(
         .while_parsing(move || Ok(engine.prepare_update(&text, &of_parse)?))
         .await?;
     let who = who(&parts.headers);
-    let mut change = change(Arc::clone(&state.engine), parsed, options, wish, who);
-    let held = move |transaction: &mut Transaction, runtime: &Runtime| {
-        // What was made of the body is there until it is applied for good.
-        let _memory = &memory;
-        change(transaction, runtime)
+    let held = HeldUpdate {
+        update: parsed,
+        options,
+        memory,
     };
-    let committed = writes.make(Box::new(held)).await?;
+    let engine = Arc::clone(&state.engine);
+    let make_change =
+        |held: Arc<HeldUpdate<_>>| change(Arc::clone(&engine), held, wish.clone(), who.clone());
+    let committed = make(state, writes, held, make_change).await?;
     Ok(answer(StatusCode::OK, committed))
+}
+
+/// An update, and the memory that is held for what it brings until it is applied for good.
+pub(crate) struct HeldUpdate<M> {
+    pub(crate) update: ParsedUpdate,
+    pub(crate) options: UpdateOptions,
+    #[expect(dead_code, reason = "held")]
+    pub(crate) memory: M,
+}
+
+/// Makes the change of an update. Other endpoints that it asks (`SERVICE`) are asked while other changes are made, between one turn
+/// and the next, for each of which there is a change.
+pub(crate) async fn make<M: Send + Sync + 'static>(
+    state: &ServerState,
+    writes: &Writes,
+    held: HeldUpdate<M>,
+    change: impl Fn(Arc<HeldUpdate<M>>) -> Change,
+) -> Result<Committed, ServerError> {
+    let held = Arc::new(held);
+    loop {
+        match writes.make(change(Arc::clone(&held))).await {
+            Err(ServerError::AskFirst) => {}
+            made => return made,
+        }
+        let (engine, asking) = (Arc::clone(&state.engine), Arc::clone(&held));
+        // Given up with the request.
+        let mut asked = JoinSet::new();
+        let asking = async move {
+            let timeout = asking.options.query.timeout;
+            engine.ask(&asking.update, timeout).await
+        };
+        asked.spawn_on(asking, state.query_threads.handle());
+        match asked.join_next().await {
+            Some(Ok(asked)) => asked?,
+            Some(Err(_)) | None => {
+                return Err(ServerError::Internal {
+                    message: "asking other endpoints panicked".to_owned(),
+                });
+            }
+        }
+    }
 }
 
 /// Relative IRIs of queries and updates are resolved against the address that they were sent to
@@ -149,16 +193,17 @@ pub(crate) fn base_iri(parts: &Parts) -> Option<String> {
 }
 
 /// A change that applies an update to something that is there, such as the database.
-pub(crate) fn change(
+fn change<M: Send + Sync + 'static>(
     engine: Arc<Engine>,
-    update: ParsedUpdate,
-    options: UpdateOptions,
+    held: Arc<HeldUpdate<M>>,
     wish: CommitWish,
     who: String,
 ) -> Change {
-    Box::new(move |transaction: &mut Transaction, runtime: &Runtime| {
-        wish.check(transaction, true)?;
-        runtime.block_on(engine.apply(&update, &options, transaction))?;
-        Ok(wish.options(&who))
-    })
+    Box::new(
+        move |transaction: &mut Transaction, query_threads: &Handle| {
+            wish.check(transaction, true)?;
+            query_threads.block_on(engine.apply(&held.update, &held.options, transaction))?;
+            Ok(wish.options(&who))
+        },
+    )
 }

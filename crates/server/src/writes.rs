@@ -20,7 +20,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit, mpsc, oneshot};
 
 /// Stack of the writing thread: plans are as deep as on the query threads.
@@ -46,10 +46,10 @@ pub(crate) struct Committed {
     pub(crate) removed: u64,
 }
 
-/// A change: works on the transaction, and says how to commit it. Called a second time, on another transaction, where memory did not
-/// hold the changes of the first.
+/// A change: works on the transaction, and says how to commit it. It is given the query threads, on which parts of a large
+/// `WHERE` run. Called a second time, on another transaction, where memory did not hold the changes of the first.
 pub(crate) type Change =
-    Box<dyn FnMut(&mut Transaction, &Runtime) -> Result<CommitOptions, ServerError> + Send>;
+    Box<dyn FnMut(&mut Transaction, &Handle) -> Result<CommitOptions, ServerError> + Send>;
 
 struct Job {
     change: Change,
@@ -79,14 +79,12 @@ impl Writes {
         jobs_max: usize,
         bodies_bytes_max: usize,
         bulk: CompactOptions,
+        query_threads: Handle,
     ) -> io::Result<Self> {
         let body_units = bodies_bytes_max.min(BODIES_BYTES_MAX) / BODY_UNIT_BYTES;
         let body_units_max = u32::try_from(body_units.max(1)).unwrap_or(u32::MAX);
         let (jobs, queue) = mpsc::channel(jobs_max);
         let (commits, pending) = mpsc::channel(COMMITS_WAITING_MAX);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()?;
         let of_thread = writer.clone();
         let (alive, ended) = std::sync::mpsc::channel();
         let also_alive = alive.clone();
@@ -94,7 +92,7 @@ impl Writes {
             .name("orrery-write".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || {
-                write(&of_thread, &bulk, &runtime, queue, &commits);
+                write(&of_thread, &bulk, &query_threads, queue, &commits);
                 drop((of_thread, alive));
             })?;
         Builder::new()
@@ -162,7 +160,7 @@ impl Drop for Writes {
 fn write(
     writer: &Writer,
     bulk: &CompactOptions,
-    runtime: &Runtime,
+    query_threads: &Handle,
     mut jobs: mpsc::Receiver<Job>,
     commits: &mpsc::Sender<(PendingCommit, Answer)>,
 ) {
@@ -170,7 +168,8 @@ fn write(
         if answer.is_closed() {
             continue;
         }
-        let change = std::panic::AssertUnwindSafe(|| committed(writer, bulk, runtime, change));
+        let change =
+            std::panic::AssertUnwindSafe(|| committed(writer, bulk, query_threads, change));
         let result = std::panic::catch_unwind(change).unwrap_or_else(|_| {
             Err(ServerError::Internal {
                 message: "the change panicked and was rolled back".to_owned(),
@@ -198,17 +197,17 @@ enum Made {
 fn committed(
     writer: &Writer,
     bulk: &CompactOptions,
-    runtime: &Runtime,
+    query_threads: &Handle,
     mut change: Change,
 ) -> Result<Made, ServerError> {
     let mut transaction = writer.begin()?;
-    match change(&mut transaction, runtime) {
+    match change(&mut transaction, query_threads) {
         Ok(options) => return Ok(Made::Pending(transaction.commit(options)?)),
         // What was changed so far is forgotten, and done anew where insertions can go to the disk.
         Err(ServerError::TransactionMemory { .. }) => drop(transaction),
         Err(error) => return Err(error),
     }
-    let change = |transaction: &mut Transaction| change(transaction, runtime);
+    let change = |transaction: &mut Transaction| change(transaction, query_threads);
     match commit_in_bulk(writer, bulk, &SilentProgress, change)? {
         BulkCommit::InLog(pending) => Ok(Made::Pending(pending)),
         BulkCommit::InBase {
@@ -267,10 +266,17 @@ mod tests {
         let file_system = Arc::new(disk.clone());
         let database = Arc::new(Database::create_or_open_with(file_system, "/db").unwrap());
         let writer = database.open_writer(WriterOptions::default()).unwrap();
-        let writes = Writes::start(writer, 8, 1 << 20, CompactOptions::default()).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .unwrap();
+        let writes = Writes::start(
+            writer,
+            8,
+            1 << 20,
+            CompactOptions::default(),
+            runtime.handle().clone(),
+        )
+        .unwrap();
         runtime.block_on(async {
             let held = disk.hold_syncs();
             let mut durable = std::pin::pin!(writes.make(insertion("a", Durability::Durable)));

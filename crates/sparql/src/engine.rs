@@ -5,7 +5,6 @@
 //! engine. A query that could overflow an ordinary stack while it is parsed and planned is
 //! prepared on a thread with a large one.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion_execution::memory_pool::MemoryPool;
-use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use orrery_operators::adjacencies::{Adjacencies, AdjacencyCounts};
@@ -24,7 +23,7 @@ use orrery_storage::{Database, Snapshot};
 use orrery_term::TermId;
 
 use crate::error::QueryError;
-use crate::execute::{self, Limits};
+use crate::execute::{self, Limits, Run, task_context};
 use crate::explain::{self, PlanNode};
 use crate::memory::{HeldMemory, Memory};
 use crate::options::{EngineOptions, QueryOptions};
@@ -228,13 +227,22 @@ impl Engine {
         }
     }
 
-    /// Starts a plan.
-    pub(crate) fn run(
+    /// Starts the plan of an update.
+    pub(crate) async fn run(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
+        is_parallel: bool,
         limits: Limits,
     ) -> Result<IdStream, QueryError> {
-        execute::start(plan, &self.task, &self.workers, limits)
+        let run = Run {
+            plan,
+            is_parallel,
+            task: &self.task,
+            workers: &self.workers,
+            memory: &self.memory,
+            limits,
+        };
+        run.start().await
     }
 
     pub(crate) fn limits(&self, timeout: Option<Duration>) -> Limits {
@@ -320,11 +328,15 @@ impl PreparedQuery {
     /// Starts the query. Streams run on the caller's tokio runtime, as they are polled;
     /// `ASK` runs here to its end.
     pub async fn execute(&self) -> Result<QueryResults, QueryError> {
-        let batch_rows = self.task.session_config().batch_size();
-        let working_set = self.memory.working_set(&self.plan, batch_rows).await?;
-        let ids = self.run()?;
-        // Held as long as the stream.
-        let ids = ids.inspect(move |_| _ = working_set.size()).boxed();
+        let run = Run {
+            plan: &self.plan,
+            is_parallel: self.is_parallel,
+            task: &self.task,
+            workers: self.context.workers(),
+            memory: &self.memory,
+            limits: self.limits,
+        };
+        let ids = run.start().await?;
         let pool = self.task.memory_pool();
         let limit_bytes = self.limits.memory_bytes;
         let decoder = Decoder::new(Arc::clone(&self.context), pool, limit_bytes);
@@ -349,31 +361,6 @@ impl PreparedQuery {
             }
         })
     }
-
-    fn run(&self) -> Result<IdStream, QueryError> {
-        let workers = self.context.workers();
-        if !self.is_parallel {
-            return execute::start(&self.plan, &self.task, workers, self.limits);
-        }
-        // Partitions know by the context which execution they belong to.
-        let session = self.task.session_config().clone();
-        let task = task_context(session, self.task.runtime_env());
-        execute::start(&self.plan, &task, workers, self.limits)
-    }
-}
-
-/// Without the functions and the session's name of DataFusion's own front ends, which no plan of ours looks up.
-fn task_context(session: SessionConfig, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
-    Arc::new(TaskContext::new(
-        None,
-        String::new(),
-        session,
-        HashMap::new(),
-        HashMap::new(),
-        HashMap::new(),
-        HashMap::new(),
-        runtime,
-    ))
 }
 
 async fn has_rows(mut ids: IdStream) -> Result<bool, QueryError> {

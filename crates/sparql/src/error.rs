@@ -60,6 +60,10 @@ pub enum QueryError {
         /// Whether it took too long.
         is_timeout: bool,
     },
+    /// An update needs answers of other endpoints, which are not asked while other writers wait: its transaction is to be
+    /// dropped, [`Engine::ask`](crate::Engine::ask) called, and the update applied again to another transaction.
+    #[error("the update cannot be applied before other endpoints were asked")]
+    AskFirst,
     /// The update is right, and cannot be done on the data as they are.
     #[error("the update failed and nothing was changed: {message}")]
     UpdateFailed {

@@ -3,16 +3,20 @@
 //! Our leaf operators and DataFusion's yield to the runtime every so many batches, so the
 //! deadline's timer and a dropped stream are noticed also inside of a long sort or aggregation.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion_execution::TaskContext;
+use datafusion_execution::config::SessionConfig;
+use datafusion_execution::runtime_env::RuntimeEnv;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use orrery_operators::workers::Workers;
 
 use crate::error::QueryError;
+use crate::memory::Memory;
 use crate::results::IdStream;
 
 /// What comes of a run, or is made of that.
@@ -25,8 +29,52 @@ pub(crate) struct Limits {
     pub(crate) memory_bytes: u64,
 }
 
-/// Starts a plan with the settings and the memory of an engine.
-pub(crate) fn start(
+/// A plan that is to run, and what it runs with.
+pub(crate) struct Run<'r> {
+    pub(crate) plan: &'r Arc<dyn ExecutionPlan>,
+    /// Whether parts of it run as tasks of their own.
+    pub(crate) is_parallel: bool,
+    pub(crate) task: &'r Arc<TaskContext>,
+    pub(crate) workers: &'r Arc<Workers>,
+    pub(crate) memory: &'r Memory,
+    pub(crate) limits: Limits,
+}
+
+impl Run<'_> {
+    /// Starts the plan once there is room for what it will have on its way.
+    pub(crate) async fn start(self) -> Result<IdStream, QueryError> {
+        let batch_rows = self.task.session_config().batch_size();
+        let working_set = self.memory.working_set(self.plan, batch_rows).await?;
+        let limits = self.limits;
+        let ids = match self.is_parallel {
+            false => start(self.plan, self.task, self.workers, limits)?,
+            true => {
+                // Partitions know by the context which execution they belong to.
+                let session = self.task.session_config().clone();
+                let task = task_context(session, self.task.runtime_env());
+                start(self.plan, &task, self.workers, limits)?
+            }
+        };
+        // Held as long as the stream.
+        Ok(ids.inspect(move |_| _ = working_set.size()).boxed())
+    }
+}
+
+/// Without the functions and the session's name of DataFusion's own front ends, which no plan of ours looks up.
+pub(crate) fn task_context(session: SessionConfig, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
+    Arc::new(TaskContext::new(
+        None,
+        String::new(),
+        session,
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        runtime,
+    ))
+}
+
+fn start(
     plan: &Arc<dyn ExecutionPlan>,
     task: &Arc<TaskContext>,
     workers: &Arc<Workers>,

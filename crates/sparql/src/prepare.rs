@@ -6,8 +6,10 @@ use std::time::Instant;
 
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::context::{ContextOptions, QueryContext};
+use orrery_operators::service::ServiceOptions;
 use orrery_storage::{Permutation, Snapshot};
 use orrery_term::TermId;
+use oxsdatatypes::DateTime;
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, QueryDataset};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
@@ -17,7 +19,7 @@ use crate::dataset::dataset;
 use crate::engine::{Engine, Preparation, PreparedQuery, QueryKind};
 use crate::error::QueryError;
 use crate::options::QueryOptions;
-use crate::plan::{Planner, Relation};
+use crate::plan::{Estimates, Planner, Relation};
 use crate::results::{Template, for_each_template_variable};
 use crate::statistics::Estimator;
 
@@ -30,63 +32,50 @@ pub(crate) fn prepare(
     let started = Instant::now();
     let query = engine.shapes().parse(text, options.base_iri.as_deref())?;
     let parsed = Instant::now();
-    let snapshot = match &options.snapshot {
-        Some(snapshot) => Arc::clone(snapshot),
-        None => engine.database().snapshot(),
-    };
-    let base_iri = query.base_iri().map(|iri| iri.as_str().to_owned());
-    let context = QueryContext::new(
-        Arc::clone(&snapshot),
-        ContextOptions {
-            base_iri,
-            memory_pool: Arc::clone(&engine.memory().operators),
-            on_the_way_pool: Arc::clone(&engine.memory().on_the_way),
-            now: None,
-            workers: Arc::clone(engine.workers()),
-            adjacencies: Arc::clone(engine.adjacencies()),
-        },
-    )?;
-    let dataset = dataset(&context, query.dataset(), options)?;
-    let named_graphs = |most| named_graphs(&snapshot, most);
-    let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
     let (kind, pattern) = form(&query);
-    let group = normaliser.query(pattern)?;
-    let (variables, vars) = answer_variables(&query, &group, &mut normaliser);
-    let template_vars = template_variables(&query, &mut normaliser);
-    let mut needed = VarSet::of(vars.iter().copied());
-    needed.extend(&VarSet::of(template_vars.values().copied()));
-
-    let estimator = Estimator::new(&snapshot);
-    let mut planner = Planner::new(
-        Arc::clone(&context),
-        estimator,
-        normaliser.table,
-        options.tuning,
-    )
-    .with_service(engine.options().service.clone())
-    .with_orders(engine.orders());
-    planner.is_set = is_set(&query);
-    let mut relation = plan(&mut planner, kind, &group, &needed)?;
-    let in_one = Arc::clone(&relation.plan);
-    relation.plan = planner.parallel(relation.plan)?;
+    let source = Source {
+        snapshot: match &options.snapshot {
+            Some(snapshot) => Arc::clone(snapshot),
+            None => engine.database().snapshot(),
+        },
+        pattern,
+        dataset: query.dataset(),
+        base_iri: query.base_iri().map(|iri| iri.as_str().to_owned()),
+        now: None,
+        service: engine.options().service.clone(),
+        is_ask: kind == QueryKind::Ask,
+        is_set: is_set(&query),
+        is_repeated: false,
+    };
+    let wanted = |group: &Group, normaliser: &mut Normaliser<'_>| {
+        let (variables, vars) = answer_variables(&query, group, normaliser);
+        let template_vars = template_variables(&query, normaliser);
+        let mut needed = VarSet::of(vars.iter().copied());
+        needed.extend(&VarSet::of(template_vars.values().copied()));
+        (needed, (variables, vars, template_vars))
+    };
+    let (planned, (variables, vars, template_vars)) = source.plan(engine, options, wanted)?;
     let template = match &query {
-        Query::Construct { template, .. } => Template::compile(&context, template, |variable| {
-            let var = template_vars.get(variable.as_str())?;
-            relation.column(*var)
-        })?,
+        Query::Construct { template, .. } => {
+            Template::compile(&planned.context, template, |variable| {
+                let var = template_vars.get(variable.as_str())?;
+                planned.relation.column(*var)
+            })?
+        }
         _ => Template::default(),
     };
+    let columns = vars.iter().map(|var| planned.relation.column(*var));
     Ok(PreparedQuery {
         kind,
         variables,
-        columns: vars.iter().map(|var| relation.column(*var)).collect(),
+        columns: columns.collect(),
         template,
-        gives_each_triple_once: gives_each_triple_once(&query, &dataset),
-        described: dataset.graphs(),
-        is_parallel: !Arc::ptr_eq(&in_one, &relation.plan),
-        plan: relation.plan,
-        estimates: planner.estimates,
-        context,
+        gives_each_triple_once: gives_each_triple_once(&query, &planned.dataset),
+        described: planned.dataset.graphs(),
+        is_parallel: planned.is_parallel,
+        plan: planned.relation.plan,
+        estimates: planned.estimates,
+        context: planned.context,
         task: engine.task(options.tuning.vector_rows),
         memory: engine.memory().clone(),
         limits: engine.limits(options.timeout),
@@ -95,6 +84,90 @@ pub(crate) fn prepare(
             plan: parsed.elapsed(),
         },
     })
+}
+
+/// What is planned, and over which state: the pattern of a query, or the `WHERE` of an update.
+struct Source<'p> {
+    snapshot: Arc<Snapshot>,
+    pattern: &'p GraphPattern,
+    /// `FROM`, or `USING`.
+    dataset: Option<&'p QueryDataset>,
+    base_iri: Option<String>,
+    /// What `NOW()` gives, if it was asked before.
+    now: Option<DateTime>,
+    /// How `SERVICE` asks other endpoints.
+    service: Option<ServiceOptions>,
+    /// Whether only the existence of a solution is asked for.
+    is_ask: bool,
+    /// Whether it does not matter how often a solution comes.
+    is_set: bool,
+    /// Whether rows must come in the same order each time.
+    is_repeated: bool,
+}
+
+/// A plan with what it is run and read with.
+struct Planned {
+    relation: Relation,
+    estimates: Estimates,
+    context: Arc<QueryContext>,
+    dataset: Dataset,
+    is_parallel: bool,
+}
+
+impl Source<'_> {
+    /// Normalises and plans; `wanted` tells which variables are needed of the normalised group, and anything else.
+    fn plan<T>(
+        self,
+        engine: &Engine,
+        options: &QueryOptions,
+        wanted: impl FnOnce(&Group, &mut Normaliser<'_>) -> (VarSet, T),
+    ) -> Result<(Planned, T), QueryError> {
+        let context = QueryContext::new(
+            Arc::clone(&self.snapshot),
+            ContextOptions {
+                base_iri: self.base_iri,
+                memory_pool: Arc::clone(&engine.memory().operators),
+                on_the_way_pool: Arc::clone(&engine.memory().on_the_way),
+                now: self.now,
+                workers: Arc::clone(engine.workers()),
+                adjacencies: Arc::clone(engine.adjacencies()),
+            },
+        )?;
+        let dataset = dataset(&context, self.dataset, options)?;
+        let named_graphs = |most| named_graphs(&self.snapshot, most);
+        let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
+        let group = normaliser.query(self.pattern)?;
+        let (needed, rest) = wanted(&group, &mut normaliser);
+        let estimator = Estimator::new(&self.snapshot);
+        let mut planner = Planner::new(
+            Arc::clone(&context),
+            estimator,
+            normaliser.table,
+            options.tuning,
+        )
+        .with_service(self.service)
+        .with_orders(engine.orders());
+        planner.is_set = self.is_set;
+        let mut relation = match self.is_ask {
+            false => planner.group(&group, None, &needed, None)?,
+            true => {
+                let relation = planner.group(&group, None, &needed, Some(1))?;
+                planner.limited(relation, 0, Some(1))?
+            }
+        };
+        let in_one = Arc::clone(&relation.plan);
+        if !self.is_repeated {
+            relation.plan = planner.parallel(relation.plan)?;
+        }
+        let planned = Planned {
+            is_parallel: !Arc::ptr_eq(&in_one, &relation.plan),
+            relation,
+            estimates: planner.estimates,
+            context,
+            dataset,
+        };
+        Ok((planned, rest))
+    }
 }
 
 fn form(query: &Query) -> (QueryKind, &GraphPattern) {
@@ -112,14 +185,17 @@ fn is_set(query: &Query) -> bool {
         Query::Select { .. } => false,
         Query::Ask { .. } | Query::Describe { .. } => true,
         // Blank nodes of the template are new ones for each solution.
-        Query::Construct { template, .. } => template.iter().all(|triple| {
-            [&triple.subject, &triple.object].iter().all(|term| {
-                matches!(
-                    term,
-                    TermPattern::NamedNode(_) | TermPattern::Literal(_) | TermPattern::Variable(_)
-                )
-            })
-        }),
+        Query::Construct { template, .. } => template
+            .iter()
+            .all(|triple| is_same_each_time(&triple.subject) && is_same_each_time(&triple.object)),
+    }
+}
+
+/// Whether a term of a template is the same for equal solutions.
+pub(crate) fn is_same_each_time(term: &TermPattern) -> bool {
+    match term {
+        TermPattern::NamedNode(_) | TermPattern::Literal(_) | TermPattern::Variable(_) => true,
+        TermPattern::BlankNode(_) | TermPattern::Triple(_) => false,
     }
 }
 
@@ -151,12 +227,7 @@ fn gives_each_triple_once(query: &Query, dataset: &Dataset) -> bool {
         return false;
     };
     let is_plain = |triple: &TriplePattern| {
-        [&triple.subject, &triple.object].iter().all(|term| {
-            matches!(
-                term,
-                TermPattern::NamedNode(_) | TermPattern::Literal(_) | TermPattern::Variable(_)
-            )
-        })
+        is_same_each_time(&triple.subject) && is_same_each_time(&triple.object)
     };
     let variables = |triple| {
         let mut variables = HashSet::new();
@@ -169,23 +240,6 @@ fn gives_each_triple_once(query: &Query, dataset: &Dataset) -> bool {
         && is_plain(made)
         && is_plain(found)
         && variables(found).is_subset(&variables(made))
-}
-
-fn plan(
-    planner: &mut Planner<'_>,
-    kind: QueryKind,
-    group: &Group,
-    needed: &VarSet,
-) -> Result<Relation, QueryError> {
-    match kind {
-        QueryKind::Select | QueryKind::Construct | QueryKind::Describe => {
-            planner.group(group, None, needed, None)
-        }
-        QueryKind::Ask => {
-            let relation = planner.group(group, None, &VarSet::default(), Some(1))?;
-            planner.limited(relation, 0, Some(1))
-        }
-    }
 }
 
 /// The variables of the answer: what a `SELECT` projects, what a `DESCRIBE` describes.
@@ -251,11 +305,16 @@ pub(crate) struct Pattern<'p> {
     pub(crate) variables: &'p [Variable],
     pub(crate) using: Option<&'p QueryDataset>,
     pub(crate) base_iri: Option<String>,
+    pub(crate) now: DateTime,
+    pub(crate) service: Option<ServiceOptions>,
+    /// Whether it does not matter how often a solution comes.
+    pub(crate) is_set: bool,
 }
 
 /// A planned `WHERE`.
 pub(crate) struct PreparedPattern {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
+    pub(crate) is_parallel: bool,
     pub(crate) context: Arc<QueryContext>,
     /// The column of each variable that can be bound.
     pub(crate) columns: HashMap<String, usize>,
@@ -268,51 +327,40 @@ pub(crate) fn prepare_pattern(
     pattern: &Pattern<'_>,
     options: &QueryOptions,
 ) -> Result<PreparedPattern, QueryError> {
-    let context = QueryContext::new(
-        Arc::clone(&snapshot),
-        ContextOptions {
-            base_iri: pattern.base_iri.clone(),
-            memory_pool: Arc::clone(&engine.memory().operators),
-            on_the_way_pool: Arc::clone(&engine.memory().on_the_way),
-            now: None,
-            workers: Arc::clone(engine.workers()),
-            adjacencies: Arc::clone(engine.adjacencies()),
-        },
-    )?;
-    let dataset = dataset(&context, pattern.using, options)?;
-    let named_graphs = |most| named_graphs(&snapshot, most);
-    let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
     let projected = GraphPattern::Project {
         inner: Box::new(pattern.pattern.clone()),
         variables: pattern.variables.to_vec(),
     };
-    let group = normaliser.query(&projected)?;
-    let vars: Vec<Var> = pattern
-        .variables
-        .iter()
-        .map(|variable| normaliser.variable(variable))
-        .collect();
-    let needed = VarSet::of(vars.iter().copied());
-    let estimator = Estimator::new(&snapshot);
-    let mut planner = Planner::new(
-        Arc::clone(&context),
-        estimator,
-        normaliser.table,
-        options.tuning,
-    )
-    .with_orders(engine.orders());
-    let relation = planner.group(&group, None, &needed, None)?;
+    let source = Source {
+        snapshot,
+        pattern: &projected,
+        dataset: pattern.using,
+        base_iri: pattern.base_iri.clone(),
+        now: Some(pattern.now),
+        service: pattern.service.clone(),
+        is_ask: false,
+        is_set: pattern.is_set,
+        // What other endpoints are asked depends on the order, and is asked again when they have answered.
+        is_repeated: pattern.service.is_some(),
+    };
+    let wanted = |_: &Group, normaliser: &mut Normaliser<'_>| {
+        let variables = pattern.variables.iter();
+        let vars: Vec<Var> = variables.map(|it| normaliser.variable(it)).collect();
+        (VarSet::of(vars.iter().copied()), vars)
+    };
+    let (planned, vars) = source.plan(engine, options, wanted)?;
     let columns = pattern
         .variables
         .iter()
         .zip(vars)
         .filter_map(|(name, var)| {
-            let column = relation.column(var)?;
+            let column = planned.relation.column(var)?;
             Some((name.as_str().to_owned(), column))
         });
     Ok(PreparedPattern {
         columns: columns.collect(),
-        plan: relation.plan,
-        context,
+        plan: planned.relation.plan,
+        is_parallel: planned.is_parallel,
+        context: planned.context,
     })
 }

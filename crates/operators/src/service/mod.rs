@@ -78,14 +78,18 @@ pub struct RemoteFailure {
     pub message: String,
     /// Whether it took too long.
     pub is_timeout: bool,
+    /// Whether the endpoint was not asked, because it may not be. A query takes that as any failure, an update does not:
+    /// what counts as "no bindings" there would change too much.
+    pub is_forbidden: bool,
 }
 
 impl RemoteFailure {
-    /// A failure that is not one of time.
+    /// A failure that is not one of time, of an endpoint that may be asked.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             is_timeout: false,
+            is_forbidden: false,
         }
     }
 }

@@ -106,6 +106,11 @@ pub(crate) fn runtime_for(query: &PreparedQuery, engine: &Engine) -> Result<Runt
     if !query.is_parallel() {
         return runtime();
     }
+    threads(engine)
+}
+
+/// A runtime with the threads of an engine.
+pub(crate) fn threads(engine: &Engine) -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(engine.options().threads)
         .enable_all()

@@ -1,5 +1,6 @@
 //! `orrery update`: one SPARQL update, on a database here or through a server.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use orrery_loader::{BulkCommit, CompactOptions, SilentProgress, commit_in_bulk};
@@ -12,7 +13,7 @@ use orrery_storage::{CommitOptions, Database, Error, Transaction, Writer, Writer
 
 use super::http::{post, server_url};
 use super::output::Output;
-use super::query_text::{own_address, read_text, runtime};
+use super::query_text::{own_address, read_text, threads};
 use crate::arguments::{LoadSourceArguments, UpdateArguments};
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};
@@ -67,6 +68,7 @@ fn local(
     let writer = database.open_writer(WriterOptions::default())?;
     let engine_options = EngineOptions {
         memory_bytes: arguments.memory.0,
+        service: arguments.endpoints.options()?.service()?,
         ..EngineOptions::default()
     };
     let engine = Arc::new(Engine::new(database, engine_options)?);
@@ -86,15 +88,26 @@ fn local(
         documents: Some(Arc::new(documents) as Arc<dyn DocumentSource>),
     };
     let update = engine.prepare_update(text, &options)?;
-    let runtime = runtime()?;
+    let runtime = threads(&engine)?;
+    let asks_first = Cell::new(false);
     let change = |transaction: &mut Transaction| -> Result<CommitOptions, Failure> {
-        runtime.block_on(engine.apply(&update, &options, transaction))?;
+        let applied = runtime.block_on(engine.apply(&update, &options, transaction));
+        asks_first.set(matches!(applied, Err(QueryError::AskFirst)));
+        applied?;
         Ok(CommitOptions {
             who: "orrery update".to_owned(),
             ..CommitOptions::default()
         })
     };
-    let (added, removed, commit) = match commit(&writer, arguments.memory.0, change)? {
+    let made = loop {
+        match commit(&writer, arguments.memory.0, change) {
+            Err(_) if asks_first.get() => {
+                runtime.block_on(engine.ask(&update, options.query.timeout))?;
+            }
+            made => break made?,
+        }
+    };
+    let (added, removed, commit) = match made {
         BulkCommit::InLog(pending) => (pending.added(), pending.removed(), pending.wait()?),
         BulkCommit::InBase {
             number,

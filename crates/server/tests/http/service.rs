@@ -1,6 +1,6 @@
 //! SERVICE between two servers of ours.
 
-use super::client::{Answer, encode, get};
+use super::client::{Answer, encode, get, post};
 use super::fixture::{SUBJECTS, TestServer};
 use orrery_remote::AllowList;
 use std::net::SocketAddr;
@@ -94,5 +94,57 @@ async fn failures_and_limits_of_the_other_side_are_told() {
         let answer = ask(ours.address, &query).await;
         assert_eq!(answer.status, 502, "{}", answer.text());
         assert!(answer.text().contains(message), "{}", answer.text());
+    }
+}
+
+async fn update(address: SocketAddr, text: &str) -> Answer {
+    let headers = ["Content-Type: application/sparql-update"];
+    post(address, "/sparql", &headers, text.as_bytes()).await
+}
+
+async fn quads(address: SocketAddr) -> String {
+    let answer = ask(address, "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }").await;
+    answer.text().lines().nth(1).unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_asks_another_server() {
+    let other = TestServer::start().await;
+    let ours = server_that_may_ask(&["127.0.0.1".to_owned()]).await;
+    let endpoint = format!("http://{}/sparql", other.address);
+    let text = format!(
+        "DELETE {{ ?s ?p ?o }} INSERT {{ ?s <http://example.com/was> ?number }} WHERE {{ ?s ?p ?o
+           SERVICE SILENT <{endpoint}> {{ ?s <http://example.com/number> ?number FILTER(?number = 7) }} }}"
+    );
+    let answer = update(ours.address, &text).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let was = "SELECT ?number { ?s <http://example.com/was> ?number }";
+    assert_eq!(ask(ours.address, was).await.text(), "number\r\n7\r\n");
+    let own = "SELECT ?s { ?s <http://example.com/number> 7 }";
+    assert_eq!(ask(ours.address, own).await.text(), "s\r\n");
+    let left =
+        "SELECT ?name { ?s <http://example.com/number> 8 ; <http://example.com/name> ?name }";
+    let answer = ask(ours.address, left).await;
+    assert_eq!(answer.text(), "name\r\nthe thing whose number is 8\r\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_that_may_not_ask_changes_nothing() {
+    let nobody = TestServer::start().await;
+    let elsewhere = server_that_may_ask(&["example.org".to_owned()]).await;
+    for server in [&nobody, &elsewhere] {
+        let before = quads(server.address).await;
+        for service in ["SERVICE", "SERVICE SILENT"] {
+            let text = format!(
+                "DELETE {{ ?s ?p ?o }} WHERE {{ ?s ?p ?o {service} <http://127.0.0.1:17995/> {{ ?s a <http://Old> }} }}"
+            );
+            let answer = update(server.address, &text).await;
+            assert!(
+                answer.status == 501 || answer.status == 502,
+                "{}",
+                answer.text()
+            );
+            assert_eq!(quads(server.address).await, before, "{}", answer.text());
+        }
     }
 }

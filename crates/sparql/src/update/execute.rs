@@ -10,7 +10,8 @@ use crate::error::QueryError;
 
 impl Engine {
     /// Applies all operations of an update to a transaction, which the caller then commits; after
-    /// an error the caller drops it, and nothing has happened.
+    /// an error the caller drops it, and nothing has happened. After [`QueryError::AskFirst`] it goes on with
+    /// [`Engine::ask`] and another transaction.
     ///
     /// Blocks while it works; the streams of `WHERE`s run on the caller's tokio runtime.
     pub async fn apply(
@@ -20,6 +21,9 @@ impl Engine {
         transaction: &mut Transaction,
     ) -> Result<(), QueryError> {
         transaction.count_memory(|| Box::new(memory::EngineMemory::new(self)));
+        if let Some(services) = &update.services {
+            services.begin_pass();
+        }
         for operation in &update.operations {
             self.operation(operation, update, options, transaction)
                 .await?;

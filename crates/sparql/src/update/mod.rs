@@ -8,6 +8,7 @@
 //!              DELETE/INSERT WHERE              plan over the transaction's snapshot -> rows of ids
 //!                                               -> all quads of both templates -> delete, insert
 //!              CLEAR, DROP                      ranges of the graph's permutation -> delete
+//!        --Engine::ask--> answers of other endpoints, without a transaction; only where there is a SERVICE
 //! ```
 //!
 //! One request is one transaction: each operation sees what the earlier ones did, and whoever holds
@@ -26,10 +27,12 @@ mod graphs;
 mod memory;
 mod modify;
 mod parse;
+mod services;
 mod statements;
 
 use std::sync::Arc;
 
+use oxsdatatypes::DateTime;
 use spargebra::GraphUpdateOperation;
 
 use crate::options::QueryOptions;
@@ -69,6 +72,10 @@ pub struct ParsedUpdate {
     base_iri: Option<String>,
     /// Whether the trees of the operations are too deep for an ordinary stack.
     needs_large_stack: bool,
+    /// What `NOW()` gives, in all operations.
+    now: DateTime,
+    /// The answers of other endpoints, if an operation asks them.
+    services: Option<Arc<services::Services>>,
 }
 
 /// One operation of a request.
@@ -84,11 +91,7 @@ enum Operation {
 impl ParsedUpdate {
     /// An update that only inserts statements.
     pub fn insert(statements: Statements) -> Self {
-        Self {
-            operations: vec![Operation::InsertData(statements)],
-            base_iri: None,
-            needs_large_stack: false,
-        }
+        Self::plain(vec![Operation::InsertData(statements)])
     }
 
     /// An update that removes all quads of a graph and then inserts statements.
@@ -100,10 +103,17 @@ impl ParsedUpdate {
 
     /// An update that removes all quads of a graph; without a name, of the default graph.
     pub fn clear(graph: Option<&str>) -> Self {
+        Self::plain(vec![Operation::clear(graph)])
+    }
+
+    /// Operations without patterns.
+    fn plain(operations: Vec<Operation>) -> Self {
         Self {
-            operations: vec![Operation::clear(graph)],
+            operations,
             base_iri: None,
             needs_large_stack: false,
+            now: DateTime::now(),
+            services: None,
         }
     }
 

@@ -19,6 +19,7 @@ use orrery_term::{Term, TermId, TermKind, Triple};
 use spargebra::algebra::{GraphPattern, QueryDataset};
 use spargebra::term::{GroundQuadPattern, QuadPattern, Variable};
 
+use super::services::Services;
 use super::{ParsedUpdate, UpdateOptions};
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -56,6 +57,9 @@ pub(super) async fn modify(
             variables: &variables,
             using: modification.using,
             base_iri: update.base_iri.clone(),
+            now: update.now,
+            service: update.services.as_ref().map(Services::options),
+            is_set: modification.is_set(),
         };
         prepare::prepare_pattern(engine, Arc::clone(&snapshot), &pattern, &options.query)
     };
@@ -80,17 +84,36 @@ pub(super) async fn modify(
             own: HashMap::new(),
         },
     };
-    let mut rows = engine.run(&prepared.plan, engine.limits(options.query.timeout))?;
-    while let Some(batch) = rows.next().await {
-        changes.add(&batch?, &delete, &insert, transaction)?;
+    let limits = engine.limits(options.query.timeout);
+    let added: Result<(), QueryError> = async {
+        let mut rows = engine
+            .run(&prepared.plan, prepared.is_parallel, limits)
+            .await?;
+        while let Some(batch) = rows.next().await {
+            changes.add(&batch?, &delete, &insert, transaction)?;
+        }
+        Ok(())
     }
-    drop(rows);
+    .await;
+    if let Some(services) = &update.services {
+        // Before errors: those of solutions that mean nothing mean nothing.
+        services.check()?;
+    }
+    added?;
     let Changes { delete, insert, .. } = changes;
     delete.apply(|quads| Ok(transaction.delete(quads)?))?;
     insert.apply(|quads| Ok(transaction.insert(quads)?))
 }
 
 impl Modification<'_> {
+    /// Whether equal solutions make the same quads.
+    fn is_set(&self) -> bool {
+        let is_same = prepare::is_same_each_time;
+        self.insert
+            .iter()
+            .all(|quad| is_same(&quad.subject) && is_same(&quad.object))
+    }
+
     /// The variables of the templates, each once.
     fn variables(&self) -> Vec<Variable> {
         let mut variables: Vec<Variable> = Vec::new();

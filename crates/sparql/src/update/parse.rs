@@ -4,13 +4,16 @@
 //! statements at once, so that the transaction has little left to do and the parser's tree goes early.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use orrery_term::Term;
 use oxrdf::NamedOrBlankNode;
+use oxsdatatypes::DateTime;
 use spargebra::GraphUpdateOperation;
 use spargebra::algebra::GraphTarget;
 use spargebra::term::{GraphName, GroundQuad, GroundTerm, NamedNode, Quad};
 
+use super::services::{self, Services};
 use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions, data};
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -31,9 +34,9 @@ impl Engine {
         }
         let shape = parse::measure_update(text, self.options().update_bytes_max)?;
         let mut update = if shape.needs_large_stack() {
-            parse::on_large_stack("parse-update", || parsed(text, options, true))?
+            parse::on_large_stack("parse-update", || self.parsed(text, options, true))?
         } else {
-            parsed(text, options, false)?
+            self.parsed(text, options, false)?
         };
         fetch(&mut update, options)?;
         Ok(update)
@@ -45,11 +48,56 @@ impl Engine {
         let Some(operations) = data::read(text) else {
             return Ok(None);
         };
-        Ok(Some(ParsedUpdate {
+        Ok(Some(ParsedUpdate::plain(operations)))
+    }
+
+    fn parsed(
+        &self,
+        text: &str,
+        options: &UpdateOptions,
+        needs_large_stack: bool,
+    ) -> Result<ParsedUpdate, QueryError> {
+        let update = parse::parse_update(text, options.query.base_iri.as_deref())?;
+        let operations = numbered(update.operations)?;
+        let update = ParsedUpdate {
+            services: self.services(&operations)?,
             operations,
-            base_iri: None,
-            needs_large_stack: false,
-        }))
+            base_iri: update.base_iri.map(|iri| iri.into_inner()),
+            needs_large_stack,
+            now: DateTime::now(),
+        };
+        check_labels(text, &update)?;
+        let of_protocol = &options.query;
+        let has_protocol_dataset =
+            !of_protocol.default_graphs.is_empty() || !of_protocol.named_graphs.is_empty();
+        if has_protocol_dataset && update.has_dataset() {
+            // SPARQL 1.1 Protocol, 2.2.3.
+            return Err(QueryError::update_failed(
+                "the request has using-graph-uri or using-named-graph-uri, and the update has USING or \
+                 WITH; use one of them",
+            ));
+        }
+        Ok(update)
+    }
+
+    /// What the operations ask other endpoints by, if they do.
+    fn services(&self, operations: &[Operation]) -> Result<Option<Arc<Services>>, QueryError> {
+        let asks = operations.iter().any(|operation| match operation {
+            Operation::Other(GraphUpdateOperation::DeleteInsert { pattern, .. }) => {
+                services::asks(pattern)
+            }
+            _ => false,
+        });
+        if !asks {
+            return Ok(None);
+        }
+        match &self.options().service {
+            Some(options) => Ok(Some(Services::new(options, self.memory_pool()))),
+            // Also of SERVICE SILENT: that nobody was asked does not mean that everything matches.
+            None => Err(QueryError::unsupported(
+                "SERVICE in an update: no other endpoint is asked unless it is allowed with --service-allow",
+            )),
+        }
     }
 }
 
@@ -95,31 +143,6 @@ fn load(
         ));
     }
     Ok(statements)
-}
-
-fn parsed(
-    text: &str,
-    options: &UpdateOptions,
-    needs_large_stack: bool,
-) -> Result<ParsedUpdate, QueryError> {
-    let update = parse::parse_update(text, options.query.base_iri.as_deref())?;
-    let update = ParsedUpdate {
-        operations: numbered(update.operations)?,
-        base_iri: update.base_iri.map(|iri| iri.into_inner()),
-        needs_large_stack,
-    };
-    check_labels(text, &update)?;
-    let of_protocol = &options.query;
-    let has_protocol_dataset =
-        !of_protocol.default_graphs.is_empty() || !of_protocol.named_graphs.is_empty();
-    if has_protocol_dataset && update.has_dataset() {
-        // SPARQL 1.1 Protocol, 2.2.3.
-        return Err(QueryError::update_failed(
-            "the request has using-graph-uri or using-named-graph-uri, and the update has USING or \
-             WITH; use one of them",
-        ));
-    }
-    Ok(update)
 }
 
 /// Turns the data of operations into numbered statements.
