@@ -15,6 +15,7 @@ use super::arithmetic::Arithmetic;
 use super::column::Constant;
 use super::compare::Comparison;
 use super::lexical_numbers::{NumberType, TextForm};
+use super::membership::{CONSTANTS_MIN, Members};
 use super::node::{Input, Node, NodeKind, RowNumbers};
 use super::triple::TriplePart;
 use super::value::{Value, term_of_literal};
@@ -24,6 +25,8 @@ use crate::functions::{self, Implementation};
 
 /// Expressions nested deeper are refused, for each level is a level of recursion.
 const DEPTH_MAX: usize = 500;
+/// Operations in a row from which on they are computed one after the other.
+const CHAIN_MIN: usize = 16;
 
 /// What compilation gives.
 pub(super) struct Compiled {
@@ -166,13 +169,13 @@ impl Compiler<'_> {
                 let all: Vec<&Expression> = std::iter::once(needle.as_ref()).chain(list).collect();
                 self.combine(&all, false, |mut nodes| {
                     let needle = nodes.remove(0);
-                    Node::In(Box::new(needle), nodes)
+                    in_list(needle, nodes)
                 })
             }
-            Expression::Add(left, right) => self.arithmetic(Arithmetic::Add, left, right),
-            Expression::Subtract(left, right) => self.arithmetic(Arithmetic::Subtract, left, right),
-            Expression::Multiply(left, right) => self.arithmetic(Arithmetic::Multiply, left, right),
-            Expression::Divide(left, right) => self.arithmetic(Arithmetic::Divide, left, right),
+            Expression::Add(..)
+            | Expression::Subtract(..)
+            | Expression::Multiply(..)
+            | Expression::Divide(..) => self.arithmetic(expression),
             Expression::UnaryPlus(part) => self.unary(part, Node::Plus),
             Expression::UnaryMinus(part) => self.unary(part, Node::Negate),
             Expression::If(condition, then, otherwise) => {
@@ -254,14 +257,23 @@ impl Compiler<'_> {
         })
     }
 
-    fn arithmetic(
-        &mut self,
-        operator: Arithmetic,
-        left: &Expression,
-        right: &Expression,
-    ) -> Result<Part> {
-        self.binary(left, right, |left, right| {
-            Node::Arithmetic(operator, left, right)
+    fn arithmetic(&mut self, expression: &Expression) -> Result<Part> {
+        let (first, others) = arithmetic_chain(expression);
+        if let [(operator, right)] = others[..] {
+            return self.binary(first, right, |left, right| {
+                Node::Arithmetic(operator, left, right)
+            });
+        }
+        let operators = others.iter().map(|(operator, _)| *operator);
+        let all = std::iter::once(first).chain(others.iter().map(|(_, right)| *right));
+        self.combine(&all.collect::<Vec<_>>(), false, |nodes| {
+            let mut nodes = nodes.into_iter();
+            match nodes.next() {
+                Some(first) => {
+                    Node::ArithmeticChain(Box::new(first), operators.zip(nodes).collect())
+                }
+                None => Node::Error,
+            }
         })
     }
 
@@ -402,6 +414,33 @@ fn flatten<'a>(
     }
 }
 
+/// The leftmost operand of a long chain of operations and the others with their operators; of a short one the two sides.
+fn arithmetic_chain(expression: &Expression) -> (&Expression, Vec<(Arithmetic, &Expression)>) {
+    let mut others = Vec::new();
+    let mut first = expression;
+    while let Some((operator, left, right)) = as_arithmetic(first) {
+        others.push((operator, right));
+        first = left;
+    }
+    if others.len() < CHAIN_MIN
+        && let Some((operator, left, right)) = as_arithmetic(expression)
+    {
+        return (left, vec![(operator, right)]);
+    }
+    others.reverse();
+    (first, others)
+}
+
+fn as_arithmetic(expression: &Expression) -> Option<(Arithmetic, &Expression, &Expression)> {
+    match expression {
+        Expression::Add(left, right) => Some((Arithmetic::Add, left, right)),
+        Expression::Subtract(left, right) => Some((Arithmetic::Subtract, left, right)),
+        Expression::Multiply(left, right) => Some((Arithmetic::Multiply, left, right)),
+        Expression::Divide(left, right) => Some((Arithmetic::Divide, left, right)),
+        _ => None,
+    }
+}
+
 /// The kind that a function asks for, if ids alone can answer it.
 fn kind_asked(function: &Function) -> Option<NodeKind> {
     match function {
@@ -457,4 +496,22 @@ fn constant_pattern<'a>(arguments: &[&'a Expression]) -> Option<(&'a str, &'a st
         None => "",
     };
     Some((text(arguments.get(1)?)?, flags))
+}
+
+/// `IN`: many constants are looked up, everything else is compared one by one.
+fn in_list(needle: Node, list: Vec<Node>) -> Node {
+    let is_constant = |node: &Node| matches!(node, Node::Constant(_));
+    if matches!(needle, Node::Constant(_))
+        || list.iter().filter(|node| is_constant(node)).count() < CONSTANTS_MIN
+    {
+        return Node::In(Box::new(needle), None, list);
+    }
+    let (mut constants, mut others) = (Vec::new(), Vec::new());
+    for node in list {
+        match node {
+            Node::Constant(constant) => constants.push(constant),
+            other => others.push(other),
+        }
+    }
+    Node::In(Box::new(needle), Some(Members::new(constants)), others)
 }

@@ -25,6 +25,7 @@ pub(crate) mod exact;
 mod id_sort_keys;
 mod inline_arithmetic;
 mod lexical_numbers;
+mod membership;
 mod node;
 mod physical;
 mod plain_numbers;

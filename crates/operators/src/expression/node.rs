@@ -20,6 +20,7 @@ use super::compare::Comparison;
 use super::compare_columns::{Question, compare_columns, same_term};
 use super::inline_arithmetic::apply_inline;
 use super::lexical_numbers::{NumberType, TextForm, numbers_of_texts};
+use super::membership::{Members, or};
 use super::plain_numbers::{apply_plain, cast_to_plain};
 use super::triple::{TriplePart, parts_of_triples, triples};
 use super::value::Value;
@@ -47,8 +48,10 @@ pub(crate) enum Node {
     Compare(Comparison, Box<Node>, Box<Node>),
     SameTerm(Box<Node>, Box<Node>),
     /// Equal to one of the others.
-    In(Box<Node>, Vec<Node>),
+    In(Box<Node>, Option<Members>, Vec<Node>),
     Arithmetic(Arithmetic, Box<Node>, Box<Node>),
+    /// A long chain of operations, from left to right, without a level of recursion for each.
+    ArithmeticChain(Box<Node>, Vec<(Arithmetic, Node)>),
     Plus(Box<Node>),
     Negate(Box<Node>),
     If(Box<Node>, Box<Node>, Box<Node>),
@@ -200,17 +203,21 @@ impl Node {
                 let right = right.evaluate(input, context)?.into_ids(rows, context)?;
                 Column::Booleans(same_term(&left, &right))
             }
-            Self::In(needle, list) => Column::Booleans(is_in(needle, list, input, context)?),
+            Self::In(needle, members, list) => {
+                Column::Booleans(is_in(needle, members.as_ref(), list, input, context)?)
+            }
             Self::Arithmetic(operator, left, right) => {
                 let left = left.evaluate(input, context)?;
                 let right = right.evaluate(input, context)?;
-                let quick = apply_inline(*operator, &left, &right, rows)
-                    .map(Column::Ids)
-                    .or_else(|| apply_plain(*operator, &left, &right));
-                match quick {
-                    Some(results) => results,
-                    None => apply_to_values(*operator, left, right, rows, context)?,
+                compute(*operator, left, right, rows, context)?
+            }
+            Self::ArithmeticChain(first, others) => {
+                let mut result = first.evaluate(input, context)?;
+                for (operator, other) in others {
+                    let other = other.evaluate(input, context)?;
+                    result = compute(*operator, result, other, rows, context)?;
                 }
+                result
             }
             Self::Plus(part) => map_values(part, plus, input, context)?,
             Self::Negate(part) => map_values(part, negate, input, context)?,
@@ -253,6 +260,22 @@ impl Node {
             },
             Self::PerDistinct(place, part) => per_distinct(*place, part, input, context)?,
         })
+    }
+}
+
+fn compute(
+    operator: Arithmetic,
+    left: Column,
+    right: Column,
+    rows: usize,
+    context: &QueryContext,
+) -> Result<Column> {
+    let quick = apply_inline(operator, &left, &right, rows)
+        .map(Column::Ids)
+        .or_else(|| apply_plain(operator, &left, &right));
+    match quick {
+        Some(results) => Ok(results),
+        None => apply_to_values(operator, left, right, rows, context),
     }
 }
 
@@ -362,6 +385,7 @@ fn connect(
 /// `IN`: like `||` over `=` (SPARQL 1.1, 17.4.1.9), with the left side evaluated once.
 fn is_in(
     needle: &Node,
+    members: Option<&Members>,
     list: &[Node],
     input: &Input,
     context: &QueryContext,
@@ -369,19 +393,18 @@ fn is_in(
     let rows = input.rows;
     // Computed values meet the list as ids: those are cheap to share between its items.
     let needle = match needle.evaluate(input, context)? {
-        constant @ Column::Constant(_) => constant,
+        constant @ Column::Constant(_) if members.is_none() => constant,
         other => Column::Ids(other.into_ids(rows, context)?),
     };
-    let mut answers = vec![Some(false); rows];
+    let mut answers: Vec<Option<bool>> = match (members, &needle) {
+        (Some(members), Column::Ids(ids)) => members.contain(ids, context)?.iter().collect(),
+        _ => vec![Some(false); rows],
+    };
     for item in list {
         let item = item.evaluate(input, context)?;
         let equal = compare_columns(Question::Equal, needle.clone(), item, rows, context)?;
         for (answer, equal) in answers.iter_mut().zip(&equal) {
-            *answer = match (*answer, equal) {
-                (Some(true), _) | (_, Some(true)) => Some(true),
-                (Some(false), Some(false)) => Some(false),
-                _ => None,
-            };
+            *answer = or(*answer, equal);
         }
     }
     Ok(BooleanArray::from(answers))

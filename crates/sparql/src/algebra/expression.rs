@@ -13,6 +13,8 @@ use crate::error::QueryError;
 
 /// Depth that an expression may have when it is evaluated.
 const DEPTH_MAX: usize = 200;
+/// Operations in a row, such as `1 + 1 + ...`: they are computed one after the other, but shown and dropped as a tree.
+const CHAIN_MAX: usize = 4_000;
 
 /// Calls `visit` for each variable outside of `EXISTS`.
 pub(crate) fn for_each_variable(expression: &Expression, visit: &mut impl FnMut(&Variable)) {
@@ -120,9 +122,18 @@ pub(crate) fn conjuncts(expression: Expression) -> Vec<Expression> {
 /// Rebuilds long chains of `||` and `&&` as balanced trees, and refuses what is still deep.
 pub(crate) fn balanced(expression: Expression) -> Result<Expression, QueryError> {
     let expression = rebalance(expression)?;
-    if depth(&expression) > DEPTH_MAX {
+    let Depth {
+        evaluation,
+        chain_max,
+    } = depth(&expression);
+    if evaluation > DEPTH_MAX {
         return Err(QueryError::unsupported(format!(
             "an expression that is nested deeper than {DEPTH_MAX} levels"
+        )));
+    }
+    if chain_max > CHAIN_MAX {
+        return Err(QueryError::unsupported(format!(
+            "more than {CHAIN_MAX} operations in a row"
         )));
     }
     Ok(expression)
@@ -173,10 +184,40 @@ fn tree(
         .unwrap_or_else(|| Expression::Literal(true.into()))
 }
 
-fn depth(expression: &Expression) -> usize {
-    let mut deepest = 0;
-    for_each_child(expression, &mut |child| deepest = deepest.max(depth(child)));
-    deepest + 1
+/// How deep an expression is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Depth {
+    /// Levels of its evaluation, for which a chain of operations is one.
+    evaluation: usize,
+    /// The longest chain of operations.
+    chain_max: usize,
+}
+
+fn depth(expression: &Expression) -> Depth {
+    let mut deepest = Depth::default();
+    let mut add = |part: &Expression| {
+        let part = depth(part);
+        deepest.evaluation = deepest.evaluation.max(part.evaluation);
+        deepest.chain_max = deepest.chain_max.max(part.chain_max);
+    };
+    let (mut first, mut operations) = (expression, 0);
+    while let Expression::Add(left, right)
+    | Expression::Subtract(left, right)
+    | Expression::Multiply(left, right)
+    | Expression::Divide(left, right) = first
+    {
+        operations += 1;
+        add(right);
+        first = left;
+    }
+    match operations {
+        0 => for_each_child(first, &mut add),
+        _ => add(first),
+    }
+    Depth {
+        evaluation: deepest.evaluation + 1,
+        chain_max: deepest.chain_max.max(operations),
+    }
 }
 
 #[cfg(test)]
@@ -190,9 +231,30 @@ mod tests {
             Expression::Or(Box::new(chain), Box::new(leaf()))
         });
         let flat = balanced(chain).expect("a chain is fine");
-        assert!(depth(&flat) < 20);
+        assert!(depth(&flat).evaluation < 20);
         let deep = (0..300).fold(leaf(), |inner, _| Expression::Not(Box::new(inner)));
         assert!(balanced(deep).is_err());
+    }
+
+    #[test]
+    fn operations_in_a_row_are_one_level_up_to_a_limit() {
+        let leaf = || Expression::Variable(Variable::new_unchecked("x"));
+        let sum = |terms: usize| {
+            (1..terms).fold(leaf(), |sum, _| {
+                Expression::Add(Box::new(sum), Box::new(leaf()))
+            })
+        };
+        let sum_of_thousand = balanced(sum(1_000)).expect("a long sum is fine");
+        let expected = Depth {
+            evaluation: 2,
+            chain_max: 999,
+        };
+        assert_eq!(depth(&sum_of_thousand), expected);
+        assert!(balanced(sum(CHAIN_MAX + 2)).is_err());
+        let nested_right = (0..300).fold(leaf(), |inner, _| {
+            Expression::Add(Box::new(leaf()), Box::new(inner))
+        });
+        assert!(balanced(nested_right).is_err());
     }
 
     #[test]

@@ -244,4 +244,36 @@ proptest! {
             prop_assert_eq!(found, expected, "{} on {:?}", &expression, &rows[row]);
         }
     }
+
+    /// Lists of constants that are looked up, and lists that are compared with one by one.
+    #[test]
+    fn long_lists_answer_as_comparisons_do(
+        list in vec(term(), 16..48),
+        integers in vec(-2_i64..4, 0..24),
+        others in vec(leaf(), 0..2),
+        rows in solutions(),
+    ) {
+        let context = shared_context();
+        let batch = batch(&VARIABLES, &rows, &context);
+        let needle: Expression = Variable::new_unchecked("a").into();
+        let integers = integers
+            .iter()
+            .map(|integer| Term::typed(integer.to_string(), xsd::INTEGER));
+        let list: Vec<Expression> = list
+            .iter()
+            .filter(|term| !matches!(term, Term::Triple(_)))
+            .map(constant)
+            .chain(integers.map(|term| constant(&term)))
+            .chain(others)
+            .collect();
+        let equal = list
+            .iter()
+            .map(|item| Expression::Equal(Box::new(needle.clone()), Box::new(item.clone())))
+            .reduce(|all, more| Expression::Or(Box::new(all), Box::new(more)));
+        let expected = evaluate(&equal.unwrap(), &batch, &context);
+        let found = evaluate(&Expression::In(Box::new(needle), list), &batch, &context);
+        for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            prop_assert_eq!(found, expected, "{:?}", &rows[row]);
+        }
+    }
 }
