@@ -32,6 +32,7 @@ use crate::adjacencies::Adjacencies;
 use crate::error::{Error, Result};
 use crate::expression::StringKeys;
 use crate::functions::regex::RegexCache;
+use crate::patience::Patience;
 use crate::workers::Workers;
 
 /// What a query starts with.
@@ -49,6 +50,8 @@ pub struct ContextOptions {
     pub workers: Arc<Workers>,
     /// The adjacencies in memory, which all queries share.
     pub adjacencies: Arc<Adjacencies>,
+    /// How long the query may be planned.
+    pub patience: Arc<Patience>,
 }
 
 impl Default for ContextOptions {
@@ -61,6 +64,7 @@ impl Default for ContextOptions {
             now: None,
             workers: Workers::of_machine(),
             adjacencies: Arc::default(),
+            patience: Arc::default(),
         }
     }
 }
@@ -109,6 +113,7 @@ pub struct QueryContext {
     now: OnceLock<DateTime>,
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
+    patience: Arc<Patience>,
     counts_rows: AtomicBool,
     next_blank_node: AtomicU64,
     local_terms: RwLock<LocalTerms>,
@@ -150,6 +155,7 @@ impl QueryContext {
             now: options.now.map_or_else(OnceLock::new, OnceLock::from),
             workers: options.workers,
             adjacencies: options.adjacencies,
+            patience: options.patience,
             counts_rows: AtomicBool::new(false),
             next_blank_node,
             local_terms: RwLock::new(LocalTerms::new(reservation)),
@@ -183,6 +189,11 @@ impl QueryContext {
     /// The patterns that the query has compiled.
     pub(crate) fn regexes(&self) -> &RegexCache {
         &self.regexes
+    }
+
+    /// How long the query may be planned.
+    pub fn patience(&self) -> &Arc<Patience> {
+        &self.patience
     }
 
     /// The threads that the query shares with others.

@@ -15,6 +15,12 @@ pub enum Error {
     /// The generic engine failed: out of memory, cancelled, no space to spill.
     #[error(transparent)]
     Engine(#[from] DataFusionError),
+    /// The query was planned for longer than it may, or nobody waits for the plan any more.
+    #[error("planning took longer than the limit of {} s", limit.as_secs_f64())]
+    OutOfTime {
+        /// The limit.
+        limit: std::time::Duration,
+    },
     /// The query calls a function by an IRI that names none.
     #[error("the function <{iri}> is not known; the casts of XML Schema datatypes are")]
     UnknownFunction {

@@ -31,6 +31,7 @@ pub mod join;
 mod node;
 mod pace;
 pub mod path;
+pub mod patience;
 pub mod pattern;
 pub mod rows;
 pub mod run_counts;

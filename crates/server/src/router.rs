@@ -42,7 +42,7 @@ use orrery_storage::{Snapshot, Writer};
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tower_http::CompressionLevel;
@@ -455,6 +455,7 @@ impl ServerState {
             method: parts.method.clone(),
             conditions,
             wish: Wish::new(&parts.headers, request.format.clone()),
+            waiting: Weak::new(),
             union_default_graph: self.options.union_default_graph,
             time,
             request,

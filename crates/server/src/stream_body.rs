@@ -46,7 +46,7 @@ use orrery_sparql::{
 use orrery_storage::Snapshot;
 use std::future;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -105,6 +105,8 @@ pub(crate) struct Job {
     pub(crate) wish: Wish,
     pub(crate) time: TimeLimit,
     pub(crate) record: Arc<AccessRecord>,
+    /// Gone when nobody waits for the answer to begin.
+    pub(crate) waiting: Weak<()>,
     /// When the request was read and had its turn.
     pub(crate) ready: std::time::Instant,
     /// Held until the job ends.
@@ -113,11 +115,13 @@ pub(crate) struct Job {
 
 /// Runs a query; returns as soon as it is known how the answer begins, or that the server waits for it no more.
 pub(crate) async fn answer(
-    job: Job,
+    mut job: Job,
     query_threads: &Handle,
     is_over: &watch::Receiver<bool>,
 ) -> Result<Response, ServerError> {
     let time = job.time;
+    let waiting = Arc::new(());
+    job.waiting = Arc::downgrade(&waiting);
     let (head_sender, head) = oneshot::channel();
     if job.engine.is_soon_prepared(&job.request.query) {
         begin_here(run(job, Place::Here, head_sender), query_threads).await;
@@ -159,8 +163,10 @@ async fn begin_here(job: impl Future<Output = ()> + Send + 'static, threads: &Ha
 }
 
 /// The plan of a query, as text.
-pub(crate) async fn explain(job: Job, query_threads: &Handle) -> Result<String, ServerError> {
+pub(crate) async fn explain(mut job: Job, query_threads: &Handle) -> Result<String, ServerError> {
     let time = job.time;
+    let waiting = Arc::new(());
+    job.waiting = Arc::downgrade(&waiting);
     let (sender, plan) = oneshot::channel();
     query_threads.spawn(async move {
         let text = prepare(&job).map(|prepared| prepared.explain());
@@ -308,6 +314,9 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
         union_default_graph: job.union_default_graph,
         base_iri: job.base_iri.clone(),
         snapshot: job.snapshot.clone(),
+        // The time of the run counts elsewhere: only while the query works.
+        planning_timeout: Some(job.time.limit),
+        waiting: Some(job.waiting.clone()),
         ..QueryOptions::default()
     };
     Ok(job.engine.prepare(&job.request.query, &options)?)

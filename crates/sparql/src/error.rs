@@ -178,6 +178,7 @@ impl QueryError {
                 message,
                 is_timeout,
             },
+            orrery_operators::Error::OutOfTime { limit } => Self::Timeout { limit },
             orrery_operators::Error::NoSuchTerm { .. } => Self::internal(error.to_string()),
             // A function that is not known, a wrong number of arguments, and the like.
             other => Self::Unsupported {

@@ -1,7 +1,7 @@
 //! Settings of the engine and of one query, typed and with their defaults.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use orrery_operators::service::ServiceOptions;
@@ -63,6 +63,10 @@ pub struct QueryOptions {
     pub union_default_graph: bool,
     /// Time limit of this query, in place of the engine's default.
     pub timeout: Option<Duration>,
+    /// How long it may be planned, where that is another limit than `timeout`.
+    pub planning_timeout: Option<Duration>,
+    /// Planning ends when nobody holds this any more. Without it, nobody is known to wait.
+    pub waiting: Option<Weak<()>>,
     /// The state to read, such as an old commit; the newest if not given.
     pub snapshot: Option<Arc<Snapshot>>,
     /// How the query is planned and run.

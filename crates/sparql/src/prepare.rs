@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::context::{ContextOptions, QueryContext};
+use orrery_operators::patience::Patience;
 use orrery_operators::service::ServiceOptions;
 use orrery_storage::{Permutation, Snapshot};
 use orrery_term::TermId;
@@ -131,6 +132,12 @@ impl Source<'_> {
                 now: self.now,
                 workers: Arc::clone(engine.workers()),
                 adjacencies: Arc::clone(engine.adjacencies()),
+                patience: Arc::new(Patience::new(
+                    options
+                        .planning_timeout
+                        .or(engine.limits(options.timeout).timeout),
+                    options.waiting.clone(),
+                )),
             },
         )?;
         let dataset = dataset(&context, self.dataset, options)?;
@@ -155,10 +162,12 @@ impl Source<'_> {
                 planner.limited(relation, 0, Some(1))?
             }
         };
+        planner.check_depth(&relation.plan)?;
         let in_one = Arc::clone(&relation.plan);
         if !self.is_repeated {
             relation.plan = planner.parallel(relation.plan)?;
         }
+        context.patience().end_planning();
         let planned = Planned {
             is_parallel: !Arc::ptr_eq(&in_one, &relation.plan),
             relation,

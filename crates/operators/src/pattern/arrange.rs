@@ -14,61 +14,120 @@ use std::sync::Arc;
 use super::{GraphScope, ObjectRanges, PatternStep, QuadPattern, Slot};
 
 /// The numbers of the steps, in groups and in the order of execution; the steps of a group stand in
-/// ascending order.
+/// ascending order. Costs about as much as the steps have variables.
 pub(super) fn arrange(
     steps: &[PatternStep],
     input: &[&Arc<str>],
     has_named_graphs: bool,
     intersects: bool,
 ) -> Vec<Vec<usize>> {
-    let mut bound: Vec<&Arc<str>> = input.to_vec();
-    let mut pending: Vec<usize> = (0..steps.len()).collect();
+    if !intersects || steps.len() < 2 {
+        return (0..steps.len()).map(|step| vec![step]).collect();
+    }
+    let mut state = State::new(steps, input);
+    let mut is_taken = vec![false; steps.len()];
     let mut groups = Vec::with_capacity(steps.len());
-    while let Some(&first) = pending.first() {
-        let mut group = vec![first];
-        let binds = |step: usize, bound: &[&Arc<str>]| {
-            only_unknown(&steps[step], bound, has_named_graphs).cloned()
-        };
-        if intersects && let Some(variable) = binds(first, &bound) {
-            let others = pending[1..].iter().copied();
-            group.extend(others.filter(|&step| binds(step, &bound).as_ref() == Some(&variable)));
+    for first in 0..steps.len() {
+        if is_taken[first] {
+            continue;
         }
-        pending.retain(|step| !group.contains(step));
+        let mut group = vec![first];
+        if let Some(variable) = state.only_unknown(&steps[first], has_named_graphs) {
+            for step in state.steps_with(variable) {
+                let is_alike = step > first
+                    && !is_taken[step]
+                    && state.only_unknown(&steps[step], has_named_graphs) == Some(variable);
+                if is_alike {
+                    group.push(step);
+                }
+            }
+        }
         for &step in &group {
-            bound.extend(steps[step].pattern.variables());
+            is_taken[step] = true;
+            for name in steps[step].pattern.variables() {
+                let number = state.number(name);
+                state.is_bound[number] = true;
+            }
         }
         groups.push(group);
     }
     groups
 }
 
-/// The variable that a step binds, if it is the only one, stands once, and its values are a range.
-fn only_unknown<'a>(
-    step: &'a PatternStep,
-    bound: &[&Arc<str>],
-    has_named_graphs: bool,
-) -> Option<&'a Arc<str>> {
-    let QuadPattern {
-        subject,
-        predicate,
-        object,
-        graph,
-    } = &step.pattern;
-    let is_unknown = |name: &&Arc<str>| !bound.contains(name);
-    let mut unknown = [subject, predicate, object]
-        .into_iter()
-        .filter_map(Slot::variable)
-        .filter(is_unknown);
-    let (Some(variable), None) = (unknown.next(), unknown.next()) else {
-        return None;
-    };
-    let is_graph_known = match graph {
-        GraphScope::Default | GraphScope::AllUnion | GraphScope::Named(_) => true,
-        GraphScope::Union(graphs) => !graphs.is_empty(),
-        GraphScope::NamedVariable { variable, .. } => has_named_graphs && !is_unknown(&variable),
-    };
-    let is_narrowable = step.object_ranges.is_none() || object.variable() == Some(variable);
-    (is_graph_known && is_narrowable).then_some(variable)
+/// The variables of some steps, and which of them are bound so far.
+struct State<'s> {
+    /// In ascending order; their places are their numbers.
+    names: Vec<&'s str>,
+    is_bound: Vec<bool>,
+    /// Each variable of each step, in ascending order.
+    places: Vec<(&'s str, usize)>,
+}
+
+impl<'s> State<'s> {
+    fn new(steps: &'s [PatternStep], input: &[&'s Arc<str>]) -> Self {
+        let mut places: Vec<(&str, usize)> = Vec::with_capacity(3 * steps.len());
+        for (number, step) in steps.iter().enumerate() {
+            let variables = step.pattern.variables().into_iter();
+            places.extend(variables.map(|name| (&**name, number)));
+        }
+        places.sort_unstable();
+        let mut names: Vec<&str> = places.iter().map(|(name, _)| *name).collect();
+        names.dedup();
+        let mut is_bound = vec![false; names.len()];
+        for name in input {
+            if let Ok(number) = names.binary_search(&&***name) {
+                is_bound[number] = true;
+            }
+        }
+        Self {
+            names,
+            is_bound,
+            places,
+        }
+    }
+
+    /// The steps that have a variable, in ascending order.
+    fn steps_with(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        let name = self.names[number];
+        let first = self.places.partition_point(|(other, _)| *other < name);
+        let places = self.places[first..].iter();
+        let alike = places.take_while(move |(other, _)| *other == name);
+        alike.map(|(_, step)| *step)
+    }
+
+    fn number(&self, name: &str) -> usize {
+        // All names of the steps are there.
+        self.names.binary_search(&name).unwrap_or_default()
+    }
+
+    /// The variable that a step binds, if it is the only one, stands once, and its values are a range.
+    fn only_unknown(&self, step: &PatternStep, has_named_graphs: bool) -> Option<usize> {
+        let QuadPattern {
+            subject,
+            predicate,
+            object,
+            graph,
+        } = &step.pattern;
+        let is_unknown = |number: &usize| !self.is_bound[*number];
+        let mut unknown = [subject, predicate, object]
+            .into_iter()
+            .filter_map(Slot::variable)
+            .map(|name| self.number(name))
+            .filter(is_unknown);
+        let (Some(variable), None) = (unknown.next(), unknown.next()) else {
+            return None;
+        };
+        let is_graph_known = match graph {
+            GraphScope::Default | GraphScope::AllUnion | GraphScope::Named(_) => true,
+            GraphScope::Union(graphs) => !graphs.is_empty(),
+            GraphScope::NamedVariable { variable, .. } => {
+                has_named_graphs && !is_unknown(&self.number(variable))
+            }
+        };
+        let is_narrowable = step.object_ranges.is_none()
+            || object.variable().map(|name| self.number(name)) == Some(variable);
+        (is_graph_known && is_narrowable).then_some(variable)
+    }
 }
 
 /// What all bounds on the object leave, if there are any.

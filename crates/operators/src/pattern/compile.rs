@@ -62,6 +62,7 @@ pub(super) fn compile(
     let step = |number: usize| &specification.steps[number];
     let mut steps = Vec::with_capacity(groups.len());
     for (number, group) in groups.iter().enumerate() {
+        context.patience().check()?;
         let next = groups.get(number + 1).map(|group| step(group[0]));
         let compilers: Vec<StepCompiler<'_>> = group
             .iter()
@@ -175,6 +176,7 @@ impl<'a> Liveness<'a> {
         counts_rows: bool,
     ) -> Self {
         let steps = &specification.steps;
+        // Where each variable is bound first, in the order of the names.
         let mut bound_at: Vec<(&str, usize)> =
             bound_input.iter().map(|name| (&***name, 0)).collect();
         let variables_of = |group: &[usize]| -> Vec<&'a Arc<str>> {
@@ -182,17 +184,14 @@ impl<'a> Liveness<'a> {
             patterns.flat_map(QuadPattern::variables).collect()
         };
         for (number, group) in groups.iter().enumerate() {
-            for variable in variables_of(group) {
-                if !bound_at.iter().any(|(name, _)| *name == &**variable) {
-                    bound_at.push((&**variable, number + 1));
-                }
-            }
+            let variables = variables_of(group).into_iter();
+            bound_at.extend(variables.map(|variable| (&**variable, number + 1)));
         }
+        bound_at.sort_unstable();
+        bound_at.dedup_by_key(|(name, _)| *name);
         let stage_of = |variable: &str| {
-            bound_at
-                .iter()
-                .find(|(name, _)| *name == variable)
-                .map(|(_, stage)| *stage)
+            let found = bound_at.binary_search_by_key(&variable, |(name, _)| name);
+            found.ok().map(|place| bound_at[place].1)
         };
 
         let filter_variables: Vec<Vec<&str>> = specification
@@ -227,11 +226,9 @@ impl<'a> Liveness<'a> {
             }
             wanted.sort_unstable();
             wanted.dedup();
-            live[stage] = wanted
-                .iter()
-                .copied()
-                .filter(|name| stage_of(name).is_some_and(|bound| bound <= stage))
-                .collect();
+            // What is bound later is not wanted before either.
+            wanted.retain(|name| stage_of(name).is_some_and(|bound| bound <= stage));
+            live[stage].clone_from(&wanted);
             if stage > 0 {
                 let read = variables_of(&groups[stage - 1]);
                 wanted.extend(read.into_iter().map(|name| &**name));
@@ -244,7 +241,8 @@ impl<'a> Liveness<'a> {
     }
 
     fn is_live(&self, stage: usize, variable: &str) -> bool {
-        variable == ROW_NUMBER || self.live[stage].contains(&variable)
+        // In ascending order.
+        variable == ROW_NUMBER || self.live[stage].binary_search(&variable).is_ok()
     }
 }
 

@@ -109,6 +109,7 @@ impl<'q> Normaliser<'q> {
     }
 
     fn pattern(&mut self, pattern: &GraphPattern, place: &Place) -> Result<Group> {
+        self.context.patience().check()?;
         if place.depth > DEPTH_MAX {
             return Err(QueryError::unsupported(format!(
                 "groups nested deeper than {DEPTH_MAX} levels"
@@ -241,6 +242,7 @@ impl<'q> Normaliser<'q> {
         let mut group = Group::default();
         let mut taken_apart = Vec::new();
         for pattern in patterns {
+            self.context.patience().check()?;
             let predicate = match &pattern.predicate {
                 NamedNodePattern::NamedNode(node) => self.constant(&Term::iri(node.as_str()))?,
                 NamedNodePattern::Variable(variable) => Slot::Variable(self.variable(variable)),
@@ -297,6 +299,7 @@ impl<'q> Normaliser<'q> {
         object: Slot,
         place: &Place,
     ) -> Result<Group> {
+        self.context.patience().check()?;
         match path {
             PropertyPathExpression::NamedNode(node) => {
                 let quad = Quad {
@@ -316,9 +319,17 @@ impl<'q> Normaliser<'q> {
                 Ok(self.join(first, second))
             }
             PropertyPathExpression::Alternative(first, second) => {
-                let first = self.path(subject, first, object, place)?;
-                let second = self.path(subject, second, object, place)?;
-                Ok(union_of(first, second))
+                // A long chain leans to the left; walk it without recursion.
+                let mut rest = &**first;
+                let mut paths = vec![&**second];
+                while let PropertyPathExpression::Alternative(left, right) = rest {
+                    paths.push(right);
+                    rest = left;
+                }
+                paths.push(rest);
+                let paths = paths.into_iter().rev();
+                let branches = paths.map(|path| self.path(subject, path, object, place));
+                Ok(union_of(branches.collect::<Result<_>>()?))
             }
             PropertyPathExpression::ZeroOrMore(_)
             | PropertyPathExpression::OneOrMore(_)
@@ -431,12 +442,10 @@ impl<'q> Normaliser<'q> {
             branches.push(right);
             rest = left;
         }
-        let mut union = self.pattern(rest, place)?;
-        for branch in branches.into_iter().rev() {
-            let branch = self.pattern(branch, place)?;
-            union = union_of(union, branch);
-        }
-        Ok(union)
+        branches.push(rest);
+        let branches = branches.into_iter().rev();
+        let branches = branches.map(|branch| self.pattern(branch, place));
+        Ok(union_of(branches.collect::<Result<_>>()?))
     }
 
     fn values(
@@ -608,10 +617,12 @@ fn derived(inner: Group, modifier: Modifier) -> Group {
     group
 }
 
-fn union_of(left: Group, right: Group) -> Group {
-    let outer = left.outer.union(&right.outer);
-    let mut branches = Vec::new();
-    for group in [left, right] {
+/// The union of some groups, one level of it.
+fn union_of(groups: Vec<Group>) -> Group {
+    let mut outer = VarSet::default();
+    let mut branches = Vec::with_capacity(groups.len());
+    for group in groups {
+        outer.extend(&group.outer);
         let is_union = group.steps.is_empty()
             && group.filters.is_empty()
             && matches!(group.items.as_slice(), [Item::Union(_)]);

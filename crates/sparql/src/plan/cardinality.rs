@@ -16,6 +16,7 @@
 
 use std::sync::Arc;
 
+use orrery_operators::patience::Patience;
 use orrery_storage::statistics;
 
 /// Variables of one join; what is beyond them is not told apart.
@@ -90,6 +91,8 @@ pub(crate) struct Join {
     pub(crate) seed_variables: u128,
     /// What sampling found.
     pub(super) corrections: Vec<Correction>,
+    /// When it is over, an order is no order: whoever asked for one looks.
+    pub(super) patience: Arc<Patience>,
 }
 
 /// Expected rows of a subset of the members.

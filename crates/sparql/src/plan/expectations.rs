@@ -3,6 +3,8 @@
 //! A [`Join`] for the order of a group's items is made of these; groups that are items of others, subqueries and
 //! groupings give their own expectation to the level above.
 
+use std::sync::Arc;
+
 use orrery_storage::statistics::STAR_PREDICATES_MAX;
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
@@ -24,6 +26,7 @@ const DIFFERENT_UNKNOWN: f64 = 0.5;
 
 impl Planner<'_> {
     pub(super) fn estimate(&self, item: &Item) -> Result<Estimate> {
+        self.context.patience().check()?;
         Ok(match item {
             Item::Quad(quad) => self.estimator.quad(quad, &self.table)?,
             Item::Path(path) => self.estimator.path(path),
@@ -190,6 +193,7 @@ impl Planner<'_> {
             members,
             conditions,
             stars: self.stars(group, &local),
+            patience: Arc::clone(self.context.patience()),
             seed_rows: seed.map(|seed| seed.rows),
             seed_variables: seed.map_or(0, |seed| local.mask(&seed.variables())),
             ..Join::default()

@@ -321,7 +321,7 @@ impl Join {
         let mut open: Vec<usize> = (0..self.members.len()).filter(|&m| m != first).collect();
         let mut members = vec![first];
         let (mut prefix, _) = self.step(&self.start(), first, self.rows(&members));
-        while !open.is_empty() {
+        while !open.is_empty() && !self.patience.is_over() {
             let is_stuck = !open.iter().any(|&next| self.may_follow(&prefix, next));
             let mut best: Option<(f64, usize, Prefix)> = None;
             for (at, &next) in open.iter().enumerate() {
@@ -375,6 +375,9 @@ impl Join {
         let mut prefix = self.start();
         let mut cost = 0.0;
         for number in 0..members.len() {
+            if self.patience.is_over() {
+                break;
+            }
             let after = self.rows(&members[..=number]);
             let (next, more) = self.step(&prefix, members[number], after);
             prefix = next;

@@ -69,8 +69,10 @@ pub use order_cache::OrderCounts;
 
 pub(crate) type Result<T> = std::result::Result<T, QueryError>;
 
-/// Nodes of one plan; what is beyond would also be too deep to run.
-const NODES_MAX: usize = 2_000;
+/// Nodes of one plan.
+const NODES_MAX: usize = 20_000;
+/// Nodes of one plan that stand above each other; what is beyond would be too deep to run.
+const PLAN_DEPTH_MAX: usize = 2_000;
 
 /// A plan and what is known of its solutions.
 #[derive(Clone, Debug)]
@@ -102,6 +104,18 @@ pub(crate) type Estimates = HashMap<usize, f64>;
 /// The address under which a node's estimate is kept.
 pub(crate) fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
     Arc::as_ptr(plan).cast::<()>() as usize
+}
+
+/// How many nodes stand above each other, at most; `known` has those of the nodes that were seen, for several may read one.
+fn depth(plan: &Arc<dyn ExecutionPlan>, known: &mut HashMap<usize, usize>) -> usize {
+    if let Some(depth) = known.get(&address(plan)) {
+        return *depth;
+    }
+    let children = plan.children().into_iter();
+    let below = children.map(|child| depth(child, known)).max();
+    let depth = below.unwrap_or_default() + 1;
+    known.insert(address(plan), depth);
+    depth
 }
 
 /// Plans one query.
@@ -260,6 +274,7 @@ impl<'s> Planner<'s> {
         certain: VarSet,
         rows: f64,
     ) -> Result<Relation> {
+        self.context.patience().check()?;
         self.nodes += 1;
         if self.nodes > NODES_MAX {
             return Err(QueryError::unsupported(format!(
@@ -292,6 +307,16 @@ impl<'s> Planner<'s> {
     fn unit(&mut self) -> Result<Relation> {
         let plan = RowsExec::single_empty_row()?;
         self.relation(plan, Vec::new(), VarSet::default(), 1.0)
+    }
+
+    /// Refuses a plan that would need more stack to run than there is.
+    pub(crate) fn check_depth(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
+        if self.nodes <= PLAN_DEPTH_MAX || depth(plan, &mut HashMap::new()) <= PLAN_DEPTH_MAX {
+            return Ok(());
+        }
+        Err(QueryError::unsupported(format!(
+            "a query whose plan is more than {PLAN_DEPTH_MAX} nodes deep"
+        )))
     }
 
     fn names(&self, variables: &[Var]) -> Vec<Arc<str>> {

@@ -20,6 +20,8 @@ use crate::statistics::{operator_scope, operator_slot};
 
 /// Rows of a union up to which its branches run one after the other: what tasks of their own cost does not come back.
 const APPENDED_ROWS_MAX: f64 = 5_000.0;
+/// Branches of a union that may run at the same time; of more, one after the other.
+const PARALLEL_BRANCHES_MAX: usize = 64;
 
 impl Planner<'_> {
     /// The solutions of all branches, each joined to the seed if there is one.
@@ -60,7 +62,7 @@ impl Planner<'_> {
         }
         if self.tuning.rewrites
             && self.tuning.partitions.is_none()
-            && rows <= APPENDED_ROWS_MAX
+            && (rows <= APPENDED_ROWS_MAX || inputs.len() > PARALLEL_BRANCHES_MAX)
             && let [first, others @ ..] = inputs.as_slice()
         {
             let plan = Arc::new(AppendExec::new(Arc::clone(first), others.iter().cloned()));

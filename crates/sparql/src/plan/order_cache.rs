@@ -140,6 +140,13 @@ impl Variant {
 impl Planner<'_> {
     /// The order of a join: the one that is kept, or the best that is found, with estimates for this join's counts.
     pub(super) fn order_of(&self, group: &Group, join: &mut Join) -> super::Result<Order> {
+        let order = self.known_or_chosen(group, join)?;
+        // An order that was broken off is none.
+        self.context.patience().check()?;
+        Ok(order)
+    }
+
+    fn known_or_chosen(&self, group: &Group, join: &mut Join) -> super::Result<Order> {
         let Some(cache) = self.orders.as_ref().filter(|_| is_kept(join)) else {
             return self.chosen(group, join);
         };
@@ -162,6 +169,7 @@ impl Planner<'_> {
 
     fn chosen(&self, group: &Group, join: &mut Join) -> super::Result<Order> {
         let order = join.order();
+        self.context.patience().check()?;
         match join.seed_rows {
             None => self.sampled(group, join, order),
             Some(_) => Ok(order),

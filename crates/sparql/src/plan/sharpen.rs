@@ -59,6 +59,7 @@ impl Planner<'_> {
             bind(sharpened.to_mut(), replaced, Expression::NamedNode(iri));
         }
         for at in (0..sharpened.filters.len()).rev() {
+            self.context.patience().check()?;
             if let Some(values) = self.named_values(&sharpened, at, outside)? {
                 let sharpened = sharpened.to_mut();
                 sharpened.filters.remove(at);
@@ -72,6 +73,7 @@ impl Planner<'_> {
             let (Slot::Constant(_), Slot::Variable(object)) = (quad.predicate, quad.object) else {
                 continue;
             };
+            self.context.patience().check()?;
             let name = self.table.name(object);
             let snapshot = self.context.snapshot();
             let mut texts = |prefix: &TextPrefix| prefix.passing_ids(snapshot);
