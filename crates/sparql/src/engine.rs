@@ -90,6 +90,8 @@ pub struct PreparedQuery {
     pub(crate) memory: Memory,
     pub(crate) limits: Limits,
     pub(crate) preparation: Preparation,
+    /// What the text declares before its first group, for plans as text.
+    pub(crate) prologue: Box<str>,
     /// Whether parts of the plan run as tasks of their own.
     pub(crate) is_parallel: bool,
 }
@@ -286,7 +288,7 @@ impl PreparedQuery {
 
     /// The plan as text, with estimates.
     pub fn explain(&self) -> String {
-        explain::tree(&self.plan, &self.estimates, false)
+        explain::tree(&self.plan, &self.estimates, false, &self.prologue)
     }
 
     /// Runs the query, drops its answer, and returns the plan with actual rows and times.
@@ -294,7 +296,12 @@ impl PreparedQuery {
     /// Figures add up when the same prepared query was run before.
     pub async fn analyze(&self) -> Result<String, QueryError> {
         self.run_to_end().await?;
-        Ok(explain::tree(&self.plan, &self.estimates, true))
+        Ok(explain::tree(
+            &self.plan,
+            &self.estimates,
+            true,
+            &self.prologue,
+        ))
     }
 
     /// The plan as a tree, with estimates.

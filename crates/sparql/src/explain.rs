@@ -2,14 +2,19 @@
 //!
 //! ```text
 //! SortExec: TopK(fetch=10), ...                    [~40 rows; 10 rows, 31.2 us]
-//!   PatternExec ...                                [~40 rows; 38 rows, 112 us]
+//!   PatternExec: inner                             [~40 rows; 38 rows, 112 us]
+//!     . ?s ex:p ?o via Psog/1                      [~40 rows; 38 rows, 0 look-ups]
 //! ```
+//!
+//! `docs/explain.md` explains it to users. The [notation] keeps it short.
 //!
 //! Figures after `~` are estimates; after the semicolon stands what an analyzed run has
 //! counted. Times are a node's own computing, without its inputs, where the node measures it.
 //!
 //! A [`PlanNode`] has the same for programs. It also tells whether the run read a node to its end: below a
 //! limit, or beside an empty side of a join, the rows counted say nothing about the estimate.
+
+mod notation;
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -21,6 +26,8 @@ use orrery_operators::pattern::{PatternExec, PatternMode, PatternReport};
 use serde_json::{Value, json};
 
 use crate::plan::{Estimates, address};
+
+pub(crate) use notation::prologue;
 
 /// A node of a plan with its figures.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,15 +144,16 @@ pub(crate) fn nodes(
     reader.node(plan, true)
 }
 
-/// The tree of a plan as text.
+/// The tree of a plan as text; IRIs are written by the prefixes of the query's `prologue`.
 pub(crate) fn tree(
     plan: &Arc<dyn ExecutionPlan>,
     estimates: &Estimates,
     is_analyzed: bool,
+    prologue: &str,
 ) -> String {
     let mut text = String::new();
     write_node(&nodes(plan, estimates, is_analyzed), 0, &mut text);
-    text
+    notation::readable(&text, prologue)
 }
 
 /// Reads nodes off a plan.

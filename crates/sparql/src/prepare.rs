@@ -19,6 +19,7 @@ use crate::algebra::{Dataset, Group, Normaliser, Scope, Var, VarSet};
 use crate::dataset::dataset;
 use crate::engine::{Engine, Preparation, PreparedQuery, QueryKind};
 use crate::error::QueryError;
+use crate::explain;
 use crate::options::QueryOptions;
 use crate::plan::{Estimates, Planner, Relation};
 use crate::results::{Template, for_each_template_variable};
@@ -70,6 +71,7 @@ pub(crate) fn prepare(
         kind,
         variables,
         columns: columns.collect(),
+        prologue: explain::prologue(text).into(),
         template,
         gives_each_triple_once: gives_each_triple_once(&query, &planned.dataset),
         described: planned.dataset.graphs(),

@@ -286,19 +286,7 @@ impl DisplayAs for PatternExec {
         if let Some(fetch) = specification.fetch {
             write!(f, ", fetch={fetch}")?;
         }
-        for report in self.reports() {
-            for (number, pattern) in report.patterns.iter().enumerate() {
-                let joint = if number == 0 { "," } else { " &" };
-                write!(
-                    f,
-                    "{joint} {{ {} }} by {:?}/{}",
-                    pattern.text, pattern.permutation, pattern.prefix_columns
-                )?;
-            }
-            if let Some(estimate) = report.estimated_rows {
-                write!(f, " ~{estimate:.0} rows")?;
-            }
-        }
+        // The steps are told by `reports`.
         for filter in &specification.filters {
             write!(f, ", filter {filter}")?;
         }

@@ -397,7 +397,7 @@ fn a_key_with_many_matches_comes_out_in_bounded_batches() {
 }
 
 #[test]
-fn explain_shows_the_pattern_the_permutation_and_the_estimate() {
+fn the_node_is_told_in_one_line_and_its_steps_by_reports() {
     let context = context_of(&[[term(1), term(2), term(3), TermId::DEFAULT_GRAPH]]);
     let mut specification = PatternSpecification::inner(
         vec![QuadPattern {
@@ -413,10 +413,21 @@ fn explain_shows_the_pattern_the_permutation_and_the_estimate() {
     let text = datafusion_physical_plan::displayable(&*plan)
         .one_line()
         .to_string();
+    assert_eq!(text.trim(), "PatternExec: inner");
+    let reports = plan.downcast_ref::<PatternExec>().unwrap().reports();
+    let [report] = reports.as_slice() else {
+        panic!("{reports:?}");
+    };
+    assert_eq!(report.estimated_rows, Some(1.0));
+    let pattern = &report.patterns[0];
     assert_eq!(
-        text.trim(),
-        "PatternExec: inner, { ?s \"2\"^^<http://www.w3.org/2001/XMLSchema#integer> \
-         \"3\"^^<http://www.w3.org/2001/XMLSchema#integer> } by Posg/2 ~1 rows"
+        (pattern.permutation, pattern.prefix_columns),
+        (orrery_storage::Permutation::Posg, 2)
+    );
+    assert_eq!(
+        pattern.text,
+        "?s \"2\"^^<http://www.w3.org/2001/XMLSchema#integer> \
+         \"3\"^^<http://www.w3.org/2001/XMLSchema#integer>"
     );
 }
 
