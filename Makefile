@@ -64,6 +64,7 @@ conformance: build
 
 oracle: build
 	$(CARGO_TARGET_DIR)/release/oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)
+	$(CARGO_TARGET_DIR)/release/oracle --updates $(or $(UPDATES),5000) --seed $(or $(SEED),1)
 
 instructions instructions-check instructions-accept: build
 	@scripts/instructions.sh $(or $(word 2,$(subst -, ,$@)),show)

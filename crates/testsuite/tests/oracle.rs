@@ -1,7 +1,7 @@
 //! Random queries have the answers that the specification gives them, in all variants of our plans.
 #![allow(clippy::unwrap_used, reason = "a test may fail on the spot")]
 
-use orrery_testsuite::oracle::{Options, numbers, run};
+use orrery_testsuite::oracle::{Options, UpdateOptions, numbers, run, run_updates};
 
 /// Differences that are shown.
 const SHOWN: usize = 5;
@@ -29,4 +29,27 @@ fn random_queries_answer_as_the_reference_in_every_variant() {
 fn numbers_at_random_and_at_the_edges_are_those_of_exact_fractions() {
     let differences = numbers(400, 1, SHOWN).unwrap();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+#[test]
+fn random_updates_leave_what_the_model_has_and_old_states_stay_what_they_were() {
+    let options = UpdateOptions {
+        cases: 250,
+        seed: 1,
+        threads: 2,
+        differences_max: SHOWN,
+    };
+    let report = run_updates(options, &|_| {}).unwrap();
+    assert!(
+        report.differences.is_empty(),
+        "{}",
+        report.differences.join("\n----\n")
+    );
+    assert!(report.requests > 1_000, "{report:?}");
+    assert!(report.changed > 400, "{report:?}");
+    assert!(report.with_service > 300, "{report:?}");
+    assert!(report.left_out < 100, "{report:?}");
+    assert!(report.compactions > 50, "{report:?}");
+    assert!(report.beside_compactions > 20, "{report:?}");
+    assert!(report.old_states > 500, "{report:?}");
 }

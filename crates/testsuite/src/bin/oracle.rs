@@ -1,12 +1,14 @@
 //! Compares answers to random queries: our engine in all its variants, and `spareval`.
 //!
 //! `make oracle`, or `oracle [--queries N] [--seed N] [--threads N] [--differences N]`. `oracle --estimates N [--seed N]` reports
-//! instead how good the planner's estimates are on the first N queries.
+//! instead how good the planner's estimates are on the first N queries; `oracle --updates N [--seed N]` compares N cases of updates instead.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use orrery_testsuite::oracle::{Options, Report, estimates, numbers, run};
+use orrery_testsuite::oracle::{
+    Options, Report, UpdateOptions, UpdateReport, estimates, numbers, run, run_updates,
+};
 
 /// For so many queries, one over numbers alone.
 const QUERIES_PER_NUMBER_QUERY: u64 = 20;
@@ -14,7 +16,11 @@ const QUERIES_PER_NUMBER_QUERY: u64 = 20;
 const PROGRESS_QUERIES: u64 = 20_000;
 
 fn main() -> ExitCode {
-    let (options, estimated) = match options(std::env::args().skip(1)) {
+    let Wish {
+        options,
+        estimated,
+        updates,
+    } = match options(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
             eprintln!("oracle: {message}");
@@ -29,6 +35,25 @@ fn main() -> ExitCode {
             Ok(report) => {
                 println!("{report}");
                 ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("oracle: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    if updates > 0 {
+        let options = UpdateOptions {
+            cases: updates,
+            seed: options.seed,
+            threads: options.threads,
+            differences_max: options.differences_max,
+        };
+        return match run_updates(options, &|_| {}) {
+            Ok(report) => {
+                print_updates(&report);
+                println!("seed {}, {} s", options.seed, start.elapsed().as_secs());
+                ExitCode::from(u8::from(!report.differences.is_empty()))
             }
             Err(error) => {
                 eprintln!("oracle: {error}");
@@ -70,9 +95,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// What to compare, and of how many queries to report the estimates instead.
-fn options(mut arguments: impl Iterator<Item = String>) -> Result<(Options, u64), String> {
-    let mut estimated = 0;
+/// What the command line asks for.
+struct Wish {
+    options: Options,
+    /// Of how many queries to report the estimates instead.
+    estimated: u64,
+    /// How many cases of updates to compare instead.
+    updates: u64,
+}
+
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<Wish, String> {
+    let (mut estimated, mut updates) = (0, 0);
     let mut options = Options {
         queries: 200_000,
         seed: 1,
@@ -86,13 +119,38 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<(Options, u64)
         match name.as_str() {
             "--queries" => options.queries = value,
             "--estimates" => estimated = value,
+            "--updates" => updates = value,
             "--seed" => options.seed = value,
             "--threads" => options.threads = small,
             "--differences" => options.differences_max = small,
             other => return Err(format!("{other} is not known")),
         }
     }
-    Ok((options, estimated))
+    Ok(Wish {
+        options,
+        estimated,
+        updates,
+    })
+}
+
+fn print_updates(report: &UpdateReport) {
+    for difference in &report.differences {
+        println!("{difference}\n----");
+    }
+    println!("{} requests compared with the model", report.requests);
+    println!("{} changed something", report.changed);
+    println!("{} asked other endpoints", report.with_service);
+    println!("{} were refused by both", report.refused);
+    println!("{} left out: too many solutions", report.left_out);
+    println!(
+        "{} compactions, with {} commits beside them",
+        report.compactions, report.beside_compactions
+    );
+    println!(
+        "{} old states compared, {} not kept any more",
+        report.old_states, report.forgotten_states
+    );
+    println!("{} differences", report.differences.len());
 }
 
 fn print(report: &Report) {

@@ -11,6 +11,8 @@
 //! compared only among our own plans, or what differs is made alike; `docs/oracle.md` lists all of these. Numbers have a
 //! reference of their own (`exact.rs`), which stands in for that of the evaluator too.
 //!
+//! Updates are compared too, with a model of sets of quads ([`updates`]).
+//!
 //! `make oracle` runs 200,000 queries; 2,000 are run by the tests. The same seed gives the same queries.
 
 mod answer;
@@ -29,9 +31,11 @@ mod run;
 mod shrink;
 mod store;
 mod tree;
+mod updates;
 
 pub use case::Difference;
 pub use estimates::estimates;
 pub use numbers::numbers;
 pub use run::{FoundDifference, Options, Report, run};
 pub use store::{Arrival, Variant, VariantCounts};
+pub use updates::{UpdateOptions, UpdateReport, run_updates};

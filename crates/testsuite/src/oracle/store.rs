@@ -266,7 +266,7 @@ fn message(panic: &Box<dyn std::any::Any + Send>) -> String {
     text.unwrap_or_default()
 }
 
-fn small_quad(quad: &Quad) -> Result<SmallQuad, Error> {
+pub(super) fn small_quad(quad: &Quad) -> Result<SmallQuad, Error> {
     let graph = match &quad.graph_name {
         GraphName::DefaultGraph => None,
         GraphName::NamedNode(node) => Some(term(&node.clone().into())?),
