@@ -2,6 +2,8 @@
 
 use super::client::{ask, exchange, get, request};
 use super::fixture::TestServer;
+use orrery_storage::build_small;
+use orrery_term::Term;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_console_is_one_page_without_foreign_resources() {
@@ -47,6 +49,31 @@ async fn terms_reach_the_page_as_text_only() {
     }
     // Links are made of http(s) IRIs only, never of `javascript:`.
     assert!(script.text().contains("if (!/^https?:/i.test(iri))"));
+}
+
+/// The console asks it after an empty answer, and then says where the data are.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_console_finds_out_that_all_data_are_in_named_graphs() {
+    let iri = |name: &str| Term::iri(format!("http://example.com/{name}"));
+    let quad = |graph: Option<&str>| (iri("s"), iri("p"), iri("o"), graph.map(iri));
+    for (quads, union, expected) in [
+        (vec![quad(Some("g"))], false, "true"),
+        (vec![quad(Some("g"))], true, "false"),
+        (vec![quad(Some("g")), quad(None)], false, "false"),
+        (vec![], false, "false"),
+    ] {
+        let server = TestServer::start_with(|options| {
+            build_small(&options.db, &quads).unwrap();
+            options.http.union_default_graph = union;
+        })
+        .await;
+        let script = get(server.address, "/console.js", &[]).await;
+        let script = script.text();
+        let (_, query) = script.split_once("ONLY_NAMED_GRAPHS = \"").unwrap();
+        let (query, _) = query.split_once('"').unwrap();
+        let answer = ask(server.address, query, &["Accept: text/csv"]).await;
+        assert_eq!(answer.text().trim(), expected, "{quads:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
