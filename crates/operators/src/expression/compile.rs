@@ -165,13 +165,7 @@ impl Compiler<'_> {
             Expression::LessOrEqual(left, right) => {
                 self.compare(Comparison::LessOrEqual, left, right)
             }
-            Expression::In(needle, list) => {
-                let all: Vec<&Expression> = std::iter::once(needle.as_ref()).chain(list).collect();
-                self.combine(&all, false, |mut nodes| {
-                    let needle = nodes.remove(0);
-                    in_list(needle, nodes)
-                })
-            }
+            Expression::In(needle, list) => self.membership(needle, list),
             Expression::Add(..)
             | Expression::Subtract(..)
             | Expression::Multiply(..)
@@ -257,6 +251,17 @@ impl Compiler<'_> {
         })
     }
 
+    // Apart, so that a level of recursion stays small; so is what follows.
+    #[inline(never)]
+    fn membership(&mut self, needle: &Expression, list: &[Expression]) -> Result<Part> {
+        let all: Vec<&Expression> = std::iter::once(needle).chain(list).collect();
+        self.combine(&all, false, |mut nodes| {
+            let needle = nodes.remove(0);
+            in_list(needle, nodes)
+        })
+    }
+
+    #[inline(never)]
     fn arithmetic(&mut self, expression: &Expression) -> Result<Part> {
         let (first, others) = arithmetic_chain(expression);
         if let [(operator, right)] = others[..] {
@@ -513,5 +518,6 @@ fn in_list(needle: Node, list: Vec<Node>) -> Node {
             other => others.push(other),
         }
     }
-    Node::In(Box::new(needle), Some(Members::new(constants)), others)
+    let members = Box::new(Members::new(constants));
+    Node::In(Box::new(needle), Some(members), others)
 }

@@ -48,7 +48,7 @@ pub(crate) enum Node {
     Compare(Comparison, Box<Node>, Box<Node>),
     SameTerm(Box<Node>, Box<Node>),
     /// Equal to one of the others.
-    In(Box<Node>, Option<Members>, Vec<Node>),
+    In(Box<Node>, Option<Box<Members>>, Vec<Node>),
     Arithmetic(Arithmetic, Box<Node>, Box<Node>),
     /// A long chain of operations, from left to right, without a level of recursion for each.
     ArithmeticChain(Box<Node>, Vec<(Arithmetic, Node)>),
@@ -204,21 +204,14 @@ impl Node {
                 Column::Booleans(same_term(&left, &right))
             }
             Self::In(needle, members, list) => {
-                Column::Booleans(is_in(needle, members.as_ref(), list, input, context)?)
+                Column::Booleans(is_in(needle, members.as_deref(), list, input, context)?)
             }
             Self::Arithmetic(operator, left, right) => {
                 let left = left.evaluate(input, context)?;
                 let right = right.evaluate(input, context)?;
                 compute(*operator, left, right, rows, context)?
             }
-            Self::ArithmeticChain(first, others) => {
-                let mut result = first.evaluate(input, context)?;
-                for (operator, other) in others {
-                    let other = other.evaluate(input, context)?;
-                    result = compute(*operator, result, other, rows, context)?;
-                }
-                result
-            }
+            Self::ArithmeticChain(first, others) => compute_chain(first, others, input, context)?,
             Self::Plus(part) => map_values(part, plus, input, context)?,
             Self::Negate(part) => map_values(part, negate, input, context)?,
             Self::If(condition, then, otherwise) => {
@@ -263,6 +256,23 @@ impl Node {
     }
 }
 
+// Apart, so that a level of recursion of `Node::evaluate` stays small.
+#[inline(never)]
+fn compute_chain(
+    first: &Node,
+    others: &[(Arithmetic, Node)],
+    input: &Input,
+    context: &QueryContext,
+) -> Result<Column> {
+    let mut result = first.evaluate(input, context)?;
+    for (operator, other) in others {
+        let other = other.evaluate(input, context)?;
+        result = compute(*operator, result, other, input.rows, context)?;
+    }
+    Ok(result)
+}
+
+#[inline(never)]
 fn compute(
     operator: Arithmetic,
     left: Column,
