@@ -23,6 +23,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const RETRY_AFTER: Duration = Duration::from_secs(600);
 /// So often a compaction for which graphs were cleared meanwhile begins anew, before it makes other writers wait.
 const ATTEMPTS_BESIDE: usize = 2;
+/// The part of the base that changes are to make up where rows of it are hidden.
+const HIDDEN_BASE_PART: u64 = 64;
 
 /// How to compact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,11 +177,18 @@ impl Default for BackgroundOptions {
 }
 
 impl BackgroundOptions {
+    /// Whether enough has changed. Over a base with hidden rows that is less, whatever the options say.
     fn is_due(&self, snapshot: &Snapshot) -> bool {
         let changes = changes_of(snapshot);
-        let base = snapshot.index(Permutation::Spog);
-        let base_rows = base.map_or(0, |index| index.base().rows());
-        changes >= self.changes_min.max(base_rows / self.base_part.max(1))
+        let Some(index) = snapshot.index(Permutation::Spog) else {
+            return changes >= self.changes_min;
+        };
+        let base_rows = index.base().rows();
+        match index.hidden_rows() {
+            0 => changes >= self.changes_min.max(base_rows / self.base_part.max(1)),
+            // Earlier, for adjacencies are not used over a base with hidden rows.
+            hidden => changes >= (base_rows + hidden) / HIDDEN_BASE_PART,
+        }
     }
 }
 

@@ -203,6 +203,9 @@ impl Feed {
         let database = Arc::clone(&self.database);
         let since = self.next_after;
         let result = database.changes(since, |changes| self.commit(changes));
+        if self.is_given_up {
+            return false;
+        }
         match (result, self.head.take()) {
             (Ok(()), Some(head)) => drop(head.send(Ok(()))),
             (Ok(()), None) => {}
@@ -213,7 +216,9 @@ impl Feed {
             }
             (Err(error), None) => {
                 tracing::warn!("a feed of changes is broken off: {error}");
-                let _ = self.chunks.blocking_send(Err(error));
+                let sent = self.chunks.send_timeout(Err(error), CLIENT_STALL_MAX);
+                // A client that takes nothing does not hear of it either.
+                let _ = Handle::current().block_on(sent);
                 return false;
             }
         }
@@ -222,6 +227,10 @@ impl Feed {
     }
 
     fn commit(&mut self, changes: &CommitChanges<'_>) -> Result<(), StorageError> {
+        if self.is_given_up {
+            // Nobody is left to read it.
+            return Ok(());
+        }
         if let Some(head) = self.head.take() {
             // The client may have left.
             let _ = head.send(Ok(()));

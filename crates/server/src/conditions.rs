@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! "17"            commit 17, in the answer to a change
-//! "17-turtle"     what was read from commit 17, as Turtle
-//! "17-csv-gzip"   the same as CSV, compressed
+//! "17-turtle-62a…"     what was read from commit 17 of that time, as Turtle
+//! "17-csv-62a…-gzip"   the same as CSV, compressed
 //! ```
 //!
 //! A tag names the state that was read, and the form in which it was written, so each representation has its own, as

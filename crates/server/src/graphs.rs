@@ -377,19 +377,19 @@ async fn patch(
     options.query.timeout = Some(state.time_limit(None)?.limit);
     options.query.base_iri = graph.clone().or_else(|| updates::base_iri(parts));
     let engine = Arc::clone(&state.engine);
-    let (of_parse, of_graph) = (options.clone(), graph.clone());
+    let of_parse = options.clone();
     let (update, memory) = state
         .while_parsing(move || {
             let (text, memory) = body.into_text(limit_bytes, COPIES_OF_PATCH)?;
             let text = String::from_utf8(text.into())
                 .map_err(|_| ServerError::bad_request("the update is not UTF-8"))?;
-            let mut update = engine.prepare_update(&text, &of_parse)?;
-            update
-                .confine(of_graph.as_deref())
-                .map_err(|message| ServerError::Unprocessable { message })?;
-            Ok((update, memory))
+            Ok((engine.parse_update(&text, &of_parse)?, memory))
         })
         .await?;
+    let mut update = state.fetch_documents(update, &options).await?;
+    update
+        .confine(graph.as_deref())
+        .map_err(|message| ServerError::Unprocessable { message })?;
     let changed = HeldUpdate {
         update,
         options,

@@ -37,7 +37,7 @@ use axum::http::{Method, header, request::Parts};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
-use orrery_sparql::{DocumentSource, Engine};
+use orrery_sparql::{DocumentSource, Engine, ParsedUpdate, UpdateOptions};
 use orrery_storage::{Snapshot, Writer};
 use std::io;
 use std::net::SocketAddr;
@@ -58,6 +58,8 @@ const BODIES_MEMORY_PART: u64 = 4;
 const TEXT_HERE_BYTES_MAX: usize = 64 << 10;
 /// The text of a request, a copy without its escapes, and what is made of it.
 const COPIES_OF_TEXT: usize = 3;
+/// Updates whose documents are fetched at the same time.
+const FETCHES_MAX: usize = 8;
 
 /// What the handlers share.
 pub(crate) struct ServerState {
@@ -70,6 +72,8 @@ pub(crate) struct ServerState {
     pub(crate) feeds: Feeds,
     /// Bodies and updates that are parsed at the same time.
     parsing: Arc<Semaphore>,
+    /// Updates whose documents (`LOAD`) are fetched at the same time.
+    fetching: Arc<Semaphore>,
     /// Before the query threads, on which changes under way compute.
     writes: Result<Writes, String>,
     pub(crate) query_threads: QueryThreads,
@@ -116,6 +120,7 @@ pub fn router(
         engine,
         feeds: Feeds::new(options.feeds_max),
         parsing: Arc::new(Semaphore::new(cores)),
+        fetching: Arc::new(Semaphore::new(FETCHES_MAX)),
         admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
         documents: Arc::new(writing.documents),
         writes: match writing.writer {
@@ -395,6 +400,27 @@ impl ServerState {
             // Also if nobody waits for it any more.
             let _turn = turn;
             work()
+        })
+        .await
+    }
+
+    /// The update with the documents that it loads. These may take a minute each, so nobody who only computes waits for them.
+    pub(crate) async fn fetch_documents(
+        &self,
+        mut update: ParsedUpdate,
+        options: &UpdateOptions,
+    ) -> Result<ParsedUpdate, ServerError> {
+        if !update.loads_documents() {
+            return Ok(update);
+        }
+        let turn = Arc::clone(&self.fetching).acquire_owned().await;
+        let turn = turn.map_err(|_closed| ServerError::Stopping)?;
+        let options = options.clone();
+        self.on_blocking_thread(move || {
+            // Also if nobody waits for it any more.
+            let _turn = turn;
+            update.fetch_documents(&options)?;
+            Ok(update)
         })
         .await
     }

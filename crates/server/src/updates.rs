@@ -129,8 +129,9 @@ pub(crate) async fn update(
     let of_parse = options.clone();
     let (text, memory) = (request.update, request.memory);
     let parsed = state
-        .while_parsing(move || Ok(engine.prepare_update(&text, &of_parse)?))
+        .while_parsing(move || Ok(engine.parse_update(&text, &of_parse)?))
         .await?;
+    let parsed = state.fetch_documents(parsed, &options).await?;
     let who = who(&parts.headers);
     let held = HeldUpdate {
         update: parsed,

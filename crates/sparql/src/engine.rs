@@ -25,7 +25,7 @@ use orrery_term::TermId;
 use crate::error::QueryError;
 use crate::execute::{self, Limits, Run, task_context};
 use crate::explain::{self, PlanNode};
-use crate::memory::{HeldMemory, Memory};
+use crate::memory::{HeldMemory, Memory, WAIT_MAX};
 use crate::options::{EngineOptions, QueryOptions};
 use crate::parse::{self, ShapeCache, ShapeCounts};
 use crate::plan::{Estimates, OrderCache, OrderCounts};
@@ -35,6 +35,9 @@ use crate::results::{
     solutions,
 };
 use crate::work;
+
+/// How long the `WHERE` of an update waits for room in memory: others wait for its turn to end.
+const UPDATE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Answers SPARQL queries over one database. Cheap to share by `Arc`.
 pub struct Engine {
@@ -243,6 +246,7 @@ impl Engine {
             workers: &self.workers,
             memory: &self.memory,
             limits,
+            wait_max: UPDATE_WAIT_MAX,
         };
         run.start().await
     }
@@ -342,6 +346,7 @@ impl PreparedQuery {
             workers: self.context.workers(),
             memory: &self.memory,
             limits: self.limits,
+            wait_max: WAIT_MAX,
         };
         let ids = run.start().await?;
         let pool = self.task.memory_pool();

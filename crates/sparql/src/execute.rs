@@ -38,13 +38,18 @@ pub(crate) struct Run<'r> {
     pub(crate) workers: &'r Arc<Workers>,
     pub(crate) memory: &'r Memory,
     pub(crate) limits: Limits,
+    /// How long it waits for room at most.
+    pub(crate) wait_max: Duration,
 }
 
 impl Run<'_> {
     /// Starts the plan once there is room for what it will have on its way.
     pub(crate) async fn start(self) -> Result<IdStream, QueryError> {
         let batch_rows = self.task.session_config().batch_size();
-        let working_set = self.memory.working_set(self.plan, batch_rows).await?;
+        let working_set = self
+            .memory
+            .working_set(self.plan, batch_rows, self.wait_max)
+            .await?;
         let limits = self.limits;
         let ids = match self.is_parallel {
             false => start(self.plan, self.task, self.workers, limits)?,

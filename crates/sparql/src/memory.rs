@@ -54,7 +54,7 @@ const KEEPER_BYTES: usize = 4 << 20;
 /// One query's working set is at most this part of what may be on its way, so that it always fits.
 const WORKING_SET_PART_MAX: usize = 4;
 /// How long a query waits for room for its working set, and how often it looks.
-const WAIT_MAX: Duration = Duration::from_secs(15);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(15);
 const WAIT_STEP: Duration = Duration::from_millis(10);
 
 /// How long a look at the process's memory is good for.
@@ -113,13 +113,14 @@ impl Memory {
         self.operators.reserved() > limit / SCARCE_PART
     }
 
-    /// Reserves what a plan needs to run, waiting a moment if there is no room.
+    /// Reserves what a plan needs to run, waiting for so long at most if there is no room.
     pub(crate) async fn working_set(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         batch_rows: usize,
+        wait_max: Duration,
     ) -> std::result::Result<MemoryReservation, QueryError> {
-        let end = Instant::now() + WAIT_MAX;
+        let end = Instant::now() + wait_max;
         loop {
             if let Some(reservation) = self.try_working_set(plan.as_ref(), batch_rows) {
                 return Ok(reservation);

@@ -166,8 +166,9 @@ impl Database {
         // What counts as durable stays as it was read first, so a writer that resumes writes the rest once more.
         let now = reader.end()?;
         (end.position, end.tail) = (now.position, now.tail);
+        let snapshot = Arc::new(replay.finish()?);
         *followed = Followed::Read(Some(end));
-        self.replace_snapshot(Arc::new(replay.finish()?));
+        self.replace_snapshot(snapshot);
         Ok(true)
     }
 

@@ -113,7 +113,8 @@ async fn old_states_and_changes_can_be_read() {
     let path = format!("{}&at={first}", query_path("ASK { <http://e/s> ?p 1 }"));
     let old = get(address, &path, &[]).await;
     assert!(old.text().contains("true"), "{}", old.text());
-    assert_eq!(old.header("ETag").unwrap(), format!("\"{first}-json\""));
+    let tag = old.header("ETag").unwrap();
+    assert!(tag.starts_with(&format!("\"{first}-json-")), "{tag}");
     let future = format!("{}&at={}", query_path("ASK {}"), second + 1);
     assert_eq!(get(address, &future, &[]).await.status, 404);
     let patch = get(address, &format!("/changes?since={first}"), &[]).await;

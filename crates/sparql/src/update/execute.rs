@@ -1,12 +1,15 @@
 //! Applies the operations of an update to a transaction, one after the other.
 
-use orrery_storage::{Snapshot, Transaction};
+use orrery_storage::{Error as StorageError, Snapshot, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
 
 use super::{Operation, ParsedUpdate, UpdateOptions, graphs, memory, modify};
 use crate::engine::Engine;
 use crate::error::QueryError;
+
+/// A change that takes less than this part of the engine's memory is small.
+const SMALL_CHANGE_PART: u64 = 16;
 
 impl Engine {
     /// Applies all operations of an update to a transaction, which the caller then commits; after
@@ -26,9 +29,24 @@ impl Engine {
         }
         for operation in &update.operations {
             self.operation(operation, update, options, transaction)
-                .await?;
+                .await
+                .map_err(|error| self.unless_others_hold_the_memory(error))?;
         }
         Ok(())
+    }
+
+    /// A small change that finds no memory because queries hold it is not for the bulk path, and not too large: it is to be tried again.
+    fn unless_others_hold_the_memory(&self, error: QueryError) -> QueryError {
+        let QueryError::Storage(StorageError::TransactionMemory { needed_bytes, .. }) = &error
+        else {
+            return error;
+        };
+        let small_bytes = self.options().memory_bytes / SMALL_CHANGE_PART;
+        let others_bytes = (self.memory_held_bytes() as u64).saturating_sub(*needed_bytes);
+        match *needed_bytes < small_bytes && others_bytes > self.options().memory_bytes / 2 {
+            true => QueryError::Busy,
+            false => error,
+        }
     }
 
     async fn operation(

@@ -210,16 +210,15 @@ impl Ids<'_> {
 
     /// The transaction's id of a term that only the query knows.
     fn own_id(&mut self, id: TermId, transaction: &mut Transaction) -> Result<TermId, QueryError> {
+        if id.kind() == TermKind::BlankNode {
+            // The query's numbers begin where the transaction's end, so they are free; there may be one a row, too many to be remembered.
+            return Ok(transaction.intern(&Term::BlankNode(id.payload()))?);
+        }
         if let Some(&known) = self.own.get(&id) {
             return Ok(known);
         }
-        let own = match id.kind() {
-            TermKind::BlankNode => transaction.fresh_blank_node(),
-            _ => {
-                let term = self.own_term(self.context.term(id)?, transaction)?;
-                transaction.intern(&term)?
-            }
-        };
+        let term = self.own_term(self.context.term(id)?, transaction)?;
+        let own = transaction.intern(&term)?;
         self.own.insert(id, own);
         Ok(own)
     }

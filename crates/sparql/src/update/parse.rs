@@ -21,9 +21,20 @@ use crate::parse;
 use crate::results::literal_from_oxrdf;
 
 impl Engine {
-    /// Reads an update and fetches the documents that it loads. Needs no lock, so it is done before
-    /// the writer's turn has come. Blocks for as long as the documents take.
+    /// Reads an update and fetches the documents that it loads: [`parse_update`](Self::parse_update) and
+    /// [`ParsedUpdate::fetch_documents`].
     pub fn prepare_update(
+        &self,
+        text: &str,
+        options: &UpdateOptions,
+    ) -> Result<ParsedUpdate, QueryError> {
+        let mut update = self.parse_update(text, options)?;
+        update.fetch_documents(options)?;
+        Ok(update)
+    }
+
+    /// Reads an update. Needs no lock, so it is done before the writer's turn has come.
+    pub fn parse_update(
         &self,
         text: &str,
         options: &UpdateOptions,
@@ -33,13 +44,10 @@ impl Engine {
             return Ok(operations);
         }
         let shape = parse::measure_update(text, self.options().update_bytes_max)?;
-        let mut update = if shape.needs_large_stack() {
-            parse::on_large_stack("parse-update", || self.parsed(text, options, true))?
-        } else {
-            self.parsed(text, options, false)?
-        };
-        fetch(&mut update, options)?;
-        Ok(update)
+        match shape.needs_large_stack() {
+            true => parse::on_large_stack("parse-update", || self.parsed(text, options, true)),
+            false => self.parsed(text, options, false),
+        }
     }
 
     /// The update, if it is nothing but plain `DATA` blocks; these do not depend on any option.
@@ -102,23 +110,33 @@ impl Engine {
 }
 
 /// Puts documents in place of the operations that name them; a failed `LOAD SILENT` goes.
-fn fetch(update: &mut ParsedUpdate, options: &UpdateOptions) -> Result<(), QueryError> {
-    for operation in &mut update.operations {
-        let Operation::Other(GraphUpdateOperation::Load {
-            silent,
-            source,
-            destination,
-        }) = operation
-        else {
-            continue;
-        };
-        *operation = match load(source.as_str(), destination, options) {
-            Ok(statements) => Operation::Loaded(statements),
-            Err(_) if *silent => Operation::Loaded(Statements::new()),
-            Err(error) => return Err(error),
-        };
+impl ParsedUpdate {
+    /// Whether there are documents to fetch.
+    pub fn loads_documents(&self) -> bool {
+        let is_load =
+            |it: &Operation| matches!(it, Operation::Other(GraphUpdateOperation::Load { .. }));
+        self.operations.iter().any(is_load)
     }
-    Ok(())
+
+    /// Fetches the documents of all `LOAD`s, before the writer's turn has come. Blocks for as long as they take.
+    pub fn fetch_documents(&mut self, options: &UpdateOptions) -> Result<(), QueryError> {
+        for operation in &mut self.operations {
+            let Operation::Other(GraphUpdateOperation::Load {
+                silent,
+                source,
+                destination,
+            }) = operation
+            else {
+                continue;
+            };
+            *operation = match load(source.as_str(), destination, options) {
+                Ok(statements) => Operation::Loaded(statements),
+                Err(_) if *silent => Operation::Loaded(Statements::new()),
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(())
+    }
 }
 
 fn load(

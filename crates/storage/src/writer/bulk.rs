@@ -104,12 +104,13 @@ pub enum BulkEnd<'a> {
 /// A bulk transaction with staged insertions, at its end.
 #[derive(Debug)]
 pub struct StagedCommit<'a> {
+    /// Holds the new terms until the base is written. Dropped before `rebase`, which has the turn: when the next transaction begins,
+    /// the terms of one that failed are gone.
+    transaction: Transaction,
     rebase: Rebase<'a>,
     existing: Arc<Snapshot>,
     /// Whether nothing was changed beside what is staged.
     is_unchanged: bool,
-    /// Holds the new terms until the base is published.
-    transaction: Transaction,
 }
 
 impl Writer {
@@ -146,8 +147,9 @@ impl<'a> BulkTransaction<'a> {
         self.transaction.check_expected(&options)?;
         let existing = self.transaction.snapshot()?;
         let (added, removed) = self.transaction.added_and_removed()?;
-        let turn = self.transaction.turn.take();
-        let mut rebase = Rebase::begin(self.writer, self.maintenance, turn, true)?;
+        // Where this fails, the transaction still has its turn.
+        let mut rebase = Rebase::begin(self.writer, self.maintenance, None, true)?;
+        rebase.turn = self.transaction.turn.take();
         rebase.removed = removed;
         Ok(BulkEnd::Staged(Box::new(StagedCommit {
             rebase,
@@ -180,8 +182,8 @@ impl StagedCommit<'_> {
         counts: PublishedCounts,
         statistics: &Statistics,
     ) -> Result<Arc<Snapshot>> {
-        let published = self.rebase.publish(counts, statistics);
+        // The new base has all terms. While the rebase still has the turn, for the next transaction brings terms of its own.
         drop(self.transaction);
-        published
+        self.rebase.publish(counts, statistics)
     }
 }

@@ -52,7 +52,7 @@ pub struct Rebase<'a> {
     /// No checkpoint meanwhile.
     _maintenance: MutexGuard<'a, ()>,
     /// Held by a bulk load, and by a compaction that shall not come too late.
-    turn: Option<Turn>,
+    pub(super) turn: Option<Turn>,
     is_load: bool,
     /// Quads that a load takes away: what a transaction did before it became a base.
     pub(super) removed: u64,

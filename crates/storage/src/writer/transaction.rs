@@ -215,8 +215,11 @@ impl Transaction {
             false => self.state()?.quads_of(graphs)?,
         };
         if quads >= self.writer.handle.shared.options.whole_graph_quads.max(1) {
-            self.clear_whole(graphs)?;
-            return Ok(quads);
+            match self.clear_whole(graphs) {
+                // Masks of a large base may take more than single deletions of a graph that is small beside it.
+                Err(Error::TransactionMemory { .. }) => {}
+                cleared => return cleared.map(|()| quads),
+            }
         }
         if graphs.is_all() {
             let spog = Arc::clone(&self.spog);
@@ -418,7 +421,8 @@ impl Transaction {
         Ok(batch.len() as u64)
     }
 
-    /// Hides the quads of some graphs. What the transaction did to these is forgotten, the rest is laid over what is left.
+    /// Hides the quads of some graphs. What the transaction did to these is forgotten, the rest is laid over what is left. Where
+    /// memory is refused, nothing was changed.
     fn clear_whole(&mut self, graphs: &GraphSet) -> Result<()> {
         if !graphs.is_all() {
             // What is left of earlier changes comes into memory; a bit for each row of each permutation.
