@@ -29,11 +29,26 @@ if ! command -v valgrind >/dev/null; then
 fi
 mkdir -p "$work"
 "$costs" prepare "$work"
-rm -f "$work"/callgrind.out*
-valgrind --tool=callgrind --callgrind-out-file="$work/callgrind.out" --log-file="$work/valgrind.log" \
-    --toggle-collect="$frame" --dump-after="$frame" \
-    "$costs" measure "$work" || { tail -5 "$work/valgrind.log"; exit 1; }
-"$costs" collect "$work" "$work/callgrind.out" >"$work/instructions.txt"
+
+count() {
+    rm -f "$work"/callgrind.out*
+    valgrind --tool=callgrind --callgrind-out-file="$work/callgrind.out" --log-file="$work/valgrind.log" \
+        --toggle-collect="$frame" --dump-after="$frame" \
+        "$costs" measure "$work" || { tail -5 "$work/valgrind.log"; exit 1; }
+    "$costs" collect "$work" "$work/callgrind.out" >"$work/instructions.txt"
+}
+
+# A path that waits for others (`run star join`) takes some 6 % more in one run of several: what is dearer is dearer each time.
+compare() {
+    local attempt
+    for attempt in 1 2 3; do
+        "$costs" compare "$kept/instructions.txt" "$work/instructions.txt" "$percent" && return 0
+        [ "$attempt" -eq 3 ] || count
+    done
+    return 1
+}
+
+count
 
 case "$mode" in
 show)
@@ -41,7 +56,7 @@ show)
     "$costs" compare "$kept/instructions.txt" "$work/instructions.txt" "$percent" || true
     ;;
 check)
-    "$costs" compare "$kept/instructions.txt" "$work/instructions.txt" "$percent" || {
+    compare || {
         if [ "$machine" != "$(cat "$kept/machine.txt")" ]; then
             echo "instructions: not compared, for the kept figures are of another machine: $(cat "$kept/machine.txt")"
             exit 0
