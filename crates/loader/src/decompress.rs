@@ -54,7 +54,7 @@ impl Compression {
     }
 }
 
-/// The plain text of a request's body, compressed or not: as [`decompressed`], but zstd data may look back 8 MiB at most
+/// The plain text of a request's body, compressed or not: read as files are, but zstd data may look back 8 MiB at most
 /// (RFC 9659), for that much memory goes to whoever sends a few bytes.
 pub fn decompressed_text(input: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     decompressed_within(input, None, BODY_WINDOW_LOG)

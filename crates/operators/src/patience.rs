@@ -1,7 +1,7 @@
 //! Until when, and for whom, a query is planned.
 //!
 //! Planning has no place at which it could be dropped as a stream can: it asks here, often, and ends itself. The
-//! clock is looked at once in [`LOOKS_PER_CLOCK`] questions, which are a few instructions each.
+//! clock is looked at once in `LOOKS_PER_CLOCK` questions, which are a few instructions each.
 
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

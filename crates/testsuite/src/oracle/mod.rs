@@ -11,7 +11,7 @@
 //! compared only among our own plans, or what differs is made alike; `docs/oracle.md` lists all of these. Numbers have a
 //! reference of their own (`exact.rs`), which stands in for that of the evaluator too.
 //!
-//! Updates are compared too, with a model of sets of quads ([`updates`]).
+//! Updates are compared too, with a model of sets of quads (`updates`).
 //!
 //! `make oracle` runs 200,000 queries; 2,000 are run by the tests. The same seed gives the same queries.
 
