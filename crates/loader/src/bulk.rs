@@ -8,7 +8,6 @@
 //!
 //! Other writers wait until its end. It costs what a bulk load into the database costs.
 
-use crate::LoadOptions;
 use crate::batch::{SpilledBatch, seal, spill};
 use crate::compact::CompactOptions;
 use crate::delta_batch::Collector;
@@ -49,11 +48,7 @@ pub fn commit_in_bulk<E: From<LoadError>>(
     change: impl FnOnce(&mut Transaction) -> Result<CommitOptions, E>,
 ) -> Result<BulkCommit, E> {
     let of_storage = |error: Error| E::from(LoadError::from(error));
-    let options = LoadOptions {
-        memory_bytes: options.memory_bytes,
-        threads: options.threads,
-        ..LoadOptions::default()
-    };
+    let options = options.as_load();
     let database = writer.database();
     let stage = StageDir::create_beside_others(
         Arc::clone(database.file_system()),

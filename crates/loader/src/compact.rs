@@ -50,6 +50,17 @@ impl Default for CompactOptions {
     }
 }
 
+impl CompactOptions {
+    /// The same for what is written as a load is.
+    pub(crate) fn as_load(&self) -> LoadOptions {
+        LoadOptions {
+            memory_bytes: self.memory_bytes,
+            threads: self.threads,
+            ..LoadOptions::default()
+        }
+    }
+}
+
 /// Writes all quads into a new base, so that reading need not look at the changes since the old one. Others read and write meanwhile.
 ///
 /// The commit number stays. Terms that no quad has any more leave the dictionary.
@@ -60,11 +71,7 @@ pub fn compact(
     progress: &dyn Progress,
 ) -> Result<LoadReport, LoadError> {
     let start = Stopwatch::start();
-    let options = LoadOptions {
-        memory_bytes: options.memory_bytes,
-        threads: options.threads,
-        ..LoadOptions::default()
-    };
+    let options = options.as_load();
     let database = writer.database();
     let stage = StageDir::create_beside_others(
         Arc::clone(database.file_system()),
