@@ -111,18 +111,24 @@ pub fn run(options: Options, progress: &(dyn Fn(u64) + Sync)) -> Result<Report, 
             progress(done.fetch_add(queries, Ordering::Relaxed) + queries);
         }
     };
+    on_threads(options.threads, work)?;
+    report
+        .into_inner()
+        .map_err(|_| Error::Reference("a thread panicked".to_owned()))
+}
+
+/// Does the same work on so many threads at a time, until all have ended; the first error is given.
+pub(super) fn on_threads(
+    threads: usize,
+    work: impl Fn() -> Result<(), Error> + Copy + Send,
+) -> Result<(), Error> {
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..options.threads.max(1))
-            .map(|_| scope.spawn(work))
-            .collect();
+        let threads: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|thread| {
             let ended = thread.join();
             ended.unwrap_or_else(|_| Err(Error::Reference("a thread panicked".to_owned())))
         })
-    })?;
-    report
-        .into_inner()
-        .map_err(|_| Error::Reference("a thread panicked".to_owned()))
+    })
 }
 
 impl Report {

@@ -20,6 +20,7 @@ use self::store::ChangingStore;
 use super::data::{DataSet, Kind};
 use super::grammar::PREFIXES;
 use super::random::Random;
+use super::run::on_threads;
 use crate::Error;
 
 /// Requests of one case.
@@ -105,15 +106,7 @@ pub fn run_updates(
             progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         }
     };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..options.threads.max(1))
-            .map(|_| scope.spawn(work))
-            .collect();
-        threads.into_iter().try_for_each(|thread| {
-            let ended = thread.join();
-            ended.unwrap_or_else(|_| Err(Error::Reference("a thread panicked".to_owned())))
-        })
-    })?;
+    on_threads(options.threads, work)?;
     report
         .into_inner()
         .map_err(|_| Error::Reference("a thread panicked".to_owned()))
