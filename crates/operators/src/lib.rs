@@ -15,6 +15,7 @@
 //! | [`pattern`] | basic graph patterns: scans and look-up joins over the permutations |
 //! | [`path`] | property paths |
 //! | [`join`] | joins of solutions in which variables may be unbound |
+//! | [`nodes`] | nodes with plain inputs: appended, distinct, shared, numbered rows, the first of each value |
 //! | [`service`] | SERVICE: solutions of other endpoints |
 //! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
 
@@ -29,6 +30,7 @@ mod functions;
 pub mod graph_names;
 pub mod join;
 mod node;
+pub mod nodes;
 mod pace;
 pub mod path;
 pub mod patience;

@@ -19,11 +19,11 @@ use spargebra::algebra::Expression;
 use super::correlate::{correlated, depends_on, has_minus};
 use super::expectations::existence_share;
 use super::join::is_equality;
-use super::numbered::NumberedExec;
 use super::optional::{is_patterns_only, matches_per_row};
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::variables;
 use crate::algebra::{Group, Seed, Substituted, Var, VarSet};
+use orrery_operators::nodes::NumberedExec;
 
 impl Planner<'_> {
     /// Keeps the rows for which the group has (`is_negated`: has no) solution.

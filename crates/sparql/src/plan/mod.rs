@@ -12,23 +12,18 @@
 //! Only columns that something above needs are carried.
 
 mod aggregate;
-mod append;
-mod candidates;
 mod cardinality;
 mod chain;
 mod common;
 mod complement;
 mod correlate;
-mod distinct;
 mod early;
 mod exists;
 mod expectations;
 mod items;
 mod join;
 mod join_order;
-mod limit_of_each;
 mod modifiers;
-mod numbered;
 mod operators;
 mod optional;
 mod optional_order;
@@ -41,7 +36,6 @@ mod ranges;
 mod reduce;
 mod sampling;
 mod service;
-mod shared;
 mod sharpen;
 mod skip;
 

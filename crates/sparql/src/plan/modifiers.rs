@@ -20,12 +20,10 @@ use orrery_operators::aggregate::grouped;
 use orrery_operators::pattern::ordered::{FirstRows, OrderedExec};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
 
-use super::candidates::{CandidatesExec, ROWS_ASKED_MAX};
-use super::distinct::DistinctExec;
-use super::limit_of_each::LimitOfEachExec;
 use super::{Planner, Relation, Result};
 use crate::algebra::expression::{is_volatile, variables};
 use crate::algebra::{Derived, Group, Item, Modifier, OrderKey, Step, StepKind, Var, VarSet};
+use orrery_operators::nodes::{CandidatesExec, DistinctExec, LimitOfEachExec, ROWS_ASKED_MAX};
 
 impl Planner<'_> {
     /// A group under a modifier. `fetch`: no more rows will be read.

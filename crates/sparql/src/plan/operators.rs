@@ -13,10 +13,10 @@ use orrery_operators::path::{PathExec, PathSpecification};
 use spargebra::algebra::{Expression, PropertyPathExpression};
 use spargebra::term::Variable;
 
-use super::append::AppendExec;
 use super::{Planner, Relation, Result};
 use crate::algebra::{Group, Item, PathItem, Quad, Slot, Var, VarSet};
 use crate::statistics::{operator_scope, operator_slot};
+use orrery_operators::nodes::AppendExec;
 
 /// Rows of a union up to which its branches run one after the other: what tasks of their own cost does not come back.
 const APPENDED_ROWS_MAX: f64 = 5_000.0;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A subquery that aggregates all solutions of its patterns has to match them. Where the group around it joins the same
-//! patterns, written alike but for the names of their variables, their solutions are kept ([`SharedExec`](super::shared)): the subquery
+//! patterns, written alike but for the names of their variables, their solutions are kept ([`SharedExec`](orrery_operators::nodes::SharedExec)): the subquery
 //! aggregates them, and the group goes on from them. What is matched twice is then matched once, and the group has no more to read than the
 //! subquery anyway. Only while the solutions are expected to fit into [`SHARED_BYTES_MAX`], and where nothing aggregates the subquery's patterns
 //! without their solutions ([`early`](super::early)).

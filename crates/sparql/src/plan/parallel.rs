@@ -47,10 +47,8 @@ use orrery_operators::path::PathExec;
 use orrery_operators::pattern::{PatternExec, Spread};
 use spargebra::algebra::Expression;
 
-use super::candidates::CandidatesExec;
-use super::distinct::DistinctExec;
-use super::shared::SharedExec;
 use super::{Planner, Result, address};
+use orrery_operators::nodes::{CandidatesExec, DistinctExec, SharedExec};
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use datafusion_physical_plan::ExecutionPlan;
 
 use super::correlate::depends_on;
-use super::shared::SharedExec;
 use super::{Planner, Relation, Result};
 use crate::algebra::{Derived, Group, Item, Seed, StepKind, VarSet, VariableTable};
+use orrery_operators::nodes::SharedExec;
 
 /// Rows of a right side from which reducing is worth a second pass over the left.
 const WORTH_ROWS: f64 = 1_000.0;

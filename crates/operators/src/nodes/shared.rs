@@ -5,64 +5,30 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::node_methods;
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt};
-use orrery_operators::node_methods;
 
-/// The properties of a node with one partition and no promises.
-pub(super) fn one_partition(schema: &SchemaRef) -> Arc<PlanProperties> {
-    partitioned(schema, 1)
-}
-
-/// The properties of a node with some partitions and no promises.
-pub(super) fn partitioned(schema: &SchemaRef, partitions: usize) -> Arc<PlanProperties> {
-    Arc::new(PlanProperties::new(
-        datafusion_physical_expr::EquivalenceProperties::new(Arc::clone(schema)),
-        Partitioning::UnknownPartitioning(partitions),
-        EmissionType::Incremental,
-        Boundedness::Bounded,
-    ))
-}
-
-/// The stream of a node that makes one batch of each batch of its input, in order, and counts the rows.
-pub(super) fn batch_by_batch(
-    input: &Arc<dyn ExecutionPlan>,
-    schema: SchemaRef,
-    metrics: &ExecutionPlanMetricsSet,
-    partition: usize,
-    context: Arc<TaskContext>,
-    mut change: impl FnMut(&RecordBatch) -> Result<RecordBatch> + Send + 'static,
-) -> Result<SendableRecordBatchStream> {
-    let baseline = BaselineMetrics::new(metrics, partition);
-    let batches = input.execute(partition, context)?.map(move |batch| {
-        let changed = change(&batch?)?;
-        baseline.record_output(changed.num_rows());
-        Ok(changed)
-    });
-    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
-}
+use super::properties::one_partition;
 
 /// Batches with what they hold of the memory pool.
-struct Kept {
+struct KeptBatches {
     batches: Vec<RecordBatch>,
     _reservation: MemoryReservation,
 }
 
-type Collected = Shared<BoxFuture<'static, std::result::Result<Arc<Kept>, Arc<DataFusionError>>>>;
+type Collected =
+    Shared<BoxFuture<'static, std::result::Result<Arc<KeptBatches>, Arc<DataFusionError>>>>;
 
 /// Computes its input once per execution of the plan, and gives it to every reader.
-pub(super) struct SharedExec {
+pub struct SharedExec {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
     /// What is collected, and the execution that it belongs to.
@@ -71,11 +37,13 @@ pub(super) struct SharedExec {
 }
 
 impl SharedExec {
-    pub(super) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+    /// What is computed once.
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 
-    pub(super) fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+    /// The rows of the input for whoever reads them.
+    pub fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         Self {
             properties: one_partition(&input.schema()),
             input,
@@ -110,7 +78,7 @@ async fn keep(
     mut stream: SendableRecordBatchStream,
     reservation: MemoryReservation,
     baseline: BaselineMetrics,
-) -> Result<Arc<Kept>> {
+) -> Result<Arc<KeptBatches>> {
     let mut batches = Vec::new();
     while let Some(batch) = stream.next().await {
         let batch = batch?;
@@ -118,7 +86,7 @@ async fn keep(
         baseline.record_output(batch.num_rows());
         batches.push(batch);
     }
-    Ok(Arc::new(Kept {
+    Ok(Arc::new(KeptBatches {
         batches,
         _reservation: reservation,
     }))

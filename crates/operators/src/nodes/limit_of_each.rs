@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::node_methods;
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
@@ -14,16 +15,16 @@ use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_operators::node_methods;
 
-use super::shared::{batch_by_batch, one_partition};
+use super::batch_by_batch::batch_by_batch;
+use super::properties::one_partition;
 
 /// What a value costs, its place in the hash table included, in bytes.
 const VALUE_BYTES: usize = 32;
 
 /// Passes on, of the rows with the same value in a column, those from `offset` on, at most `limit`.
 #[derive(Debug)]
-pub(super) struct LimitOfEachExec {
+pub struct LimitOfEachExec {
     input: Arc<dyn ExecutionPlan>,
     /// A column without nulls.
     column: usize,
@@ -34,7 +35,8 @@ pub(super) struct LimitOfEachExec {
 }
 
 impl LimitOfEachExec {
-    pub(super) fn new(
+    /// For each value of the column, the rows from `offset` on, `limit` of them if there is one.
+    pub fn new(
         input: Arc<dyn ExecutionPlan>,
         column: usize,
         offset: usize,

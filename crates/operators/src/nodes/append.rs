@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::node_face_methods;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
@@ -16,13 +17,12 @@ use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
-use orrery_operators::node_face_methods;
 
-use super::shared::one_partition;
+use super::properties::one_partition;
 
 /// Gives all rows of its first input, then those of the next; each input has one partition and the same columns.
 #[derive(Debug)]
-pub(super) struct AppendExec {
+pub struct AppendExec {
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -30,7 +30,7 @@ pub(super) struct AppendExec {
 
 impl AppendExec {
     /// Appends inputs to a first one.
-    pub(super) fn new(
+    pub fn new(
         first: Arc<dyn ExecutionPlan>,
         others: impl IntoIterator<Item = Arc<dyn ExecutionPlan>>,
     ) -> Self {

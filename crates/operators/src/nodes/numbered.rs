@@ -5,19 +5,20 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::node_methods;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_operators::node_methods;
 
-use super::shared::{batch_by_batch, one_partition};
+use super::batch_by_batch::batch_by_batch;
+use super::properties::one_partition;
 
 /// Adds a column with the number of each row.
 #[derive(Debug)]
-pub(super) struct NumberedExec {
+pub struct NumberedExec {
     input: Arc<dyn ExecutionPlan>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
@@ -25,7 +26,8 @@ pub(super) struct NumberedExec {
 }
 
 impl NumberedExec {
-    pub(super) fn new(input: Arc<dyn ExecutionPlan>, name: &str) -> Self {
+    /// The rows of the input, and their numbers from 0 on in a column of this name.
+    pub fn new(input: Arc<dyn ExecutionPlan>, name: &str) -> Self {
         let mut fields: Vec<Arc<Field>> = input.schema().fields().iter().cloned().collect();
         fields.push(Arc::new(Field::new(name, DataType::UInt64, true)));
         let schema: SchemaRef = Arc::new(Schema::new(fields));

@@ -12,6 +12,7 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::node_methods;
 use arrow::array::{AsArray, BooleanArray, UInt64Array};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
@@ -19,17 +20,17 @@ use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_operators::node_methods;
 use orrery_term::{TermId, TermKind};
 
-use super::shared::{batch_by_batch, one_partition, partitioned};
+use super::batch_by_batch::batch_by_batch;
+use super::properties::{one_partition, partitioned};
 
 /// With more rows asked for, the sort is not a small part of the work any more.
-pub(super) const ROWS_ASKED_MAX: usize = 10_000;
+pub const ROWS_ASKED_MAX: usize = 10_000;
 
 /// Leaves out rows that cannot be among the first ones.
 #[derive(Debug)]
-pub(super) struct CandidatesExec {
+pub struct CandidatesExec {
     input: Arc<dyn ExecutionPlan>,
     column: usize,
     is_descending: bool,
@@ -40,7 +41,7 @@ pub(super) struct CandidatesExec {
 
 impl CandidatesExec {
     /// Of a sort by this column first, of which the first `rows_asked` rows are read.
-    pub(super) fn new(
+    pub fn new(
         input: Arc<dyn ExecutionPlan>,
         column: usize,
         is_descending: bool,
@@ -55,15 +56,14 @@ impl CandidatesExec {
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }
-}
 
-impl CandidatesExec {
-    pub(super) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+    /// What it reads.
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 
     /// The same over another input, for each of its partitions by itself.
-    pub(super) fn over(&self, input: Arc<dyn ExecutionPlan>) -> Self {
+    pub fn over(&self, input: Arc<dyn ExecutionPlan>) -> Self {
         let partitions = input.properties().partitioning.partition_count();
         Self {
             properties: partitioned(&input.schema(), partitions),

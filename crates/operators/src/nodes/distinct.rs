@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::node_methods;
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
@@ -15,9 +16,9 @@ use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_operators::node_methods;
 
-use super::shared::{batch_by_batch, one_partition};
+use super::batch_by_batch::batch_by_batch;
+use super::properties::one_partition;
 
 /// What a table entry costs beside its ids, in bytes.
 const ENTRY_BYTES: usize = 40;
@@ -26,14 +27,15 @@ const NULL: u64 = 0;
 
 /// Drops rows that came before.
 #[derive(Debug)]
-pub(super) struct DistinctExec {
+pub struct DistinctExec {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl DistinctExec {
-    pub(super) fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+    /// The distinct rows of the input.
+    pub fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         Self {
             properties: one_partition(&input.schema()),
             input,
@@ -43,7 +45,8 @@ impl DistinctExec {
 }
 
 impl DistinctExec {
-    pub(super) fn input(&self) -> &Arc<dyn ExecutionPlan> {
+    /// What it reads.
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 }

@@ -1,0 +1,26 @@
+//! Nodes with plain inputs, between patterns, paths, joins and aggregates.
+//!
+//! | node | what it gives |
+//! | --- | --- |
+//! | [`AppendExec`] | the rows of several inputs, one after the other, on one thread |
+//! | [`CandidatesExec`] | rows that can be among the first of a sort, as far as ids tell |
+//! | [`DistinctExec`] | distinct rows in the order in which they first come |
+//! | [`LimitOfEachExec`] | some of the rows of each value of a column |
+//! | [`NumberedExec`] | rows with their numbers |
+//! | [`SharedExec`] | rows that several nodes read, computed once |
+
+mod append;
+mod batch_by_batch;
+mod candidates;
+mod distinct;
+mod limit_of_each;
+mod numbered;
+mod properties;
+mod shared;
+
+pub use append::AppendExec;
+pub use candidates::{CandidatesExec, ROWS_ASKED_MAX};
+pub use distinct::DistinctExec;
+pub use limit_of_each::LimitOfEachExec;
+pub use numbered::NumberedExec;
+pub use shared::SharedExec;
