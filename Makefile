@@ -9,12 +9,13 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build demo test lint doc bench soak crash conformance oracle instructions instructions-check instructions-accept compare
+.PHONY: help setup build demo test lint doc bench soak crash conformance oracle instructions instructions-check instructions-accept compare structure structure-write
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
 	@echo 'make test    every test (about 5 minutes once the dependencies are built)'
 	@echo 'make lint    formatting, clippy and documentation, warnings are errors'
+	@echo 'make structure   no files that import each other, and the drawing in ARCHITECTURE.md is true; structure-write draws it'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
 	@echo 'make compare ours and Virtuoso on 10 million triples; writes docs/performance.md (20 minutes)'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
@@ -40,6 +41,11 @@ lint: setup
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --workspace --no-deps
+
+# The program's choice of packages is the workspace, as everywhere: see above.
+structure structure-write: setup
+	cargo build --release --workspace --bin structure
+	$(CARGO_TARGET_DIR)/release/structure $(if $(filter structure-write,$@),--write)
 
 bench: build
 	$(ORRERY) bench store --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482)
