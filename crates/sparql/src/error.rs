@@ -11,6 +11,9 @@ use orrery_storage::{ByteCount, without_numbers};
 
 use crate::exhausted;
 
+/// What the parts of this crate give, or why not.
+pub(crate) type Result<T> = std::result::Result<T, QueryError>;
+
 /// Why a query gave no answer, or stopped giving one.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {

@@ -10,7 +10,9 @@ use spargebra::algebra::Expression;
 use spargebra::term::Variable;
 
 use super::expression::{conjuncts, is_volatile, variables};
-use super::{Group, Item, Scope, Step, StepKind, Substituted, VarSet, VariableTable};
+use super::{
+    Derived, Group, Item, Quad, Scope, Step, StepKind, Substituted, VarSet, VariableTable,
+};
 use crate::algebra::Var;
 
 impl Group {
@@ -58,6 +60,42 @@ impl Group {
     /// subqueries.
     pub(crate) fn inner_groups(&self) -> impl Iterator<Item = &Self> {
         self.items.iter().flat_map(Item::groups)
+    }
+
+    /// The join of some items.
+    pub(crate) fn join_of(items: &[Item]) -> Self {
+        let mut group = Self::default();
+        for item in items {
+            group.push(item.clone());
+        }
+        group
+    }
+
+    /// Whether it has patterns, conditions on them, and nothing else.
+    pub(crate) fn is_patterns_only(&self) -> bool {
+        !self.items.is_empty()
+            && self.steps.is_empty()
+            && self.items.iter().all(|item| matches!(item, Item::Quad(_)))
+    }
+
+    /// The pattern that it consists of, if it is nothing else.
+    pub(crate) fn bare_quad(&self) -> Option<&Quad> {
+        match self.items.as_slice() {
+            [Item::Quad(quad)] if self.filters.is_empty() && self.steps.is_empty() => {
+                Some(quad).filter(|quad| !quad.is_impossible())
+            }
+            _ => None,
+        }
+    }
+
+    /// The derived item that it consists of.
+    pub(crate) fn only_derived(&self) -> Option<&Derived> {
+        match self.items.as_slice() {
+            [Item::Derived(derived)] if self.filters.is_empty() && self.steps.is_empty() => {
+                Some(derived)
+            }
+            _ => None,
+        }
     }
 
     /// Adds an item to the join.

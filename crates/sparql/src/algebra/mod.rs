@@ -117,6 +117,25 @@ impl PathItem {
                 .chain(self.scope.variable()),
         )
     }
+
+    /// Whether it may have length zero.
+    pub(crate) fn can_be_empty(&self) -> bool {
+        can_be_empty(&self.path)
+    }
+}
+
+fn can_be_empty(path: &PropertyPathExpression) -> bool {
+    match path {
+        PropertyPathExpression::ZeroOrMore(_) | PropertyPathExpression::ZeroOrOne(_) => true,
+        PropertyPathExpression::Reverse(inner) | PropertyPathExpression::OneOrMore(inner) => {
+            can_be_empty(inner)
+        }
+        PropertyPathExpression::Sequence(a, b) => can_be_empty(a) && can_be_empty(b),
+        PropertyPathExpression::Alternative(a, b) => can_be_empty(a) || can_be_empty(b),
+        PropertyPathExpression::NamedNode(_) | PropertyPathExpression::NegatedPropertySet(_) => {
+            false
+        }
+    }
 }
 
 /// Inline data.

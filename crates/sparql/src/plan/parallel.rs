@@ -43,12 +43,14 @@ use orrery_operators::aggregate::{GroupExec, grouped};
 use orrery_operators::complement::ComplementExec;
 use orrery_operators::expression::for_each_child;
 use orrery_operators::join::SolutionJoinExec;
+use orrery_operators::nodes::{CandidatesExec, DistinctExec, SharedExec};
 use orrery_operators::path::PathExec;
 use orrery_operators::pattern::{PatternExec, Spread};
 use spargebra::algebra::Expression;
 
-use super::{Planner, Result, address};
-use orrery_operators::nodes::{CandidatesExec, DistinctExec, SharedExec};
+use crate::error::Result;
+use crate::plan::planner::Planner;
+use crate::plan::relation::address;
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -1,0 +1,287 @@
+//! Joins of two planned relations.
+//!
+//! Where both sides surely bind all shared variables, equality is all there is to it, and
+//! DataFusion's hash join does it; the smaller side is the one that is kept in memory. Where a shared
+//! variable may be unbound, compatibility is not an equivalence, and our own
+//! `SolutionJoinExec` does it.
+
+use std::sync::Arc;
+
+use datafusion_common::{JoinType, NullEquality};
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::expressions::Column;
+use datafusion_physical_plan::joins::{HashJoinExec, JoinOn, PartitionMode};
+use orrery_operators::join::{JoinMode, JoinSpecification, SolutionJoinExec, Uncounted};
+use spargebra::algebra::Expression;
+
+use crate::algebra::{Substituted, Var, VarSet};
+use crate::error::Result;
+use crate::plan::planner::Planner;
+use crate::plan::relation::Relation;
+
+impl Planner<'_> {
+    /// `Join(left, right)`.
+    pub(in crate::plan) fn join(
+        &mut self,
+        left: Relation,
+        right: Relation,
+        needed: &VarSet,
+        rows: Option<f64>,
+    ) -> Result<Relation> {
+        let shared = left.variables().intersection(&right.variables());
+        let certain = left.certain.union(&right.certain);
+        let rows = rows.unwrap_or_else(|| left.rows.max(right.rows));
+        if (left.is_empty || right.is_empty) && self.tuning.rewrites {
+            let both = left.variables().union(&right.variables());
+            return self.nothing(&both.intersection(needed));
+        }
+        if self.tuning.rewrites && is_equality(&shared, &left, &right) {
+            let (build, probe) = if left.rows <= right.rows {
+                (left, right)
+            } else {
+                (right, left)
+            };
+            return self.hash_join(
+                &build,
+                &probe,
+                &shared,
+                JoinType::Inner,
+                (needed, &certain, rows),
+            );
+        }
+        // The right side is the one that is kept in memory.
+        let (left, right) = if self.tuning.rewrites && left.rows < right.rows {
+            (right, left)
+        } else {
+            (left, right)
+        };
+        self.solution_join(
+            left,
+            right,
+            JoinMode::Inner,
+            Vec::new(),
+            (needed, &certain, rows),
+        )
+    }
+
+    /// `LeftJoin(left, right, filters)`.
+    pub(in crate::plan) fn left_join(
+        &mut self,
+        left: Relation,
+        right: Relation,
+        filters: Vec<Expression>,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        if right.is_empty {
+            return Ok(left);
+        }
+        let shared = left.variables().intersection(&right.variables());
+        let certain = left.certain.clone();
+        let rows = left.rows.max(right.rows);
+        let is_equality = self.tuning.rewrites && is_equality(&shared, &left, &right);
+        if !filters.is_empty() || !is_equality {
+            return self.solution_join(
+                left,
+                right,
+                JoinMode::Left,
+                filters,
+                (needed, &certain, rows),
+            );
+        }
+        if left.rows <= right.rows {
+            self.hash_join(
+                &left,
+                &right,
+                &shared,
+                JoinType::Left,
+                (needed, &certain, rows),
+            )
+        } else {
+            self.hash_join(
+                &right,
+                &left,
+                &shared,
+                JoinType::Right,
+                (needed, &certain, rows),
+            )
+        }
+    }
+
+    /// `Minus(left, right)` of relations.
+    pub(in crate::plan) fn minus_join(
+        &mut self,
+        left: Relation,
+        right: Relation,
+        substituted: &[Substituted],
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let shared = left.variables().intersection(&right.variables());
+        if right.is_empty || shared.is_empty() {
+            return Ok(left);
+        }
+        let uncounted = self.uncounted(&shared, substituted);
+        let replaced = VarSet::of(substituted.iter().map(|it| it.variable));
+        let is_counted = shared
+            .iter()
+            .any(|var| !replaced.contains(var) && !is_witness(var, substituted));
+        if self.tuning.rewrites && is_counted && is_equality(&shared, &left, &right) {
+            return self.semi_join(left, right, &shared, true, needed);
+        }
+        let (certain, rows) = (left.certain.clone(), left.rows);
+        self.solution_join(
+            left,
+            right,
+            JoinMode::Minus(uncounted),
+            Vec::new(),
+            (needed, &certain, rows),
+        )
+    }
+
+    /// The shared variables that `MINUS` is not to count. A witness stands for another variable, and
+    /// is none itself.
+    fn uncounted(&self, shared: &VarSet, substituted: &[Substituted]) -> Vec<Uncounted> {
+        let name = |var| Arc::clone(self.table.name(var));
+        let replaced = substituted.iter().map(|it| Uncounted {
+            variable: name(it.variable),
+            witness: it.witness.map(name),
+        });
+        let witnesses = substituted.iter().filter_map(|it| it.witness);
+        let witnesses = witnesses.map(|witness| Uncounted {
+            variable: name(witness),
+            witness: None,
+        });
+        let is_shared = |it: &Uncounted| {
+            let var = self.table.get(&it.variable);
+            var.is_some_and(|var| shared.contains(var))
+        };
+        replaced.chain(witnesses).filter(is_shared).collect()
+    }
+
+    /// The rows of `left` that have (`is_negated`: have no) equal row in `right`.
+    pub(in crate::plan) fn semi_join(
+        &mut self,
+        left: Relation,
+        right: Relation,
+        shared: &VarSet,
+        is_negated: bool,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let (certain, rows) = (left.certain.clone(), left.rows);
+        let is_left_smaller = left.rows <= right.rows;
+        let kind = match (is_left_smaller, is_negated) {
+            (true, false) => JoinType::LeftSemi,
+            (true, true) => JoinType::LeftAnti,
+            (false, false) => JoinType::RightSemi,
+            (false, true) => JoinType::RightAnti,
+        };
+        let (build, probe) = if is_left_smaller {
+            (left, right)
+        } else {
+            (right, left)
+        };
+        self.hash_join(&build, &probe, shared, kind, (needed, &certain, rows * 0.5))
+    }
+
+    /// DataFusion's hash join; `build` is kept in memory.
+    fn hash_join(
+        &mut self,
+        build: &Relation,
+        probe: &Relation,
+        shared: &VarSet,
+        kind: JoinType,
+        (needed, certain, rows): (&VarSet, &VarSet, f64),
+    ) -> Result<Relation> {
+        let mut on: JoinOn = Vec::new();
+        for var in shared.iter() {
+            if let (Some(left), Some(right)) = (build.column(var), probe.column(var)) {
+                let name = self.table.name(var);
+                on.push((
+                    Arc::new(Column::new(name, left)),
+                    Arc::new(Column::new(name, right)),
+                ));
+            }
+        }
+        // The columns that the join gives, in its order; of a shared variable, the side that
+        // is never padded with nulls.
+        let all: Vec<(Var, bool)> = match kind {
+            JoinType::LeftSemi | JoinType::LeftAnti => tagged(build, true),
+            JoinType::RightSemi | JoinType::RightAnti => tagged(probe, false),
+            _ => [tagged(build, true), tagged(probe, false)].concat(),
+        };
+        let from_build = kind != JoinType::Right;
+        let kept: Vec<usize> = all
+            .iter()
+            .enumerate()
+            .filter(|(_, (var, is_build))| {
+                let is_both = build.column(*var).is_some() && probe.column(*var).is_some();
+                let is_semi = all.len() < build.columns.len() + probe.columns.len();
+                needed.contains(*var) && (!is_both || is_semi || *is_build == from_build)
+            })
+            .map(|(at, _)| at)
+            .collect();
+        let columns: Vec<Var> = kept.iter().map(|&at| all[at].0).collect();
+        let certain = certain.intersection(&VarSet::of(columns.iter().copied()));
+        let plan = HashJoinExec::try_new(
+            Arc::clone(&build.plan),
+            Arc::clone(&probe.plan),
+            on,
+            None,
+            &kind,
+            Some(kept),
+            PartitionMode::CollectLeft,
+            NullEquality::NullEqualsNothing,
+            false,
+        )?;
+        self.relation(Arc::new(plan), columns, certain, rows)
+    }
+
+    /// Our join with compatibility.
+    pub(in crate::plan) fn solution_join(
+        &mut self,
+        left: Relation,
+        right: Relation,
+        mode: JoinMode,
+        filters: Vec<Expression>,
+        (needed, certain, rows): (&VarSet, &VarSet, f64),
+    ) -> Result<Relation> {
+        let mut visible = left.variables();
+        match &mode {
+            JoinMode::Inner | JoinMode::Left => visible.extend(&right.variables()),
+            JoinMode::Minus(_) | JoinMode::Semi | JoinMode::Anti => {}
+            JoinMode::Mark(name) => {
+                let mark = self.table.of(name);
+                visible.insert(mark);
+            }
+        }
+        let columns: Vec<Var> = visible.intersection(needed).iter().collect();
+        let certain = certain.intersection(&VarSet::of(columns.iter().copied()));
+        let plan: Arc<dyn ExecutionPlan> = SolutionJoinExec::try_new(
+            Arc::clone(&self.context),
+            left.plan,
+            right.plan,
+            JoinSpecification {
+                mode,
+                filters,
+                output: self.names(&columns),
+            },
+        )?;
+        self.relation(plan, columns, certain, rows)
+    }
+}
+
+fn is_witness(var: Var, substituted: &[Substituted]) -> bool {
+    substituted.iter().any(|it| it.witness == Some(var))
+}
+
+fn tagged(relation: &Relation, is_build: bool) -> Vec<(Var, bool)> {
+    relation
+        .columns
+        .iter()
+        .map(|var| (*var, is_build))
+        .collect()
+}
+
+/// Whether the shared variables are bound in every row of both sides.
+pub(in crate::plan) fn is_equality(shared: &VarSet, left: &Relation, right: &Relation) -> bool {
+    !shared.is_empty() && shared.is_subset(&left.certain) && shared.is_subset(&right.certain)
+}

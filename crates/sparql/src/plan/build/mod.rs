@@ -1,0 +1,15 @@
+//! From groups to nodes: [`group`] plans the [`items`] of a group, then its steps on top of them, one after the other.
+//!
+//! Joins, optional groups, `EXISTS`, aggregates, modifiers and `SERVICE` have a file each; unions, paths and computed
+//! columns are in [`operators`]. [`reference`] is the plan without rewrites, with which a test compares all others.
+
+mod aggregate;
+mod exists;
+mod group;
+mod items;
+mod join;
+mod modifiers;
+mod operators;
+mod optional;
+mod reference;
+mod service;

@@ -1,0 +1,10 @@
+//! In which order the items of a group are joined, and its optional groups follow.
+//!
+//! [`choose`] asks [`order_cache`] for the order that was found for a join like this one; else [`join_order`] searches by what
+//! is [estimated](super::estimate), and [`sampling`] looks whether it is so.
+
+mod choose;
+pub(super) mod join_order;
+mod optional_order;
+pub(super) mod order_cache;
+pub(super) mod sampling;

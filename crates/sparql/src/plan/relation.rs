@@ -1,0 +1,40 @@
+//! Relations: plans with what the planner knows of their solutions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion_physical_plan::ExecutionPlan;
+
+use crate::algebra::{Var, VarSet};
+
+/// A plan and what is known of its solutions.
+#[derive(Clone, Debug)]
+pub(crate) struct Relation {
+    pub(crate) plan: Arc<dyn ExecutionPlan>,
+    /// The variable of each column.
+    pub(crate) columns: Vec<Var>,
+    /// Columns that are never null.
+    pub(crate) certain: VarSet,
+    /// Expected number of rows.
+    pub(crate) rows: f64,
+    /// Whether it is known to have no rows.
+    pub(crate) is_empty: bool,
+}
+
+impl Relation {
+    pub(crate) fn variables(&self) -> VarSet {
+        VarSet::of(self.columns.iter().copied())
+    }
+
+    pub(crate) fn column(&self, var: Var) -> Option<usize> {
+        self.columns.iter().position(|column| *column == var)
+    }
+}
+
+/// The expected rows of plan nodes, by their address.
+pub(crate) type Estimates = HashMap<usize, f64>;
+
+/// The address under which a node's estimate is kept.
+pub(crate) fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    Arc::as_ptr(plan).cast::<()>() as usize
+}

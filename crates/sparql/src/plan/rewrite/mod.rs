@@ -1,0 +1,25 @@
+//! Groups made into other groups that have the same solutions, or are planned in other ways.
+//!
+//! | file | rewrite |
+//! | --- | --- |
+//! | [`filter_rewrites`] | filters become joins, constants and ranges of ids |
+//! | [`semi_join`] | the right side of a join starts from the values of the left |
+//! | [`correlation`] | a group that is started from outer rows gives its inner groups their values |
+//! | [`eager_aggregation`] | what hangs on the rest by one variable is aggregated below the join |
+//! | [`complement`] | aggregates over a product without the pairs that match |
+//! | [`distinct_skip_scan`] | distinct values by skipping from one to the next |
+//! | [`path_chains`] | chains of patterns and paths as one path |
+//! | [`shared_subqueries`], [`repeated`], [`subquery_text`] | subqueries that stand there twice are computed once |
+//! | [`shared_matching`] | patterns that a group and a subquery have in common are matched once |
+
+mod complement;
+pub(super) mod correlation;
+mod distinct_skip_scan;
+mod eager_aggregation;
+mod filter_rewrites;
+mod path_chains;
+pub(super) mod repeated;
+mod semi_join;
+mod shared_matching;
+mod shared_subqueries;
+mod subquery_text;
