@@ -159,7 +159,7 @@ pub(crate) enum Item {
     Derived(Box<Derived>),
     /// What another endpoint answers.
     Service(Box<Service>),
-    /// Rows that the planner holds already, by their number (see `plan::exists`).
+    /// Rows that the planner holds already, by their number (see `plan::build::exists`).
     Seed(Seed),
 }
 
