@@ -5,8 +5,7 @@
 //! rows with touched keys -> set aside              looked up in the permutation afterwards
 //! ```
 //!
-//! A step can be done this way if its predicate is constant, its subject or object is known, and it reads the
-//! other of both, compares it or leaves it alone, in the default graph. Whether it is done this way is decided for each chunk: an adjacency may
+//! Whether it is done this way is decided for each chunk: an adjacency may
 //! have been built meanwhile, or given up. Keys that changes since the base was written touch ([`Touched`]) go the old way, all
 //! together when the other rows of their chunk are done.
 //!
@@ -18,20 +17,14 @@ use arrow::array::UInt64Array;
 use arrow::buffer::ScalarBuffer;
 use datafusion_common::Result;
 use orrery_storage::adjacency::Touched;
-use orrery_storage::{Adjacency, AdjacencySlot, Permutation, QuadIndex, Snapshot};
+use orrery_storage::{Adjacency, AdjacencySlot};
 use orrery_term::TermId;
 
-use super::ObjectRanges;
-use super::chunk::Chunk;
-use super::expansion::repeat;
+use super::chunk::{Chunk, repeat};
 use super::id_set::IdSet;
-use super::program::{Check, Key, SideProgram, StepProgram};
+use super::program::{AdjacentStep, Key, StepProgram, ThirdColumn};
 use crate::context::QueryContext;
 use crate::solutions::{gather, storage_error};
-
-/// Columns of PSOG and POSG.
-const VALUE: usize = 2;
-const GRAPH: usize = 3;
 
 /// Rows and values looked at in one call, at least.
 const WORK_MIN: usize = 4_096;
@@ -39,121 +32,10 @@ const WORK_MIN: usize = 4_096;
 /// An adjacency with the keys that changes touch.
 pub(super) type WithTouched = (Arc<Adjacency>, Touched);
 
-/// How a step is done by an adjacency.
-#[derive(Debug)]
-pub(super) struct AdjacentStep {
-    /// PSOG or POSG.
-    index: Arc<QuadIndex>,
-    predicate: TermId,
-    key: Key,
-    third: Third,
-}
-
-/// What is asked of the values of a key.
-#[derive(Debug)]
-enum Third {
-    /// How many there are.
-    Any,
-    /// They are read; only those in the bounds count.
-    Read(Option<ObjectRanges>),
-    /// Whether this is among them.
-    Equals(Key),
-}
-
 impl AdjacentStep {
-    /// The same step, if it can be done so. `reads_values`: also if nothing after the step does.
-    pub(super) fn of(
-        program: &StepProgram,
-        snapshot: &Snapshot,
-        reads_values: bool,
-    ) -> Option<Self> {
-        let is_plain =
-            program.merge.is_none() && program.between.is_none() && program.intersection.is_none();
-        let permutation = program.index.permutation();
-        if !is_plain || !matches!(permutation, Permutation::Psog | Permutation::Posg) {
-            return None;
-        }
-        let (&Key::Constant(predicate), known) = program.prefix.split_first()? else {
-            return None;
-        };
-        let mut index = &program.index;
-        let (key, equals) = match *known {
-            [key] => (key, None),
-            // Of one constant object the subjects may be many; of each subject the objects are few.
-            [Key::Constant(object), key @ Key::Column(_), ref graph @ ..]
-                if permutation == Permutation::Posg && is_default(graph) =>
-            {
-                index = snapshot.index(Permutation::Psog)?;
-                (key, Some(Key::Constant(object)))
-            }
-            [key, value, ref graph @ ..] if is_default(graph) => (key, Some(value)),
-            _ => return None,
-        };
-        let mut ranges = None;
-        for check in &program.checks {
-            match check {
-                Check::Constant { read, term }
-                    if program.reads[*read] == GRAPH && *term == TermId::DEFAULT_GRAPH => {}
-                Check::Ranges {
-                    read,
-                    ranges: found,
-                } if program.reads[*read] == VALUE => {
-                    ranges = Some(found.clone());
-                }
-                _ => return None,
-            }
-        }
-        let gives_values = program
-            .produced
-            .iter()
-            .all(|&read| program.reads[read] == VALUE);
-        let reads_values = reads_values || ranges.is_some() || !program.produced.is_empty();
-        let third = match equals {
-            _ if !gives_values => return None,
-            Some(_) if reads_values => return None,
-            Some(value) => Third::Equals(value),
-            None if reads_values => Third::Read(ranges),
-            None => Third::Any,
-        };
-        Some(Self {
-            index: Arc::clone(index),
-            predicate,
-            key,
-            third,
-        })
-    }
-
-    /// One side of an intersection, if its values can be had so.
-    pub(super) fn of_side(side: &SideProgram) -> Option<Self> {
-        let is_default = match side.graph {
-            None => true,
-            Some(graph) => graph == Key::Constant(TermId::DEFAULT_GRAPH),
-        };
-        let permutation = side.index.permutation();
-        let is_plain = is_default && side.one_of.is_none() && !side.merges;
-        let ([Key::Constant(predicate), key], true, Permutation::Psog | Permutation::Posg) =
-            (side.prefix, is_plain, permutation)
-        else {
-            return None;
-        };
-        Some(Self {
-            index: Arc::clone(&side.index),
-            predicate,
-            key,
-            third: Third::Read(None),
-        })
-    }
-
     /// What is looked up for the rows of a chunk.
     pub(super) fn key_of<'a>(&self, input: &'a Chunk) -> ColumnOrConstant<'a> {
         ColumnOrConstant::of(self.key, input)
-    }
-
-    /// The place of the adjacency.
-    pub(super) fn slot(&self) -> Result<Option<Arc<AdjacencySlot>>> {
-        self.index
-            .adjacency_slot(self.predicate)
-            .map_err(storage_error)
     }
 
     /// The adjacency for a chunk of so many rows, if it is there by now, with the keys that changes touch.
@@ -176,11 +58,6 @@ impl AdjacentStep {
             .map_err(storage_error)?;
         Ok(Some((adjacency, touched)))
     }
-}
-
-/// Whether the rest of a prefix is nothing or the default graph.
-fn is_default(graph: &[Key]) -> bool {
-    matches!(graph, [] | [Key::Constant(TermId::DEFAULT_GRAPH)])
 }
 
 /// The work of one step on one chunk.
@@ -258,7 +135,7 @@ impl AdjacentExpansion {
         limit: usize,
         found: &mut Found,
     ) -> Result<()> {
-        let (Third::Read(None), Key::Column(column)) = (&step.third, step.key) else {
+        let (ThirdColumn::Read(None), Key::Column(column)) = (&step.third, step.key) else {
             return Ok(());
         };
         if !self.adjacency.is_functional() || program.existence_of.is_some() {
@@ -308,8 +185,8 @@ impl AdjacentExpansion {
         };
         let keys = ColumnOrConstant::of(step.key, &self.input);
         let equals = match step.third {
-            Third::Equals(value) => Some(ColumnOrConstant::of(value, &self.input)),
-            Third::Any | Third::Read(_) => None,
+            ThirdColumn::Equals(value) => Some(ColumnOrConstant::of(value, &self.input)),
+            ThirdColumn::Any | ThirdColumn::Read(_) => None,
         };
         let numbers = program
             .existence_of
@@ -378,7 +255,7 @@ impl AdjacentExpansion {
 /// What a step asks of the values of its keys.
 struct Lists<'a> {
     adjacency: &'a Adjacency,
-    third: &'a Third,
+    third: &'a ThirdColumn,
     first_match_only: bool,
     set: Option<&'a IdSet>,
 }
@@ -417,12 +294,12 @@ impl Lists<'_> {
         positions.end = positions.end.min(positions.start + room);
         let taken = positions.len();
         let count = match (self.third, self.set) {
-            (Third::Any | Third::Equals(_), _) => taken,
-            (Third::Read(None), None) => {
+            (ThirdColumn::Any | ThirdColumn::Equals(_), _) => taken,
+            (ThirdColumn::Read(None), None) => {
                 self.adjacency.extend(positions, values);
                 taken
             }
-            (Third::Read(ranges), set) => {
+            (ThirdColumn::Read(ranges), set) => {
                 let before = values.len();
                 for position in positions {
                     let value = self.adjacency.value(position);

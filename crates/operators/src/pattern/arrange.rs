@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use super::{GraphScope, ObjectRanges, PatternStep, QuadPattern, Slot};
+use super::specification::{GraphScope, ObjectRanges, PatternStep, QuadPattern, Slot};
 
 /// The numbers of the steps, in groups and in the order of execution; the steps of a group stand in
 /// ascending order. Costs about as much as the steps have variables.

@@ -1,6 +1,7 @@
 //! Chunks: a bounded number of partial solutions, column by column.
 
 use arrow::array::{Array, AsArray, BooleanArray, UInt64Array};
+use arrow::buffer::ScalarBuffer;
 use arrow::compute::{concat, filter, prep_null_mask_filter};
 use arrow::datatypes::UInt64Type;
 use datafusion_common::Result;
@@ -59,4 +60,12 @@ impl Chunk {
 /// A column that says `row` in row `row`.
 pub(super) fn row_numbers(rows: usize) -> UInt64Array {
     UInt64Array::from_iter_values(0..rows as u64)
+}
+
+/// A column with the first value of another in so many rows.
+pub(super) fn repeat(column: &UInt64Array, rows: usize) -> UInt64Array {
+    if column.is_null(0) {
+        return UInt64Array::new_null(rows);
+    }
+    UInt64Array::new(ScalarBuffer::from(vec![column.value(0); rows]), None)
 }

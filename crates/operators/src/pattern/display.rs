@@ -2,7 +2,7 @@
 
 use orrery_term::TermId;
 
-use super::{GraphScope, QuadPattern, Slot};
+use super::specification::{GraphScope, QuadPattern, Slot};
 use crate::context::QueryContext;
 
 /// A pattern as SPARQL would write it.

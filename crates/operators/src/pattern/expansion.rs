@@ -5,49 +5,20 @@
 //! one, so that keys that lie dense in the permutation cost what a scan costs (a merge join in
 //! effect). The position survives between calls: a key with a million matches comes out piece by piece.
 
-use std::ops::Bound;
-use std::sync::Arc;
-
-use super::chunk::Chunk;
+use super::chunk::{Chunk, repeat};
+use super::cursors::{ANNOUNCED_KEYS, Cursors, seek_ranges};
 use super::program::{Check, Key, StepProgram};
 use super::sort::sort_rows;
 use super::span::{Found, SetFilter, Span};
 use crate::solutions::{gather, storage_error};
-use arrow::array::{Array, UInt64Array};
+use arrow::array::UInt64Array;
 use arrow::buffer::ScalarBuffer;
 use datafusion_common::Result;
-use orrery_storage::{Cursor, QuadIndex, RowRange};
+use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
-
-/// The seeker decodes key columns and the reader the others: with one cursor for both, going
-/// back from a key to the rows before it would decode vectors twice.
-pub(super) struct Cursors {
-    pub(super) seeker: Cursor,
-    pub(super) reader: Cursor,
-}
-
-impl Cursors {
-    /// A pair for each permutation that a step reads.
-    pub(super) fn of(program: &StepProgram) -> Vec<Self> {
-        let pair = |index: &Arc<QuadIndex>| Self {
-            seeker: index.cursor(),
-            reader: index.cursor(),
-        };
-        match &program.intersection {
-            None => vec![pair(&program.index)],
-            Some(intersection) => {
-                let sides = intersection.sides.iter();
-                sides.map(|side| pair(&side.index)).collect()
-            }
-        }
-    }
-}
 
 /// Look-ups per call, at least: with tiny chunks a call must still get somewhere.
 const SEEKS_PER_CALL_MIN: usize = 64;
-/// Keys that the storage is told of at a time, if the file is cold.
-pub(super) const ANNOUNCED_KEYS: usize = 1024;
-
 /// The keys of a chunk, ascending, and the rows they came from.
 struct Keys {
     /// `width` ids per key.
@@ -604,35 +575,6 @@ impl Keys {
         }
         end
     }
-}
-
-/// Adds the ranges of rows that a step walks for a prefix; some may be empty.
-pub(super) fn seek_ranges(
-    program: &StepProgram,
-    prefix: &[TermId],
-    seeker: &mut Cursor,
-    ranges: &mut Vec<RowRange>,
-) -> Result<()> {
-    match &program.between {
-        None => ranges.push(seeker.seek(prefix).map_err(storage_error)?),
-        Some(intervals) => {
-            for (low, high) in intervals {
-                let range = seeker
-                    .seek_between(prefix, Bound::Included(*low), Bound::Included(*high))
-                    .map_err(storage_error)?;
-                ranges.push(range);
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A column with the first value of another in so many rows.
-pub(super) fn repeat(column: &UInt64Array, rows: usize) -> UInt64Array {
-    if column.is_null(0) {
-        return UInt64Array::new_null(rows);
-    }
-    UInt64Array::new(ScalarBuffer::from(vec![column.value(0); rows]), None)
 }
 
 fn retain<T: Copy>(values: &mut Vec<T>, keep: &[bool]) {

@@ -15,7 +15,8 @@ use orrery_storage::{AdjacencySlot, RowRange};
 
 use super::adjacent::{AdjacentExpansion, WithTouched};
 use super::chunk::Chunk;
-use super::expansion::{Cursors, Expansion};
+use super::cursors::Cursors;
+use super::expansion::Expansion;
 use super::id_set::IdSet;
 use super::intersection::{InMemoryIntersection, Intersection, find_sides, set_of_values};
 use super::program::{IntersectionProgram, Program, StepProgram};

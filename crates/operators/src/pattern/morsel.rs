@@ -23,7 +23,7 @@ use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
 use parking_lot::Mutex;
 
-use super::expansion::seek_ranges;
+use super::cursors::seek_ranges;
 use super::level::VECTOR_ROWS_MAX;
 use super::program::{Key, StepProgram};
 use crate::solutions::storage_error;

@@ -32,7 +32,8 @@ use futures::{StreamExt, TryStreamExt};
 use orrery_storage::{Cursor, Permutation, QuadIndex, RowRange};
 use orrery_term::{TermId, TermKind};
 
-use super::{ObjectRanges, PatternExec, PatternMode, PatternStep, Slot};
+use super::plan::PatternExec;
+use super::specification::{ObjectRanges, PatternMode, PatternStep, Slot};
 use crate::error::Error;
 use crate::node_methods;
 use crate::solutions::{plan_properties, storage_error};
@@ -441,7 +442,7 @@ mod tests {
     use orrery_term::{InlineValue, Term};
     use proptest::prelude::*;
 
-    use super::super::{GraphScope, PatternSpecification, QuadPattern};
+    use super::super::specification::{GraphScope, PatternSpecification, QuadPattern};
     use super::*;
     use crate::context::QueryContext;
     use crate::test_support::{Solution, context_of_terms, names, run, var};

@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::datatypes::SchemaRef;
-use datafusion_common::{Result, assert_or_internal_err, internal_err};
+use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, Metric, MetricValue, MetricsSet,
@@ -15,71 +14,17 @@ use orrery_storage::Permutation;
 use parking_lot::Mutex;
 
 use super::compile::compile;
+use super::compiled::CompiledPattern;
 use super::display;
 use super::level::StepCounters;
-use super::morsel::{Executions, FurtherSteps, Morsels, Spread, first_ranges};
-use super::program::{Program, StepProgram};
+use super::morsel::{Executions, Spread, first_ranges};
+use super::program::StepProgram;
+use super::specification::{ObjectRanges, PatternMode, PatternSpecification, PatternStep};
 use super::stream::{Input, PatternStream};
-use super::{ObjectRanges, PatternMode, PatternSpecification, PatternStep};
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::optional_input_methods;
 use crate::solutions::{partitioned_plan_properties, schema_variables, solution_schema};
-
-/// A compiled pattern and what its executions share.
-#[derive(Debug)]
-pub(super) struct PatternPlan {
-    pub(super) context: Arc<QueryContext>,
-    pub(super) specification: PatternSpecification,
-    /// The variables of the input, none without one.
-    pub(super) input_variables: Vec<Arc<str>>,
-    pub(super) schema: SchemaRef,
-    /// By the number of the step; shared with parts of the pattern.
-    pub(super) counters: Arc<[StepCounters]>,
-    /// The program for input rows in which all variables are bound.
-    pub(super) program: Arc<Program>,
-    /// Programs for other input rows, by which input variables are unbound.
-    others: Mutex<Vec<(Vec<bool>, Arc<Program>)>>,
-}
-
-impl PatternPlan {
-    /// The program for input rows in which these variables are unbound.
-    pub(super) fn program(&self, unbound: &[bool]) -> Result<Arc<Program>> {
-        if !unbound.contains(&true) {
-            return Ok(Arc::clone(&self.program));
-        }
-        let mut others = self.others.lock();
-        if let Some((_, program)) = others.iter().find(|(mask, _)| mask == unbound) {
-            return Ok(Arc::clone(program));
-        }
-        let program = Arc::new(compile(
-            &self.context,
-            &self.specification,
-            &self.input_variables,
-            unbound,
-        )?);
-        others.push((unbound.to_vec(), Arc::clone(&program)));
-        Ok(program)
-    }
-
-    /// The morsels of one execution.
-    fn cut(&self, spread: Spread) -> Result<Morsels> {
-        let Some((step, others)) = self.program.steps.split_first() else {
-            return internal_err!("a pattern without steps is in several partitions");
-        };
-        let workers = Arc::clone(self.context.workers());
-        let mut further = match others {
-            [] => FurtherSteps::None,
-            _ => FurtherSteps::InMemory,
-        };
-        for other in others {
-            if !other.is_in_memory()? {
-                further = FurtherSteps::InPermutations;
-            }
-        }
-        Morsels::cut(step, further, spread, workers)
-    }
-}
 
 /// The partitions of an input, which are those of the output; without any, the first one tells what is wrong.
 fn partitions_of(plan: &Arc<dyn ExecutionPlan>) -> usize {
@@ -91,7 +36,7 @@ fn partitions_of(plan: &Arc<dyn ExecutionPlan>) -> usize {
 #[derive(Debug)]
 pub struct PatternExec {
     pub(super) input: Option<Arc<dyn ExecutionPlan>>,
-    pub(super) plan: Arc<PatternPlan>,
+    pub(super) plan: Arc<CompiledPattern>,
     /// How the rows of the first step are spread over partitions, if they are.
     spread: Option<Spread>,
     executions: Executions,
@@ -162,7 +107,7 @@ impl PatternExec {
             input,
             spread: None,
             executions: Executions::default(),
-            plan: Arc::new(PatternPlan {
+            plan: Arc::new(CompiledPattern {
                 context,
                 specification,
                 input_variables,

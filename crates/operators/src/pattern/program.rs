@@ -3,13 +3,13 @@
 use std::sync::{Arc, OnceLock};
 
 use datafusion_common::Result;
-use orrery_storage::QuadIndex;
+use orrery_storage::{AdjacencySlot, QuadIndex};
 use orrery_term::TermId;
 
-use super::ObjectRanges;
-use super::adjacent::AdjacentStep;
 use super::filter::ChunkFilter;
 use super::id_set::IdSet;
+use super::specification::ObjectRanges;
+use crate::solutions::storage_error;
 
 /// The name under which a chunk carries the number of the input row. No SPARQL variable is called so.
 pub(super) const ROW_NUMBER: &str = "";
@@ -175,5 +175,35 @@ impl StepProgram {
     /// Columns that a chunk of this step keeps in memory.
     pub(super) fn columns(&self) -> usize {
         self.carried.len() + self.reads.len()
+    }
+}
+
+/// How a step is done by an adjacency.
+#[derive(Debug)]
+pub(super) struct AdjacentStep {
+    /// PSOG or POSG.
+    pub(super) index: Arc<QuadIndex>,
+    pub(super) predicate: TermId,
+    pub(super) key: Key,
+    pub(super) third: ThirdColumn,
+}
+
+/// What is asked of the values of a key.
+#[derive(Debug)]
+pub(super) enum ThirdColumn {
+    /// How many there are.
+    Any,
+    /// They are read; only those in the bounds count.
+    Read(Option<ObjectRanges>),
+    /// Whether this is among them.
+    Equals(Key),
+}
+
+impl AdjacentStep {
+    /// The place of the adjacency.
+    pub(super) fn slot(&self) -> Result<Option<Arc<AdjacencySlot>>> {
+        self.index
+            .adjacency_slot(self.predicate)
+            .map_err(storage_error)
     }
 }

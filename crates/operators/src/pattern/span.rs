@@ -24,7 +24,7 @@ use datafusion_common::Result;
 use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
 
-use super::expansion::{ANNOUNCED_KEYS, Cursors};
+use super::cursors::{ANNOUNCED_KEYS, Cursors};
 use super::id_set::IdSet;
 use super::program::{Key, StepProgram};
 use crate::solutions::storage_error;

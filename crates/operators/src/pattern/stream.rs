@@ -17,14 +17,13 @@ use futures::{Stream, StreamExt};
 use orrery_storage::RowRange;
 use orrery_term::TermId;
 
-use super::PatternMode;
 use super::chunk::{Chunk, row_numbers};
-use super::compile::is_existence;
+use super::compiled::CompiledPattern;
 use super::distinct_rows::distinct_rows;
 use super::level::{Pipeline, Progress, VectorRows};
 use super::morsel::MorselReader;
-use super::plan::PatternPlan;
 use super::program::OutputColumn;
+use super::specification::PatternMode;
 use crate::pace::Pace;
 use crate::solutions::{gather, id_columns, solution_batch};
 
@@ -80,7 +79,7 @@ impl CurrentBatch {
 
 /// The stream of a [`super::PatternExec`].
 pub(super) struct PatternStream {
-    plan: Arc<PatternPlan>,
+    plan: Arc<CompiledPattern>,
     input: Input,
     /// The rest of an input batch that was too long.
     rest: Option<RecordBatch>,
@@ -99,7 +98,7 @@ pub(super) struct PatternStream {
 }
 
 impl PatternStream {
-    pub(super) fn new(plan: Arc<PatternPlan>, input: Input, baseline: BaselineMetrics) -> Self {
+    pub(super) fn new(plan: Arc<CompiledPattern>, input: Input, baseline: BaselineMetrics) -> Self {
         let specification = &plan.specification;
         let join_columns = (0..plan.input_variables.len())
             .filter(|&column| {
@@ -139,7 +138,12 @@ impl PatternStream {
                 }
                 continue;
             };
-            let matched = is_existence(&self.plan.specification.mode).then_some(&batch.matched[..]);
+            let matched = self
+                .plan
+                .specification
+                .mode
+                .is_existence()
+                .then_some(&batch.matched[..]);
             let pipeline = &mut self.pipelines[active].1;
             let progress = pipeline.advance(
                 &mut self.vector_rows,
@@ -177,7 +181,7 @@ impl PatternStream {
             }
         };
         let pipeline = &mut self.pipelines[active].1;
-        let rows = match is_existence(&self.plan.specification.mode) {
+        let rows = match self.plan.specification.mode.is_existence() {
             true => Some(batch.take_distinct(rows, &pipeline.program.entry_columns)),
             false => rows,
         };
@@ -201,7 +205,7 @@ impl PatternStream {
                 batch.matched[number as usize] = true;
             }
         }
-        if is_existence(&self.plan.specification.mode) {
+        if self.plan.specification.mode.is_existence() {
             return Ok(None);
         }
         let rows: Option<Vec<u32>> =

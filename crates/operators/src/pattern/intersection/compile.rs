@@ -6,15 +6,12 @@ use datafusion_common::{DataFusionError, Result};
 use orrery_storage::{Permutation, QuadPosition};
 
 use super::super::access::Known;
-use super::super::adjacent::AdjacentStep;
 use super::super::arrange::common_ranges;
-use super::super::compile::StepCompiler;
-use super::super::program::{IntersectionProgram, Key, SetScanProgram, SideProgram, StepProgram};
-
-/// The column of a side's permutation that holds the values of the variable.
-pub(super) const VALUE_COLUMN: usize = 2;
-/// The column that holds the graphs.
-pub(super) const GRAPH_COLUMN: usize = 3;
+use super::super::program::{
+    AdjacentStep, IntersectionProgram, Key, SetScanProgram, SideProgram, StepProgram,
+};
+use super::super::step_compiler::StepCompiler;
+use super::matches::VALUE_COLUMN;
 
 /// Compiles patterns that [`arrange`](super::super::arrange) has put together: each has one unknown variable, and it is
 /// the same one.
@@ -151,21 +148,4 @@ fn set_scan(
 
 fn not_arranged() -> DataFusionError {
     DataFusionError::Internal("these patterns do not bind one variable together".to_owned())
-}
-
-impl SideProgram {
-    /// The columns of a chunk that the side looks up by.
-    pub(super) fn key_columns(&self) -> Vec<usize> {
-        let keys = self.prefix.iter().chain(&self.graph);
-        keys.filter_map(|key| match key {
-            Key::Constant(_) => None,
-            Key::Column(column) => Some(*column),
-        })
-        .collect()
-    }
-
-    /// Whether rows of the side's range must be checked by their graph.
-    pub(super) fn checks_graph(&self) -> bool {
-        self.graph.is_some() || self.one_of.is_some()
-    }
 }

@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use datafusion_common::Result;
 
-use super::super::adjacent::{AdjacentStep, ColumnOrConstant, WithTouched, aside_of};
+use super::super::adjacent::{ColumnOrConstant, WithTouched, aside_of};
 use super::super::chunk::Chunk;
-use super::super::program::{IntersectionProgram, StepProgram};
-use super::{Matches, chunk_of, retain_within};
+use super::super::program::{AdjacentStep, IntersectionProgram, StepProgram};
+use super::matches::{Matches, chunk_of, retain_within};
 use crate::solutions::storage_error;
 
 /// Candidates of one call, at least.

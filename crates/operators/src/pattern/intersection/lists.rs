@@ -5,10 +5,10 @@ use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
 
 use super::super::chunk::Chunk;
-use super::super::expansion::Cursors;
+use super::super::cursors::Cursors;
 use super::super::program::{IntersectionProgram, Key, SideProgram};
 use super::super::sort::sort_rows;
-use super::compile::{GRAPH_COLUMN, VALUE_COLUMN};
+use super::matches::{GRAPH_COLUMN, VALUE_COLUMN};
 use crate::solutions::storage_error;
 
 /// A range is read if it has up to so many rows for each candidate: a look-up costs some tens of nanoseconds,

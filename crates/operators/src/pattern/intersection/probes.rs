@@ -6,10 +6,10 @@ use datafusion_common::Result;
 use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
 
-use super::super::expansion::Cursors;
+use super::super::cursors::Cursors;
 use super::super::program::SideProgram;
-use super::compile::GRAPH_COLUMN;
 use super::lists::{ROWS_PER_CANDIDATE_MAX, SideKeys, read_values};
+use super::matches::GRAPH_COLUMN;
 use crate::solutions::storage_error;
 
 /// With fewer candidates for a key no stretch is looked for.

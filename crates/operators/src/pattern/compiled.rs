@@ -1,0 +1,69 @@
+//! A compiled pattern: its programs, and what the executions of one plan node share.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion_common::{Result, internal_err};
+use parking_lot::Mutex;
+
+use super::compile::compile;
+use super::level::StepCounters;
+use super::morsel::{FurtherSteps, Morsels, Spread};
+use super::program::Program;
+use super::specification::PatternSpecification;
+use crate::context::QueryContext;
+
+/// A compiled pattern and what its executions share.
+#[derive(Debug)]
+pub(super) struct CompiledPattern {
+    pub(super) context: Arc<QueryContext>,
+    pub(super) specification: PatternSpecification,
+    /// The variables of the input, none without one.
+    pub(super) input_variables: Vec<Arc<str>>,
+    pub(super) schema: SchemaRef,
+    /// By the number of the step; shared with parts of the pattern.
+    pub(super) counters: Arc<[StepCounters]>,
+    /// The program for input rows in which all variables are bound.
+    pub(super) program: Arc<Program>,
+    /// Programs for other input rows, by which input variables are unbound.
+    pub(super) others: Mutex<Vec<(Vec<bool>, Arc<Program>)>>,
+}
+
+impl CompiledPattern {
+    /// The program for input rows in which these variables are unbound.
+    pub(super) fn program(&self, unbound: &[bool]) -> Result<Arc<Program>> {
+        if !unbound.contains(&true) {
+            return Ok(Arc::clone(&self.program));
+        }
+        let mut others = self.others.lock();
+        if let Some((_, program)) = others.iter().find(|(mask, _)| mask == unbound) {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(compile(
+            &self.context,
+            &self.specification,
+            &self.input_variables,
+            unbound,
+        )?);
+        others.push((unbound.to_vec(), Arc::clone(&program)));
+        Ok(program)
+    }
+
+    /// The morsels of one execution.
+    pub(super) fn cut(&self, spread: Spread) -> Result<Morsels> {
+        let Some((step, others)) = self.program.steps.split_first() else {
+            return internal_err!("a pattern without steps is in several partitions");
+        };
+        let workers = Arc::clone(self.context.workers());
+        let mut further = match others {
+            [] => FurtherSteps::None,
+            _ => FurtherSteps::InMemory,
+        };
+        for other in others {
+            if !other.is_in_memory()? {
+                further = FurtherSteps::InPermutations;
+            }
+        }
+        Morsels::cut(step, further, spread, workers)
+    }
+}
