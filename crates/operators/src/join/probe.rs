@@ -4,7 +4,7 @@ use arrow::array::{Array, UInt64Array};
 use datafusion_common::Result;
 
 use super::build::{BuildSide, NO_ROW, all_of, unbound_in};
-use super::plan::Counted;
+use super::compiled::Counted;
 
 /// Pairs per call.
 const PAIRS_PER_CALL: usize = 8_192;

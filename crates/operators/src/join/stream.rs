@@ -16,10 +16,10 @@ use datafusion_physical_plan::metrics::BaselineMetrics;
 use futures::{Stream, StreamExt};
 use orrery_term::TermId;
 
-use super::JoinMode;
 use super::build::{BuildSide, NO_ROW, TABLE_BYTES_PER_ROW};
-use super::plan::{JoinPlan, MergedColumn, OutputColumn};
+use super::compiled::{CompiledJoin, MergedColumn, OutputColumn};
 use super::probe::{Pairs, Probe, ProbeRules};
+use super::specification::JoinMode;
 use super::spill::{OpenFile, Passes, Spill};
 use crate::pace::Pace;
 use crate::pattern::Chunk;
@@ -55,7 +55,7 @@ enum Phase {
 
 /// The stream of a [`super::SolutionJoinExec`].
 pub(super) struct JoinStream {
-    plan: Arc<JoinPlan>,
+    plan: Arc<CompiledJoin>,
     left: SendableRecordBatchStream,
     right: SendableRecordBatchStream,
     phase: Phase,
@@ -71,7 +71,7 @@ pub(super) struct JoinStream {
 
 impl JoinStream {
     pub(super) fn new(
-        plan: Arc<JoinPlan>,
+        plan: Arc<CompiledJoin>,
         left: SendableRecordBatchStream,
         right: SendableRecordBatchStream,
         spill: Spill,
@@ -326,7 +326,7 @@ fn bytes_of(batch: &RecordBatch) -> usize {
 
 /// Applies the filters to pairs, notes the left rows that matched, and makes the merged solutions.
 fn merge(
-    plan: &JoinPlan,
+    plan: &CompiledJoin,
     build: &BuildSide,
     probe: &mut Probe,
     pairs: &Pairs,

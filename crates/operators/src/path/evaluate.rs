@@ -1,4 +1,4 @@
-//! Walks a path from many seeds at once.
+//! Walks a path from many seeds at once, and the levels of a search: the two call each other, as paths hold paths.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -12,7 +12,8 @@ use orrery_term::TermId;
 
 use super::compile::{Direction, Path};
 use super::edges::Edges;
-use super::search::{Reached, Repetition, SEEDS_PER_WORD, Search};
+use super::reached::{Reached, Repetition, SEEDS_PER_WORD};
+use super::search::Search;
 use super::walks::{Walk, Walks};
 
 /// How long to work before giving way.
@@ -273,5 +274,74 @@ impl Evaluator {
                 Ok(nodes)
             }
         }
+    }
+}
+
+impl Search {
+    /// Goes on to the end; everything that was reached.
+    pub(super) async fn run(
+        mut self,
+        evaluator: &mut Evaluator,
+        repetition: Repetition<'_>,
+    ) -> Result<Reached> {
+        while self.may_go_on && !self.frontier.is_empty() {
+            self.may_go_on = repetition.many;
+            self.level(evaluator, repetition.inner).await?;
+        }
+        self.into_reached()
+    }
+
+    /// Appends further pairs of a seed and a node that it reaches, each once, until there are
+    /// `pairs_max` or no more. `false` if nothing is left to be found. The repetition is the one that
+    /// the search began with; an [ended](Self::ended) search needs none.
+    pub(super) async fn next(
+        &mut self,
+        evaluator: &mut Evaluator,
+        repetition: Option<Repetition<'_>>,
+        out: &mut Walks,
+        pairs_max: usize,
+    ) -> Result<bool> {
+        loop {
+            self.give_out(out, pairs_max)?;
+            if out.as_slice().len() >= pairs_max {
+                return Ok(true);
+            }
+            let Some(repetition) = repetition else {
+                return Ok(false);
+            };
+            if !self.may_go_on || self.frontier.is_empty() {
+                return Ok(false);
+            }
+            self.may_go_on = repetition.many;
+            self.level(evaluator, repetition.inner).await?;
+        }
+    }
+
+    /// One step from every node of the frontier.
+    async fn level(&mut self, evaluator: &mut Evaluator, inner: &Path) -> Result<()> {
+        let frontier = std::mem::take(&mut self.frontier);
+        let seeds = std::mem::take(&mut self.frontier_seeds);
+        let Some(links) = inner.links() else {
+            let nodes = frontier.iter().map(|(node, _)| *node).collect();
+            let starts = Reached::counted(self.words, nodes, seeds, &self.reservation)?;
+            let reached = evaluator.evaluate_set(inner, starts).await?;
+            self.absorb(&reached)?;
+            return self.end_level();
+        };
+        for link in links {
+            for (&(node, _), seeds) in frontier.iter().zip(seeds.chunks(self.words)) {
+                let neighbours = evaluator.neighbours(link, TermId::from_bits(node))?;
+                for &neighbour in &neighbours {
+                    self.reach(neighbour, seeds);
+                }
+                evaluator.give_back(neighbours);
+                self.count_some()?;
+                evaluator.look_up_done().await;
+            }
+        }
+        // Their room is used again.
+        self.frontier = frontier;
+        self.frontier_seeds = seeds;
+        self.end_level()
     }
 }

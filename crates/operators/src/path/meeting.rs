@@ -11,7 +11,7 @@ use orrery_term::TermId;
 
 use super::compile::Path;
 use super::evaluate::Evaluator;
-use super::search::{Reached, Repetition};
+use super::reached::{Reached, Repetition};
 
 /// What a node takes in a set, with the empty places, and in the frontier.
 const NODE_BYTES: usize = 32;

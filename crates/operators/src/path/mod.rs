@@ -19,37 +19,18 @@
 //! them. Every millisecond or so the work gives way to the scheduler.
 
 mod compile;
+mod compiled;
 mod edges;
 mod evaluate;
 mod meeting;
 mod plan;
+mod reached;
 mod run;
 mod search;
+mod specification;
 #[cfg(test)]
 mod tests;
 mod walks;
 
-use std::sync::Arc;
-
-use spargebra::algebra::PropertyPathExpression;
-
-use crate::pattern::{GraphScope, Slot};
-
 pub use plan::PathExec;
-
-/// What a [`PathExec`] is to do.
-#[derive(Clone, Debug)]
-pub struct PathSpecification {
-    /// Where the path starts.
-    pub subject: Slot,
-    /// The path.
-    pub path: PropertyPathExpression,
-    /// Where it ends.
-    pub object: Slot,
-    /// The graphs to walk in. A path stays within one graph (or one merge of graphs).
-    pub graph: GraphScope,
-    /// Whether it does not matter how often a solution comes: then it comes once where that is cheaper.
-    pub is_set: bool,
-    /// The variables of the output, in order; a variable that is bound nowhere gives a column of nulls.
-    pub output: Vec<Arc<str>>,
-}
+pub use specification::PathSpecification;

@@ -3,91 +3,29 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::UInt64Array;
-use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_term::TermId;
 
-use super::PathSpecification;
-use super::compile::{Direction, Path, compile};
-use super::run::{PathRun, value};
+use super::compile::{Direction, compile};
+use super::compiled::CompiledPath;
+use super::run::PathRun;
+use super::specification::PathSpecification;
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::optional_input_methods;
-use crate::pattern::{GraphScope, Slot, describe_graph_scope, describe_slot};
+use crate::pattern::{describe_graph_scope, describe_slot};
 use crate::solutions::{plan_properties, schema_variables, solution_schema};
-
-/// A compiled path.
-#[derive(Debug)]
-pub(super) struct PathPlan {
-    pub(super) context: Arc<QueryContext>,
-    pub(super) specification: PathSpecification,
-    pub(super) input_variables: Vec<Arc<str>>,
-    pub(super) schema: SchemaRef,
-    pub(super) forward: Path,
-    pub(super) backward: Path,
-}
-
-impl PathPlan {
-    /// The input column of a variable.
-    pub(super) fn input_column(&self, name: &Arc<str>) -> Option<usize> {
-        let mut variables = self.input_variables.iter();
-        variables.position(|variable| variable == name)
-    }
-
-    /// Whether the path leads from a bound end to itself only if that is a node of the graph: between
-    /// two variables, while a constant end need not be one (SPARQL 1.1, 18.4, `ZeroLengthPath`).
-    pub(super) fn is_among_nodes(&self) -> bool {
-        let ends = [&self.specification.subject, &self.specification.object];
-        ends.iter().all(|end| end.variable().is_some()) && self.forward.can_be_empty()
-    }
-
-    /// Whether an end can have a value before the path is walked.
-    pub(super) fn may_be_bound(&self, slot: &Slot) -> bool {
-        match (slot, &self.specification.graph) {
-            (Slot::Constant(_), _) => true,
-            (Slot::Variable(name), GraphScope::NamedVariable { variable, .. })
-                if variable == name =>
-            {
-                true
-            }
-            (Slot::Variable(name), _) => self.input_column(name).is_some(),
-        }
-    }
-
-    /// The value that an end has in an input row, in a graph.
-    pub(super) fn value(
-        &self,
-        columns: &[UInt64Array],
-        slot: &Slot,
-        graph_name: Option<TermId>,
-        row: u32,
-    ) -> Option<u64> {
-        match slot {
-            Slot::Constant(term) => Some(term.bits()),
-            Slot::Variable(name) => {
-                if let GraphScope::NamedVariable { variable, .. } = &self.specification.graph
-                    && variable == name
-                {
-                    return graph_name.map(TermId::bits);
-                }
-                value(columns, self.input_column(name), row)
-            }
-        }
-    }
-}
 
 /// Evaluates a property path for every row of its input, or once without an input; see the
 /// [module](super)'s documentation.
 #[derive(Debug)]
 pub struct PathExec {
     input: Option<Arc<dyn ExecutionPlan>>,
-    plan: Arc<PathPlan>,
+    plan: Arc<CompiledPath>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -109,7 +47,7 @@ impl PathExec {
             .map(|input| schema_variables(&input.schema()));
         Ok(Arc::new(Self {
             properties: plan_properties(&schema),
-            plan: Arc::new(PathPlan {
+            plan: Arc::new(CompiledPath {
                 context,
                 input_variables: input_variables.unwrap_or_default(),
                 schema,
@@ -125,7 +63,7 @@ impl PathExec {
 
 impl DisplayAs for PathExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PathPlan {
+        let CompiledPath {
             context,
             specification,
             ..

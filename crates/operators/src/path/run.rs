@@ -14,11 +14,12 @@ use futures::StreamExt;
 use orrery_term::TermId;
 
 use super::compile::{Direction, Path};
+use super::compiled::{CompiledPath, value};
 use super::edges::{ActiveGraph, Edges};
 use super::evaluate::Evaluator;
 use super::meeting::is_connected;
-use super::plan::PathPlan;
-use super::search::{Reached, Repetition, SEEDS_PER_WORD, Search};
+use super::reached::{Reached, Repetition, SEEDS_PER_WORD};
+use super::search::Search;
 use super::walks::Walks;
 use crate::graph_names::GraphNames;
 use crate::pattern::{GraphScope, Slot};
@@ -38,7 +39,7 @@ const ROWS_PER_BATCH: usize = 8_192;
 
 /// A run of a path plan.
 pub(super) struct PathRun {
-    plan: Arc<PathPlan>,
+    plan: Arc<CompiledPath>,
     /// The input; `None` is one row without variables.
     input: Option<SendableRecordBatchStream>,
     is_input_ended: bool,
@@ -107,7 +108,7 @@ struct Found {
 
 impl PathRun {
     pub(super) fn new(
-        plan: Arc<PathPlan>,
+        plan: Arc<CompiledPath>,
         input: Option<SendableRecordBatchStream>,
         reservation: MemoryReservation,
         baseline: BaselineMetrics,
@@ -318,7 +319,7 @@ impl PathRun {
 
     /// The next batch of a task; none when it is done.
     async fn advance(
-        plan: &PathPlan,
+        plan: &CompiledPath,
         columns: &[UInt64Array],
         walking: &mut Walking,
     ) -> Result<Option<RecordBatch>> {
@@ -337,7 +338,7 @@ impl PathRun {
 
 impl Walking {
     /// Finds some further walks; `false` if there are none.
-    async fn walk_on(&mut self, plan: &PathPlan, columns: &[UInt64Array]) -> Result<bool> {
+    async fn walk_on(&mut self, plan: &CompiledPath, columns: &[UInt64Array]) -> Result<bool> {
         let path = match self.direction {
             Direction::Forward => &plan.forward,
             Direction::Backward => &plan.backward,
@@ -372,7 +373,7 @@ impl Walking {
     /// Walks from the present seeds: to the end of their walks, or to the first results of a search.
     async fn walk_from_seeds(
         &mut self,
-        plan: &PathPlan,
+        plan: &CompiledPath,
         columns: &[UInt64Array],
         path: &Path,
     ) -> Result<()> {
@@ -423,7 +424,7 @@ impl Walking {
     }
 
     /// Searches from both ends of each row of the seeds.
-    async fn meet(&mut self, plan: &PathPlan, columns: &[UInt64Array]) -> Result<()> {
+    async fn meet(&mut self, plan: &CompiledPath, columns: &[UInt64Array]) -> Result<()> {
         let (Some(forward), Some(backward)) = (
             Repetition::of(&plan.forward),
             Repetition::of(&plan.backward),
@@ -460,7 +461,7 @@ impl Walking {
     }
 
     /// Some of the finished walks, with the rows that they belong to.
-    fn give_out(&mut self, plan: &PathPlan, columns: &[UInt64Array]) -> Found {
+    fn give_out(&mut self, plan: &CompiledPath, columns: &[UInt64Array]) -> Found {
         let mut found = Found::default();
         let specification = &plan.specification;
         let is_loop = specification.subject == specification.object;
@@ -538,7 +539,7 @@ fn distinct(nodes: impl Iterator<Item = u64>) -> usize {
 
 /// Builds an output batch.
 fn output(
-    plan: &PathPlan,
+    plan: &CompiledPath,
     columns: &[UInt64Array],
     graph_name: Option<TermId>,
     found: Found,
@@ -570,11 +571,4 @@ fn output(
     });
     let output = output.collect::<Result<_>>()?;
     solution_batch(&plan.schema, output, rows)
-}
-
-/// The value of a column that may not be there.
-pub(super) fn value(columns: &[UInt64Array], column: Option<usize>, row: u32) -> Option<u64> {
-    let column = &columns[column?];
-    let row = row as usize;
-    column.is_valid(row).then(|| column.value(row))
 }

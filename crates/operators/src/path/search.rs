@@ -12,6 +12,9 @@
 //! is new to a node goes on: semi-naive evaluation. Results are given out level by level, so that a
 //! `LIMIT` ends the search early and no list of pairs is ever held.
 //!
+//! Here is what a search knows; its levels are walked by [`Evaluator`](super::evaluate::Evaluator), for what is repeated may hold
+//! further repetitions.
+//!
 //! Memory: some 50 bytes a node and 16 for each word of seeds, counted.
 
 use datafusion_common::Result;
@@ -19,111 +22,18 @@ use datafusion_execution::memory_pool::MemoryReservation;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use orrery_term::TermId;
 
-use super::compile::Path;
-use super::evaluate::Evaluator;
+use super::reached::{Reached, Repetition, SEEDS_PER_WORD};
 use super::walks::Walks;
 
-/// Bits of a word.
-pub(super) const SEEDS_PER_WORD: usize = u64::BITS as usize;
 /// What the number of a node takes in the hash table, at worst: while it grows, both tables are there.
 const NUMBER_BYTES: usize = 28;
 /// Growth after which the memory is counted anew.
 const UNCOUNTED_BYTES_MAX: usize = 1 << 16;
 
-/// What is repeated, and how often.
-#[derive(Clone, Copy)]
-pub(super) struct Repetition<'p> {
-    pub(super) inner: &'p Path,
-    pub(super) from_zero: bool,
-    pub(super) many: bool,
-}
-
-impl<'p> Repetition<'p> {
-    /// The repetition that a path is, if it is one.
-    pub(super) fn of(path: &'p Path) -> Option<Self> {
-        match path {
-            Path::Repeat {
-                inner,
-                from_zero,
-                many,
-            } => Some(Self {
-                inner,
-                from_zero: *from_zero,
-                many: *many,
-            }),
-            Path::Link(..) | Path::Negated(..) | Path::Sequence(_) | Path::Alternative(_) => None,
-        }
-    }
-}
-
-/// Nodes, each once, and the seeds that have reached them.
-pub(super) struct Reached {
-    words: usize,
-    nodes: Vec<u64>,
-    /// Some words for each node.
-    seeds: Vec<u64>,
-    reservation: MemoryReservation,
-}
-
-impl Reached {
-    /// Distinct nodes that are seeds, numbered in this order.
-    pub(super) fn of_seeds(
-        nodes: impl Iterator<Item = u64>,
-        like: &MemoryReservation,
-    ) -> Result<Self> {
-        let nodes: Vec<u64> = nodes.collect();
-        let words = nodes.len().div_ceil(SEEDS_PER_WORD).max(1);
-        let mut seeds = vec![0; words * nodes.len()];
-        for seed in 0..nodes.len() {
-            seeds[seed * words + seed / SEEDS_PER_WORD] = 1 << (seed % SEEDS_PER_WORD);
-        }
-        Self::counted(words, nodes, seeds, like)
-    }
-
-    /// Distinct nodes that one seed has reached.
-    pub(super) fn of_one_seed(nodes: Vec<u64>, like: &MemoryReservation) -> Result<Self> {
-        let seeds = vec![1; nodes.len()];
-        Self::counted(1, nodes, seeds, like)
-    }
-
-    fn counted(
-        words: usize,
-        nodes: Vec<u64>,
-        seeds: Vec<u64>,
-        like: &MemoryReservation,
-    ) -> Result<Self> {
-        let reservation = like.new_empty();
-        reservation.try_grow((nodes.capacity() + seeds.capacity()) * size_of::<u64>())?;
-        Ok(Self {
-            words,
-            nodes,
-            seeds,
-            reservation,
-        })
-    }
-
-    /// A copy.
-    pub(super) fn to_owned(&self) -> Result<Self> {
-        let (nodes, seeds) = (self.nodes.clone(), self.seeds.clone());
-        Self::counted(self.words, nodes, seeds, &self.reservation)
-    }
-
-    /// Words of bits that each node has.
-    pub(super) fn words(&self) -> usize {
-        self.words
-    }
-
-    /// The nodes.
-    pub(super) fn nodes(&self) -> &[u64] {
-        &self.nodes
-    }
-}
-
 /// A search under way.
 pub(super) struct Search {
-    words: usize,
+    pub(super) words: usize,
     numbers: HashMap<u64, u32, FixedState>,
     nodes: Vec<u64>,
     /// For each node the seeds that have reached it.
@@ -133,15 +43,15 @@ pub(super) struct Search {
     /// The numbers of the nodes that the level under way has reached.
     touched: Vec<u32>,
     /// The nodes that the last level has reached, ascending, with their numbers.
-    frontier: Vec<(u64, u32)>,
+    pub(super) frontier: Vec<(u64, u32)>,
     /// For each node of the frontier the seeds that are new to it.
-    frontier_seeds: Vec<u64>,
+    pub(super) frontier_seeds: Vec<u64>,
     /// How much of the frontier has been given out.
     given_out: usize,
     /// Whether another level may follow.
-    may_go_on: bool,
+    pub(super) may_go_on: bool,
     counted_bytes: usize,
-    reservation: MemoryReservation,
+    pub(super) reservation: MemoryReservation,
 }
 
 impl Search {
@@ -190,19 +100,6 @@ impl Search {
         search
     }
 
-    /// Goes on to the end; everything that was reached.
-    pub(super) async fn run(
-        mut self,
-        evaluator: &mut Evaluator,
-        repetition: Repetition<'_>,
-    ) -> Result<Reached> {
-        while self.may_go_on && !self.frontier.is_empty() {
-            self.may_go_on = repetition.many;
-            self.level(evaluator, repetition.inner).await?;
-        }
-        self.into_reached()
-    }
-
     /// Everything that was reached.
     pub(super) fn into_reached(self) -> Result<Reached> {
         let Self {
@@ -242,34 +139,8 @@ impl Search {
         self.nodes.len().max(self.frontier.len())
     }
 
-    /// Appends further pairs of a seed and a node that it reaches, each once, until there are
-    /// `pairs_max` or no more. `false` if nothing is left to be found. The repetition is the one that
-    /// the search began with; an [ended](Self::ended) search needs none.
-    pub(super) async fn next(
-        &mut self,
-        evaluator: &mut Evaluator,
-        repetition: Option<Repetition<'_>>,
-        out: &mut Walks,
-        pairs_max: usize,
-    ) -> Result<bool> {
-        loop {
-            self.give_out(out, pairs_max)?;
-            if out.as_slice().len() >= pairs_max {
-                return Ok(true);
-            }
-            let Some(repetition) = repetition else {
-                return Ok(false);
-            };
-            if !self.may_go_on || self.frontier.is_empty() {
-                return Ok(false);
-            }
-            self.may_go_on = repetition.many;
-            self.level(evaluator, repetition.inner).await?;
-        }
-    }
-
     /// The seeds that have newly reached nodes of the frontier.
-    fn give_out(&mut self, out: &mut Walks, pairs_max: usize) -> Result<()> {
+    pub(super) fn give_out(&mut self, out: &mut Walks, pairs_max: usize) -> Result<()> {
         while self.given_out < self.frontier.len() && out.as_slice().len() < pairs_max {
             let (node, _) = self.frontier[self.given_out];
             let first = self.given_out * self.words;
@@ -286,36 +157,8 @@ impl Search {
         Ok(())
     }
 
-    /// One step from every node of the frontier.
-    async fn level(&mut self, evaluator: &mut Evaluator, inner: &Path) -> Result<()> {
-        let frontier = std::mem::take(&mut self.frontier);
-        let seeds = std::mem::take(&mut self.frontier_seeds);
-        let Some(links) = inner.links() else {
-            let nodes = frontier.iter().map(|(node, _)| *node).collect();
-            let starts = Reached::counted(self.words, nodes, seeds, &self.reservation)?;
-            let reached = evaluator.evaluate_set(inner, starts).await?;
-            self.absorb(&reached)?;
-            return self.end_level();
-        };
-        for link in links {
-            for (&(node, _), seeds) in frontier.iter().zip(seeds.chunks(self.words)) {
-                let neighbours = evaluator.neighbours(link, TermId::from_bits(node))?;
-                for &neighbour in &neighbours {
-                    self.reach(neighbour, seeds);
-                }
-                evaluator.give_back(neighbours);
-                self.count_some()?;
-                evaluator.look_up_done().await;
-            }
-        }
-        // Their room is used again.
-        self.frontier = frontier;
-        self.frontier_seeds = seeds;
-        self.end_level()
-    }
-
     /// Notes that these seeds reach a node.
-    fn reach(&mut self, node: u64, seeds: &[u64]) {
+    pub(super) fn reach(&mut self, node: u64, seeds: &[u64]) {
         let number = match self.numbers.entry(node) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
@@ -343,7 +186,7 @@ impl Search {
     }
 
     /// Makes what the level has reached the frontier.
-    fn end_level(&mut self) -> Result<()> {
+    pub(super) fn end_level(&mut self) -> Result<()> {
         self.frontier.clear();
         self.frontier_seeds.clear();
         self.given_out = 0;
@@ -362,7 +205,7 @@ impl Search {
     }
 
     /// Counts the memory if much has come since the last time.
-    fn count_some(&mut self) -> Result<()> {
+    pub(super) fn count_some(&mut self) -> Result<()> {
         let words =
             self.visited.capacity() + self.fresh.capacity() + self.frontier_seeds.capacity();
         let bytes = self.numbers.capacity() * NUMBER_BYTES

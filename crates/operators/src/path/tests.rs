@@ -15,6 +15,7 @@ use spargebra::term::NamedNode;
 
 use super::*;
 use crate::context::QueryContext;
+use crate::pattern::{GraphScope, Slot};
 use crate::rows::RowsExec;
 use crate::test_support::{
     Quad, Solution, context_of_terms, names, project, run, scope_triples, term, try_run, unify, var,

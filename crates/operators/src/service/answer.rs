@@ -19,8 +19,8 @@ use sparesults::{
 };
 use tokio::sync::mpsc;
 
-use super::plan::ServicePlan;
-use super::{RemoteAnswer, RemoteFailure};
+use super::compiled::CompiledService;
+use super::endpoints::{RemoteAnswer, RemoteFailure};
 use crate::error::Error;
 
 /// Rows of one chunk.
@@ -78,7 +78,7 @@ impl Drop for Answer {
 impl Answer {
     /// Begins to receive and to parse.
     pub(super) fn start(
-        plan: &Arc<ServicePlan>,
+        plan: &Arc<CompiledService>,
         answer: RemoteAnswer,
         reservation: MemoryReservation,
     ) -> Result<Self, RemoteFailure> {
@@ -134,7 +134,7 @@ fn format_of(content_type: Option<&str>) -> Result<QueryResultsFormat, RemoteFai
 
 /// The state of the thread.
 struct Parsing {
-    plan: Arc<ServicePlan>,
+    plan: Arc<CompiledService>,
     blank_nodes: HashMap<String, u64>,
     reservation: MemoryReservation,
     rows: usize,

@@ -17,9 +17,9 @@ use hashbrown::{HashMap, HashSet};
 use orrery_term::{Term, TermId, TermKind};
 use spargebra::term::GroundTerm;
 
-use super::Endpoint;
-use super::plan::{ServicePlan, SharedColumn};
+use super::compiled::{CompiledService, SharedColumn};
 use super::query::sendable;
+use super::specification::Endpoint;
 use crate::solutions::id_columns;
 
 /// Rows of one block; many rows may have the same key.
@@ -77,7 +77,7 @@ impl Blocks {
     /// The next block, which holds memory of its own beside `reservation`; `None` after the last.
     pub(super) async fn next(
         &mut self,
-        plan: &ServicePlan,
+        plan: &CompiledService,
         reservation: &MemoryReservation,
     ) -> Result<Option<Block>> {
         let Some(input) = &mut self.input else {
@@ -120,7 +120,7 @@ impl Blocks {
 
 /// How many rows of a batch fit, given the keys that were seen before.
 fn taken(
-    plan: &ServicePlan,
+    plan: &CompiledService,
     batch: &RecordBatch,
     seen: &mut HashSet<Box<[u64]>>,
     keys_max: usize,
@@ -152,7 +152,7 @@ type PartKey = (u64, Box<[usize]>);
 
 impl Block {
     /// One row without variables.
-    fn of_nothing(plan: &ServicePlan, reservation: MemoryReservation) -> Self {
+    fn of_nothing(plan: &CompiledService, reservation: MemoryReservation) -> Self {
         let mut rows = HashMap::new();
         rows.insert(Box::from([]), vec![0]);
         let endpoint = match &plan.specification.endpoint {
@@ -175,7 +175,11 @@ impl Block {
         }
     }
 
-    fn new(plan: &ServicePlan, rows: &RecordBatch, reservation: MemoryReservation) -> Result<Self> {
+    fn new(
+        plan: &CompiledService,
+        rows: &RecordBatch,
+        reservation: MemoryReservation,
+    ) -> Result<Self> {
         let columns = id_columns(rows)?;
         // Each distinct term is looked at once.
         let mut terms: HashMap<u64, Option<GroundTerm>> = HashMap::new();
@@ -238,7 +242,7 @@ impl Block {
 }
 
 impl Part {
-    fn new(plan: &ServicePlan, endpoint: u64, sent: &[usize]) -> Result<Self> {
+    fn new(plan: &CompiledService, endpoint: u64, sent: &[usize]) -> Result<Self> {
         let iri = match &plan.specification.endpoint {
             Endpoint::Iri(iri) => Some(Arc::clone(iri)),
             Endpoint::Variable(_) if endpoint == u64::MAX => None,
@@ -261,7 +265,7 @@ impl Part {
     }
 }
 
-fn written(plan: &ServicePlan, id: u64) -> Result<Option<GroundTerm>> {
+fn written(plan: &CompiledService, id: u64) -> Result<Option<GroundTerm>> {
     if id == u64::MAX {
         return Ok(None);
     }

@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 
 use super::answer::{ACCEPT, Answer, AnswerError, Chunk};
 use super::block::{Block, BlockRows, Blocks, Part, bits};
-use super::plan::ServicePlan;
+use super::compiled::CompiledService;
+use super::endpoints::{RemoteAnswer, RemoteFailure};
 use super::query::request;
-use super::{RemoteAnswer, RemoteFailure};
 use crate::error::Error;
 use crate::solutions::solution_batch;
 
@@ -33,7 +33,7 @@ const PAIRS_PER_TURN: usize = 1 << 16;
 
 /// The state of a run.
 pub(super) struct ServiceRun {
-    plan: Arc<ServicePlan>,
+    plan: Arc<CompiledService>,
     blocks: Blocks,
     /// The last block, with the parts that were not asked for yet.
     block: Option<Block>,
@@ -86,7 +86,7 @@ struct Pairs {
 
 impl ServiceRun {
     pub(super) fn new(
-        plan: Arc<ServicePlan>,
+        plan: Arc<CompiledService>,
         input: Option<SendableRecordBatchStream>,
         reservation: MemoryReservation,
         baseline: BaselineMetrics,
@@ -146,7 +146,7 @@ impl ServiceRun {
 impl Request {
     /// Sends the request for a part.
     fn send(
-        plan: &Arc<ServicePlan>,
+        plan: &Arc<CompiledService>,
         reservation: &MemoryReservation,
         mut part: Part,
         rows: &Arc<BlockRows>,
@@ -192,7 +192,7 @@ impl Drop for Request {
 type Beginning = Result<BoxFuture<'static, Result<RemoteAnswer, RemoteFailure>>, RemoteFailure>;
 
 /// Asks for a part.
-fn begin(plan: &ServicePlan, part: &mut Part) -> Beginning {
+fn begin(plan: &CompiledService, part: &mut Part) -> Beginning {
     let specification = &plan.specification;
     let Some(endpoint) = &part.endpoint else {
         return Err(RemoteFailure::new("the endpoint is not an IRI"));
@@ -207,7 +207,7 @@ fn begin(plan: &ServicePlan, part: &mut Part) -> Beginning {
 
 impl Source {
     async fn of(
-        plan: &Arc<ServicePlan>,
+        plan: &Arc<CompiledService>,
         kept_reservation: MemoryReservation,
         beginning: Beginning,
     ) -> Result<Self, AnswerError> {
@@ -240,7 +240,7 @@ fn in_query(error: AnswerError, part: &Part) -> Error {
 
 impl Asked {
     /// The next batch of joined rows; `None` at the end of the answer.
-    async fn next_batch(&mut self, plan: &ServicePlan) -> Result<Option<RecordBatch>> {
+    async fn next_batch(&mut self, plan: &CompiledService) -> Result<Option<RecordBatch>> {
         let rows = Arc::clone(&self.rows);
         let columns = rows.columns.as_slice();
         let mut compared = 0;
@@ -264,7 +264,7 @@ impl Asked {
         }
     }
 
-    async fn next_chunk(&mut self, plan: &ServicePlan) -> Result<Option<Chunk>> {
+    async fn next_chunk(&mut self, plan: &CompiledService) -> Result<Option<Chunk>> {
         match &mut self.source {
             Source::Coming(answer) => Ok(answer
                 .next()
@@ -284,7 +284,12 @@ impl Asked {
     }
 
     /// Pairs of compatible rows, from where the last call stopped.
-    fn join(&mut self, plan: &ServicePlan, columns: &[UInt64Array], compared: &mut usize) -> Pairs {
+    fn join(
+        &mut self,
+        plan: &CompiledService,
+        columns: &[UInt64Array],
+        compared: &mut usize,
+    ) -> Pairs {
         let mut pairs = Pairs::default();
         let width = plan.specification.variables.len();
         let mut key = Vec::with_capacity(self.part.sent.len());
@@ -323,7 +328,7 @@ impl Asked {
 
     fn output(
         &self,
-        plan: &ServicePlan,
+        plan: &CompiledService,
         columns: &[UInt64Array],
         pairs: &Pairs,
     ) -> Result<RecordBatch> {
@@ -346,7 +351,12 @@ impl Asked {
 }
 
 /// Whether an input row and a solution agree on every variable that both bind.
-fn is_compatible(plan: &ServicePlan, columns: &[UInt64Array], row: u32, solution: &[u64]) -> bool {
+fn is_compatible(
+    plan: &CompiledService,
+    columns: &[UInt64Array],
+    row: u32,
+    solution: &[u64],
+) -> bool {
     plan.shared.iter().all(|shared| {
         let of_input = bits(&columns[shared.input], row as usize);
         let of_answer = solution[shared.answer];
