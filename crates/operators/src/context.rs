@@ -30,10 +30,9 @@ use parking_lot::{Mutex, RwLock};
 use self::local_terms::LocalTerms;
 use crate::adjacencies::Adjacencies;
 use crate::error::{Error, Result};
-use crate::expression::StringKeys;
-use crate::functions::regex::RegexCache;
 use crate::patience::Patience;
 use crate::workers::Workers;
+use crate::xpath_regex::RegexCache;
 
 /// What a query starts with.
 #[derive(Clone, Debug)]
@@ -102,6 +101,15 @@ impl LiteralRanks {
             LiteralClass::Typed
         }
     }
+}
+
+/// What strings are sorted by in a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StringKeys {
+    /// By rank, without reading them.
+    Ranks,
+    /// By their text.
+    Texts,
 }
 
 /// What all operators of one query share; see the module's documentation.

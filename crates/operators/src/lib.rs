@@ -44,10 +44,11 @@ mod test_support;
 #[cfg(test)]
 mod tests;
 pub mod workers;
+mod xpath_regex;
 
 pub use context::{ContextOptions, QueryContext};
 pub use error::{Error, Result};
 pub use expression::TermExpression;
-pub use functions::regex::beginnings::{Beginning, beginnings};
 pub use solutions::solution_schema;
 pub use workers::Workers;
+pub use xpath_regex::beginnings::{Beginning, beginnings};

@@ -8,29 +8,12 @@
 
 use oxsdatatypes::{Decimal, Double, Duration, Float, Integer};
 
+use super::decimal;
 use super::exact;
+use super::operator::Arithmetic;
 use super::value::Value;
 
-/// An arithmetic operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Arithmetic {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-}
-
 impl Arithmetic {
-    /// As written in a query.
-    pub(crate) fn symbol(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-        }
-    }
-
     /// The value of `a op b`.
     pub(crate) fn apply(self, a: &Value, b: &Value) -> Option<Value> {
         match NumberPair::of(a, b) {
@@ -68,7 +51,7 @@ impl Arithmetic {
             Self::Subtract => a.checked_sub(b)?,
             Self::Multiply => a.checked_mul(b)?,
             // Integers divide to a decimal.
-            Self::Divide => return exact::quotient(a, b).map(Value::Decimal),
+            Self::Divide => return decimal::quotient(a, b).map(Value::Decimal),
         }))
     }
 
@@ -77,8 +60,8 @@ impl Arithmetic {
         Some(Value::Decimal(match self {
             Self::Add => a.checked_add(b)?,
             Self::Subtract => a.checked_sub(b)?,
-            Self::Multiply => exact::product_of_decimals(a, b)?,
-            Self::Divide => exact::quotient_of_decimals(a, b)?,
+            Self::Multiply => decimal::product_of_decimals(a, b)?,
+            Self::Divide => decimal::quotient_of_decimals(a, b)?,
         }))
     }
 }

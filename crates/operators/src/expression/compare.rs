@@ -269,3 +269,48 @@ fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
         _ => exact::compare(a, b),
     }
 }
+
+/// What is asked of two terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// `=`.
+    Equal,
+    /// `<` and its kin.
+    Order(Comparison),
+}
+
+impl Question {
+    pub(super) fn answer(self, a: &Value, b: &Value) -> Option<bool> {
+        match self {
+            Self::Equal => equals(a, b),
+            Self::Order(comparison) => compares(comparison, a, b),
+        }
+    }
+
+    /// The answer by the order of two numbers, or of other values that have one.
+    #[inline]
+    pub(crate) fn of_order(self, order: Option<Ordering>) -> bool {
+        match self {
+            // Incomparable numbers (NaN) are not equal, and none is less.
+            Self::Equal => order == Some(Ordering::Equal),
+            Self::Order(comparison) => order.is_some_and(|order| comparison.accepts(order)),
+        }
+    }
+
+    /// The answer for two terms of classes that never mix.
+    #[inline]
+    pub(super) fn of_strangers(self) -> Option<bool> {
+        match self {
+            Self::Equal => Some(false),
+            Self::Order(_) => None,
+        }
+    }
+
+    /// The question with its sides exchanged.
+    pub(super) fn mirrored(self) -> Self {
+        match self {
+            Self::Equal => Self::Equal,
+            Self::Order(comparison) => Self::Order(comparison.mirrored()),
+        }
+    }
+}

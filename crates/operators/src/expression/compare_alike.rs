@@ -9,8 +9,7 @@ use arrow::array::{Array, BooleanArray, UInt64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use orrery_term::{TermId, TermKind};
 
-use super::compare::Comparison;
-use super::compare_columns::Question;
+use super::compare::{Comparison, Question};
 
 /// What a column is compared with.
 #[derive(Clone, Copy)]

@@ -19,58 +19,14 @@ use orrery_term::{TermId, TermKind};
 use oxsdatatypes::Decimal;
 
 use super::column::{Column, Constant, Reading, read_ids, take_ids};
-use super::compare::{Comparison, compares, equals};
+use super::compare::Question;
 use super::compare_alike::{Side, compare_alike};
-use super::exact;
+use super::decimal;
+use super::of_terms::decimal_of_millionths;
 use super::plain_numbers::compare_plain;
 use super::value::Value;
 use crate::context::{LiteralClass, LiteralRanks, QueryContext};
 use crate::error::Result;
-
-/// What is asked of two terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
-    /// `=`.
-    Equal,
-    /// `<` and its kin.
-    Order(Comparison),
-}
-
-impl Question {
-    pub(super) fn answer(self, a: &Value, b: &Value) -> Option<bool> {
-        match self {
-            Self::Equal => equals(a, b),
-            Self::Order(comparison) => compares(comparison, a, b),
-        }
-    }
-
-    /// The answer by the order of two numbers, or of other values that have one.
-    #[inline]
-    pub(super) fn of_order(self, order: Option<Ordering>) -> bool {
-        match self {
-            // Incomparable numbers (NaN) are not equal, and none is less.
-            Self::Equal => order == Some(Ordering::Equal),
-            Self::Order(comparison) => order.is_some_and(|order| comparison.accepts(order)),
-        }
-    }
-
-    /// The answer for two terms of classes that never mix.
-    #[inline]
-    fn of_strangers(self) -> Option<bool> {
-        match self {
-            Self::Equal => Some(false),
-            Self::Order(_) => None,
-        }
-    }
-
-    /// The question with its sides exchanged.
-    fn mirrored(self) -> Self {
-        match self {
-            Self::Equal => Self::Equal,
-            Self::Order(comparison) => Self::Order(comparison.mirrored()),
-        }
-    }
-}
 
 /// What the ids alone tell of a row, and what is known once its terms are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -333,17 +289,18 @@ impl Number {
                 Some(i128::from(millionths).cmp(&(i128::from(constant) * 1_000_000)))
             }
             (InlineValue::Decimal(millionths), Self::Decimal(constant)) => {
-                Some(super::value::decimal(millionths)?.cmp(&constant))
+                Some(decimal_of_millionths(millionths)?.cmp(&constant))
             }
             (InlineValue::Decimal(millionths), Self::Double(constant)) => {
-                let value = exact::double_of_raw(exact::raw(super::value::decimal(millionths)?));
+                let value =
+                    decimal::double_of_raw(decimal::raw(decimal_of_millionths(millionths)?));
                 value.partial_cmp(&constant)
             }
             (InlineValue::Double(value), Self::Integer(constant)) => {
                 value.partial_cmp(&(constant as f64))
             }
             (InlineValue::Double(value), Self::Decimal(constant)) => {
-                value.partial_cmp(&exact::double_of_raw(exact::raw(constant)))
+                value.partial_cmp(&decimal::double_of_raw(decimal::raw(constant)))
             }
             (InlineValue::Double(value), Self::Double(constant)) => value.partial_cmp(&constant),
             _ => None,

@@ -11,14 +11,15 @@ use orrery_term::vocabulary::xsd;
 use orrery_term::{Term, TermId};
 use spargebra::algebra::{Expression, Function};
 
-use super::arithmetic::Arithmetic;
 use super::column::Constant;
 use super::compare::Comparison;
 use super::lexical_numbers::{NumberType, TextForm};
 use super::membership::{CONSTANTS_MIN, Members};
 use super::node::{Input, Node, NodeKind, RowNumbers};
+use super::of_terms::term_of_literal;
+use super::operator::Arithmetic;
 use super::triple::TriplePart;
-use super::value::{Value, term_of_literal};
+use super::value::Value;
 use crate::context::QueryContext;
 use crate::error::{Error, Result};
 use crate::functions::{self, Implementation};

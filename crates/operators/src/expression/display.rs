@@ -7,8 +7,8 @@ use orrery_term::vocabulary::xsd;
 use spargebra::algebra::{Expression, Function};
 use spargebra::term::Literal;
 
-use super::arithmetic::Arithmetic;
 use super::compare::Comparison;
+use super::operator::Arithmetic;
 
 /// Shows an expression as SPARQL.
 pub struct Sparql<'a>(pub &'a Expression);

@@ -15,37 +15,20 @@ use std::cmp::Ordering;
 
 use num_bigint::{BigInt, Sign};
 use orrery_term::inline::IntegerType;
-use oxsdatatypes::{Decimal, Integer};
+use oxsdatatypes::Decimal;
 
-use super::arithmetic::Arithmetic;
+use super::decimal::{FRACTION_DIGITS, ONE, decimal_of_raw, double_of_raw, raw, reduced};
+use super::operator::Arithmetic;
 use super::value::Value;
 
-/// What one is in the raw number of a decimal.
-pub(crate) const ONE: i128 = 1_000_000_000_000_000_000;
-/// Digits of a decimal after the point.
-const FRACTION_DIGITS: usize = 18;
 /// Bits of the largest integer, or decimal in units of 10^-18.
 const BITS_MAX: u64 = 16_384;
 /// Digits of a literal before the point that are worth reading.
 const DIGITS_MAX: usize = 4_933;
-/// Integers up to here are doubles exactly.
-const EXACT_DOUBLE_MAX: u128 = 1 << 53;
 /// Integers up to here are floats exactly.
 const EXACT_FLOAT_MAX: u128 = 1 << 24;
 /// Powers of ten up to here are floats exactly.
 const EXACT_FLOAT_UNIT: i128 = 10_000_000_000;
-
-/// The raw number of a decimal.
-#[inline]
-pub(crate) fn raw(decimal: Decimal) -> i128 {
-    i128::from_be_bytes(decimal.to_be_bytes())
-}
-
-/// The decimal of a raw number.
-#[inline]
-pub(crate) fn decimal_of_raw(raw: i128) -> Decimal {
-    Decimal::from_be_bytes(raw.to_be_bytes())
-}
 
 /// An exact number in the form that has room for all.
 enum Exact {
@@ -115,44 +98,6 @@ pub(super) fn apply(operator: Arithmetic, a: &Value, b: &Value) -> Option<Value>
             }
         }
     }
-}
-
-/// A quotient of integers as a decimal; none for a division by zero.
-pub(super) fn quotient(a: Integer, b: Integer) -> Option<Decimal> {
-    // 2^63 times 10^18 are 123 bits.
-    rounded_small(i128::from(i64::from(a)) * ONE, i64::from(b).into()).map(decimal_of_raw)
-}
-
-/// `a * b`, if 128 bits are enough on the way.
-pub(super) fn product_of_decimals(a: Decimal, b: Decimal) -> Option<Decimal> {
-    rounded_small(raw(a).checked_mul(raw(b))?, ONE).map(decimal_of_raw)
-}
-
-/// `a / b`, if 128 bits are enough on the way; none for a division by zero.
-pub(super) fn quotient_of_decimals(a: Decimal, b: Decimal) -> Option<Decimal> {
-    let (a, b) = (raw(a), raw(b));
-    let quotient = match b % ONE {
-        // By a whole number, such as the count of an average.
-        0 => rounded_small(a, b / ONE),
-        _ => rounded_small(a.checked_mul(ONE)?, b),
-    };
-    quotient.map(decimal_of_raw)
-}
-
-/// A quotient, rounded to the nearest, of two to the even one.
-fn rounded_small(dividend: i128, divisor: i128) -> Option<i128> {
-    let quotient = dividend.checked_div(divisor)?;
-    let rest = (dividend - quotient * divisor).unsigned_abs();
-    let up = match rest.cmp(&(divisor.unsigned_abs() - rest)) {
-        Ordering::Less => false,
-        Ordering::Equal => quotient % 2 != 0,
-        Ordering::Greater => true,
-    };
-    Some(match (up, (dividend < 0) == (divisor < 0)) {
-        (false, _) => quotient,
-        (true, true) => quotient.checked_add(1)?,
-        (true, false) => quotient.checked_sub(1)?,
-    })
 }
 
 /// The same of large numbers; the divisor is not zero.
@@ -280,34 +225,6 @@ pub(crate) fn to_float(value: &Value) -> Option<f32> {
     })
 }
 
-/// The nearest double of a decimal's raw number.
-#[inline]
-pub(crate) fn double_of_raw(raw: i128) -> f64 {
-    double_of_reduced(reduced(raw), raw)
-}
-
-/// The nearest double of a raw number that was [`reduced`].
-#[inline]
-pub(super) fn double_of_reduced((mantissa, unit): (i128, i128), raw: i128) -> f64 {
-    if mantissa.unsigned_abs() <= EXACT_DOUBLE_MAX {
-        // Both are doubles exactly, so the quotient is rounded once.
-        mantissa as f64 / unit as f64
-    } else {
-        // Rare, and the parser rounds correctly; a quotient of rounded numbers would not always grow with the value.
-        decimal_of_raw(raw).to_string().parse().unwrap_or(f64::NAN)
-    }
-}
-
-/// A raw number without the zeros at its end, as far as they stand behind the point, and what one is then.
-pub(super) fn reduced(raw: i128) -> (i128, i128) {
-    let (mut mantissa, mut unit) = (raw, ONE);
-    while unit != 1 && mantissa % 10 == 0 {
-        mantissa /= 10;
-        unit /= 10;
-    }
-    (mantissa, unit)
-}
-
 /// The integer of a double, cut towards zero; none of what is not finite.
 pub(crate) fn integer_of_double(value: f64) -> Option<Value> {
     let whole = value.trunc();
@@ -430,25 +347,12 @@ fn large_of_digits(digits: &str, is_negative: bool) -> Option<BigInt> {
     Some(if is_negative { -magnitude } else { magnitude })
 }
 
-/// The canonical form of a large decimal: no more zeros than needed, no point behind a whole number.
-pub(super) fn decimal_text(raw: &BigInt) -> String {
-    let digits = format!("{:0>1$}", raw.magnitude().to_string(), FRACTION_DIGITS + 1);
-    let (whole, fraction) = digits.split_at(digits.len() - FRACTION_DIGITS);
-    let sign = match raw.sign() {
-        Sign::Minus => "-",
-        Sign::NoSign | Sign::Plus => "",
-    };
-    match fraction.trim_end_matches('0') {
-        "" => format!("{sign}{whole}"),
-        fraction => format!("{sign}{whole}.{fraction}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use orrery_term::vocabulary::xsd;
     use proptest::prelude::*;
 
+    use super::super::decimal::{product_of_decimals, quotient_of_decimals};
     use super::*;
 
     fn integer_text(lexical: &str, datatype: &str) -> Option<String> {

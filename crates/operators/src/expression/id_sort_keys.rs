@@ -23,17 +23,8 @@ use orrery_term::{TermId, TermKind, iri_key, string_key};
 use super::column::{Operand, Reading, read_ids, take_ids};
 use super::sort_key::{IRI, STRING, write_sort_key};
 use super::value::Value;
-use crate::context::{LiteralClass, LiteralRanks, QueryContext};
+use crate::context::{LiteralClass, LiteralRanks, QueryContext, StringKeys};
 use crate::error::Result;
-
-/// What strings are sorted by in a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StringKeys {
-    /// By rank, without reading them.
-    Ranks,
-    /// By their text.
-    Texts,
-}
 
 /// Calls `each` with the row and the sort key of every id.
 pub(crate) fn sort_keys_of_ids(

@@ -8,8 +8,8 @@ use arrow::array::{Array, UInt64Array};
 use orrery_term::TermId;
 use orrery_term::inline::InlineValue;
 
-use super::arithmetic::Arithmetic;
 use super::column::Column;
+use super::operator::Arithmetic;
 
 /// An operand of every row.
 enum Side<'a> {

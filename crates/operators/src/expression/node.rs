@@ -14,22 +14,21 @@ use arrow::array::{Array, BooleanArray, UInt32Array, UInt64Array};
 use arrow::compute::kernels::boolean::not;
 use orrery_term::{LiteralKind, Term, TermId, TermKind};
 
-use super::arithmetic::{Arithmetic, negate, plus};
+use super::arithmetic::{negate, plus};
 use super::column::{Column, Constant, DistinctIds, Operand, Reading, take_ids};
-use super::compare::Comparison;
-use super::compare_columns::{Question, compare_columns, same_term};
+use super::compare::{Comparison, Question};
+use super::compare_columns::{compare_columns, same_term};
 use super::inline_arithmetic::apply_inline;
 use super::lexical_numbers::{NumberType, TextForm, numbers_of_texts};
 use super::membership::{Members, or};
+use super::operator::Arithmetic;
 use super::plain_numbers::{apply_plain, cast_to_plain};
 use super::triple::{TriplePart, parts_of_triples, triples};
 use super::value::Value;
 use crate::context::QueryContext;
 use crate::error::Result;
-use crate::functions::{
-    Implementation, PureFunction, ScalarFunction,
-    regex::{Pattern, matches},
-};
+use crate::functions::{Implementation, PureFunction, ScalarFunction, regex::matches};
+use crate::xpath_regex::Pattern;
 
 /// A compiled expression; see the module's documentation.
 pub(crate) enum Node {

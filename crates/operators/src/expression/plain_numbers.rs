@@ -11,10 +11,10 @@ use arrow::datatypes::{Float32Type, Float64Type};
 use orrery_term::TermId;
 use orrery_term::inline::InlineValue;
 
-use super::arithmetic::Arithmetic;
 use super::column::{Column, Reading};
-use super::compare_columns::Question;
+use super::compare::Question;
 use super::lexical_numbers::NumberType;
+use super::operator::Arithmetic;
 use super::value::Value;
 use crate::context::QueryContext;
 use crate::error::Result;

@@ -32,7 +32,8 @@ use num_bigint::{BigInt, Sign};
 use orrery_term::Direction;
 use oxsdatatypes::{Decimal, Duration};
 
-use super::exact::{self, ONE};
+use super::decimal::{self, ONE};
+use super::exact;
 use super::value::Value;
 
 const UNBOUND: u8 = 0x00;
@@ -131,9 +132,9 @@ fn write_integer(value: i64, out: &mut Vec<u8>) {
 }
 
 fn write_decimal(value: Decimal, out: &mut Vec<u8>) {
-    let raw = exact::raw(value);
-    let reduced = exact::reduced(raw);
-    let nearest = exact::double_of_reduced(reduced, raw);
+    let raw = decimal::raw(value);
+    let reduced = decimal::reduced(raw);
+    let nearest = decimal::double_of_reduced(reduced, raw);
     if reduced.0.unsigned_abs() < SHORT_MANTISSA_LIMIT {
         write_number(nearest, 0, out);
     } else {
@@ -198,7 +199,7 @@ fn printed_large(double: f64) -> BigInt {
 /// exact numbers are compared with.
 fn printed(double: f64) -> Option<i128> {
     match exact::parse_decimal(&double.to_string())? {
-        Value::Decimal(decimal) => Some(exact::raw(decimal)),
+        Value::Decimal(decimal) => Some(decimal::raw(decimal)),
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ use spargebra::{Query, SparqlParser};
 
 use crate::context::{ContextOptions, QueryContext};
 use crate::expression::TermExpression;
-use crate::expression::value::term_of_literal;
+use crate::expression::of_terms::term_of_literal;
 
 /// A context over a database whose dictionary has these terms, as far as they are not inline.
 pub(crate) fn context(terms: &[Term<'static>]) -> Arc<QueryContext> {

@@ -7,7 +7,7 @@ use orrery_term::inline::IntegerType;
 use orrery_term::lexical::{canonical_exponent, collapsed, parse_double, parse_float};
 use orrery_term::vocabulary::xsd;
 
-use super::PureFunction;
+use super::function::PureFunction;
 use crate::expression::column::Reading;
 use crate::expression::exact::{self, Whole};
 use crate::expression::value::Value;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::array::{Array, RecordBatch, UInt64Array};
+use arrow::array::{RecordBatch, UInt64Array};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryReservation;

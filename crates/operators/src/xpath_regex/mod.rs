@@ -29,9 +29,7 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use self::translate::{Flags, LastLine, Refusal};
-use crate::context::QueryContext;
 use crate::error::{Error, Result};
-use crate::expression::value::Value;
 
 /// A compiled pattern may take this many bytes.
 const COMPILED_BYTES_MAX: usize = 1_000_000;
@@ -73,8 +71,16 @@ impl Pattern {
         Some((regex, [text.as_bytes(), &[NO_CHARACTER]].concat()))
     }
 
+    /// What is to stand in the place of a match: this text, or what it means by `$` and `\\`; none if it is wrong.
+    pub(crate) fn replacement(&self, text: &str, is_literal: bool) -> Option<Vec<Piece>> {
+        match is_literal {
+            true => Some(vec![Piece::Text(text.to_owned())]),
+            false => pieces(text, self.regex.captures_len().saturating_sub(1)),
+        }
+    }
+
     /// The text with each match replaced.
-    fn replace(&self, text: &str, replacement: &[Piece]) -> Result<String> {
+    pub(crate) fn replace(&self, text: &str, replacement: &[Piece]) -> Result<String> {
         self.replace_within(text, replacement, REPLACE_TIME_MAX)
     }
 
@@ -120,7 +126,7 @@ impl Pattern {
 
 /// A piece of what stands in the place of a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+pub(crate) enum Piece {
     Text(String),
     /// What a group matched; 0 for all that was matched.
     Group(usize),
@@ -262,69 +268,6 @@ fn refusal(error: ::regex::Error) -> Refusal {
         )),
         _ => Refusal::Wrong,
     }
-}
-
-/// The pattern of arguments that hold it at `at`, with the flags after `flags_at`.
-fn pattern(
-    arguments: &[&Value],
-    at: usize,
-    flags_at: usize,
-    context: &QueryContext,
-) -> Result<Option<Arc<Pattern>>> {
-    let flags = match arguments.get(flags_at) {
-        Some(flags) => flags.as_plain_text(),
-        None => Some(""),
-    };
-    let pattern = arguments
-        .get(at)
-        .and_then(|pattern| pattern.as_plain_text());
-    match (pattern, flags) {
-        (Some(pattern), Some(flags)) => context.regexes().get(pattern, flags),
-        _ => Ok(None),
-    }
-}
-
-pub(super) fn regex(arguments: &[&Value], context: &QueryContext, _: u64) -> Result<Option<Value>> {
-    Ok(
-        pattern(arguments, 1, 2, context)?
-            .and_then(|pattern| matches(&pattern, arguments.first()?)),
-    )
-}
-
-/// Whether the text of a value matches.
-pub(crate) fn matches(pattern: &Pattern, text: &Value) -> Option<Value> {
-    let (text, _) = text.as_text()?;
-    Some(Value::Boolean(pattern.is_match(text)))
-}
-
-pub(super) fn replace(
-    arguments: &[&Value],
-    context: &QueryContext,
-    _: u64,
-) -> Result<Option<Value>> {
-    let is_literal = arguments
-        .get(3)
-        .and_then(|flags| flags.as_plain_text())
-        .is_some_and(|flags| flags.contains('q'));
-    // err:FORX0003: what matches nothing at all matches everywhere.
-    let pattern = pattern(arguments, 1, 3, context)?.filter(|pattern| !pattern.is_match(""));
-    let [text, _, replacement, ..] = arguments else {
-        return Ok(None);
-    };
-    let (Some(pattern), Some((text, language)), Some(replacement)) =
-        (pattern, text.as_text(), replacement.as_plain_text())
-    else {
-        return Ok(None);
-    };
-    let replacement = match is_literal {
-        true => vec![Piece::Text(replacement.to_owned())],
-        false => match pieces(replacement, pattern.regex.captures_len().saturating_sub(1)) {
-            Some(pieces) => pieces,
-            None => return Ok(None),
-        },
-    };
-    let replaced = pattern.replace(text, &replacement)?;
-    Ok(Some(Value::text(replaced, language)))
 }
 
 /// The pieces of XPath's replacement (`$1`, `\$`, `\\`). `None` if it is wrong (err:FORX0004). `$12` means group 12 if
