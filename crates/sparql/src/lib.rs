@@ -5,7 +5,7 @@
 //! ```text
 //!   text --parse--> spargebra's algebra --algebra::Normaliser--> groups of joined items and steps
 //!        --plan::Planner (statistics, join order)--> DataFusion ExecutionPlan over our operators
-//!        --engine::PreparedQuery--> stream of id batches --results--> batches of terms
+//!        --prepared::PreparedQuery--> stream of id batches --results--> batches of terms
 //! ```
 //!
 //! [`Engine::prepare`] does the first two lines; a short query spends well under a
@@ -28,12 +28,13 @@ mod options;
 mod parse;
 mod plan;
 mod prepare;
+mod prepared;
 mod results;
 mod statistics;
 mod update;
 mod work;
 
-pub use engine::{Engine, Preparation, PreparedQuery, QueryKind};
+pub use engine::Engine;
 pub use error::QueryError;
 pub use explain::{Measured, PlanNode, PlanPattern, PlanStep};
 pub use hint::only_in_named_graphs;
@@ -43,6 +44,7 @@ pub use options::{EngineOptions, QueryOptions, Tuning};
 pub use orrery_operators::service;
 pub use parse::ShapeCounts;
 pub use plan::OrderCounts;
+pub use prepared::{Preparation, PreparedQuery, QueryKind};
 pub use results::{
     QueryResults, SolutionBatch, SolutionStream, TripleBatch, TripleStream, term_to_oxrdf,
 };

@@ -17,16 +17,33 @@ use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
 use crate::algebra::{Dataset, Group, Normaliser, Scope, Var, VarSet};
 use crate::dataset::dataset;
-use crate::engine::{Engine, Preparation, PreparedQuery, QueryKind};
+use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::explain;
 use crate::options::QueryOptions;
+use crate::parse;
 use crate::plan::{Estimates, Planner, Relation};
+use crate::prepared::{Preparation, PreparedQuery, QueryKind};
 use crate::results::{Template, for_each_template_variable};
 use crate::statistics::Estimator;
 
+impl Engine {
+    /// Parses and plans a query over the newest snapshot.
+    pub fn prepare(&self, text: &str, options: &QueryOptions) -> Result<PreparedQuery, QueryError> {
+        let text = parse::without_mark(text);
+        let shape = parse::measure(text, self.options().query_bytes_max)?;
+        let prepare = || prepared(self, text, options);
+        if shape.needs_large_stack() {
+            parse::on_large_stack("prepare-query", prepare)
+        } else {
+            prepare()
+        }
+        .map_err(|error| error.with_limit(self.options().memory_bytes))
+    }
+}
+
 /// Parses and plans a query that the scan of its text let through.
-pub(crate) fn prepare(
+fn prepared(
     engine: &Engine,
     text: &str,
     options: &QueryOptions,

@@ -4,8 +4,10 @@
 //! pushed into the patterns it governs ([`graph`]).
 
 mod graph;
+mod ground;
 mod optional;
 mod plain;
+mod taken_apart;
 mod triple_terms;
 
 use std::collections::HashMap;
@@ -18,20 +20,19 @@ use spargebra::algebra::{
 };
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use self::triple_terms::{Ground, TakenApart, ground, ground_term};
+use self::ground::{Ground, ground, ground_term};
+use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children};
 use super::{
     Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Service,
     ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,
 };
-use crate::error::QueryError;
+use crate::error::{QueryError, Result};
 use crate::options::Tuning;
 use crate::results::literal_from_oxrdf;
 
 /// Depth of groups in groups; what the parser lets through is flatter unless hostile.
 const DEPTH_MAX: usize = 400;
-
-type Result<T> = std::result::Result<T, QueryError>;
 
 /// The names that a (sub)query sees.
 #[derive(Default)]
@@ -39,7 +40,7 @@ struct Names(HashMap<String, Var>);
 
 /// Where a pattern stands.
 #[derive(Clone)]
-struct Place {
+struct PatternPlace {
     scope: Scope,
     /// Variables that enclosing patterns bind, visible inside `EXISTS`.
     outer: VarSet,
@@ -85,7 +86,7 @@ impl<'q> Normaliser<'q> {
 
     /// Translates the pattern of a query.
     pub(crate) fn query(&mut self, pattern: &GraphPattern) -> Result<Group> {
-        let place = Place {
+        let place = PatternPlace {
             scope: self.dataset.default.clone(),
             outer: VarSet::default(),
             depth: 0,
@@ -108,18 +109,18 @@ impl<'q> Normaliser<'q> {
         var
     }
 
-    fn pattern(&mut self, pattern: &GraphPattern, place: &Place) -> Result<Group> {
+    fn pattern(&mut self, pattern: &GraphPattern, place: &PatternPlace) -> Result<Group> {
         self.context.patience().check()?;
         if place.depth > DEPTH_MAX {
             return Err(QueryError::unsupported(format!(
                 "groups nested deeper than {DEPTH_MAX} levels"
             )));
         }
-        let outermost = Place {
+        let outermost = PatternPlace {
             depth: place.depth + 1,
             ..place.clone()
         };
-        let inside = Place {
+        let inside = PatternPlace {
             is_outermost: false,
             ..outermost.clone()
         };
@@ -238,7 +239,7 @@ impl<'q> Normaliser<'q> {
         Group::of(Item::Service(Box::new(service)))
     }
 
-    fn basic(&mut self, patterns: &[TriplePattern], place: &Place) -> Result<Group> {
+    fn basic(&mut self, patterns: &[TriplePattern], place: &PatternPlace) -> Result<Group> {
         let mut group = Group::default();
         let mut taken_apart = Vec::new();
         for pattern in patterns {
@@ -297,7 +298,7 @@ impl<'q> Normaliser<'q> {
         subject: Slot,
         path: &PropertyPathExpression,
         object: Slot,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         self.context.patience().check()?;
         match path {
@@ -345,7 +346,12 @@ impl<'q> Normaliser<'q> {
         }
     }
 
-    fn filter(&mut self, group: &mut Group, expression: Expression, place: &Place) -> Result<()> {
+    fn filter(
+        &mut self,
+        group: &mut Group,
+        expression: Expression,
+        place: &PatternPlace,
+    ) -> Result<()> {
         for condition in conjuncts(expression) {
             let (pattern, is_negated) = match &condition {
                 Expression::Exists(pattern) => (Some(pattern), false),
@@ -371,9 +377,9 @@ impl<'q> Normaliser<'q> {
         &mut self,
         group: &Group,
         pattern: &GraphPattern,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
-        let inside = Place {
+        let inside = PatternPlace {
             outer: place.outer.union(&group.visible),
             ..place.clone()
         };
@@ -385,7 +391,7 @@ impl<'q> Normaliser<'q> {
         &mut self,
         group: &mut Group,
         expression: Expression,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Expression> {
         let expression = if has_exists(&expression) {
             self.marks(group, expression, place)?
@@ -400,7 +406,7 @@ impl<'q> Normaliser<'q> {
         &mut self,
         group: &mut Group,
         expression: Expression,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Expression> {
         if let Expression::Exists(pattern) = &expression {
             let inner = self.exists_pattern(group, pattern, place)?;
@@ -434,7 +440,12 @@ impl<'q> Normaliser<'q> {
         Variable::new_unchecked(self.table.name(var).as_ref())
     }
 
-    fn union(&mut self, left: &GraphPattern, right: &GraphPattern, place: &Place) -> Result<Group> {
+    fn union(
+        &mut self,
+        left: &GraphPattern,
+        right: &GraphPattern,
+        place: &PatternPlace,
+    ) -> Result<Group> {
         // The chain of a long UNION leans to the left; walk it without recursion.
         let mut branches = vec![right];
         let mut rest = left;
@@ -473,7 +484,7 @@ impl<'q> Normaliser<'q> {
         &mut self,
         inner: &GraphPattern,
         keys: &[OrderExpression],
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         let mut group = self.pattern(inner, place)?;
         self.bind_graph(&mut group, place);
@@ -497,7 +508,7 @@ impl<'q> Normaliser<'q> {
         &mut self,
         inner: &GraphPattern,
         variables: &[Variable],
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         let projected = variables.iter().map(|v| self.variable(v)).collect();
         let group = self.pattern(inner, place)?;
@@ -510,7 +521,7 @@ impl<'q> Normaliser<'q> {
         &mut self,
         inner: &GraphPattern,
         variables: &[Variable],
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         let mut projected: Vec<Var> = variables.iter().map(|v| self.variable(v)).collect();
         let inside = Names(
@@ -537,7 +548,7 @@ impl<'q> Normaliser<'q> {
         inner: &GraphPattern,
         keys: &[Variable],
         aggregates: &[(Variable, AggregateExpression)],
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         let mut group = self.pattern(inner, place)?;
         let keys: Vec<Var> = keys.iter().map(|v| self.variable(v)).collect();

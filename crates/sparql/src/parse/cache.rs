@@ -43,21 +43,21 @@ pub(crate) struct ShapeCache {
 
 #[derive(Debug, Default)]
 struct Shapes {
-    by_text: HashMap<String, Kept>,
+    by_text: HashMap<String, KeptShape>,
     text_bytes: usize,
     /// Counts look-ups, to tell which one was last.
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Kept {
-    state: State,
+struct KeptShape {
+    state: ShapeState,
     last_used: u64,
 }
 
 /// What is known of a shape.
 #[derive(Clone, Debug)]
-enum State {
+enum ShapeState {
     /// It came once.
     Seen,
     /// Its algebra, with stand-ins.
@@ -91,7 +91,7 @@ impl ShapeCache {
         shaped.shape.push('\u{1}');
         shaped.shape.push_str(base_iri.unwrap_or_default());
         let known = self.find(&shaped.shape);
-        if let Some(State::Algebra(query)) = known {
+        if let Some(ShapeState::Algebra(query)) = known {
             self.hits.fetch_add(1, Ordering::Relaxed);
             let mut query = Query::clone(&query);
             substitute(&mut query, &shaped.constants);
@@ -100,13 +100,15 @@ impl ShapeCache {
         self.misses.fetch_add(1, Ordering::Relaxed);
         let query = super::parse(text, base_iri)?;
         match known {
-            None => self.keep(shaped.shape, State::Seen),
-            Some(State::Seen) => {
+            None => self.keep(shaped.shape, ShapeState::Seen),
+            Some(ShapeState::Seen) => {
                 let template = template(text, &shaped, base_iri, &query);
-                let state = template.map_or(State::Fixed, |query| State::Algebra(Arc::new(query)));
+                let state = template.map_or(ShapeState::Fixed, |query| {
+                    ShapeState::Algebra(Arc::new(query))
+                });
                 self.keep(shaped.shape, state);
             }
-            Some(State::Fixed | State::Algebra(_)) => {}
+            Some(ShapeState::Fixed | ShapeState::Algebra(_)) => {}
         }
         Ok(query)
     }
@@ -120,7 +122,7 @@ impl ShapeCache {
         }
     }
 
-    fn find(&self, shape: &str) -> Option<State> {
+    fn find(&self, shape: &str) -> Option<ShapeState> {
         let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
         shapes.clock += 1;
         let now = shapes.clock;
@@ -129,13 +131,13 @@ impl ShapeCache {
         Some(kept.state.clone())
     }
 
-    fn keep(&self, shape: String, state: State) {
+    fn keep(&self, shape: String, state: ShapeState) {
         let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
         let last_used = shapes.clock;
         let bytes = shape.len();
         if shapes
             .by_text
-            .insert(shape, Kept { state, last_used })
+            .insert(shape, KeptShape { state, last_used })
             .is_none()
         {
             shapes.text_bytes += bytes;

@@ -2,7 +2,7 @@
 
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
 
-use super::{error_at, skip_comment, skip_iri, skip_string};
+use super::skip::{error_at, skip_comment, skip_iri, skip_string};
 use crate::algebra::expression::for_each_variable;
 use crate::error::QueryError;
 

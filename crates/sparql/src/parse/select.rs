@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::skip::{skip_comment, skip_iri, skip_string};
 use super::tokens::is_name;
-use super::{skip_comment, skip_iri, skip_string};
 
 /// What spargebra says of such a query.
 pub(super) const REFUSAL: &str = "an expression with a variable that is unbound";

@@ -13,8 +13,8 @@
 //!
 //! Cost: one pass over the text.
 
+use super::skip::{skip_comment, skip_iri, skip_string};
 use super::tokens::is_name;
-use super::{skip_comment, skip_iri, skip_string};
 
 /// Stands before the letter that tells the kind of a constant that was taken out.
 const MARK: char = '\u{1}';

@@ -9,8 +9,8 @@ use spargebra::Query;
 use spargebra::algebra::GraphPattern;
 use spargebra::term::Variable;
 
+use super::skip::{skip_comment, skip_iri, skip_string};
 use super::tokens::{end_of_name, is_name, stands_alone};
-use super::{skip_comment, skip_iri, skip_string};
 
 /// The query; if it is a `SELECT *`, with its variables as they appear in the text.
 pub(super) fn in_order_of_appearance(text: &str, mut query: Query) -> Query {

@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use super::{skip_comment, skip_iri, skip_string};
+use super::skip::{skip_comment, skip_iri, skip_string};
 
 /// A query as spargebra is to read it.
 pub(super) fn as_parsed(text: &str) -> Cow<'_, str> {

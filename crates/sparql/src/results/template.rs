@@ -15,9 +15,7 @@ use spargebra::term::{
 };
 
 use super::literal_from_oxrdf;
-use crate::error::QueryError;
-
-type Result<T> = std::result::Result<T, QueryError>;
+use crate::error::Result;
 
 /// A position of a template.
 #[derive(Clone, Debug)]

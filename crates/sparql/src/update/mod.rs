@@ -20,6 +20,7 @@
 //! nothing, and `CLEAR` and `DROP` do the same, without an error where there is nothing to do
 //! (SPARQL 1.1 Update, 3.2, on stores that do not record empty graphs).
 
+mod ask;
 mod confine;
 mod data;
 mod execute;

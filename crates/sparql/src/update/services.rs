@@ -32,13 +32,11 @@ use bytes::Bytes;
 use datafusion_common::DataFusionError;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, stream};
 use orrery_operators::expression::for_each_child;
 use orrery_operators::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceOptions};
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 
-use super::ParsedUpdate;
-use crate::engine::Engine;
 use crate::error::QueryError;
 
 /// Requests that the first pass may note.
@@ -48,7 +46,7 @@ const CHANGED_MAX: usize = 3;
 /// Passes in all.
 const PASSES_MAX: usize = 64;
 /// Requests under way at a time.
-const REQUESTS_MAX: usize = 4;
+pub(super) const REQUESTS_MAX: usize = 4;
 /// How long the writer's turn is held by requests, if it comes to that.
 const HOLD_MAX: Duration = Duration::from_secs(5);
 /// What a request takes in memory beside its text.
@@ -57,7 +55,7 @@ const REQUEST_BYTES: usize = 256;
 const NOTHING: &str = "{\"head\":{\"vars\":[]},\"results\":{\"bindings\":[]}}";
 
 /// A request: the endpoint and the query.
-type Request = (String, String);
+pub(super) type Request = (String, String);
 
 /// The answers that an update needs.
 pub(super) struct Services {
@@ -65,12 +63,12 @@ pub(super) struct Services {
     options: ServiceOptions,
     /// What holds something of requests and answers is counted like this.
     uncounted: MemoryReservation,
-    state: Mutex<State>,
+    state: Mutex<AnswersState>,
 }
 
 #[derive(Default)]
-struct State {
-    answers: HashMap<Request, Kept>,
+struct AnswersState {
+    answers: HashMap<Request, KeptAnswer>,
     noted: HashMap<Request, Noted>,
     noted_max: usize,
     passes: usize,
@@ -82,13 +80,13 @@ struct State {
 }
 
 /// A request that waits.
-struct Noted {
-    accept: &'static str,
+pub(super) struct Noted {
+    pub(super) accept: &'static str,
     /// What its text takes, until it is answered.
-    held: MemoryReservation,
+    pub(super) held: MemoryReservation,
 }
 
-struct Kept {
+struct KeptAnswer {
     answer: Answer,
     #[expect(dead_code, reason = "holds memory")]
     held: MemoryReservation,
@@ -97,11 +95,11 @@ struct Kept {
 }
 
 /// A whole answer.
-type Answer = Result<Whole, RemoteFailure>;
+pub(super) type Answer = Result<Whole, RemoteFailure>;
 
 /// All of an answer, or all that came before it broke.
 #[derive(Clone)]
-struct Whole {
+pub(super) struct Whole {
     content_type: Option<String>,
     pieces: Vec<Bytes>,
     broken: Option<RemoteFailure>,
@@ -118,9 +116,9 @@ impl fmt::Debug for Services {
 impl Services {
     /// Nothing has been asked yet.
     pub(super) fn new(options: &ServiceOptions, pool: &Arc<dyn MemoryPool>) -> Arc<Self> {
-        let state = State {
+        let state = AnswersState {
             noted_max: NOTED_FIRST,
-            ..State::default()
+            ..AnswersState::default()
         };
         Arc::new(Self {
             options: options.clone(),
@@ -137,7 +135,7 @@ impl Services {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AnswersState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -186,7 +184,7 @@ impl Services {
     }
 
     /// What was noted. Answers that the last pass had no use for go.
-    fn take_noted(&self) -> HashMap<Request, Noted> {
+    pub(super) fn take_noted(&self) -> HashMap<Request, Noted> {
         let mut state = self.state();
         let known = state.answers.len();
         state.answers.retain(|_, kept| kept.is_used);
@@ -195,8 +193,8 @@ impl Services {
         std::mem::take(&mut state.noted)
     }
 
-    fn keep(&self, request: Request, answer: Answer, held: MemoryReservation) {
-        let kept = Kept {
+    pub(super) fn keep(&self, request: Request, answer: Answer, held: MemoryReservation) {
+        let kept = KeptAnswer {
             answer,
             held,
             is_used: true,
@@ -205,7 +203,7 @@ impl Services {
     }
 
     /// Asks for a whole answer, counted as it comes.
-    async fn fetch(
+    pub(super) async fn fetch(
         &self,
         (endpoint, query): &Request,
         accept: &'static str,
@@ -287,7 +285,7 @@ impl Whole {
 }
 
 /// The failure of an endpoint that may not be asked.
-fn forbidden(answer: &Answer) -> Option<&RemoteFailure> {
+pub(super) fn forbidden(answer: &Answer) -> Option<&RemoteFailure> {
     let failure = match answer {
         Ok(whole) => whole.broken.as_ref(),
         Err(failure) => Some(failure),
@@ -295,7 +293,7 @@ fn forbidden(answer: &Answer) -> Option<&RemoteFailure> {
     failure.filter(|failure| failure.is_forbidden)
 }
 
-fn failed(endpoint: &str, failure: &RemoteFailure) -> QueryError {
+pub(super) fn failed(endpoint: &str, failure: &RemoteFailure) -> QueryError {
     QueryError::Service {
         endpoint: endpoint.to_owned(),
         message: failure.message.clone(),
@@ -331,43 +329,6 @@ impl RemoteEndpoints for Replay {
             })
         }
         .boxed()
-    }
-}
-
-impl Engine {
-    /// Asks other endpoints what [`Engine::apply`] lacked when it returned [`QueryError::AskFirst`]; the
-    /// caller then begins another transaction and applies the update again. It holds none meanwhile. `timeout` is
-    /// for all requests together.
-    pub async fn ask(
-        &self,
-        update: &ParsedUpdate,
-        timeout: Option<Duration>,
-    ) -> Result<(), QueryError> {
-        let Some(services) = &update.services else {
-            return Ok(());
-        };
-        let memory_bytes = self.options().memory_bytes;
-        let asking = stream::iter(services.take_noted())
-            .map(Ok)
-            .try_for_each_concurrent(
-                REQUESTS_MAX,
-                |(request, Noted { accept, held })| async move {
-                    let answer = services.fetch(&request, accept, &held).await;
-                    let answer =
-                        answer.map_err(|error| QueryError::from_datafusion(error, memory_bytes))?;
-                    if let Some(failure) = forbidden(&answer) {
-                        return Err(failed(&request.0, failure));
-                    }
-                    services.keep(request, answer, held);
-                    Ok(())
-                },
-            );
-        match self.limits(timeout).timeout {
-            Some(limit) => tokio::time::timeout(limit, asking)
-                .await
-                .unwrap_or(Err(QueryError::Timeout { limit })),
-            None => asking.await,
-        }
     }
 }
 

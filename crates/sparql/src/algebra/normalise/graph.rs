@@ -18,11 +18,11 @@ use orrery_term::{Term, TermId};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern};
 use spargebra::term::{Literal, NamedNodePattern, Variable};
 
-use super::{Normaliser, Place, Result, derived};
+use super::{Normaliser, PatternPlace, derived};
 use crate::algebra::expression::{for_each_variable, has_exists};
 use crate::algebra::service::certain;
 use crate::algebra::{Group, Item, Modifier, Scope, Values, Var, VarSet};
-use crate::error::QueryError;
+use crate::error::{QueryError, Result};
 
 /// Named graphs that the plain translation takes a `GRAPH ?g` apart into.
 const PLAIN_BRANCHES_MAX: usize = 10_000;
@@ -32,7 +32,7 @@ impl Normaliser<'_> {
         &mut self,
         name: &NamedNodePattern,
         inner: &GraphPattern,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         match name {
             NamedNodePattern::NamedNode(node) => {
@@ -47,7 +47,7 @@ impl Normaliser<'_> {
         &mut self,
         variable: &Variable,
         inner: &GraphPattern,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         let var = self.variable(variable);
         if !self.rewrites {
@@ -104,9 +104,9 @@ impl Normaliser<'_> {
         &mut self,
         scope: Scope,
         inner: &GraphPattern,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
-        let inside = Place {
+        let inside = PatternPlace {
             scope: scope.clone(),
             ..place.clone()
         };
@@ -134,7 +134,7 @@ impl Normaliser<'_> {
     pub(super) fn graph_by_graph_left(
         &mut self,
         left: &GraphPattern,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         let mut group = self.pattern(left, place)?;
         self.bind_graph(&mut group, place);
@@ -143,7 +143,7 @@ impl Normaliser<'_> {
 
     /// Inside of `GRAPH ?g` every pattern is evaluated graph by graph: before a step looks whether
     /// something matches, or solutions are counted, it must be known in which graph.
-    pub(super) fn bind_graph(&self, group: &mut Group, place: &Place) {
+    pub(super) fn bind_graph(&self, group: &mut Group, place: &PatternPlace) {
         if let Scope::NamedVariable { variable, .. } = &place.scope
             && !group.items_certain.contains(*variable)
         {
@@ -160,7 +160,7 @@ impl Normaliser<'_> {
         mut keys: Vec<Var>,
         mut aggregates: Vec<(Var, AggregateExpression)>,
         solution: VarSet,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Group {
         let Some(graph) = place.scope.variable() else {
             return derived(
@@ -203,7 +203,7 @@ impl Normaliser<'_> {
         &mut self,
         mut found: Group,
         values: Vec<(Var, Var, Option<Literal>)>,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Group {
         let has_any = self.table.fresh("matched");
         found.bind_surely(has_any, Expression::Literal(true.into()), &self.table);
@@ -239,7 +239,7 @@ impl Normaliser<'_> {
         var: Var,
         graphs: &[TermId],
         inner: &GraphPattern,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         let mut branches = Vec::with_capacity(graphs.len());
         for &graph in graphs {

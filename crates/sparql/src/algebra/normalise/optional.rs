@@ -2,9 +2,10 @@
 
 use spargebra::algebra::{Expression, GraphPattern};
 
-use super::{Normaliser, Place, Result};
+use super::{Normaliser, PatternPlace};
 use crate::algebra::expression::{balanced, conjuncts, has_exists, variables};
 use crate::algebra::{Group, StepKind};
+use crate::error::Result;
 
 impl Normaliser<'_> {
     pub(super) fn left_join(
@@ -12,7 +13,7 @@ impl Normaliser<'_> {
         left: &GraphPattern,
         right: &GraphPattern,
         expression: Option<&Expression>,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         if !self.rewrites {
             return self.plain_left_join(left, right, expression, place);
@@ -56,10 +57,10 @@ impl Normaliser<'_> {
         left: &Group,
         right: &mut Group,
         condition: Expression,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Option<Expression>> {
         let before = right.steps.len();
-        let inside = Place {
+        let inside = PatternPlace {
             outer: place.outer.union(&left.visible),
             ..place.clone()
         };
@@ -81,7 +82,7 @@ impl Normaliser<'_> {
         left: Group,
         right: &GraphPattern,
         expression: &Expression,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         let (mut group, right) = (left, self.pattern(right, place)?);
         let mut joined = Group {

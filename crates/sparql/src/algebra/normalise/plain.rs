@@ -2,9 +2,10 @@
 
 use spargebra::algebra::{Expression, GraphPattern};
 
-use super::{Normaliser, Place, Result, without_projection};
+use super::{Normaliser, PatternPlace, without_projection};
 use crate::algebra::Group;
 use crate::algebra::expression::{balanced, has_exists};
+use crate::error::Result;
 
 impl Normaliser<'_> {
     /// `Join(left, right)`: merged where that means the same, or just as it stands.
@@ -21,7 +22,7 @@ impl Normaliser<'_> {
         left: &GraphPattern,
         right: &GraphPattern,
         expression: Option<&Expression>,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<Group> {
         let mut group = self.graph_by_graph_left(left, place)?;
         if let Some(expression) = expression
@@ -44,7 +45,7 @@ impl Normaliser<'_> {
         &mut self,
         group: &mut Group,
         expression: Expression,
-        place: &Place,
+        place: &PatternPlace,
     ) -> Result<()> {
         let condition = self.value(group, expression, place)?;
         group.filter_last(condition, &self.table);

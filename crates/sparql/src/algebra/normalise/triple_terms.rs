@@ -11,25 +11,14 @@
 //! only hang together by parts of a triple term would become a cross product that way; such groups
 //! of patterns are kept apart, and join on what their triple terms bind.
 
-use orrery_term::{Term, Triple};
 use spargebra::algebra::{Expression, Function};
-use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern, Variable};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use super::{Normaliser, Result};
-use crate::algebra::{Group, Item, Slot, Var, VarSet};
-use crate::error::QueryError;
-use crate::results::literal_from_oxrdf;
-
-/// A variable that a pattern binds to a triple term, and what its parts have to be.
-pub(super) struct TakenApart {
-    triple: Var,
-    parts: [(Function, Part); 3],
-}
-
-enum Part {
-    Constant(Expression),
-    Variable(Var),
-}
+use super::Normaliser;
+use super::ground::{Ground, ground_triple};
+use super::taken_apart::{TakenApart, TripleTermPart};
+use crate::algebra::{Group, Item, Slot, VarSet};
+use crate::error::{QueryError, Result};
 
 impl Normaliser<'_> {
     /// The slot of a triple term; one with variables is added to those that are taken apart.
@@ -46,8 +35,10 @@ impl Normaliser<'_> {
         let triple = self.table.fresh("triple");
         let subject = self.part(&pattern.subject, taken_apart)?;
         let predicate = match &pattern.predicate {
-            NamedNodePattern::NamedNode(node) => Part::Constant(node.clone().into()),
-            NamedNodePattern::Variable(variable) => Part::Variable(self.variable(variable)),
+            NamedNodePattern::NamedNode(node) => TripleTermPart::Constant(node.clone().into()),
+            NamedNodePattern::Variable(variable) => {
+                TripleTermPart::Variable(self.variable(variable))
+            }
         };
         let object = self.part(&pattern.object, taken_apart)?;
         let parts = [
@@ -59,12 +50,16 @@ impl Normaliser<'_> {
         Ok(Slot::Variable(triple))
     }
 
-    fn part(&mut self, term: &TermPattern, taken_apart: &mut Vec<TakenApart>) -> Result<Part> {
+    fn part(
+        &mut self,
+        term: &TermPattern,
+        taken_apart: &mut Vec<TakenApart>,
+    ) -> Result<TripleTermPart> {
         if let Some(constant) = constant_expression(term) {
-            return Ok(Part::Constant(constant));
+            return Ok(TripleTermPart::Constant(constant));
         }
         match self.slot(term, taken_apart)? {
-            Slot::Variable(var) => Ok(Part::Variable(var)),
+            Slot::Variable(var) => Ok(TripleTermPart::Variable(var)),
             // A term without an expression has a variable.
             Slot::Constant(_) | Slot::Absent => Err(QueryError::unsupported(format!(
                 "{term} within a triple term"
@@ -108,11 +103,11 @@ impl Normaliser<'_> {
         for (function, part) in taken_apart.parts {
             let found = call(function);
             let expected = match part {
-                Part::Constant(constant) => constant,
-                Part::Variable(var) if group.visible.contains(var) => {
+                TripleTermPart::Constant(constant) => constant,
+                TripleTermPart::Variable(var) if group.visible.contains(var) => {
                     Expression::Variable(name(var))
                 }
-                Part::Variable(var) => {
+                TripleTermPart::Variable(var) => {
                     group.bind_surely(var, found, &self.table);
                     continue;
                 }
@@ -154,57 +149,6 @@ impl Component {
             }
         }
         others.push(self);
-    }
-}
-
-/// What a pattern without variables stands for.
-pub(super) enum Ground {
-    Term(Term<'static>),
-    /// A triple term that cannot be, such as one with a literal as its subject: nothing matches it.
-    Impossible,
-    /// The pattern has variables.
-    Open,
-}
-
-/// The term of a pattern, if it has no variables.
-pub(super) fn ground(term: &TermPattern) -> Ground {
-    match term {
-        TermPattern::NamedNode(node) => Ground::Term(Term::iri(node.as_str().to_owned())),
-        TermPattern::Literal(literal) => Ground::Term(literal_from_oxrdf(literal).into_owned()),
-        TermPattern::BlankNode(_) | TermPattern::Variable(_) => Ground::Open,
-        TermPattern::Triple(triple) => ground_triple(triple),
-    }
-}
-
-fn ground_triple(pattern: &TriplePattern) -> Ground {
-    let predicate = match &pattern.predicate {
-        NamedNodePattern::NamedNode(node) => Term::iri(node.as_str().to_owned()),
-        NamedNodePattern::Variable(_) => return Ground::Open,
-    };
-    match (ground(&pattern.subject), ground(&pattern.object)) {
-        (Ground::Term(subject), Ground::Term(object)) => {
-            match Triple::new(subject, predicate, object) {
-                Ok(triple) => Ground::Term(triple.into()),
-                Err(_) => Ground::Impossible,
-            }
-        }
-        (Ground::Open, _) | (_, Ground::Open) => Ground::Open,
-        (Ground::Impossible, _) | (_, Ground::Impossible) => Ground::Impossible,
-    }
-}
-
-/// The term of inline data.
-pub(super) fn ground_term(term: &GroundTerm) -> Result<Term<'static>> {
-    match term {
-        GroundTerm::NamedNode(node) => Ok(Term::iri(node.as_str().to_owned())),
-        GroundTerm::Literal(literal) => Ok(literal_from_oxrdf(literal).into_owned()),
-        GroundTerm::Triple(triple) => Triple::new(
-            Term::iri(triple.subject.as_str().to_owned()),
-            Term::iri(triple.predicate.as_str().to_owned()),
-            ground_term(&triple.object)?,
-        )
-        .map(Term::from)
-        .map_err(|error| QueryError::unsupported(error.to_string())),
     }
 }
 

@@ -1,0 +1,193 @@
+//! A query with its plan, ready to run or to be explained.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion_execution::TaskContext;
+use datafusion_physical_plan::ExecutionPlan;
+use futures::StreamExt;
+use orrery_operators::context::QueryContext;
+use orrery_storage::Snapshot;
+use orrery_term::TermId;
+
+use crate::error::QueryError;
+use crate::execute::{self, Limits, Run};
+use crate::explain::{self, PlanNode};
+use crate::memory::{Memory, WAIT_MAX};
+use crate::plan::Estimates;
+use crate::results::{
+    Decoder, IdStream, QueryResults, SolutionStream, Template, TripleStream, construct, describe,
+    solutions,
+};
+use crate::work;
+
+/// The four forms of queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryKind {
+    /// `SELECT`: solutions.
+    Select,
+    /// `ASK`: a truth value.
+    Ask,
+    /// `CONSTRUCT`: triples made from a template.
+    Construct,
+    /// `DESCRIBE`: triples about some terms.
+    Describe,
+}
+
+/// A query with its plan, over the snapshot that was current when it was prepared.
+pub struct PreparedQuery {
+    pub(crate) kind: QueryKind,
+    pub(crate) variables: Arc<[String]>,
+    /// The column of each variable of the answer.
+    pub(crate) columns: Vec<Option<usize>>,
+    pub(crate) template: Template,
+    /// No triple of the template can come twice.
+    pub(crate) gives_each_triple_once: bool,
+    /// The graphs from which `DESCRIBE` describes; all if there is no list.
+    pub(crate) described: Option<Arc<[TermId]>>,
+    pub(crate) plan: Arc<dyn ExecutionPlan>,
+    pub(crate) estimates: Estimates,
+    pub(crate) context: Arc<QueryContext>,
+    pub(crate) task: Arc<TaskContext>,
+    pub(crate) memory: Memory,
+    pub(crate) limits: Limits,
+    pub(crate) preparation: Preparation,
+    /// What the text declares before its first group, for plans as text.
+    pub(crate) prologue: Box<str>,
+    /// Whether parts of the plan run as tasks of their own.
+    pub(crate) is_parallel: bool,
+}
+
+/// How long it took to prepare a query.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Preparation {
+    /// From the text to the algebra.
+    pub parse: Duration,
+    /// From the algebra to the plan.
+    pub plan: Duration,
+}
+
+impl PreparedQuery {
+    /// The form of the query, which decides the form of its answer.
+    pub fn kind(&self) -> QueryKind {
+        self.kind
+    }
+
+    /// The projected variables of a `SELECT`, without `?`; empty for other forms.
+    pub fn variables(&self) -> &[String] {
+        &self.variables
+    }
+
+    /// The state that the query reads.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        self.context.snapshot()
+    }
+
+    /// How many rows are expected to pass through the nodes of the plan, infinite where that is unknown.
+    pub fn expected_rows(&self) -> f64 {
+        work::expected_rows(&self.plan, &self.estimates)
+    }
+
+    /// How long it took to prepare the query.
+    pub fn preparation(&self) -> Preparation {
+        self.preparation
+    }
+
+    /// Whether parts of the query run as tasks of their own, for which a runtime with several threads is of use.
+    pub fn is_parallel(&self) -> bool {
+        self.is_parallel
+    }
+
+    /// The plan as text, with estimates.
+    pub fn explain(&self) -> String {
+        explain::tree(&self.plan, &self.estimates, false, &self.prologue)
+    }
+
+    /// Runs the query, drops its answer, and returns the plan with actual rows and times.
+    ///
+    /// Figures add up when the same prepared query was run before.
+    pub async fn analyze(&self) -> Result<String, QueryError> {
+        self.run_to_end().await?;
+        Ok(explain::tree(
+            &self.plan,
+            &self.estimates,
+            true,
+            &self.prologue,
+        ))
+    }
+
+    /// The plan as a tree, with estimates.
+    pub fn plan(&self) -> PlanNode {
+        explain::nodes(&self.plan, &self.estimates, false)
+    }
+
+    /// As [`PreparedQuery::analyze`], the plan as a tree.
+    pub async fn analyzed_plan(&self) -> Result<PlanNode, QueryError> {
+        self.run_to_end().await?;
+        Ok(explain::nodes(&self.plan, &self.estimates, true))
+    }
+
+    async fn run_to_end(&self) -> Result<(), QueryError> {
+        match self.execute().await? {
+            QueryResults::Solutions(mut stream) => {
+                while let Some(batch) = stream.next().await {
+                    batch?;
+                }
+            }
+            QueryResults::Triples(mut stream) => {
+                while let Some(batch) = stream.next().await {
+                    batch?;
+                }
+            }
+            QueryResults::Boolean(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Starts the query. Streams run on the caller's tokio runtime, as they are polled;
+    /// `ASK` runs here to its end.
+    pub async fn execute(&self) -> Result<QueryResults, QueryError> {
+        let run = Run {
+            plan: &self.plan,
+            is_parallel: self.is_parallel,
+            task: &self.task,
+            workers: self.context.workers(),
+            memory: &self.memory,
+            limits: self.limits,
+            wait_max: WAIT_MAX,
+        };
+        let ids = run.start().await?;
+        let pool = self.task.memory_pool();
+        let limit_bytes = self.limits.memory_bytes;
+        let decoder = Decoder::new(Arc::clone(&self.context), pool, limit_bytes);
+        Ok(match self.kind {
+            QueryKind::Select => QueryResults::Solutions(SolutionStream::new(
+                Arc::clone(&self.variables),
+                solutions(ids, decoder, self.columns.clone()),
+            )),
+            QueryKind::Ask => QueryResults::Boolean(has_rows(ids).await?),
+            QueryKind::Construct => {
+                let template = (self.template.clone(), self.gives_each_triple_once);
+                let triples = construct(ids, decoder, template, pool, limit_bytes);
+                QueryResults::Triples(TripleStream::new(triples))
+            }
+            QueryKind::Describe => {
+                let columns = self.columns.iter().copied().flatten().collect();
+                let graphs = self.described.clone();
+                let triples = describe(ids, decoder, (columns, graphs), pool, limit_bytes);
+                // Most of the work comes after the solutions.
+                let triples = execute::within(triples, self.limits);
+                QueryResults::Triples(TripleStream::new(triples))
+            }
+        })
+    }
+}
+
+async fn has_rows(mut ids: IdStream) -> Result<bool, QueryError> {
+    while let Some(batch) = ids.next().await {
+        if batch?.num_rows() > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
