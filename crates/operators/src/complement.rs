@@ -22,22 +22,18 @@ use std::time::Instant;
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use arrow::compute::{concat, concat_batches, take};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{DataFusionError, Result, assert_or_internal_err, internal_err};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt};
 
 use crate::aggregate::{has_small_states, is_order_free};
+use crate::node::{Inputs, node_methods};
 use crate::pace::Pace;
 use crate::solutions::{id_columns, plan_properties};
 
@@ -133,16 +129,8 @@ impl DisplayAs for ComplementExec {
     }
 }
 
-impl ExecutionPlan for ComplementExec {
-    fn name(&self) -> &'static str {
-        "ComplementExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+impl Inputs for ComplementExec {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         let ComplementInputs {
             groups,
             members,
@@ -151,19 +139,11 @@ impl ExecutionPlan for ComplementExec {
         vec![groups, members, matches]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
+    fn with_inputs(
         self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Ok([groups, members, matches]) = <[_; 3]>::try_from(children) else {
+        let Ok([groups, members, matches]) = <[_; 3]>::try_from(inputs) else {
             return internal_err!("ComplementExec has three children");
         };
         let inputs = ComplementInputs {
@@ -177,14 +157,10 @@ impl ExecutionPlan for ComplementExec {
             self.aggregates.to_vec(),
         )
     }
+}
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
+impl ExecutionPlan for ComplementExec {
+    node_methods!("ComplementExec");
 
     fn execute(
         &self,
@@ -214,10 +190,6 @@ impl ExecutionPlan for ComplementExec {
             Arc::clone(&self.schema),
             batches,
         )))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
     }
 }
 

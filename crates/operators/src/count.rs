@@ -15,7 +15,7 @@ use orrery_term::TermId;
 
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::leaf_node_methods;
+use crate::node::node_methods;
 use crate::pattern::{GraphScope, QuadPattern, Slot, describe_pattern};
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
 
@@ -130,7 +130,7 @@ impl DisplayAs for CountExec {
 }
 
 impl ExecutionPlan for CountExec {
-    leaf_node_methods!("CountExec");
+    node_methods!("CountExec", leaf);
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "CountExec has one partition");

@@ -19,7 +19,7 @@ use orrery_term::TermId;
 
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::leaf_node_methods;
+use crate::node::node_methods;
 use crate::solutions::{plan_properties, solution_batch, solution_schema, storage_error};
 
 /// Names per batch.
@@ -66,7 +66,7 @@ impl DisplayAs for GraphNamesExec {
 }
 
 impl ExecutionPlan for GraphNamesExec {
-    leaf_node_methods!("GraphNamesExec");
+    node_methods!("GraphNamesExec", leaf);
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "GraphNamesExec has one partition");

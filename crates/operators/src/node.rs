@@ -1,59 +1,66 @@
-//! What plan nodes have in common: the methods of [`datafusion_physical_plan::ExecutionPlan`] that are the same in each.
+//! What plan nodes have in common: the methods of [`ExecutionPlan`] that are the same in each.
+//!
+//! A node implements [`Inputs`], which says what it reads and makes the same node over other inputs; `node_methods!` makes
+//! DataFusion's methods of that. So there is one place that refuses a wrong number of children, and none that drops them.
 
-/// What every node says of itself. It has a field `properties`, and no expressions that an optimizer could change.
-#[macro_export]
-macro_rules! node_face_methods {
-    ($name:literal) => {
-        fn name(&self) -> &'static str {
-            $name
-        }
+#[cfg(test)]
+mod tests;
 
-        fn properties(&self) -> &std::sync::Arc<datafusion_physical_plan::PlanProperties> {
-            &self.properties
-        }
+use std::sync::Arc;
 
-        fn apply_expressions(
-            &self,
-            _: &mut dyn FnMut(
-                &std::sync::Arc<dyn datafusion_physical_expr::PhysicalExpr>,
-            ) -> datafusion_common::Result<
-                datafusion_common::tree_node::TreeNodeRecursion,
-            >,
-        ) -> datafusion_common::Result<datafusion_common::tree_node::TreeNodeRecursion> {
-            Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
-        }
-    };
+use datafusion_common::{Result, assert_eq_or_internal_err};
+use datafusion_physical_plan::ExecutionPlan;
+
+/// The inputs of a node.
+pub(crate) trait Inputs: ExecutionPlan + Sized {
+    /// Whether the node reads each partition of its inputs by itself; else each input has one.
+    const READS_PARTITIONS: bool = false;
+
+    /// What the node reads, in order.
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>>;
+
+    /// The same node over as many other inputs.
+    fn with_inputs(
+        self: Arc<Self>,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>>;
 }
 
-/// The same and the children in these fields, for a node with a field `metrics`.
-#[macro_export]
+/// The same node over other inputs, if there are as many, and in as few partitions, as it reads.
+pub(crate) fn with_other_inputs<N: Inputs>(
+    node: Arc<N>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let (name, wanted) = (node.name(), node.inputs().len());
+    assert_eq_or_internal_err!(inputs.len(), wanted, "children of {name}");
+    for input in inputs.iter().filter(|_| !N::READS_PARTITIONS) {
+        let partitions = input.properties().partitioning.partition_count();
+        assert_eq_or_internal_err!(partitions, 1, "partitions of a child of {name}");
+    }
+    node.with_inputs(inputs)
+}
+
+/// A node without inputs over none.
+pub(crate) fn without_inputs<N: ExecutionPlan + 'static>(
+    node: Arc<N>,
+    inputs: &[Arc<dyn ExecutionPlan>],
+) -> Result<Arc<dyn ExecutionPlan>> {
+    assert_eq_or_internal_err!(inputs.len(), 0, "children of {}", node.name());
+    Ok(node)
+}
+
+/// The methods of a plan node with fields `properties` and `metrics`, and without expressions that an optimizer could change:
+/// all but `execute`. The node implements [`Inputs`], or is a `leaf`. With `own metrics` or `own expressions` it
+/// has the method for these itself.
 macro_rules! node_methods {
-    ($name:literal, $($child:ident),+) => {
-        $crate::node_face_methods!($name);
-
-        fn children(&self) -> Vec<&std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>> {
-            vec![$(&self.$child),+]
-        }
-
-        // Plans are built once and never rewritten: no rule runs over them.
-        fn with_new_children(
-            self: std::sync::Arc<Self>,
-            _: Vec<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>,
-        ) -> datafusion_common::Result<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>
-        {
-            Ok(self)
-        }
-
-        fn metrics(&self) -> Option<datafusion_physical_plan::metrics::MetricsSet> {
-            Some(self.metrics.clone_inner())
-        }
-    };
-}
-
-/// What is the same in every node without inputs; it has fields `properties` and `metrics`.
-macro_rules! leaf_node_methods {
     ($name:literal) => {
-        $crate::node_face_methods!($name);
+        $crate::node::node_methods!($name, own metrics);
+        $crate::node::node_methods!(@metrics);
+    };
+    ($name:literal, leaf) => {
+        $crate::node::node_methods!(@face $name);
+        $crate::node::node_methods!(@expressions);
+        $crate::node::node_methods!(@metrics);
 
         fn children(&self) -> Vec<&std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>> {
             Vec::new()
@@ -61,48 +68,30 @@ macro_rules! leaf_node_methods {
 
         fn replace_children(
             self: std::sync::Arc<Self>,
-            _: Vec<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>,
+            children: Vec<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>,
             _: datafusion_physical_plan::ReplaceChildrenOptions,
         ) -> datafusion_common::Result<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>
         {
-            Ok(self)
-        }
-
-        fn with_new_children(
-            self: std::sync::Arc<Self>,
-            _: Vec<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>,
-        ) -> datafusion_common::Result<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>
-        {
-            Ok(self)
-        }
-
-        fn metrics(&self) -> Option<datafusion_physical_plan::metrics::MetricsSet> {
-            Some(self.metrics.clone_inner())
+            $crate::node::without_inputs(self, &children)
         }
     };
-}
-
-/// What is the same in every node whose field `input` is an optional child and that needs no order of it. The node
-/// has `with_input(&self, input)`, which makes it anew over another child.
-macro_rules! optional_input_methods {
-    ($name:literal) => {
-        $crate::node_face_methods!($name);
-
-        fn children(&self) -> Vec<&std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>> {
-            self.input.iter().collect()
+    ($name:literal, own metrics) => {
+        $crate::node::node_methods!(@face $name);
+        $crate::node::node_methods!(@inputs);
+        $crate::node::node_methods!(@expressions);
+    };
+    ($name:literal, own expressions) => {
+        $crate::node::node_methods!(@face $name);
+        $crate::node::node_methods!(@inputs);
+        $crate::node::node_methods!(@metrics);
+    };
+    (@face $name:literal) => {
+        fn name(&self) -> &'static str {
+            $name
         }
 
-        fn replace_children(
-            self: std::sync::Arc<Self>,
-            mut children: Vec<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>,
-            _: datafusion_physical_plan::ReplaceChildrenOptions,
-        ) -> datafusion_common::Result<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>
-        {
-            datafusion_common::assert_or_internal_err!(
-                children.len() == usize::from(self.input.is_some()),
-                concat!($name, ": wrong number of children")
-            );
-            self.with_input(children.pop())
+        fn properties(&self) -> &std::sync::Arc<datafusion_physical_plan::PlanProperties> {
+            &self.properties
         }
 
         fn with_new_children(
@@ -118,7 +107,37 @@ macro_rules! optional_input_methods {
             )
         }
     };
+    (@inputs) => {
+        fn children(&self) -> Vec<&std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>> {
+            $crate::node::Inputs::inputs(self)
+        }
+
+        fn replace_children(
+            self: std::sync::Arc<Self>,
+            children: Vec<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>,
+            _: datafusion_physical_plan::ReplaceChildrenOptions,
+        ) -> datafusion_common::Result<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>
+        {
+            $crate::node::with_other_inputs(self, children)
+        }
+    };
+    (@expressions) => {
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &std::sync::Arc<dyn datafusion_physical_expr::PhysicalExpr>,
+            ) -> datafusion_common::Result<
+                datafusion_common::tree_node::TreeNodeRecursion,
+            >,
+        ) -> datafusion_common::Result<datafusion_common::tree_node::TreeNodeRecursion> {
+            Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+        }
+    };
+    (@metrics) => {
+        fn metrics(&self) -> Option<datafusion_physical_plan::metrics::MetricsSet> {
+            Some(self.metrics.clone_inner())
+        }
+    };
 }
 
-pub(crate) use leaf_node_methods;
-pub(crate) use optional_input_methods;
+pub(crate) use node_methods;

@@ -13,7 +13,7 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use orrery_term::TermId;
 
 use crate::error::Error;
-use crate::node::leaf_node_methods;
+use crate::node::node_methods;
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
 
 /// Gives the solutions that it was made with, in their order.
@@ -71,7 +71,7 @@ impl DisplayAs for RowsExec {
 }
 
 impl ExecutionPlan for RowsExec {
-    leaf_node_methods!("RowsExec");
+    node_methods!("RowsExec", leaf);
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "RowsExec has one partition");

@@ -23,7 +23,7 @@ use orrery_term::TermId;
 
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::leaf_node_methods;
+use crate::node::node_methods;
 use crate::pattern::{GraphScope, QuadPattern, Slot, describe_pattern};
 use crate::solutions::{plan_properties, solution_batch, solution_schema, storage_error};
 
@@ -138,7 +138,7 @@ impl DisplayAs for RunCountsExec {
 }
 
 impl ExecutionPlan for RunCountsExec {
-    leaf_node_methods!("RunCountsExec");
+    node_methods!("RunCountsExec", leaf);
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "RunCountsExec has one partition");

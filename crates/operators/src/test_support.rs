@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use datafusion_execution::TaskContext;
 use datafusion_physical_plan::{ExecutionPlan, collect};
@@ -123,7 +123,11 @@ pub(crate) fn try_run(
     context: Arc<TaskContext>,
 ) -> datafusion_common::Result<Vec<Solution>> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let batches = runtime.block_on(collect(plan, context))?;
+    Ok(solutions(&runtime.block_on(collect(plan, context))?))
+}
+
+/// The solutions of batches, sorted.
+pub(crate) fn solutions(batches: &[RecordBatch]) -> Vec<Solution> {
     let mut solutions = Vec::new();
     for batch in batches {
         for row in 0..batch.num_rows() {
@@ -138,7 +142,7 @@ pub(crate) fn try_run(
         }
     }
     solutions.sort();
-    Ok(solutions)
+    solutions
 }
 
 /// Only these variables of a solution.

@@ -22,17 +22,14 @@ use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion_physical_plan::expressions::Column;
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion_physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
-};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
 use super::id_table::IdTable;
-use crate::node::leaf_node_methods;
+use crate::node::{Inputs, node_methods};
 use crate::solutions::plan_properties;
 
 /// The same aggregation as a [`GroupExec`], if that can do it; else as it is.
@@ -40,6 +37,7 @@ pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {
     match key_of(&aggregate) {
         Some(key) => Arc::new(GroupExec {
             key,
+            properties: Arc::clone(aggregate.properties()),
             aggregate,
             metrics: ExecutionPlanMetricsSet::new(),
         }),
@@ -80,6 +78,7 @@ pub struct GroupExec {
     /// What it stands for.
     aggregate: AggregateExec,
     key: usize,
+    properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -97,14 +96,25 @@ impl DisplayAs for GroupExec {
     }
 }
 
-impl ExecutionPlan for GroupExec {
-    fn name(&self) -> &'static str {
-        "GroupExec"
+impl Inputs for GroupExec {
+    const READS_PARTITIONS: bool = true;
+
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![self.aggregate.input()]
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.aggregate.properties()
+    fn with_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = inputs.swap_remove(0);
+        let aggregate = over(&self.aggregate, *self.aggregate.mode(), input)?;
+        Ok(grouped(aggregate))
     }
+}
+
+impl ExecutionPlan for GroupExec {
+    node_methods!("GroupExec", own expressions);
 
     fn apply_expressions(
         &self,
@@ -113,34 +123,6 @@ impl ExecutionPlan for GroupExec {
         ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
     ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
         self.aggregate.apply_expressions(visit)
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![self.aggregate.input()]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (Some(input), true) = (children.pop(), children.is_empty()) else {
-            return internal_err!("GroupExec has one child");
-        };
-        let aggregate = over(&self.aggregate, *self.aggregate.mode(), input)?;
-        Ok(grouped(aggregate))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
     }
 
     fn execute(
@@ -398,7 +380,7 @@ impl DisplayAs for StreamExec {
 }
 
 impl ExecutionPlan for StreamExec {
-    leaf_node_methods!("StreamExec");
+    node_methods!("StreamExec", leaf);
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "StreamExec has one partition");

@@ -6,13 +6,8 @@ use std::sync::Arc;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{
-    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, SpillMetrics,
-};
-use datafusion_physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions,
-};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, SpillMetrics};
+use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::compiled::CompiledJoin;
 use super::specification::{JoinMode, JoinSpecification};
@@ -20,7 +15,7 @@ use super::spill::Spill;
 use super::stream::JoinStream;
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node_face_methods;
+use crate::node::{Inputs, node_methods};
 use crate::solutions::{plan_properties, schema_variables};
 
 /// Joins two inputs by the compatibility of their solutions; see the [module](super)'s documentation.
@@ -85,36 +80,26 @@ impl DisplayAs for SolutionJoinExec {
     }
 }
 
-impl ExecutionPlan for SolutionJoinExec {
-    node_face_methods!("SolutionJoinExec");
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+impl Inputs for SolutionJoinExec {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.left, &self.right]
     }
 
-    fn replace_children(
+    fn with_inputs(
         self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        assert_or_internal_err!(children.len() == 2, "SolutionJoinExec has two children");
         Ok(Self::try_new(
             Arc::clone(&self.context),
-            Arc::clone(&children[0]),
-            Arc::clone(&children[1]),
+            Arc::clone(&inputs[0]),
+            Arc::clone(&inputs[1]),
             self.plan.specification.clone(),
         )?)
     }
+}
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
-    }
+impl ExecutionPlan for SolutionJoinExec {
+    node_methods!("SolutionJoinExec");
 
     fn execute(
         &self,
@@ -138,9 +123,5 @@ impl ExecutionPlan for SolutionJoinExec {
             reservation,
             BaselineMetrics::new(&self.metrics, partition),
         )))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
     }
 }

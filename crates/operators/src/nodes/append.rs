@@ -6,19 +6,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::node_face_methods;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
 
-use super::properties::one_partition;
+use crate::node::{Inputs, node_methods};
+use crate::solutions::plan_properties;
 
 /// Gives all rows of its first input, then those of the next; each input has one partition and the same columns.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl AppendExec {
         first: Arc<dyn ExecutionPlan>,
         others: impl IntoIterator<Item = Arc<dyn ExecutionPlan>>,
     ) -> Self {
-        let properties = one_partition(&first.schema());
+        let properties = plan_properties(&first.schema());
         Self {
             inputs: std::iter::once(first).chain(others).collect(),
             properties,
@@ -49,24 +49,27 @@ impl DisplayAs for AppendExec {
     }
 }
 
-impl ExecutionPlan for AppendExec {
-    node_face_methods!("AppendExec");
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+impl Inputs for AppendExec {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         self.inputs.iter().collect()
     }
 
-    // Plans are built once and never rewritten: no rule runs over them.
-    fn with_new_children(
+    fn with_inputs(
         self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
+        let properties = Arc::clone(&self.properties);
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Arc::new(Self {
+            inputs,
+            properties,
+            metrics,
+        }))
     }
+}
 
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
-    }
+impl ExecutionPlan for AppendExec {
+    node_methods!("AppendExec");
 
     fn execute(
         &self,

@@ -12,7 +12,6 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::node_methods;
 use arrow::array::{AsArray, BooleanArray, UInt64Array};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
@@ -23,7 +22,8 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use orrery_term::{TermId, TermKind};
 
 use super::batch_by_batch::batch_by_batch;
-use super::properties::{one_partition, partitioned};
+use crate::node::{Inputs, node_methods};
+use crate::solutions::partitioned_plan_properties;
 
 /// With more rows asked for, the sort is not a small part of the work any more.
 pub const ROWS_ASKED_MAX: usize = 10_000;
@@ -40,15 +40,16 @@ pub struct CandidatesExec {
 }
 
 impl CandidatesExec {
-    /// Of a sort by this column first, of which the first `rows_asked` rows are read.
+    /// Of a sort by this column first, of which the first `rows_asked` rows are read. Each partition of the input is looked at by itself.
     pub fn new(
         input: Arc<dyn ExecutionPlan>,
         column: usize,
         is_descending: bool,
         rows_asked: usize,
     ) -> Self {
+        let partitions = input.properties().partitioning.partition_count();
         Self {
-            properties: one_partition(&input.schema()),
+            properties: partitioned_plan_properties(&input.schema(), partitions),
             input,
             column,
             is_descending,
@@ -60,19 +61,6 @@ impl CandidatesExec {
     /// What it reads.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
-    }
-
-    /// The same over another input, for each of its partitions by itself.
-    pub fn over(&self, input: Arc<dyn ExecutionPlan>) -> Self {
-        let partitions = input.properties().partitioning.partition_count();
-        Self {
-            properties: partitioned(&input.schema(), partitions),
-            input,
-            column: self.column,
-            is_descending: self.is_descending,
-            rows_asked: self.rows_asked,
-            metrics: ExecutionPlanMetricsSet::new(),
-        }
     }
 }
 
@@ -145,8 +133,35 @@ impl DisplayAs for CandidatesExec {
     }
 }
 
+impl Inputs for CandidatesExec {
+    const READS_PARTITIONS: bool = true;
+
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = inputs.swap_remove(0);
+        let Self {
+            column,
+            is_descending,
+            rows_asked,
+            ..
+        } = *self;
+        Ok(Arc::new(Self::new(
+            input,
+            column,
+            is_descending,
+            rows_asked,
+        )))
+    }
+}
+
 impl ExecutionPlan for CandidatesExec {
-    node_methods!("CandidatesExec", input);
+    node_methods!("CandidatesExec");
 
     fn execute(
         &self,

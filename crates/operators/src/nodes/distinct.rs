@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::node_methods;
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
@@ -18,7 +17,8 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::batch_by_batch::batch_by_batch;
-use super::properties::one_partition;
+use crate::node::{Inputs, node_methods};
+use crate::solutions::plan_properties;
 
 /// What a table entry costs beside its ids, in bytes.
 const ENTRY_BYTES: usize = 40;
@@ -37,7 +37,7 @@ impl DistinctExec {
     /// The distinct rows of the input.
     pub fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         Self {
-            properties: one_partition(&input.schema()),
+            properties: plan_properties(&input.schema()),
             input,
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -94,8 +94,21 @@ impl DisplayAs for DistinctExec {
     }
 }
 
+impl Inputs for DistinctExec {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self::new(inputs.swap_remove(0))))
+    }
+}
+
 impl ExecutionPlan for DistinctExec {
-    node_methods!("DistinctExec", input);
+    node_methods!("DistinctExec");
 
     fn execute(
         &self,

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::node_methods;
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::UInt64Type;
@@ -17,7 +16,8 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::batch_by_batch::batch_by_batch;
-use super::properties::one_partition;
+use crate::node::{Inputs, node_methods};
+use crate::solutions::plan_properties;
 
 /// What a value costs, its place in the hash table included, in bytes.
 const VALUE_BYTES: usize = 32;
@@ -43,7 +43,7 @@ impl LimitOfEachExec {
         limit: Option<usize>,
     ) -> Self {
         Self {
-            properties: one_partition(&input.schema()),
+            properties: plan_properties(&input.schema()),
             input,
             column,
             offset,
@@ -97,8 +97,28 @@ impl DisplayAs for LimitOfEachExec {
     }
 }
 
+impl Inputs for LimitOfEachExec {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = inputs.swap_remove(0);
+        let Self {
+            column,
+            offset,
+            limit,
+            ..
+        } = *self;
+        Ok(Arc::new(Self::new(input, column, offset, limit)))
+    }
+}
+
 impl ExecutionPlan for LimitOfEachExec {
-    node_methods!("LimitOfEachExec", input);
+    node_methods!("LimitOfEachExec");
 
     fn execute(
         &self,

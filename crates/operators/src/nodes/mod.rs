@@ -15,7 +15,6 @@ mod candidates;
 mod distinct;
 mod limit_of_each;
 mod numbered;
-mod properties;
 mod shared;
 
 pub use append::AppendExec;

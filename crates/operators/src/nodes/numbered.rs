@@ -5,7 +5,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::node_methods;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::Result;
@@ -14,7 +13,8 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::batch_by_batch::batch_by_batch;
-use super::properties::one_partition;
+use crate::node::{Inputs, node_methods};
+use crate::solutions::plan_properties;
 
 /// Adds a column with the number of each row.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl NumberedExec {
         let schema: SchemaRef = Arc::new(Schema::new(fields));
         Self {
             input,
-            properties: one_partition(&schema),
+            properties: plan_properties(&schema),
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -46,8 +46,23 @@ impl DisplayAs for NumberedExec {
     }
 }
 
+impl Inputs for NumberedExec {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = inputs.swap_remove(0);
+        let name = self.schema.field(self.schema.fields().len() - 1).name();
+        Ok(Arc::new(Self::new(input, name)))
+    }
+}
+
 impl ExecutionPlan for NumberedExec {
-    node_methods!("NumberedExec", input);
+    node_methods!("NumberedExec");
 
     fn execute(
         &self,

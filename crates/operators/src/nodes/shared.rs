@@ -5,7 +5,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::node_methods;
+use crate::node::{Inputs, node_methods};
+use crate::solutions::plan_properties;
 use arrow::array::RecordBatch;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -15,8 +16,6 @@ use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt};
-
-use super::properties::one_partition;
 
 /// Batches with what they hold of the memory pool.
 struct KeptBatches {
@@ -45,7 +44,7 @@ impl SharedExec {
     /// The rows of the input for whoever reads them.
     pub fn new(input: Arc<dyn ExecutionPlan>) -> Self {
         Self {
-            properties: one_partition(&input.schema()),
+            properties: plan_properties(&input.schema()),
             input,
             collected: Mutex::new(None),
             metrics: ExecutionPlanMetricsSet::new(),
@@ -106,8 +105,26 @@ impl DisplayAs for SharedExec {
     }
 }
 
+impl Inputs for SharedExec {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        // Who reads the same node reads the same rows, also of what is another each time (RAND()).
+        let input = inputs.swap_remove(0);
+        match Arc::ptr_eq(&input, &self.input) {
+            true => Ok(self),
+            false => Ok(Arc::new(Self::new(input))),
+        }
+    }
+}
+
 impl ExecutionPlan for SharedExec {
-    node_methods!("SharedExec", input);
+    node_methods!("SharedExec");
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let running = self.collect(&context)?;

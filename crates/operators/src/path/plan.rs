@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
@@ -16,7 +16,7 @@ use super::run::PathRun;
 use super::specification::PathSpecification;
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::optional_input_methods;
+use crate::node::{Inputs, node_methods};
 use crate::pattern::{describe_graph_scope, describe_slot};
 use crate::solutions::{plan_properties, schema_variables, solution_schema};
 
@@ -82,18 +82,25 @@ impl DisplayAs for PathExec {
     }
 }
 
-impl PathExec {
-    fn with_input(&self, input: Option<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+impl Inputs for PathExec {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.input.iter().collect()
+    }
+
+    fn with_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Self::try_new(
             Arc::clone(&self.plan.context),
-            input,
+            inputs.pop(),
             self.plan.specification.clone(),
         )?)
     }
 }
 
 impl ExecutionPlan for PathExec {
-    optional_input_methods!("PathExec");
+    node_methods!("PathExec");
 
     fn execute(
         &self,
@@ -116,9 +123,5 @@ impl ExecutionPlan for PathExec {
             Arc::clone(&self.plan.schema),
             batches,
         )))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
     }
 }

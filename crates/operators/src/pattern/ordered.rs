@@ -19,7 +19,7 @@ use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use datafusion_common::Result;
+use datafusion_common::{Result, internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::filter::FilterExec;
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
@@ -35,7 +35,7 @@ use orrery_term::{TermId, TermKind};
 use super::plan::PatternExec;
 use super::specification::{ObjectRanges, PatternMode, PatternStep, Slot};
 use crate::error::Error;
-use crate::node_methods;
+use crate::node::{Inputs, node_methods};
 use crate::solutions::{plan_properties, storage_error};
 
 /// Rows of the first piece, at least: what is read at once anyway.
@@ -98,23 +98,8 @@ impl OrderedExec {
         input: &Arc<dyn ExecutionPlan>,
         wanted: FirstRows,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>, Error> {
-        let mut chain = Vec::new();
-        let mut node = Arc::clone(input);
-        let leaf = loop {
-            let pattern = node.downcast_ref::<PatternExec>();
-            match pattern {
-                Some(pattern) if pattern.fetch().is_some() => return Ok(None),
-                Some(pattern) if pattern.input.is_none() => break Arc::clone(&node),
-                Some(_) => {}
-                None if node.is::<FilterExec>() => {}
-                None => return Ok(None),
-            }
-            let [below] = node.children()[..] else {
-                return Ok(None);
-            };
-            let below = Arc::clone(below);
-            chain.push(node);
-            node = below;
+        let Some((chain, leaf)) = chain_of(input) else {
+            return Ok(None);
         };
         let Some(pattern) = leaf.downcast_ref::<PatternExec>() else {
             return Ok(None);
@@ -164,6 +149,37 @@ impl OrderedExec {
 }
 
 impl Way {
+    /// The same way for other nodes over the same pattern, or over it anew.
+    fn over(&self, input: &Arc<dyn ExecutionPlan>) -> Result<Self> {
+        let Some((chain, leaf)) = chain_of(input) else {
+            return internal_err!("the child of OrderedExec is no pattern");
+        };
+        let objects = match leaf.downcast_ref::<PatternExec>() {
+            Some(pattern) => {
+                let steps = &pattern.specification().steps;
+                let context = &pattern.plan.context;
+                match (
+                    ordered_step(steps, &self.wanted.variable),
+                    context.snapshot().index(Permutation::Posg),
+                ) {
+                    (Some((0, predicate)), Some(posg)) => Objects::of(posg, predicate)?,
+                    _ => None,
+                }
+            }
+            None => None,
+        };
+        let Some(objects) = objects else {
+            return internal_err!("the child of OrderedExec does not begin with what it orders by");
+        };
+        Ok(Self {
+            chain,
+            pattern: leaf,
+            wanted: self.wanted.clone(),
+            objects,
+            first_piece_rows: self.first_piece_rows,
+        })
+    }
+
     /// The plan for a range of objects.
     fn piece(&self, objects: (TermId, TermId)) -> Result<Arc<dyn ExecutionPlan>> {
         let Some(pattern) = self.pattern.downcast_ref::<PatternExec>() else {
@@ -171,6 +187,31 @@ impl Way {
         };
         let ranges = ObjectRanges::new(vec![objects]);
         over(&self.chain, pattern.narrowed(0, &ranges)?)
+    }
+}
+
+/// The nodes from a plan down to a pattern without input, the outermost first, and the pattern; only nodes whose rows are those
+/// of pieces of the pattern, one after the other.
+fn chain_of(
+    plan: &Arc<dyn ExecutionPlan>,
+) -> Option<(Vec<Arc<dyn ExecutionPlan>>, Arc<dyn ExecutionPlan>)> {
+    let mut chain = Vec::new();
+    let mut node = Arc::clone(plan);
+    loop {
+        let pattern = node.downcast_ref::<PatternExec>();
+        match pattern {
+            Some(pattern) if pattern.fetch().is_some() => return None,
+            Some(pattern) if pattern.input.is_none() => return Some((chain, node)),
+            Some(_) => {}
+            None if node.is::<FilterExec>() => {}
+            None => return None,
+        }
+        let [below] = node.children()[..] else {
+            return None;
+        };
+        let below = Arc::clone(below);
+        chain.push(node);
+        node = below;
     }
 }
 
@@ -371,8 +412,28 @@ impl DisplayAs for OrderedExec {
     }
 }
 
+impl Inputs for OrderedExec {
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = inputs.swap_remove(0);
+        let way = self.way.over(&input)?;
+        Ok(Arc::new(Self {
+            properties: plan_properties(&input.schema()),
+            input,
+            way: Arc::new(way),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
+    }
+}
+
 impl ExecutionPlan for OrderedExec {
-    node_methods!("OrderedExec", input);
+    node_methods!("OrderedExec");
 
     fn execute(
         &self,

@@ -23,7 +23,7 @@ use super::specification::{ObjectRanges, PatternMode, PatternSpecification, Patt
 use super::stream::{Input, PatternStream};
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::node::optional_input_methods;
+use crate::node::{Inputs, node_methods};
 use crate::solutions::{partitioned_plan_properties, schema_variables, solution_schema};
 
 /// The partitions of an input, which are those of the output; without any, the first one tells what is wrong.
@@ -243,14 +243,6 @@ impl DisplayAs for PatternExec {
 }
 
 impl PatternExec {
-    fn with_input(&self, input: Option<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        if let (None, Some(spread)) = (&input, self.spread) {
-            return Ok(self.spread(spread)?);
-        }
-        let specification = self.plan.specification.clone();
-        Ok(self.changed(input, specification)?)
-    }
-
     /// The same with the object of a step within bounds. What it does counts here, too.
     pub(super) fn narrowed(
         &self,
@@ -282,8 +274,28 @@ impl PatternExec {
     }
 }
 
+impl Inputs for PatternExec {
+    const READS_PARTITIONS: bool = true;
+
+    fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.input.iter().collect()
+    }
+
+    fn with_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let input = inputs.pop();
+        if let (None, Some(spread)) = (&input, self.spread) {
+            return Ok(self.spread(spread)?);
+        }
+        let specification = self.plan.specification.clone();
+        Ok(self.changed(input, specification)?)
+    }
+}
+
 impl ExecutionPlan for PatternExec {
-    optional_input_methods!("PatternExec");
+    node_methods!("PatternExec", own metrics);
 
     fn execute(
         &self,

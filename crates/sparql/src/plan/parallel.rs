@@ -170,13 +170,17 @@ impl Spreading<'_, '_> {
         }
         if let Some(distinct) = plan.downcast_ref::<DistinctExec>() {
             let input = self.node(distinct.input(), above)?;
-            return Ok((!Arc::ptr_eq(&input, distinct.input()))
-                .then(|| Arc::new(DistinctExec::new(self.single(input))) as Plan));
+            if Arc::ptr_eq(&input, distinct.input()) {
+                return Ok(None);
+            }
+            return Ok(Some(over(plan, vec![self.single(input)])?));
         }
         if let Some(candidates) = plan.downcast_ref::<CandidatesExec>() {
             let input = self.node(candidates.input(), above.and(self.rows(plan)))?;
-            return Ok((!Arc::ptr_eq(&input, candidates.input()))
-                .then(|| Arc::new(candidates.over(input)) as Plan));
+            if Arc::ptr_eq(&input, candidates.input()) {
+                return Ok(None);
+            }
+            return Ok(Some(over(plan, vec![input])?));
         }
         if plan.is::<FilterExec>() || plan.is::<ProjectionExec>() || plan.is::<UnionExec>() {
             let above = above.and(self.rows(plan));

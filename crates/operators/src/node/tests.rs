@@ -1,0 +1,397 @@
+//! Every kind of node over other inputs: its own, other ones, too many and too few.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion_execution::TaskContext;
+use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion_physical_plan::expressions::Column;
+use datafusion_physical_plan::limit::GlobalLimitExec;
+use datafusion_physical_plan::{
+    ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions, collect,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use orrery_term::TermId;
+use spargebra::algebra::{
+    AggregateExpression, AggregateFunction, Expression, GraphPattern, PropertyPathExpression,
+};
+use spargebra::term::{NamedNode, TermPattern, TriplePattern, Variable};
+
+use crate::aggregate::{self, grouped};
+use crate::complement::{ComplementExec, ComplementInputs};
+use crate::context::QueryContext;
+use crate::count::CountExec;
+use crate::graph_names::GraphNamesExec;
+use crate::join::{JoinMode, JoinSpecification, SolutionJoinExec};
+use crate::nodes::{
+    AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, NumberedExec, SharedExec,
+};
+use crate::path::{PathExec, PathSpecification};
+use crate::pattern::ordered::{FirstRows, OrderedExec};
+use crate::pattern::{
+    GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern, Slot, Spread,
+};
+use crate::rows::RowsExec;
+use crate::run_counts::RunCountsExec;
+use crate::service::{
+    Endpoint, RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceExec, ServiceOptions,
+    ServiceSpecification, ServiceVariable,
+};
+use crate::test_support::{Quad, Solution, context_of, names, term, var};
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// Made while a plan runs, of a stream that is read once: no plan holds it.
+const NOT_IN_PLANS: [&str; 1] = ["StreamExec"];
+
+/// Subjects 0 to 39 with the predicate 100, each to itself times ten; the first ten in the graph 7 as well.
+fn quads() -> Vec<Quad> {
+    let triple = |subject: i64| [term(subject), term(100), term(subject * 10)];
+    let in_default = (0..40).map(triple);
+    let in_named = (0..10).map(triple);
+    let quad = |[s, p, o]: [TermId; 3], graph| [s, p, o, graph];
+    in_default
+        .map(|triple| quad(triple, TermId::DEFAULT_GRAPH))
+        .chain(in_named.map(|triple| quad(triple, term(7))))
+        .collect()
+}
+
+fn pattern() -> QuadPattern {
+    QuadPattern {
+        subject: var("s"),
+        predicate: Slot::Constant(term(100)),
+        object: var("o"),
+        graph: GraphScope::Default,
+    }
+}
+
+/// Twenty rows of `?s` and `?x`.
+fn rows() -> Plan {
+    let row = |number: i64| vec![Some(term(number / 2)), Some(term(number % 5))];
+    let rows: Vec<_> = (0..20).map(row).collect();
+    RowsExec::try_new(&names(&["s", "x"]), &rows).unwrap()
+}
+
+fn scan(context: &Arc<QueryContext>) -> Plan {
+    let specification = PatternSpecification::inner(vec![pattern()], names(&["s", "o"]));
+    PatternExec::try_new(Arc::clone(context), None, specification).unwrap()
+}
+
+fn sum_of_x() -> [(String, AggregateExpression); 1] {
+    let sum = AggregateExpression::FunctionCall {
+        name: AggregateFunction::Sum,
+        expr: Expression::Variable(Variable::new_unchecked("x")),
+        distinct: false,
+    };
+    [("sum".to_owned(), sum)]
+}
+
+fn group(context: &Arc<QueryContext>) -> Plan {
+    let input = rows();
+    let schema = input.schema();
+    let functions = aggregate::plan(&sum_of_x(), &schema, context).unwrap();
+    let key = Arc::new(Column::new("s", 0));
+    let by = PhysicalGroupBy::new_single(vec![(key, "s".to_owned())]);
+    let mode = AggregateMode::Single;
+    grouped(AggregateExec::try_new(mode, by, functions, vec![None], input, schema).unwrap())
+}
+
+fn complement(context: &Arc<QueryContext>) -> Plan {
+    let groups = (1..4).map(|group| vec![Some(term(group))]);
+    let groups = RowsExec::try_new(&names(&["g"]), &groups.collect::<Vec<_>>()).unwrap();
+    let matches = [vec![Some(term(1)), Some(term(2))]];
+    let matches = RowsExec::try_new(&names(&["g", "s"]), &matches).unwrap();
+    let members = rows();
+    let functions = aggregate::plan(&sum_of_x(), &members.schema(), context).unwrap();
+    let inputs = ComplementInputs {
+        groups,
+        members,
+        matches,
+    };
+    ComplementExec::try_new(inputs, (&Arc::from("g"), &Arc::from("s")), functions).unwrap()
+}
+
+fn ordered(context: &Arc<QueryContext>) -> Plan {
+    let wanted = FirstRows {
+        variable: Arc::from("o"),
+        is_descending: true,
+        rows: 2,
+        rows_in_all: 40.0,
+    };
+    let mut step = PatternStep::new(pattern());
+    step.estimated_rows = Some(40.0);
+    let mut specification = PatternSpecification::inner(Vec::new(), names(&["s", "o"]));
+    specification.steps = vec![step];
+    let scan = PatternExec::try_new(Arc::clone(context), None, specification).unwrap();
+    OrderedExec::try_new(&scan, wanted).unwrap().unwrap()
+}
+
+fn path(context: &Arc<QueryContext>, input: Option<Plan>) -> Plan {
+    let predicate = NamedNode::new_unchecked("http://example.org/none");
+    let specification = PathSpecification {
+        subject: var("s"),
+        path: PropertyPathExpression::ZeroOrMore(Box::new(predicate.into())),
+        object: var("end"),
+        graph: GraphScope::Default,
+        is_set: false,
+        output: names(&["s", "end"]),
+    };
+    PathExec::try_new(Arc::clone(context), input, specification).unwrap()
+}
+
+/// Answers each request with the same two solutions.
+#[derive(Debug)]
+struct TwoSolutions;
+
+impl RemoteEndpoints for TwoSolutions {
+    fn ask(
+        &self,
+        _: &str,
+        _: String,
+        _: &'static str,
+    ) -> BoxFuture<'static, Result<RemoteAnswer, RemoteFailure>> {
+        let answer = r#"{"head":{"vars":["s","y"]},"results":{"bindings":[
+            {"s":{"type":"literal","value":"1","datatype":"http://www.w3.org/2001/XMLSchema#integer"},
+             "y":{"type":"literal","value":"a"}},
+            {"s":{"type":"literal","value":"2","datatype":"http://www.w3.org/2001/XMLSchema#integer"},
+             "y":{"type":"literal","value":"b"}}]}}"#;
+        let body = futures::stream::iter([Ok(answer.into())]);
+        let answer = RemoteAnswer {
+            content_type: Some("application/sparql-results+json".to_owned()),
+            body: Box::pin(body),
+        };
+        futures::future::ready(Ok(answer)).boxed()
+    }
+}
+
+fn service(context: &Arc<QueryContext>, input: Option<Plan>) -> Plan {
+    let variable = |name: &str| ServiceVariable {
+        name: Variable::new_unchecked(name),
+        column: Arc::from(name),
+        is_certain: true,
+    };
+    let triple = TriplePattern {
+        subject: TermPattern::Variable(Variable::new_unchecked("s")),
+        predicate: NamedNode::new_unchecked("http://example.org/p").into(),
+        object: TermPattern::Variable(Variable::new_unchecked("y")),
+    };
+    let specification = ServiceSpecification {
+        endpoint: Endpoint::Iri(Arc::from("http://example.org/sparql")),
+        pattern: GraphPattern::Bgp {
+            patterns: vec![triple],
+        },
+        is_silent: false,
+        sends_keys: true,
+        variables: vec![variable("s"), variable("y")],
+        output: names(&["s", "x", "y"]),
+    };
+    let options = ServiceOptions::new(Arc::new(TwoSolutions));
+    ServiceExec::try_new(Arc::clone(context), options, input, specification).unwrap()
+}
+
+/// One node of every kind at least, each with rows to give.
+fn one_of_each() -> Vec<Plan> {
+    let context = &context_of(&quads());
+    let plain = &context_of(&quads()[..40]);
+    let name: Arc<str> = Arc::from("n");
+    let optional = PatternSpecification::inner(vec![pattern()], names(&["s", "x", "o"]));
+    let over_rows = PatternExec::try_new(Arc::clone(context), Some(rows()), optional).unwrap();
+    let spread = Spread {
+        partitions: 3,
+        dealt_rows: Some(7),
+    };
+    let scanned = scan(context);
+    let pattern_exec = scanned.downcast_ref::<PatternExec>().unwrap();
+    let join = JoinSpecification {
+        mode: JoinMode::Left,
+        filters: Vec::new(),
+        output: names(&["s", "x", "o"]),
+    };
+    let join = SolutionJoinExec::try_new(Arc::clone(context), rows(), scan(context), join);
+    let partitioned = pattern_exec.spread(spread).unwrap();
+    vec![
+        rows(),
+        GraphNamesExec::try_new(Arc::clone(context), Arc::from("g"), None).unwrap(),
+        CountExec::try_new(plain, &pattern(), Arc::clone(&name))
+            .unwrap()
+            .unwrap(),
+        RunCountsExec::try_new(plain, &pattern(), &Arc::from("o"), &[name])
+            .unwrap()
+            .unwrap(),
+        over_rows,
+        Arc::clone(&partitioned),
+        scan(context),
+        ordered(context),
+        path(context, Some(rows())),
+        path(context, None),
+        service(context, Some(rows())),
+        service(context, None),
+        join.unwrap(),
+        group(context),
+        complement(context),
+        Arc::new(AppendExec::new(rows(), [rows(), rows()])),
+        Arc::new(CandidatesExec::new(partitioned, 1, false, 3)),
+        Arc::new(CandidatesExec::new(rows(), 1, true, 3)),
+        Arc::new(DistinctExec::new(rows())),
+        Arc::new(LimitOfEachExec::new(rows(), 1, 1, Some(2))),
+        Arc::new(NumberedExec::new(rows(), "n")),
+        Arc::new(SharedExec::new(rows())),
+    ]
+}
+
+/// Its solutions from all partitions, sorted.
+fn run(plan: &Plan) -> Vec<Solution> {
+    let plan: Plan = match plan.properties().partitioning.partition_count() {
+        1 => Arc::clone(plan),
+        _ => Arc::new(CoalescePartitionsExec::new(Arc::clone(plan))),
+    };
+    // What asks other endpoints parses their answers on a thread.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
+    let batches = collect(plan, Arc::new(TaskContext::default()));
+    crate::test_support::solutions(&runtime.block_on(batches).unwrap())
+}
+
+fn replace(plan: &Plan, children: Vec<Plan>) -> datafusion_common::Result<Plan> {
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Arc::clone(plan).replace_children(children, options)
+}
+
+fn children(plan: &Plan) -> Vec<Plan> {
+    plan.children().into_iter().map(Arc::clone).collect()
+}
+
+/// Another node that gives what a node gives.
+fn another(plan: &Plan) -> Plan {
+    let children = children(plan).iter().map(another).collect();
+    match plan.is::<RowsExec>() {
+        // A leaf that stays what it is.
+        true => Arc::new(GlobalLimitExec::new(Arc::clone(plan), 0, None)),
+        false => replace(plan, children).unwrap(),
+    }
+}
+
+fn is_same(plan: &Plan, children: &[Plan]) -> bool {
+    let its = plan.children();
+    its.len() == children.len() && its.iter().zip(children).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
+#[test]
+fn every_node_over_its_own_and_over_equal_children_gives_the_same() {
+    for plan in one_of_each() {
+        let name = plan.name().to_owned();
+        let expected = run(&plan);
+        assert!(!expected.is_empty(), "{name} gives nothing");
+        let partitions = plan.properties().partitioning.partition_count();
+        let others: Vec<Plan> = children(&plan).iter().map(another).collect();
+        for children in [children(&plan), others] {
+            let rebuilt = replace(&plan, children.clone()).unwrap();
+            assert!(is_same(&rebuilt, &children), "{name} has other children");
+            assert_eq!(rebuilt.name(), name);
+            assert_eq!(rebuilt.schema(), plan.schema(), "{name}");
+            let rebuilt_partitions = rebuilt.properties().partitioning.partition_count();
+            assert_eq!(rebuilt_partitions, partitions, "{name}");
+            assert_eq!(run(&rebuilt), expected, "{name}");
+            #[expect(deprecated, reason = "what DataFusion's own rules call")]
+            let rebuilt = Arc::clone(&plan).with_new_children(children).unwrap();
+            assert_eq!(run(&rebuilt), expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_node_reads_the_children_that_it_is_given() {
+    for plan in one_of_each() {
+        // An ordered scan reads pieces of a pattern: it refuses what is none.
+        let is_ordered = plan.is::<OrderedExec>();
+        let children = children(&plan);
+        for (number, child) in children.iter().enumerate() {
+            let mut others = children.clone();
+            let partitions = child.properties().partitioning.partition_count();
+            let whole: Plan = match partitions {
+                1 => Arc::clone(child),
+                _ => Arc::new(CoalescePartitionsExec::new(Arc::clone(child))),
+            };
+            others[number] = Arc::new(GlobalLimitExec::new(whole, 0, Some(0)));
+            let rebuilt = replace(&plan, others.clone());
+            if is_ordered {
+                assert!(rebuilt.is_err());
+                continue;
+            }
+            let rebuilt = rebuilt.unwrap();
+            assert!(is_same(&rebuilt, &others), "{}", plan.name());
+            assert_ne!(run(&rebuilt), run(&plan), "{}", plan.name());
+        }
+    }
+}
+
+#[test]
+fn no_node_takes_another_number_of_children() {
+    for plan in one_of_each() {
+        let mut more = children(&plan);
+        more.push(rows());
+        let error = replace(&plan, more).unwrap_err().to_string();
+        assert!(error.contains(plan.name()), "{error}");
+        let mut fewer = children(&plan);
+        if fewer.pop().is_some() {
+            let error = replace(&plan, fewer).unwrap_err().to_string();
+            assert!(error.contains(plan.name()), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_node_that_reads_one_partition_refuses_several() {
+    let context = context_of(&quads());
+    let spread = Spread {
+        partitions: 2,
+        dealt_rows: None,
+    };
+    let pattern = scan(&context);
+    let pattern = pattern.downcast_ref::<PatternExec>().unwrap();
+    let several = pattern.spread(spread).unwrap();
+    let distinct: Plan = Arc::new(DistinctExec::new(scan(&context)));
+    let error = replace(&distinct, vec![Arc::clone(&several)]).unwrap_err();
+    assert!(error.to_string().contains("partitions"), "{error}");
+    let candidates: Plan = Arc::new(CandidatesExec::new(scan(&context), 1, false, 3));
+    let rebuilt = replace(&candidates, vec![several]).unwrap();
+    assert_eq!(rebuilt.properties().partitioning.partition_count(), 2);
+}
+
+/// Whoever adds a node adds it to [`one_of_each`].
+#[test]
+fn no_kind_of_node_is_left_out() {
+    let mut kinds = BTreeSet::new();
+    collect_kinds(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        &mut kinds,
+    );
+    for kind in NOT_IN_PLANS {
+        assert!(kinds.remove(kind), "there is no {kind}");
+    }
+    let tested = one_of_each();
+    let tested: BTreeSet<String> = tested.iter().map(|plan| plan.name().to_owned()).collect();
+    assert_eq!(tested, kinds);
+}
+
+fn collect_kinds(directory: &Path, kinds: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect_kinds(&path, kinds);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = std::fs::read_to_string(&path).unwrap();
+            let lines = source.lines();
+            let kind = |line: &str| {
+                let kind = line.strip_prefix("impl ExecutionPlan for ")?;
+                Some(kind.trim_end_matches(" {").to_owned())
+            };
+            kinds.extend(lines.filter_map(kind));
+        }
+    }
+}
