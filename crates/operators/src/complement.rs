@@ -31,10 +31,10 @@ use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt};
+use orrery_runtime::Pace;
 
 use crate::aggregate::{has_small_states, is_order_free};
 use crate::node::{Inputs, node_methods};
-use crate::pace::Pace;
 use crate::solutions::{id_columns, plan_properties};
 
 /// Nodes that are merged at a time.

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
 use hashbrown::HashMap;
+use orrery_runtime::{Adjacencies, Patience, Workers};
 use orrery_storage::Snapshot;
 use orrery_term::{Term, TermId, TermKind, inline, parse_key, write_key};
 use oxiri::Iri;
@@ -28,10 +29,7 @@ use oxsdatatypes::DateTime;
 use parking_lot::{Mutex, RwLock};
 
 use self::local_terms::LocalTerms;
-use crate::adjacencies::Adjacencies;
 use crate::error::{Error, Result};
-use crate::patience::Patience;
-use crate::workers::Workers;
 use crate::xpath_regex::RegexCache;
 
 /// What a query starts with.

@@ -15,12 +15,9 @@ pub enum Error {
     /// The generic engine failed: out of memory, cancelled, no space to spill.
     #[error(transparent)]
     Engine(#[from] DataFusionError),
-    /// The query was planned for longer than it may, or nobody waits for the plan any more.
-    #[error("planning took longer than the limit of {} s", limit.as_secs_f64())]
-    OutOfTime {
-        /// The limit.
-        limit: std::time::Duration,
-    },
+    /// The runtime refuses what the query needs, such as more time to be planned.
+    #[error(transparent)]
+    Runtime(#[from] orrery_runtime::Error),
     /// The query calls a function by an IRI that names none.
     #[error("the function <{iri}> is not known; the casts of XML Schema datatypes are")]
     UnknownFunction {
@@ -81,6 +78,7 @@ impl From<Error> for DataFusionError {
     fn from(error: Error) -> Self {
         match error {
             Error::Engine(error) => error,
+            Error::Runtime(error) => error.into(),
             other => Self::External(Box::new(other)),
         }
     }

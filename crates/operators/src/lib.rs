@@ -8,7 +8,6 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`context`] | what the operators of one query share |
-//! | [`adjacencies`] | which predicates' values are kept in memory, shared by all queries |
 //! | [`expression`] | filters, computed values, sort keys |
 //! | [`aggregate`] | COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT |
 //! | [`complement`] | aggregates over a product without the pairs that match |
@@ -19,7 +18,8 @@
 //! | [`service`] | SERVICE: solutions of other endpoints |
 //! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
 
-pub mod adjacencies;
+#[cfg(test)]
+mod adjacencies_tests;
 pub mod aggregate;
 pub mod complement;
 pub mod context;
@@ -31,9 +31,7 @@ pub mod graph_names;
 pub mod join;
 mod node;
 pub mod nodes;
-mod pace;
 pub mod path;
-pub mod patience;
 pub mod pattern;
 pub mod rows;
 pub mod run_counts;
@@ -43,12 +41,10 @@ mod solutions;
 mod test_support;
 #[cfg(test)]
 mod tests;
-pub mod workers;
 mod xpath_regex;
 
 pub use context::{ContextOptions, QueryContext};
 pub use error::{Error, Result};
 pub use expression::TermExpression;
 pub use solutions::solution_schema;
-pub use workers::Workers;
 pub use xpath_regex::beginnings::{Beginning, beginnings};

@@ -9,11 +9,11 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use datafusion_execution::TaskContext;
 use datafusion_physical_plan::{ExecutionPlan, collect};
+use orrery_runtime::{Adjacencies, BuildThresholds};
 use orrery_storage::{CommitOptions, Database, SmallQuad, Snapshot, WriterOptions, build_small};
 use orrery_term::TermId;
 use tempfile::TempDir;
 
-use crate::adjacencies::Adjacencies;
 use crate::context::{ContextOptions, QueryContext};
 use crate::pattern::{GraphScope, QuadPattern, Slot};
 
@@ -56,9 +56,14 @@ pub(crate) fn contexts_of(quads: &[Quad]) -> [Arc<QueryContext>; 3] {
     let snapshot = database.snapshot();
     [
         context_over(Arc::clone(&snapshot), Adjacencies::new(0)),
-        context_over(snapshot, Adjacencies::default()),
-        context_over(changed_into(quads), Adjacencies::default()),
+        context_over(snapshot, eager_adjacencies()),
+        context_over(changed_into(quads), eager_adjacencies()),
     ]
+}
+
+/// Built when they are missed.
+fn eager_adjacencies() -> Adjacencies {
+    Adjacencies::with_thresholds(64 << 20, BuildThresholds::AT_ONCE)
 }
 
 fn context_over(snapshot: Arc<Snapshot>, adjacencies: Adjacencies) -> Arc<QueryContext> {

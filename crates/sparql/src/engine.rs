@@ -9,19 +9,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use datafusion_execution::TaskContext;
-use datafusion_execution::config::SessionConfig;
-use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion_execution::memory_pool::MemoryPool;
-use datafusion_execution::runtime_env::RuntimeEnvBuilder;
 use datafusion_physical_plan::ExecutionPlan;
-use orrery_operators::adjacencies::{Adjacencies, AdjacencyCounts};
-use orrery_operators::workers::Workers;
+use orrery_runtime::{AdjacencyCounts, HeldMemory, Runtime, RuntimeOptions};
 use orrery_storage::Database;
 
 use crate::error::QueryError;
-use crate::execute::{Limits, Run, task_context};
-use crate::memory::{HeldMemory, Memory};
+use crate::execute::{Limits, Run};
 use crate::options::EngineOptions;
 use crate::parse::{self, ShapeCache, ShapeCounts};
 use crate::plan::{OrderCache, OrderCounts};
@@ -34,14 +28,9 @@ const UPDATE_WAIT_MAX: Duration = Duration::from_secs(1);
 pub struct Engine {
     database: Arc<Database>,
     options: EngineOptions,
-    memory: Memory,
-    /// Settings, memory pool and place for spills, the same for every query: making one takes longer than a
-    /// point query.
-    task: Arc<TaskContext>,
+    runtime: Arc<Runtime>,
     shapes: ShapeCache,
     orders: Arc<OrderCache>,
-    workers: Arc<Workers>,
-    adjacencies: Arc<Adjacencies>,
 }
 
 impl fmt::Debug for Engine {
@@ -56,24 +45,18 @@ impl fmt::Debug for Engine {
 impl Engine {
     /// An engine over a database.
     pub fn new(database: Arc<Database>, options: EngineOptions) -> Result<Self, QueryError> {
-        let memory = Memory::new(options.memory_bytes, options.is_process_bound);
-        let spills = DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![options.temp_dir.clone()]));
-        let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::clone(&memory.operators))
-            .with_disk_manager_builder(spills)
-            .build_arc()
-            .map_err(|error| QueryError::from_datafusion(error, options.memory_bytes))?;
-        let session = SessionConfig::new()
-            .with_batch_size(options.batch_rows)
-            .with_target_partitions(1);
+        let runtime = Runtime::new(&RuntimeOptions {
+            memory_bytes: options.memory_bytes,
+            is_process_bound: options.is_process_bound,
+            temp_dir: options.temp_dir.clone(),
+            batch_rows: options.batch_rows,
+            threads: options.threads,
+        })
+        .map_err(|error| QueryError::from_runtime(error, options.memory_bytes))?;
         Ok(Self {
-            workers: Workers::new(options.threads),
-            adjacencies: Arc::new(Adjacencies::new(memory.adjacencies_bytes)),
             database,
             options,
-            memory,
-            task: task_context(session, runtime),
+            runtime: Arc::new(runtime),
             shapes: ShapeCache::default(),
             orders: Arc::default(),
         })
@@ -89,21 +72,22 @@ impl Engine {
 
     /// Memory that running queries hold of [`EngineOptions::memory_bytes`].
     pub fn memory_held_bytes(&self) -> usize {
-        self.memory.reserved_bytes()
+        self.runtime.memory().reserved_bytes()
     }
 
     /// Whether a query that has just run out of memory may find enough once others have ended.
     pub fn is_memory_scarce(&self) -> bool {
-        self.memory.is_scarce()
+        self.runtime.memory().is_scarce()
     }
 
     /// Memory for something beside the queries, called `what` where memory runs out; nothing at first.
     pub fn hold_memory(&self, what: &str) -> HeldMemory {
-        HeldMemory::of(self.memory_pool(), what, self.options.memory_bytes)
+        self.runtime.hold_memory(what)
     }
 
-    pub(crate) fn memory(&self) -> &Memory {
-        &self.memory
+    /// What its queries share; a second engine over the same data may take it.
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
     }
 
     /// The settings.
@@ -128,7 +112,7 @@ impl Engine {
 
     /// Adjacencies of predicates that are in memory.
     pub fn adjacency_counts(&self) -> AdjacencyCounts {
-        self.adjacencies.counts()
+        self.runtime.adjacencies().counts()
     }
 
     pub(crate) fn orders(&self) -> &Arc<OrderCache> {
@@ -139,29 +123,8 @@ impl Engine {
         &self.shapes
     }
 
-    /// The threads that all queries share.
-    pub(crate) fn workers(&self) -> &Arc<Workers> {
-        &self.workers
-    }
-
-    /// The adjacencies in memory, which all queries share.
-    pub(crate) fn adjacencies(&self) -> &Arc<Adjacencies> {
-        &self.adjacencies
-    }
-
     pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
-        &self.memory.operators
-    }
-
-    /// What a query runs with: batches of so many rows if it asks for that.
-    pub(crate) fn task(&self, batch_rows: Option<usize>) -> Arc<TaskContext> {
-        match batch_rows {
-            Some(rows) => {
-                let session = self.task.session_config().clone().with_batch_size(rows);
-                task_context(session, self.task.runtime_env())
-            }
-            None => Arc::clone(&self.task),
-        }
+        self.runtime.memory().operators()
     }
 
     /// Starts the plan of an update.
@@ -174,9 +137,8 @@ impl Engine {
         let run = Run {
             plan,
             is_parallel,
-            task: &self.task,
-            workers: &self.workers,
-            memory: &self.memory,
+            task: &self.runtime.task(None),
+            runtime: &self.runtime,
             limits,
             wait_max: UPDATE_WAIT_MAX,
         };

@@ -7,9 +7,8 @@
 use std::time::Duration;
 
 use datafusion_common::DataFusionError;
+use orrery_runtime::words_of_refusal;
 use orrery_storage::{ByteCount, without_numbers};
-
-use crate::exhausted;
 
 /// What the parts of this crate give, or why not.
 pub(crate) type Result<T> = std::result::Result<T, QueryError>;
@@ -120,7 +119,7 @@ impl QueryError {
         match error {
             DataFusionError::ResourcesExhausted(message) => Self::OutOfMemory {
                 limit_bytes,
-                message: exhausted::words(&message),
+                message: words_of_refusal(&message),
             },
             DataFusionError::External(inner) => Self::from_external(inner, limit_bytes),
             DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -137,7 +136,7 @@ impl QueryError {
             DataFusionError::Shared(shared) => match shared.as_ref() {
                 DataFusionError::ResourcesExhausted(message) => Self::OutOfMemory {
                     limit_bytes,
-                    message: exhausted::words(message),
+                    message: words_of_refusal(message),
                 },
                 other => {
                     Self::of_service(other).unwrap_or_else(|| Self::internal(other.to_string()))
@@ -181,12 +180,21 @@ impl QueryError {
                 message,
                 is_timeout,
             },
-            orrery_operators::Error::OutOfTime { limit } => Self::Timeout { limit },
+            orrery_operators::Error::Runtime(error) => Self::from_runtime(error, limit_bytes),
             orrery_operators::Error::NoSuchTerm { .. } => Self::internal(error.to_string()),
             // A function that is not known, a wrong number of arguments, and the like.
             other => Self::Unsupported {
                 what: other.to_string(),
             },
+        }
+    }
+
+    /// Translates what the runtime refuses.
+    pub(crate) fn from_runtime(error: orrery_runtime::Error, limit_bytes: u64) -> Self {
+        match error {
+            orrery_runtime::Error::OutOfTime { limit } => Self::Timeout { limit },
+            orrery_runtime::Error::Busy => Self::Busy,
+            orrery_runtime::Error::Engine(error) => Self::from_datafusion(error, limit_bytes),
         }
     }
 
@@ -203,6 +211,10 @@ impl QueryError {
             Ok(operator) => return Self::from_operators(*operator, limit_bytes),
             Err(inner) => inner,
         };
+        let inner = match inner.downcast::<orrery_runtime::Error>() {
+            Ok(refused) => return Self::from_runtime(*refused, limit_bytes),
+            Err(inner) => inner,
+        };
         match inner.downcast::<DataFusionError>() {
             Ok(nested) => Self::from_datafusion(*nested, limit_bytes),
             Err(inner) => Self::internal(inner.to_string()),
@@ -213,6 +225,12 @@ impl QueryError {
 impl From<orrery_operators::Error> for QueryError {
     fn from(error: orrery_operators::Error) -> Self {
         Self::from_operators(error, 0)
+    }
+}
+
+impl From<orrery_runtime::Error> for QueryError {
+    fn from(error: orrery_runtime::Error) -> Self {
+        Self::from_runtime(error, 0)
     }
 }
 

@@ -3,20 +3,16 @@
 //! Our leaf operators and DataFusion's yield to the runtime every so many batches, so the
 //! deadline's timer and a dropped stream are noticed also inside of a long sort or aggregation.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion_execution::TaskContext;
-use datafusion_execution::config::SessionConfig;
-use datafusion_execution::runtime_env::RuntimeEnv;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use orrery_operators::workers::Workers;
+use orrery_runtime::{Runtime, Workers};
 
 use crate::error::QueryError;
-use crate::memory::Memory;
 use crate::results::IdStream;
 
 /// What comes of a run, or is made of that.
@@ -35,8 +31,7 @@ pub(crate) struct Run<'r> {
     /// Whether parts of it run as tasks of their own.
     pub(crate) is_parallel: bool,
     pub(crate) task: &'r Arc<TaskContext>,
-    pub(crate) workers: &'r Arc<Workers>,
-    pub(crate) memory: &'r Memory,
+    pub(crate) runtime: &'r Runtime,
     pub(crate) limits: Limits,
     /// How long it waits for room at most.
     pub(crate) wait_max: Duration,
@@ -47,36 +42,22 @@ impl Run<'_> {
     pub(crate) async fn start(self) -> Result<IdStream, QueryError> {
         let batch_rows = self.task.session_config().batch_size();
         let working_set = self
-            .memory
+            .runtime
+            .memory()
             .working_set(self.plan, batch_rows, self.wait_max)
             .await?;
-        let limits = self.limits;
+        let (limits, workers) = (self.limits, self.runtime.workers());
         let ids = match self.is_parallel {
-            false => start(self.plan, self.task, self.workers, limits)?,
+            false => start(self.plan, self.task, workers, limits)?,
             true => {
                 // Partitions know by the context which execution they belong to.
-                let session = self.task.session_config().clone();
-                let task = task_context(session, self.task.runtime_env());
-                start(self.plan, &task, self.workers, limits)?
+                let task = Runtime::task_of_its_own(self.task);
+                start(self.plan, &task, workers, limits)?
             }
         };
         // Held as long as the stream.
         Ok(ids.inspect(move |_| _ = working_set.size()).boxed())
     }
-}
-
-/// Without the functions and the session's name of DataFusion's own front ends, which no plan of ours looks up.
-pub(crate) fn task_context(session: SessionConfig, runtime: Arc<RuntimeEnv>) -> Arc<TaskContext> {
-    Arc::new(TaskContext::new(
-        None,
-        String::new(),
-        session,
-        HashMap::new(),
-        HashMap::new(),
-        HashMap::new(),
-        HashMap::new(),
-        runtime,
-    ))
 }
 
 fn start(

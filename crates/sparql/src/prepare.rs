@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::context::{ContextOptions, QueryContext};
-use orrery_operators::patience::Patience;
 use orrery_operators::service::ServiceOptions;
+use orrery_runtime::Patience;
 use orrery_storage::{Permutation, Snapshot};
 use orrery_term::TermId;
 use oxsdatatypes::DateTime;
@@ -96,8 +96,8 @@ fn prepared(
         plan: planned.relation.plan,
         estimates: planned.estimates,
         context: planned.context,
-        task: engine.task(options.tuning.vector_rows),
-        memory: engine.memory().clone(),
+        task: engine.runtime().task(options.tuning.vector_rows),
+        runtime: Arc::clone(engine.runtime()),
         limits: engine.limits(options.timeout),
         preparation: Preparation {
             parse: parsed - started,
@@ -146,11 +146,11 @@ impl Source<'_> {
             Arc::clone(&self.snapshot),
             ContextOptions {
                 base_iri: self.base_iri,
-                memory_pool: Arc::clone(&engine.memory().operators),
-                on_the_way_pool: Arc::clone(&engine.memory().on_the_way),
+                memory_pool: Arc::clone(engine.memory_pool()),
+                on_the_way_pool: Arc::clone(engine.runtime().memory().on_the_way()),
                 now: self.now,
-                workers: Arc::clone(engine.workers()),
-                adjacencies: Arc::clone(engine.adjacencies()),
+                workers: Arc::clone(engine.runtime().workers()),
+                adjacencies: Arc::clone(engine.runtime().adjacencies()),
                 patience: Arc::new(Patience::new(
                     options
                         .planning_timeout

@@ -7,19 +7,22 @@ use datafusion_execution::TaskContext;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
+use orrery_runtime::Runtime;
 use orrery_storage::Snapshot;
 use orrery_term::TermId;
 
 use crate::error::QueryError;
 use crate::execute::{self, Limits, Run};
 use crate::explain::{self, PlanNode};
-use crate::memory::{Memory, WAIT_MAX};
 use crate::plan::Estimates;
 use crate::results::{
     Decoder, IdStream, QueryResults, SolutionStream, Template, TripleStream, construct, describe,
     solutions,
 };
 use crate::work;
+
+/// How long a query waits for room for its working set.
+const WAIT_MAX: Duration = Duration::from_secs(15);
 
 /// The four forms of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +52,7 @@ pub struct PreparedQuery {
     pub(crate) estimates: Estimates,
     pub(crate) context: Arc<QueryContext>,
     pub(crate) task: Arc<TaskContext>,
-    pub(crate) memory: Memory,
+    pub(crate) runtime: Arc<Runtime>,
     pub(crate) limits: Limits,
     pub(crate) preparation: Preparation,
     /// What the text declares before its first group, for plans as text.
@@ -151,8 +154,7 @@ impl PreparedQuery {
             plan: &self.plan,
             is_parallel: self.is_parallel,
             task: &self.task,
-            workers: self.context.workers(),
-            memory: &self.memory,
+            runtime: &self.runtime,
             limits: self.limits,
             wait_max: WAIT_MAX,
         };

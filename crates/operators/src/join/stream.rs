@@ -14,6 +14,7 @@ use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream};
 use datafusion_physical_plan::metrics::BaselineMetrics;
 use futures::{Stream, StreamExt};
+use orrery_runtime::Pace;
 use orrery_term::TermId;
 
 use super::build::{BuildSide, NO_ROW, TABLE_BYTES_PER_ROW};
@@ -21,7 +22,6 @@ use super::compiled::{CompiledJoin, MergedColumn, OutputColumn};
 use super::probe::{Pairs, Probe, ProbeRules};
 use super::specification::JoinMode;
 use super::spill::{OpenFile, Passes, Spill};
-use crate::pace::Pace;
 use crate::pattern::Chunk;
 use crate::solutions::{gather, id_columns, solution_batch};
 

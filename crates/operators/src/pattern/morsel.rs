@@ -19,6 +19,7 @@ use std::task::{Context, Poll, Waker};
 
 use datafusion_common::{Result, internal_err};
 use datafusion_execution::TaskContext;
+use orrery_runtime::{Busy, Workers};
 use orrery_storage::{Cursor, RowRange};
 use orrery_term::TermId;
 use parking_lot::Mutex;
@@ -27,7 +28,6 @@ use super::cursors::seek_ranges;
 use super::level::VECTOR_ROWS_MAX;
 use super::program::{Key, StepProgram};
 use crate::solutions::storage_error;
-use crate::workers::{Busy, Workers};
 
 /// Rows of a vector of a permutation; boundaries fall between two of them where morsels are large.
 const ALIGNMENT_ROWS: u64 = 1_024;

@@ -14,6 +14,7 @@ use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream};
 use datafusion_physical_plan::metrics::BaselineMetrics;
 use futures::{Stream, StreamExt};
+use orrery_runtime::Pace;
 use orrery_storage::RowRange;
 use orrery_term::TermId;
 
@@ -24,7 +25,6 @@ use super::level::{Pipeline, Progress, VectorRows};
 use super::morsel::MorselReader;
 use super::program::OutputColumn;
 use super::specification::PatternMode;
-use crate::pace::Pace;
 use crate::solutions::{gather, id_columns, solution_batch};
 
 /// How long a poll may work before it gives way.

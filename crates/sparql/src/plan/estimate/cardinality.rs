@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use orrery_operators::patience::Patience;
+use orrery_runtime::Patience;
 use orrery_storage::statistics;
 
 /// Variables of one join; what is beyond them is not told apart.

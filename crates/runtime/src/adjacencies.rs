@@ -26,30 +26,56 @@ use parking_lot::Mutex;
 
 use crate::workers::Workers;
 
-/// One key looked up without an adjacency is worth so many rows of building one.
-const ROWS_PER_KEY: u64 = if cfg!(test) { u64::MAX } else { 32 };
-/// After fewer keys none is built.
-const KEYS_MIN: u64 = if cfg!(test) { 1 } else { 16 };
 /// How often the keys to be missed double.
 const DOUBLINGS_MAX: u32 = 16;
-/// Up to so many rows, about a millisecond, it is built where it is missed.
-const ROWS_AT_ONCE_MAX: u64 = if cfg!(test) { 1_000 } else { 250_000 };
 /// What a context has that nobody gave any: enough for tests and small databases.
 const BYTES_DEFAULT: u64 = 64 << 20;
+
+/// From when on an adjacency is built.
+#[derive(Clone, Copy, Debug)]
+pub struct BuildThresholds {
+    /// One key looked up without an adjacency is worth so many rows of building one.
+    pub rows_per_key: u64,
+    /// After fewer keys none is built.
+    pub keys_min: u64,
+    /// Up to so many rows it is built where it is missed, else in the background.
+    pub rows_at_once_max: u64,
+}
+
+impl BuildThresholds {
+    /// For tests: at the first key, in the background from 1,000 rows on.
+    pub const AT_ONCE: Self = Self {
+        rows_per_key: u64::MAX,
+        keys_min: 1,
+        rows_at_once_max: 1_000,
+    };
+}
+
+impl Default for BuildThresholds {
+    /// 32 rows for each key, from 16 keys on; up to 250,000 rows, about a millisecond, where it is missed.
+    fn default() -> Self {
+        Self {
+            rows_per_key: 32,
+            keys_min: 16,
+            rows_at_once_max: 250_000,
+        }
+    }
+}
 
 /// All adjacencies of an engine; see the module's documentation.
 #[derive(Debug)]
 pub struct Adjacencies {
     bytes_max: u64,
+    thresholds: BuildThresholds,
     /// Counts uses, to tell which one was last.
     clock: AtomicU64,
     is_building: AtomicBool,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptAdjacencies>,
 }
 
 /// What there is. Locked before a slot.
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptAdjacencies {
     /// With those that are being built.
     bytes: u64,
     slots: Vec<(Weak<AdjacencySlot>, u64)>,
@@ -73,8 +99,14 @@ impl Default for Adjacencies {
 impl Adjacencies {
     /// At most so many bytes of them; without any, none is built.
     pub fn new(bytes_max: u64) -> Self {
+        Self::with_thresholds(bytes_max, BuildThresholds::default())
+    }
+
+    /// The same with other thresholds than are best.
+    pub fn with_thresholds(bytes_max: u64, thresholds: BuildThresholds) -> Self {
         Self {
             bytes_max,
+            thresholds,
             clock: AtomicU64::new(0),
             is_building: AtomicBool::new(false),
             kept: Mutex::default(),
@@ -93,7 +125,7 @@ impl Adjacencies {
 
     /// The adjacency of a slot, which is that of the index and the predicate, for so many look-ups; built now if it is time to and there are
     /// few rows, or in the background for later look-ups.
-    pub(crate) fn find(
+    pub fn find(
         self: &Arc<Self>,
         slot: &Arc<AdjacencySlot>,
         (index, predicate): (&Arc<QuadIndex>, TermId),
@@ -104,12 +136,16 @@ impl Adjacencies {
             slot.set_used(self.clock.fetch_add(1, Ordering::Relaxed));
             return Some(adjacency);
         }
+        let thresholds = &self.thresholds;
         let missed = slot.count(keys as u64);
-        let wanted = KEYS_MIN.max(slot.rows() / ROWS_PER_KEY) << slot.begun().min(DOUBLINGS_MAX);
+        let wanted = thresholds
+            .keys_min
+            .max(slot.rows() / thresholds.rows_per_key)
+            << slot.begun().min(DOUBLINGS_MAX);
         if missed < wanted || self.bytes_max == 0 {
             return None;
         }
-        if slot.rows() <= ROWS_AT_ONCE_MAX {
+        if slot.rows() <= thresholds.rows_at_once_max {
             self.build(slot.begin()?, index, predicate);
             return slot.get();
         }
@@ -179,7 +215,7 @@ impl Adjacencies {
     }
 }
 
-impl Kept {
+impl KeptAdjacencies {
     /// Drops those whose files are gone.
     fn forget_gone(&mut self) {
         let bytes = &mut self.bytes;
@@ -216,6 +252,3 @@ impl Drop for Ended {
         self.0.is_building.store(false, Ordering::Release);
     }
 }
-
-#[cfg(test)]
-mod tests;

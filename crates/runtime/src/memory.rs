@@ -30,7 +30,7 @@ use datafusion_physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use orrery_storage::ByteCount;
 
-use crate::error::QueryError;
+use crate::error::Error;
 use crate::exhausted;
 
 /// Parts of the memory, of so many.
@@ -53,8 +53,7 @@ const ANSWER_BYTES: usize = 2 << 20;
 const KEEPER_BYTES: usize = 4 << 20;
 /// One query's working set is at most this part of what may be on its way, so that it always fits.
 const WORKING_SET_PART_MAX: usize = 4;
-/// How long a query waits for room for its working set, and how often it looks.
-pub(crate) const WAIT_MAX: Duration = Duration::from_secs(15);
+/// How often a query that waits for room for its working set looks.
 const WAIT_STEP: Duration = Duration::from_millis(10);
 
 /// How long a look at the process's memory is good for.
@@ -66,19 +65,19 @@ const SCARCE_PART: usize = 8;
 
 /// The two pools of an engine.
 #[derive(Clone, Debug)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// What operators keep.
-    pub(crate) operators: Arc<dyn MemoryPool>,
+    operators: Arc<dyn MemoryPool>,
     /// What is on its way.
-    pub(crate) on_the_way: Arc<dyn MemoryPool>,
+    on_the_way: Arc<dyn MemoryPool>,
     on_the_way_bytes: usize,
     /// What adjacencies may take.
-    pub(crate) adjacencies_bytes: u64,
+    adjacencies_bytes: u64,
 }
 
 impl Memory {
     /// Divides so many bytes. `is_process_bound`: the process as a whole is to stay within them.
-    pub(crate) fn new(memory_bytes: u64, is_process_bound: bool) -> Self {
+    pub fn new(memory_bytes: u64, is_process_bound: bool) -> Self {
         let part = memory_bytes / PARTS;
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         let on_the_way = part * ON_THE_WAY_PARTS;
@@ -100,13 +99,28 @@ impl Memory {
         }
     }
 
+    /// The pool of what operators keep.
+    pub fn operators(&self) -> &Arc<dyn MemoryPool> {
+        &self.operators
+    }
+
+    /// The pool of what is on its way.
+    pub fn on_the_way(&self) -> &Arc<dyn MemoryPool> {
+        &self.on_the_way
+    }
+
+    /// What adjacencies may take.
+    pub fn adjacencies_bytes(&self) -> u64 {
+        self.adjacencies_bytes
+    }
+
     /// All that is reserved.
-    pub(crate) fn reserved_bytes(&self) -> usize {
+    pub fn reserved_bytes(&self) -> usize {
         self.operators.reserved() + self.on_the_way.reserved()
     }
 
     /// Whether queries hold so much that one more may fail for want of what they hold.
-    pub(crate) fn is_scarce(&self) -> bool {
+    pub fn is_scarce(&self) -> bool {
         let MemoryLimit::Finite(limit) = self.operators.memory_limit() else {
             return false;
         };
@@ -114,19 +128,19 @@ impl Memory {
     }
 
     /// Reserves what a plan needs to run, waiting for so long at most if there is no room.
-    pub(crate) async fn working_set(
+    pub async fn working_set(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         batch_rows: usize,
         wait_max: Duration,
-    ) -> std::result::Result<MemoryReservation, QueryError> {
+    ) -> std::result::Result<MemoryReservation, Error> {
         let end = Instant::now() + wait_max;
         loop {
             if let Some(reservation) = self.try_working_set(plan.as_ref(), batch_rows) {
                 return Ok(reservation);
             }
             if Instant::now() >= end {
-                return Err(QueryError::Busy);
+                return Err(Error::Busy);
             }
             tokio::time::sleep(WAIT_STEP).await;
         }
@@ -164,22 +178,18 @@ fn working_set_bytes(plan: &dyn ExecutionPlan, batch_rows: usize) -> usize {
 #[derive(Debug)]
 pub struct HeldMemory {
     reservation: MemoryReservation,
-    limit_bytes: u64,
 }
 
 impl HeldMemory {
-    pub(crate) fn of(pool: &Arc<dyn MemoryPool>, what: &str, limit_bytes: u64) -> Self {
+    pub(crate) fn of(pool: &Arc<dyn MemoryPool>, what: &str) -> Self {
         Self {
             reservation: MemoryConsumer::new(what).register(pool),
-            limit_bytes,
         }
     }
 
     /// Holds so much from now on; fails, and holds what it held, where there is not so much.
-    pub fn resize(&self, bytes: usize) -> std::result::Result<(), QueryError> {
-        self.reservation
-            .try_resize(bytes)
-            .map_err(|error| QueryError::from_datafusion(error, self.limit_bytes))
+    pub fn resize(&self, bytes: usize) -> std::result::Result<(), Error> {
+        Ok(self.reservation.try_resize(bytes)?)
     }
 
     /// What is held.
@@ -306,6 +316,9 @@ fn anonymous_bytes() -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use arrow::datatypes::Schema;
+    use datafusion_physical_plan::empty::EmptyExec;
+
     use super::*;
 
     fn pool(process: Option<ProcessMemory>) -> Arc<dyn MemoryPool> {
@@ -345,8 +358,8 @@ mod tests {
     #[test]
     fn a_query_beyond_what_may_be_on_its_way_has_no_room() {
         let memory = Memory::new(8 << 20, false);
-        let plan = orrery_operators::rows::RowsExec::single_empty_row().unwrap();
-        let next = || memory.try_working_set(plan.as_ref(), 8_192);
+        let plan = EmptyExec::new(Arc::new(Schema::empty()));
+        let next = || memory.try_working_set(&plan, 8_192);
         let mut held: Vec<_> = (0..WORKING_SET_PART_MAX).map(|_| next().unwrap()).collect();
         assert_eq!(memory.reserved_bytes(), 2 << 20);
         assert!(next().is_none());

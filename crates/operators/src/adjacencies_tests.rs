@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use orrery_runtime::{Adjacencies, AdjacencyCounts, BuildThresholds, Workers};
 use orrery_storage::{CommitOptions, Database, Permutation, Snapshot, WriterOptions, build_small};
 
-use super::*;
+use orrery_term::TermId;
+
 use crate::context::{ContextOptions, QueryContext};
 use crate::pattern::{GraphScope, PatternExec, PatternSpecification, QuadPattern, Slot};
 use crate::rows::RowsExec;
@@ -32,6 +34,11 @@ fn snapshot(quads: &[Quad]) -> Arc<Snapshot> {
     database.snapshot()
 }
 
+/// Adjacencies that are built when they are missed.
+fn eager(bytes_max: u64) -> Adjacencies {
+    Adjacencies::with_thresholds(bytes_max, BuildThresholds::AT_ONCE)
+}
+
 fn find(adjacencies: &Arc<Adjacencies>, snapshot: &Snapshot, predicate: i64) -> bool {
     let index = snapshot.index(Permutation::Psog).unwrap();
     let slot = index.adjacency_slot(term(predicate)).unwrap().unwrap();
@@ -42,7 +49,7 @@ fn find(adjacencies: &Arc<Adjacencies>, snapshot: &Snapshot, predicate: i64) -> 
 
 /// What one of them takes.
 fn bytes_of_one(snapshot: &Snapshot) -> u64 {
-    let adjacencies = Arc::new(Adjacencies::default());
+    let adjacencies = Arc::new(eager(u64::MAX));
     assert!(find(&adjacencies, snapshot, 0));
     let counts = adjacencies.counts();
     assert_eq!(counts.adjacencies, 1);
@@ -55,7 +62,7 @@ fn bytes_of_one(snapshot: &Snapshot) -> u64 {
 fn the_one_that_was_not_used_for_longest_goes_first() {
     let snapshot = snapshot(&quads(0..3, 100));
     let bytes = bytes_of_one(&snapshot);
-    let adjacencies = Arc::new(Adjacencies::new(bytes * 2));
+    let adjacencies = Arc::new(eager(bytes * 2));
     let psog = snapshot.index(Permutation::Psog).unwrap();
     let is_there = |predicate| {
         let slot = psog.adjacency_slot(term(predicate)).unwrap().unwrap();
@@ -83,7 +90,7 @@ fn nothing_is_built_beyond_the_memory() {
     let snapshot = snapshot(&quads(0..1, 100));
     let bytes = bytes_of_one(&snapshot);
     for bytes_max in [0, bytes - 1] {
-        let adjacencies = Arc::new(Adjacencies::new(bytes_max));
+        let adjacencies = Arc::new(eager(bytes_max));
         assert!((0..10).all(|_| !find(&adjacencies, &snapshot, 0)));
         assert_eq!(adjacencies.counts(), AdjacencyCounts::default());
     }
@@ -91,7 +98,7 @@ fn nothing_is_built_beyond_the_memory() {
 
 #[test]
 fn what_is_of_a_file_that_is_gone_is_forgotten() {
-    let adjacencies = Arc::new(Adjacencies::default());
+    let adjacencies = Arc::new(eager(u64::MAX));
     let snapshot = snapshot(&quads(0..1, 10));
     assert!(find(&adjacencies, &snapshot, 0));
     drop(snapshot);
@@ -100,8 +107,11 @@ fn what_is_of_a_file_that_is_gone_is_forgotten() {
 
 #[test]
 fn many_rows_are_built_in_the_background_while_others_look_up() {
-    let snapshot = snapshot(&quads(0..1, ROWS_AT_ONCE_MAX as i64 + 1));
-    let adjacencies = Arc::new(Adjacencies::default());
+    let snapshot = snapshot(&quads(
+        0..1,
+        BuildThresholds::AT_ONCE.rows_at_once_max as i64 + 1,
+    ));
+    let adjacencies = Arc::new(eager(u64::MAX));
     assert!(!find(&adjacencies, &snapshot, 0), "not at once");
     let end = Instant::now() + Duration::from_secs(30);
     while !find(&adjacencies, &snapshot, 0) {
@@ -119,7 +129,7 @@ fn queries_are_right_while_others_write_and_adjacencies_come_and_go() {
     let writer = database.open_writer(WriterOptions::default()).unwrap();
     // Room for two of three.
     let bytes = bytes_of_one(&database.snapshot());
-    let adjacencies = Arc::new(Adjacencies::new(bytes * 2));
+    let adjacencies = Arc::new(eager(bytes * 2));
 
     let first = database.snapshot().commit() as i64;
     // After n further commits, the subjects before n have other objects than at first.

@@ -34,7 +34,7 @@ const GROUPING: &str = "AggregateStream";
 const REFUSED: &str = "Failed to allocate additional ";
 
 /// What was asked for by whom, of a message of a memory pool; any other message is kept up to its first line's end.
-pub(crate) fn words(message: &str) -> String {
+pub fn words(message: &str) -> String {
     let Some((_, refused)) = message.split_once(REFUSED) else {
         return message.lines().next().unwrap_or_default().to_owned();
     };

@@ -10,19 +10,27 @@ use std::time::{Duration, Instant};
 const TURN_TIME_MAX: Duration = Duration::from_millis(5);
 
 /// The time since a stream last gave way.
-pub(crate) struct Pace {
+#[derive(Debug)]
+pub struct Pace {
     since: Instant,
 }
 
+impl Default for Pace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Pace {
-    pub(crate) fn new() -> Self {
+    /// From now on.
+    pub fn new() -> Self {
         Self {
             since: Instant::now(),
         }
     }
 
     /// Whether to give way now. The caller then wakes its task and returns `Pending`.
-    pub(crate) fn must_give_way(&mut self, now: Instant) -> bool {
+    pub fn must_give_way(&mut self, now: Instant) -> bool {
         let is_due = now.duration_since(self.since) >= TURN_TIME_MAX;
         if is_due {
             self.since = now;

@@ -1,0 +1,32 @@
+//! What all running queries of a process share, whatever language they came in.
+//!
+//! ```text
+//!   RuntimeOptions -> Runtime    memory       pools, their bounds, who waits for room
+//!                                workers      how many threads are at work
+//!                                adjacencies  values of hot predicates, decoded
+//!                                task         settings, pool and place for spills, as DataFusion's plans want them
+//! ```
+//!
+//! A query engine makes one [`Runtime`] and gives it to every query; a second engine over the same database takes it from
+//! the first, so that both keep within one budget. [`Patience`] and [`Pace`] are for one query each: until when it may be planned, and
+//! when its streams must give way to others.
+//!
+//! Nothing here knows SPARQL, patterns or plans but as trees of nodes with columns.
+
+mod adjacencies;
+mod error;
+mod exhausted;
+mod memory;
+mod pace;
+mod patience;
+mod runtime;
+mod workers;
+
+pub use adjacencies::{Adjacencies, AdjacencyCounts, BuildThresholds};
+pub use error::{Error, Result};
+pub use exhausted::words as words_of_refusal;
+pub use memory::{HeldMemory, Memory};
+pub use pace::Pace;
+pub use patience::Patience;
+pub use runtime::{Runtime, RuntimeOptions};
+pub use workers::{Busy, Workers};
