@@ -19,7 +19,7 @@ use crate::ntriples::{AfterError, parse_block};
 use crate::source::Format;
 use crate::triple_keys::{self, MarkedNodes};
 use orrery_storage::{ByteCount, reason};
-use orrery_term::{Term, TermId, parse_key};
+use orrery_term::{LanguageTags, Term, TermId, parse_key};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,6 +55,7 @@ impl std::fmt::Debug for DocumentBounds<'_> {
 pub struct Document {
     terms: InternedTerms,
     warning: Option<String>,
+    language_tags: LanguageTags,
 }
 
 /// A distinct term of a [`Document`].
@@ -159,6 +160,7 @@ pub fn read_document(
     Ok(Document {
         terms: interner.take(),
         warning: left_out.map(|left_out| left_out.describe(name)),
+        language_tags: interner.language_tags().clone(),
     })
 }
 
@@ -301,6 +303,11 @@ impl Document {
         let quads: usize = self.terms.quads.iter().map(Vec::capacity).sum();
         let keys = std::mem::size_of_val(self.terms.keys.as_slice());
         self.terms.arena.allocated_bytes() + quads * size_of::<LocalQuad>() + keys
+    }
+
+    /// How its language tags were written.
+    pub fn language_tags(&self) -> &LanguageTags {
+        &self.language_tags
     }
 
     /// The distinct terms, by their numbers in the quads.

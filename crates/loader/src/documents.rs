@@ -18,6 +18,8 @@ use crate::source::Format;
 use crate::turtle::TurtleReader;
 use crate::xml_literal::with_used_namespaces;
 use memchr::{memchr, memchr_iter};
+use orrery_term::LanguageTags;
+use orrery_term::language::{TagFinder, TagSyntax};
 use orrery_term::{Direction, TRIPLE_DEPTH_MAX};
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{BaseDirection, GraphName, Literal, NamedOrBlankNode, Quad, Term};
@@ -76,8 +78,20 @@ pub(crate) fn parse_document<E: DocumentEvents>(
 ) -> Result<(), E::Error> {
     let window = Rc::new(RefCell::new(Window {
         statement_line: 1,
-        ..Window::default()
+        tags: TagFinder::new(match format {
+            Format::RdfXml => TagSyntax::Xml,
+            Format::JsonLd => TagSyntax::JsonLd,
+            _ => TagSyntax::At,
+        }),
+        bytes: Vec::new(),
+        end: 0,
+        lines: 0,
+        last_line: Vec::new(),
+        statement_start: 0,
+        is_exceeded: false,
     }));
+    // The tags of what was taken, which the parsers put into lower case.
+    let mut taken_tags = LanguageTags::default();
     let (input, watch, held_max) = match format {
         Format::JsonLd => {
             let (input, watch) = Watch::start(input, base_iri);
@@ -107,7 +121,7 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                 if format == Format::RdfXml {
                     trim_namespaces(&mut quad.object);
                 }
-                match take(&quad, interner) {
+                match take(&quad, interner, &mut taken_tags) {
                     Ok(()) => events.quad_taken(interner)?,
                     Err(message) => {
                         interner.note_wrong_statement();
@@ -145,6 +159,11 @@ pub(crate) fn parse_document<E: DocumentEvents>(
         && let Some(left_out) = watch.left_out(given)
     {
         events.left_out(left_out);
+    }
+    let window = window.borrow();
+    for tag in taken_tags.iter() {
+        let written = window.tags.found().written(tag);
+        interner.language_tag(written.unwrap_or(tag));
     }
     Ok(())
 }
@@ -198,10 +217,15 @@ fn trim_namespaces(object: &mut Term) {
 }
 
 /// Takes a quad in; the error says why it cannot be.
-fn take(quad: &Quad, interner: &mut Interner) -> Result<(), Cow<'static, str>> {
+/// Takes a quad, and notes its language tag.
+fn take(
+    quad: &Quad,
+    interner: &mut Interner,
+    tags: &mut LanguageTags,
+) -> Result<(), Cow<'static, str>> {
     let subject = take_node(&quad.subject, interner);
     let predicate = interner.checked_iri(quad.predicate.as_str());
-    let object = take_object(&quad.object, interner, 0)?;
+    let object = take_object(&quad.object, (interner, tags), 0)?;
     let graph = match &quad.graph_name {
         GraphName::DefaultGraph => None,
         GraphName::NamedNode(named) => Some(interner.checked_iri(named.as_str())),
@@ -221,30 +245,35 @@ fn take_node(node: &NamedOrBlankNode, interner: &mut Interner) -> LocalId {
 /// Takes an object within so many triple terms in.
 fn take_object(
     object: &Term,
-    interner: &mut Interner,
+    (interner, tags): (&mut Interner, &mut LanguageTags),
     depth: usize,
 ) -> Result<LocalId, Cow<'static, str>> {
     Ok(match object {
         Term::NamedNode(named) => interner.checked_iri(named.as_str()),
         Term::BlankNode(blank) => interner.blank_node(blank.as_str()),
-        Term::Literal(literal) => take_literal(literal, interner),
+        Term::Literal(literal) => take_literal(literal, interner, tags),
         // Beyond the limit the interner refuses whatever stands there instead.
         Term::Triple(_) if depth > TRIPLE_DEPTH_MAX => interner.string(""),
         Term::Triple(triple) => {
             let subject = take_node(&triple.subject, interner);
             let predicate = interner.checked_iri(triple.predicate.as_str());
-            let object = take_object(&triple.object, interner, depth + 1)?;
+            let object = take_object(&triple.object, (interner, tags), depth + 1)?;
             interner.triple(subject, predicate, object)?
         }
     })
 }
 
-fn take_literal(literal: &oxrdf::Literal, interner: &mut Interner) -> LocalId {
+fn take_literal(
+    literal: &oxrdf::Literal,
+    interner: &mut Interner,
+    tags: &mut LanguageTags,
+) -> LocalId {
     if let Some(tag) = literal.language() {
         let tag = match tag.bytes().any(|c| c.is_ascii_uppercase()) {
             true => Cow::Owned(tag.to_ascii_lowercase()),
             false => Cow::Borrowed(tag),
         };
+        tags.note(&tag);
         let direction = match literal.direction() {
             None => return interner.language(literal.value(), &tag),
             Some(BaseDirection::Ltr) => Direction::LeftToRight,
@@ -259,7 +288,6 @@ fn take_literal(literal: &oxrdf::Literal, interner: &mut Interner) -> LocalId {
 }
 
 /// The last stretch of the text that the parser was given.
-#[derive(Default)]
 struct Window {
     bytes: Vec<u8>,
     /// Bytes of the text up to the end of `bytes`.
@@ -272,11 +300,14 @@ struct Window {
     statement_line: u64,
     /// Whether too much was asked for since.
     is_exceeded: bool,
+    /// Looks for language tags, for the parsers put them into lower case.
+    tags: TagFinder,
 }
 
 impl Window {
     fn push(&mut self, bytes: &[u8], by_line: bool) {
         self.end += bytes.len() as u64;
+        self.tags.push(bytes);
         if by_line {
             if self.last_line.ends_with(b"\n") {
                 self.lines += 1;

@@ -22,8 +22,8 @@ use foldhash::fast::FixedState;
 use hashbrown::{HashSet, HashTable};
 use orrery_storage::dictionary::KeySource;
 use orrery_term::{
-    Direction, TRIPLE_DEPTH_MAX, TermId, directional_key, inline_string, inline_typed, iri_key,
-    language_key, string_key, typed_key,
+    Direction, LanguageTags, TRIPLE_DEPTH_MAX, TermId, directional_key, inline_string,
+    inline_typed, iri_key, language_key, string_key, typed_key,
 };
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -76,6 +76,8 @@ pub(crate) struct Interner {
     /// Whether a term may stand here that no quad uses: it came with a wrong statement.
     has_orphans: bool,
     key_buffer: Vec<u8>,
+    /// How language tags were written, in all batches so far.
+    language_tags: LanguageTags,
     /// Where large literals go; without it all stay in memory.
     large: Option<Arc<LargeLiterals>>,
     /// Keys of literals go there beyond this.
@@ -114,6 +116,7 @@ impl Interner {
             has_named_graphs: false,
             has_orphans: false,
             key_buffer: Vec::new(),
+            language_tags: LanguageTags::default(),
             large: None,
             literal_bytes_max: usize::MAX,
             failure: None,
@@ -199,6 +202,11 @@ impl Interner {
         };
         self.start_batch();
         terms
+    }
+
+    /// How language tags were written so far.
+    pub(crate) fn language_tags(&self) -> &LanguageTags {
+        &self.language_tags
     }
 
     /// The number of the key in `key_buffer`, new or known.
@@ -412,6 +420,10 @@ impl TermSink for Interner {
         self.key_buffer.clear();
         language_key(lexical, tag, &mut self.key_buffer);
         self.intern_literal()
+    }
+
+    fn language_tag(&mut self, tag: &str) {
+        self.language_tags.note(tag);
     }
 
     fn directional(&mut self, lexical: &str, tag: &str, direction: Direction) -> LocalId {

@@ -18,6 +18,7 @@ use orrery_storage::{
     Database, PublishedCounts, SegmentBuilder, SegmentFiles, Snapshot, Statistics, Writer,
     WriterLock,
 };
+use orrery_term::LanguageTags;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -114,6 +115,7 @@ fn load_checked(
     let segment_directory = builder.files().directory().to_path_buf();
     let run = || {
         let parsed = parse(sources, &stage, options, progress)?;
+        let language_tags = parsed.language_tags();
         let written = write(
             parsed,
             &existing,
@@ -122,13 +124,17 @@ fn load_checked(
             options,
             progress,
         )?;
-        Ok::<_, LoadError>(written)
+        Ok::<_, LoadError>((written, language_tags))
     };
-    let result = run().and_then(|written| match written.changes_nothing(&existing) {
-        true => Ok(written.unchanged(&existing)),
-        false => written.publish(&existing, progress, |counts, statistics| {
+    let result = run().and_then(|(written, language_tags)| {
+        if written.changes_nothing(&existing) {
+            return Ok(written.unchanged(&existing));
+        }
+        written.publish(&existing, progress, |counts, statistics| {
+            let mut builder = builder;
+            builder.add_language_tags(&language_tags);
             builder.publish(counts, statistics)
-        }),
+        })
     });
     let is_published = match &result {
         Ok(report) => report.quads_added > 0,
@@ -161,7 +167,8 @@ pub fn load_into(
     )?;
     let run = || {
         let parsed = parse(&sources, &stage, options, progress)?;
-        let rebase = writer.begin_load()?;
+        let mut rebase = writer.begin_load()?;
+        rebase.add_language_tags(&parsed.language_tags());
         let existing = Arc::clone(rebase.source());
         let written = write(parsed, &existing, rebase.files(), &stage, options, progress)?;
         if written.changes_nothing(&existing) {
@@ -193,6 +200,15 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
+    /// How the language tags of the sources were written.
+    fn language_tags(&self) -> LanguageTags {
+        let mut tags = LanguageTags::default();
+        for worker in &self.ingested.open {
+            tags.note_all(worker.language_tags());
+        }
+        tags
+    }
+
     /// What was ingested in another way.
     pub(crate) fn of(ingested: Ingested) -> Self {
         Self {

@@ -86,6 +86,10 @@ impl TermSink for StagedSink<'_> {
         })
     }
 
+    fn language_tag(&mut self, tag: &str) {
+        self.interner.language_tag(tag);
+    }
+
     fn directional(&mut self, lexical: &str, tag: &str, direction: Direction) -> LocalId {
         let head = head(|head| directional_key("", tag, direction, head));
         self.text_term(lexical, head, |interner, lexical| {

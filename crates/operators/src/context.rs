@@ -15,6 +15,7 @@
 
 mod local_terms;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,7 +24,7 @@ use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMem
 use hashbrown::HashMap;
 use orrery_runtime::{Adjacencies, Patience, Workers};
 use orrery_storage::Snapshot;
-use orrery_term::{Term, TermId, TermKind, inline, parse_key, write_key};
+use orrery_term::{LanguageTags, Term, TermId, TermKind, inline, parse_key, write_key};
 use oxiri::Iri;
 use oxsdatatypes::DateTime;
 use parking_lot::{Mutex, RwLock};
@@ -123,6 +124,9 @@ pub struct QueryContext {
     counts_rows: AtomicBool,
     next_blank_node: AtomicU64,
     local_terms: RwLock<LocalTerms>,
+    /// How language tags are written that the query brings, and whether one of them has capitals.
+    own_tags: RwLock<LanguageTags>,
+    has_own_tags: AtomicBool,
     labelled_blank_nodes: Mutex<HashMap<(u64, Box<str>), u64>>,
     literal_ranks: OnceLock<LiteralRanks>,
     string_keys: OnceLock<StringKeys>,
@@ -165,6 +169,8 @@ impl QueryContext {
             counts_rows: AtomicBool::new(false),
             next_blank_node,
             local_terms: RwLock::new(LocalTerms::new(reservation)),
+            own_tags: RwLock::default(),
+            has_own_tags: AtomicBool::new(false),
             labelled_blank_nodes: Mutex::new(HashMap::new()),
             literal_ranks: OnceLock::new(),
             string_keys: OnceLock::new(),
@@ -318,6 +324,53 @@ impl QueryContext {
             at += run;
         }
         Ok(())
+    }
+
+    /// Takes how language tags are written that the query, an answer of another endpoint or a function brings: terms have them in
+    /// lower case.
+    pub fn note_language_tags(&self, tags: &LanguageTags) {
+        if tags.is_empty() {
+            return;
+        }
+        let mut own = self.own_tags.write();
+        own.note_all(tags);
+        self.has_own_tags
+            .store(!own.is_lower_case(), Ordering::Relaxed);
+    }
+
+    /// The same for one tag that is computed.
+    pub(crate) fn note_language_tag(&self, tag: &str) {
+        if tag.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            self.note_language_tags(&[tag].into_iter().collect());
+        }
+    }
+
+    /// How language tags are written in what the query gives: as the database does, where it knows them.
+    pub fn language_tags(&self) -> Cow<'_, LanguageTags> {
+        let known = self.snapshot.language_tags();
+        match self.has_own_tags.load(Ordering::Relaxed) {
+            false => Cow::Borrowed(known),
+            true => {
+                let mut all = known.clone();
+                all.add(&self.own_tags.read());
+                Cow::Owned(all)
+            }
+        }
+    }
+
+    /// How one tag, in lower case, is written, if otherwise.
+    pub(crate) fn written_language_tag(&self, lower: &str) -> Option<Box<str>> {
+        let known = self.snapshot.language_tags();
+        if !self.has_own_tags.load(Ordering::Relaxed) || known.is_known(lower) {
+            return known.written(lower).map(Into::into);
+        }
+        self.own_tags.read().written(lower).map(Into::into)
+    }
+
+    /// How those are written that the query brings, if one of them has capitals.
+    pub fn own_language_tags(&self) -> Option<LanguageTags> {
+        let has_own = self.has_own_tags.load(Ordering::Relaxed);
+        has_own.then(|| self.own_tags.read().clone())
     }
 
     /// What strings are sorted by in this query; whoever asks first decides.

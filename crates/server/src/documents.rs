@@ -193,6 +193,7 @@ pub(crate) fn add(
     scope: &str,
     statements: &mut Statements,
 ) -> Result<(), TooMuchText> {
+    statements.note_language_tags(document.language_tags());
     let mut numbers = Vec::new();
     for term in document.terms() {
         numbers.push(match term {

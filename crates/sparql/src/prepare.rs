@@ -9,7 +9,8 @@ use orrery_operators::context::{ContextOptions, QueryContext};
 use orrery_operators::service::ServiceOptions;
 use orrery_runtime::Patience;
 use orrery_storage::{Permutation, Snapshot};
-use orrery_term::TermId;
+use orrery_term::language::{TagFinder, TagSyntax};
+use orrery_term::{LanguageTags, TermId};
 use oxsdatatypes::DateTime;
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, QueryDataset};
@@ -61,6 +62,7 @@ fn prepared(
         dataset: query.dataset(),
         base_iri: query.base_iri().map(|iri| iri.as_str().to_owned()),
         now: None,
+        language_tags: TagFinder::in_text(TagSyntax::At, text),
         service: engine.options().service.clone(),
         is_ask: kind == QueryKind::Ask,
         is_set: is_set(&query),
@@ -117,6 +119,8 @@ struct Source<'p> {
     now: Option<DateTime>,
     /// How `SERVICE` asks other endpoints.
     service: Option<ServiceOptions>,
+    /// How the text writes language tags.
+    language_tags: LanguageTags,
     /// Whether only the existence of a solution is asked for.
     is_ask: bool,
     /// Whether it does not matter how often a solution comes.
@@ -159,6 +163,7 @@ impl Source<'_> {
                 )),
             },
         )?;
+        context.note_language_tags(&self.language_tags);
         let dataset = dataset(&context, self.dataset, options)?;
         let named_graphs = |most| named_graphs(&self.snapshot, most);
         let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
@@ -334,6 +339,7 @@ pub(crate) struct Pattern<'p> {
     pub(crate) using: Option<&'p QueryDataset>,
     pub(crate) base_iri: Option<String>,
     pub(crate) now: DateTime,
+    pub(crate) language_tags: &'p LanguageTags,
     pub(crate) service: Option<ServiceOptions>,
     /// Whether it does not matter how often a solution comes.
     pub(crate) is_set: bool,
@@ -365,6 +371,7 @@ pub(crate) fn prepare_pattern(
         dataset: pattern.using,
         base_iri: pattern.base_iri.clone(),
         now: Some(pattern.now),
+        language_tags: pattern.language_tags.clone(),
         service: pattern.service.clone(),
         is_ask: false,
         is_set: pattern.is_set,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use orrery_sparql::{Engine, EngineOptions, QueryError, UpdateOptions};
 use orrery_storage::{
-    CommitOptions, Durability, Permutation, SmallQuad, Writer, WriterOptions, build_small,
+    CommitOptions, Database, Durability, Permutation, SmallQuad, Writer, WriterOptions, build_small,
 };
 use oxrdf::{Dataset, GraphName, NamedNode, Quad, Term};
 use proptest::prelude::*;
@@ -504,4 +504,84 @@ fn changes_beyond_the_memory_are_refused_with_the_budget_and_nothing_is_changed(
     store.apply("INSERT DATA { <http://e/a> <http://e/b> 1 }", true);
     store.apply("DELETE WHERE { <http://e/s1> ?p <http://e/o3> }", true);
     assert_eq!(store.engine.memory_held_bytes(), 0);
+}
+
+/// The records of commits bring new tags; what is rolled back brings none.
+#[test]
+fn language_tags_are_kept_as_written_and_compared_without_case() {
+    let store = Store::new();
+    store.apply(
+        "INSERT DATA { <http://e/s> <http://e/p> \"x\"@DE-at }",
+        false,
+    );
+    store.apply(
+        "INSERT DATA { <http://e/s> <http://e/p> \"colour\"@en-GB }",
+        true,
+    );
+    store.apply(
+        "INSERT DATA { <http://e/t> <http://e/p> \"colour\"@EN-gb, \"hue\"@en-gb, \"x\"@de-AT }",
+        true,
+    );
+    let expected: BTreeSet<Line> = [
+        "<http://e/s> <http://e/p> \"colour\"@en-GB .",
+        "<http://e/t> <http://e/p> \"colour\"@en-GB .",
+        "<http://e/t> <http://e/p> \"hue\"@en-GB .",
+        "<http://e/t> <http://e/p> \"x\"@de-AT .",
+    ]
+    .map(Line::from)
+    .into();
+    assert_eq!(store.lines(), expected);
+    let snapshot = store.engine.database().snapshot();
+    let known: Vec<&str> = snapshot.language_tags().iter().collect();
+    assert_eq!(known, ["de-AT", "en-GB"]);
+    // Who follows is told what is written, and who opens the database anew reads it, from the log or from a checkpoint.
+    let database = store.engine.database();
+    let mut followed = BTreeSet::new();
+    let seen = database.changes(1, |commit| {
+        commit.added(|quad| {
+            followed.insert(quad.object.to_string());
+            Ok(())
+        })
+    });
+    seen.unwrap();
+    let objects = ["\"colour\"@en-GB", "\"hue\"@en-GB", "\"x\"@de-AT"].map(str::to_owned);
+    assert_eq!(followed, objects.clone().into());
+    for is_flushed in [false, true] {
+        if is_flushed {
+            store.writer.checkpoint().unwrap();
+        }
+        let other = Database::open(database.directory()).unwrap();
+        let known = other.snapshot();
+        assert_eq!(known.language_tags(), snapshot.language_tags());
+    }
+    let rows = |text: &str| {
+        store.runtime.block_on(async {
+            let prepared = store.engine.prepare(text, &Default::default()).unwrap();
+            let orrery_sparql::QueryResults::Solutions(mut stream) =
+                prepared.execute().await.unwrap()
+            else {
+                panic!("{text}")
+            };
+            let mut rows = Vec::new();
+            while let Some(batch) = stream.next().await {
+                let batch = batch.unwrap();
+                for row in 0..batch.rows() {
+                    rows.push(batch.term(row, 0).unwrap().to_string());
+                }
+            }
+            rows
+        })
+    };
+    let joined = "SELECT ?o { <http://e/s> <http://e/p> ?o . <http://e/t> <http://e/p> ?o }";
+    assert_eq!(rows(joined), ["\"colour\"@en-GB"]);
+    let found = "SELECT ?s { ?s <http://e/p> \"colour\"@EN-GB } ORDER BY ?s";
+    assert_eq!(rows(found), ["<http://e/s>", "<http://e/t>"]);
+    let distinct = "SELECT DISTINCT ?o { { ?s ?p ?o } UNION { BIND(STRLANG(\"hue\", \"EN-GB\") AS ?o) } \
+                    FILTER(LANGMATCHES(LANG(?o), \"EN\")) } ORDER BY ?o";
+    assert_eq!(rows(distinct), ["\"colour\"@en-GB", "\"hue\"@en-GB"]);
+    store.apply(
+        "DELETE DATA { <http://e/t> <http://e/p> \"hue\"@EN-GB }",
+        true,
+    );
+    assert_eq!(store.lines().len(), 3);
 }

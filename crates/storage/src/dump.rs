@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use orrery_term::{Literal, LiteralKind, Term, TermId, TermKind, parse_key};
+use orrery_term::{LanguageTags, Literal, LiteralKind, Term, TermId, TermKind, parse_key};
 
 use crate::dictionary::StreamedKey;
 use crate::index::{COLUMNS, Permutation, Scan};
@@ -50,14 +50,17 @@ struct StreamedLiteral {
 
 impl StreamedLiteral {
     /// `None` if the key is not that of a literal.
-    fn new(key: StreamedKey) -> Result<Option<Self>> {
+    fn new(key: StreamedKey, tags: &LanguageTags) -> Result<Option<Self>> {
         let whole = key.whole()?;
         let Ok(Term::Literal(Literal { lexical, kind })) = parse_key(whole) else {
             return Ok(None);
         };
         let text_start = whole.len() - lexical.len();
         let lexical = Cow::Borrowed("");
-        let Literal { kind, .. } = Literal { lexical, kind }.into_owned();
+        let literal = Term::Literal(Literal { lexical, kind }.into_owned());
+        let Term::Literal(Literal { kind, .. }) = tags.in_term(literal) else {
+            return Ok(None);
+        };
         Ok(Some(Self {
             key,
             kind,
@@ -129,7 +132,10 @@ impl QuadBatch {
         self.take_streamed(snapshot)?;
         let ids: Vec<TermId> = self.ids.iter().map(|&id| TermId::from_bits(id)).collect();
         self.terms.clear();
-        snapshot.terms(&ids, |_, term| self.terms.push(term.into_owned()))
+        let tags = snapshot.language_tags();
+        snapshot.terms(&ids, |_, term| {
+            self.terms.push(tags.in_term(term.into_owned()));
+        })
     }
 }
 
@@ -147,7 +153,7 @@ impl QuadBatch {
                 continue;
             }
             if let Some(key) = cursor.streamed(id.payload())?
-                && let Some(literal) = StreamedLiteral::new(key)?
+                && let Some(literal) = StreamedLiteral::new(key, snapshot.language_tags())?
             {
                 self.streamed.push((bits, literal));
             }

@@ -95,6 +95,16 @@ pub enum Error {
         /// What it says it is.
         kind: u8,
     },
+    /// A commit in a log has a part that a newer program wrote, and without which it means something else.
+    #[error("{} has a commit with a section of the unknown kind {kind} at byte {offset}; use the program that wrote it, or a newer one", path.display())]
+    UnknownSection {
+        /// The log file.
+        path: PathBuf,
+        /// Where the commit's record begins.
+        offset: u64,
+        /// What the section says it is.
+        kind: u8,
+    },
     /// The directory does not hold a database.
     #[error("{} is not an Orrery database: {what}; create one with `orrery load --db`", path.display())]
     NotADatabase {

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! {
-//!   "format_version": 3,
+//!   "format_version": 4,
 //!   "generation": 7,
 //!   "identity": "5b0c...",
 //!   ...
@@ -28,7 +28,9 @@ use crate::io::FileSystem;
 use crate::{Error, Result};
 
 /// The database format that this program writes.
-pub(crate) const FORMAT_VERSION: u32 = 3;
+pub(crate) const FORMAT_VERSION: u32 = 4;
+/// The format before the log had sections and the manifest language tags. Read, never written.
+const FORMAT_VERSION_3: u32 = 3;
 /// The format before graphs could be cleared as a whole: no such records in the log, nothing cleared in a delta. Read, never written.
 const FORMAT_VERSION_2: u32 = 2;
 /// The format before there were updates: one segment and nothing else. Read, never written.
@@ -54,6 +56,10 @@ pub struct Manifest {
     pub identity: Option<DatabaseIdentity>,
     /// The oldest first; never empty.
     pub bases: Vec<BaseEntry>,
+    /// The language tags of the terms, as they are written; the dictionaries have them in lower case. Those that came with commits in
+    /// the last log stand in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub language_tags: Vec<String>,
 }
 
 /// A segment with all quads of one commit, and what was changed since.
@@ -178,6 +184,7 @@ impl From<ManifestVersion1> for Manifest {
                 deltas: Vec::new(),
                 logs: Vec::new(),
             }],
+            language_tags: Vec::new(),
         }
     }
 }
@@ -311,7 +318,7 @@ impl Manifest {
         let json_error = |error: serde_json::Error| Error::corrupt(path, 0, error.to_string());
         let VersionOnly { format_version } = serde_json::from_slice(json).map_err(json_error)?;
         match format_version {
-            FORMAT_VERSION | FORMAT_VERSION_2 => {}
+            FORMAT_VERSION | FORMAT_VERSION_3 | FORMAT_VERSION_2 => {}
             FORMAT_VERSION_1 => {
                 let old: ManifestVersion1 = serde_json::from_slice(json).map_err(json_error)?;
                 return Ok(old.into());
@@ -373,6 +380,7 @@ mod tests {
                     first_commit: 3,
                 }],
             }],
+            language_tags: vec!["de".to_owned(), "en-GB".to_owned()],
         }
     }
 
@@ -420,12 +428,12 @@ mod tests {
 
     #[test]
     fn another_version_is_told_as_such() {
-        let mut json = b"{\"format_version\": 4, \"shape\": \"unknown\"}\n".to_vec();
+        let mut json = b"{\"format_version\": 5, \"shape\": \"unknown\"}\n".to_vec();
         let line = checksum_line(&json);
         json.extend_from_slice(line.as_bytes());
         assert!(matches!(
             Manifest::parse(&json, Path::new("MANIFEST")),
-            Err(Error::FormatVersion { found: 4, .. })
+            Err(Error::FormatVersion { found: 5, .. })
         ));
     }
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orrery_term::TermId;
+use orrery_term::{LanguageTags, TermId};
 
 use crate::base::Base;
 use crate::changes::{change, drop_graphs, has_named_graph, net_changes};
@@ -200,6 +200,8 @@ pub(crate) struct Replay {
     /// Relative to what is left of it.
     changes: Vec<DeltaEntry>,
     counts: SnapshotCounts,
+    /// How tags are written that `before` does not know.
+    language_tags: LanguageTags,
 }
 
 impl Replay {
@@ -209,6 +211,7 @@ impl Replay {
             before,
             cleared: GraphSet::default(),
             changes: Vec::new(),
+            language_tags: LanguageTags::default(),
         }
     }
 
@@ -237,6 +240,7 @@ impl Replay {
             self.changes
                 .extend(rows.map(|row| change(row, is_insertion)));
         }
+        self.language_tags.add(&record.language_tags);
         self.counts.commit = record.commit;
         self.counts.time_us = record.time_micros;
         self.counts.next_blank_node = record.next_blank_node;
@@ -274,7 +278,7 @@ impl Replay {
         let with_gspo = self.before.has_named_graphs() || has_named_graph(&net);
         let deltas = self.before.deltas().apply(&net, None, with_gspo)?;
         let stored = Arc::clone(self.before.stored());
-        let manifest = Arc::clone(self.before.shared_manifest());
-        Snapshot::with_deltas(manifest, stored, deltas, self.counts)
+        let after = self.before.with_deltas(stored, deltas, self.counts)?;
+        Ok(after.with_language_tags(&self.language_tags))
     }
 }

@@ -7,6 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use orrery_term::LanguageTags;
+
 use crate::base::{Base, index_file};
 use crate::dictionary::DictionaryWriter;
 use crate::identity::DatabaseIdentity;
@@ -112,6 +114,7 @@ pub struct SegmentBuilder<'a> {
     /// Number of quads before.
     old_quads: u64,
     name: String,
+    language_tags: LanguageTags,
 }
 
 impl<'a> SegmentBuilder<'a> {
@@ -161,12 +164,21 @@ impl<'a> SegmentBuilder<'a> {
             commit: present.map_or(0, |snapshot| snapshot.commit() + 1),
             last_time_us: present.map_or(0, Snapshot::commit_time_us),
             old_quads: present.map_or(0, Snapshot::quad_count),
+            language_tags: present
+                .map(Snapshot::language_tags)
+                .cloned()
+                .unwrap_or_default(),
         })
     }
 
     /// Where dictionary and permutations are written.
     pub fn files(&self) -> &SegmentFiles {
         &self.files
+    }
+
+    /// Takes how language tags of the segment are written; those that the database knows stay as they are.
+    pub fn add_language_tags(&mut self, tags: &LanguageTags) {
+        self.language_tags.add(tags);
     }
 
     /// Makes the segment the database, once dictionary and permutations are finished. The old segment is removed;
@@ -216,6 +228,7 @@ impl<'a> SegmentBuilder<'a> {
             generation: self.generation,
             identity: Some(self.identity),
             bases: vec![entry],
+            language_tags: self.language_tags.iter().map(str::to_owned).collect(),
         };
         manifest.publish(file_system, directory)?;
         // Readers may use it now; that leftovers stay does no harm, so it is no error.

@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use orrery_term::{Term, TermId, TermKind, inline, parse_key, write_key};
+use orrery_term::{LanguageTags, Term, TermId, TermKind, inline, parse_key, write_key};
 
 use crate::base::Base;
 use crate::changes::has_named_graph;
@@ -35,6 +35,7 @@ pub struct Snapshot {
     /// By the number of the permutation.
     indexes: [Option<Arc<QuadIndex>>; 5],
     counts: SnapshotCounts,
+    language_tags: Arc<LanguageTags>,
 }
 
 /// The figures of a snapshot.
@@ -54,7 +55,9 @@ pub(crate) struct SnapshotCounts {
 impl Snapshot {
     /// What the files hold, with nothing in memory.
     pub(crate) fn of_stored(manifest: Arc<Manifest>, stored: Arc<Stored>) -> Self {
+        let tags = manifest.language_tags.iter().map(String::as_str);
         Self {
+            language_tags: Arc::new(tags.collect()),
             manifest,
             deltas: Deltas::default(),
             indexes: stored.indexes.clone(),
@@ -63,9 +66,9 @@ impl Snapshot {
         }
     }
 
-    /// What the files hold, with changes in memory; the quads are counted anew.
+    /// The same database with other changes in memory, over the files of `stored`; the quads are counted anew.
     pub(crate) fn with_deltas(
-        manifest: Arc<Manifest>,
+        &self,
         stored: Arc<Stored>,
         deltas: Deltas,
         mut counts: SnapshotCounts,
@@ -75,11 +78,12 @@ impl Snapshot {
             counts.quads = spog.rows();
         }
         Ok(Self {
-            manifest,
+            manifest: Arc::clone(&self.manifest),
             stored,
             deltas,
             indexes,
             counts,
+            language_tags: Arc::clone(&self.language_tags),
         })
     }
 
@@ -91,6 +95,31 @@ impl Snapshot {
             deltas: self.deltas.clone(),
             indexes: self.indexes.clone(),
             counts: self.counts,
+            language_tags: Arc::clone(&self.language_tags),
+        }
+    }
+
+    /// The same state with further language tags.
+    pub(crate) fn with_language_tags(mut self, new: &LanguageTags) -> Self {
+        if !new.is_empty() {
+            Arc::make_mut(&mut self.language_tags).add(new);
+        }
+        self
+    }
+
+    /// How tags are written that an earlier state does not know.
+    pub(crate) fn language_tags_since(&self, earlier: &Self) -> LanguageTags {
+        match Arc::ptr_eq(&self.language_tags, &earlier.language_tags) {
+            true => LanguageTags::default(),
+            false => earlier.language_tags.unknown_of(&self.language_tags),
+        }
+    }
+
+    /// The manifest to be changed and published next: what the commits in the log told of the whole database is in it.
+    pub(crate) fn to_manifest(&self) -> Manifest {
+        Manifest {
+            language_tags: self.language_tags.iter().map(str::to_owned).collect(),
+            ..self.manifest.as_ref().clone()
         }
     }
 
@@ -112,12 +141,7 @@ impl Snapshot {
         }
         let with_gspo = stored.base.index(Permutation::Gspo).is_some() || has_named_graph(&changes);
         let deltas = Deltas::default().apply(&changes, None, with_gspo)?;
-        Self::with_deltas(
-            Arc::clone(&self.manifest),
-            Arc::new(stored),
-            deltas,
-            self.counts,
-        )
+        self.with_deltas(Arc::new(stored), deltas, self.counts)
     }
 
     /// Number of quads of some graphs.
@@ -204,6 +228,11 @@ impl Snapshot {
     /// What the manifest said when the snapshot was made.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// How language tags are written: terms have them in lower case.
+    pub fn language_tags(&self) -> &LanguageTags {
+        &self.language_tags
     }
 
     pub(crate) fn shared_manifest(&self) -> &Arc<Manifest> {

@@ -20,6 +20,7 @@
 mod id;
 pub mod inline;
 pub mod key;
+pub mod language;
 pub mod lexical;
 mod term;
 pub mod vocabulary;
@@ -29,4 +30,5 @@ pub use inline::{InlineValue, inline, inline_string, inline_typed};
 pub use key::{
     KeyError, directional_key, iri_key, language_key, parse_key, string_key, typed_key, write_key,
 };
+pub use language::LanguageTags;
 pub use term::{Direction, Literal, LiteralKind, TRIPLE_DEPTH_MAX, Term, Triple, TripleError};

@@ -58,7 +58,7 @@ pub struct Literal<'a> {
 pub enum LiteralKind<'a> {
     /// `xsd:string`.
     String,
-    /// With a language tag, in lower case (RDF 1.1 Concepts, 3.3 allows that).
+    /// With a language tag, in lower case but where the term is only shown ([`crate::LanguageTags::in_term`]).
     Language(Cow<'a, str>),
     /// With a language tag, in lower case, and a base direction (RDF 1.2).
     Directional(Cow<'a, str>, Direction),
@@ -228,6 +228,11 @@ impl<'a> Triple<'a> {
     /// The predicate: an IRI.
     pub fn predicate(&self) -> &Term<'a> {
         &self.predicate
+    }
+
+    /// The object, to be written otherwise: its kind stays.
+    pub(crate) fn object_mut(&mut self) -> &mut Term<'a> {
+        &mut self.object
     }
 
     /// The object.

@@ -40,6 +40,8 @@ pub(crate) trait TermSink {
     fn string(&mut self, lexical: &str) -> Self::Id;
     /// Takes a language-tagged string; the tag is valid and in lower case.
     fn language(&mut self, lexical: &str, tag: &str) -> Self::Id;
+    /// Notes how a language tag is written; at least once for each way.
+    fn language_tag(&mut self, _written: &str) {}
     /// Takes a language-tagged string with a base direction; the tag as in [`Self::language`].
     fn directional(&mut self, lexical: &str, tag: &str, direction: Direction) -> Self::Id;
     /// Takes a triple term of terms taken before: an IRI or a blank node, an IRI, any term.

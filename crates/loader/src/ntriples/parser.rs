@@ -308,7 +308,7 @@ impl<'a> LineParser<'a> {
         self.skip_blanks();
         match self.peek() {
             b'@' => {
-                let (tag, direction) = self.language_tag()?;
+                let (tag, direction) = self.language_tag(sink)?;
                 let tag = self.known_tags.get(tag).map_or(tag, |tag| &**tag);
                 let lexical = self.string_text(lexical);
                 Ok(match direction {
@@ -450,7 +450,10 @@ impl<'a> LineParser<'a> {
     }
 
     /// Reads `@en-GB` or `@en-GB--ltr`; afterwards the tag stands in `known_tags` in lower case.
-    fn language_tag(&mut self) -> Result<(&'a str, Option<Direction>), LineError> {
+    fn language_tag<S: TermSink>(
+        &mut self,
+        sink: &mut S,
+    ) -> Result<(&'a str, Option<Direction>), LineError> {
         let start = self.at + 1;
         let length = self.bytes[start..]
             .iter()
@@ -486,6 +489,7 @@ impl<'a> LineParser<'a> {
             }
             let lower = checked.language().unwrap_or(tag);
             self.known_tags.insert(tag.into(), lower.into());
+            sink.language_tag(tag);
         }
         self.at = end;
         Ok((tag, direction))

@@ -14,7 +14,7 @@ pub(crate) fn resolve(function: &Function, arguments: usize) -> Result<ScalarFun
     let (expected, implementation, reading): (&'static str, Implementation, Reading) =
         match function {
             Function::Str => ("1", Pure(term::str), Written),
-            Function::Lang => ("1", Pure(term::lang), Written),
+            Function::Lang => ("1", OfQuery(term::lang), Written),
             Function::LangMatches => ("2", Pure(string::lang_matches), Read),
             Function::Datatype => ("1", Pure(term::datatype), Written),
             Function::Iri => ("1", OfQuery(term::iri), Read),
@@ -52,7 +52,7 @@ pub(crate) fn resolve(function: &Function, arguments: usize) -> Result<ScalarFun
             Function::Sha256 => ("1", Pure(hash::sha256), Read),
             Function::Sha384 => ("1", Pure(hash::sha384), Read),
             Function::Sha512 => ("1", Pure(hash::sha512), Read),
-            Function::StrLang => ("2", Pure(term::strlang), Read),
+            Function::StrLang => ("2", OfQuery(term::strlang), Read),
             Function::StrDt => ("2", Implementation::Term(term::strdt), Read),
             Function::IsIri => ("1", Pure(term::is_iri), Written),
             Function::IsBlank => ("1", Pure(term::is_blank), Written),
@@ -63,7 +63,7 @@ pub(crate) fn resolve(function: &Function, arguments: usize) -> Result<ScalarFun
             Function::LangDir => ("1", Pure(term::lang_dir), Written),
             Function::HasLang => ("1", Pure(term::has_lang), Written),
             Function::HasLangDir => ("1", Pure(term::has_lang_dir), Written),
-            Function::StrLangDir => ("3", Pure(term::strlangdir), Read),
+            Function::StrLangDir => ("3", OfQuery(term::strlangdir), Read),
             // With the right number of arguments they are nodes of the expression.
             Function::Triple | Function::Subject | Function::Predicate | Function::Object => {
                 return Err(Error::ArgumentCount {

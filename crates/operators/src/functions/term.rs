@@ -13,11 +13,15 @@ pub(super) fn str(arguments: &[&Value]) -> Option<Value> {
     Some(Value::string(arguments.first()?.lexical()?))
 }
 
-pub(super) fn lang(arguments: &[&Value]) -> Option<Value> {
-    Some(match arguments.first()? {
-        Value::Iri(_) | Value::BlankNode(_) | Value::Triple(_) => return None,
-        Value::LanguageString { language, .. } => Value::String(language.clone()),
-        _ => Value::string(""),
+/// The tag as it is written, not as it is compared.
+pub(super) fn lang(arguments: &[&Value], context: &QueryContext, _: u64) -> Result<Option<Value>> {
+    Ok(match arguments {
+        [Value::LanguageString { language, .. }] => {
+            let written = context.written_language_tag(language);
+            Some(Value::String(written.unwrap_or_else(|| language.clone())))
+        }
+        [] | [Value::Iri(_) | Value::BlankNode(_) | Value::Triple(_), ..] => None,
+        _ => Some(Value::string("")),
     })
 }
 
@@ -115,31 +119,48 @@ pub(super) fn strdt(arguments: &[&Value]) -> Option<Term<'static>> {
     Some(Term::typed(lexical.to_string(), datatype.to_string()))
 }
 
-pub(super) fn strlang(arguments: &[&Value]) -> Option<Value> {
-    let [Value::String(lexical), Value::String(tag)] = arguments else {
-        return None;
-    };
-    is_language_tag(tag).then(|| Value::LanguageString {
-        lexical: lexical.clone(),
-        language: tag.to_ascii_lowercase().into(),
-        direction: None,
+pub(super) fn strlang(
+    arguments: &[&Value],
+    context: &QueryContext,
+    _: u64,
+) -> Result<Option<Value>> {
+    Ok(match arguments {
+        [Value::String(lexical), Value::String(tag)] => tagged(lexical, tag, None, context),
+        _ => None,
     })
 }
 
-pub(super) fn strlangdir(arguments: &[&Value]) -> Option<Value> {
-    let [
-        Value::String(lexical),
-        Value::String(tag),
-        Value::String(direction),
-    ] = arguments
-    else {
+pub(super) fn strlangdir(
+    arguments: &[&Value],
+    context: &QueryContext,
+    _: u64,
+) -> Result<Option<Value>> {
+    Ok(match arguments {
+        [
+            Value::String(lexical),
+            Value::String(tag),
+            Value::String(direction),
+        ] => Direction::parse(direction)
+            .and_then(|direction| tagged(lexical, tag, Some(direction), context)),
+        _ => None,
+    })
+}
+
+/// A literal with a language tag, which the query then writes as it is given here.
+fn tagged(
+    lexical: &str,
+    tag: &str,
+    direction: Option<Direction>,
+    context: &QueryContext,
+) -> Option<Value> {
+    if !is_language_tag(tag) {
         return None;
-    };
-    let direction = Direction::parse(direction)?;
-    is_language_tag(tag).then(|| Value::LanguageString {
-        lexical: lexical.clone(),
+    }
+    context.note_language_tag(tag);
+    Some(Value::LanguageString {
+        lexical: lexical.into(),
         language: tag.to_ascii_lowercase().into(),
-        direction: Some(direction),
+        direction,
     })
 }
 

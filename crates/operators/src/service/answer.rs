@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use datafusion_execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
+use orrery_term::language::{TagFinder, TagSyntax};
 use orrery_term::{Direction, Term, TermId, Triple};
 use oxrdf::BaseDirection;
 use sparesults::{
@@ -21,6 +22,7 @@ use tokio::sync::mpsc;
 
 use super::compiled::CompiledService;
 use super::endpoints::{RemoteAnswer, RemoteFailure};
+use crate::context::QueryContext;
 use crate::error::Error;
 
 /// Rows of one chunk.
@@ -103,6 +105,8 @@ impl Answer {
             let reader = PieceReader {
                 pieces,
                 piece: Bytes::new(),
+                tags: TagFinder::new(syntax_of(format)),
+                context: Arc::clone(&parsing.plan.context),
             };
             if let Err(error) = parsing.run(format, reader, &sender) {
                 // Nobody may be waiting any more.
@@ -129,6 +133,15 @@ fn format_of(content_type: Option<&str>) -> Result<QueryResultsFormat, RemoteFai
             content_type.escape_default()
         ))),
         Some(format) => Ok(format),
+    }
+}
+
+/// How an answer writes language tags.
+fn syntax_of(format: QueryResultsFormat) -> TagSyntax {
+    match format {
+        QueryResultsFormat::Xml => TagSyntax::Xml,
+        QueryResultsFormat::Json => TagSyntax::JsonResults,
+        _ => TagSyntax::At,
     }
 }
 
@@ -282,6 +295,9 @@ fn failure(error: QueryResultsParseError) -> AnswerError {
 struct PieceReader {
     pieces: mpsc::Receiver<Result<Bytes, RemoteFailure>>,
     piece: Bytes,
+    /// The parsers put language tags into lower case.
+    tags: TagFinder,
+    context: Arc<QueryContext>,
 }
 
 impl Read for PieceReader {
@@ -289,7 +305,13 @@ impl Read for PieceReader {
         while self.piece.is_empty() {
             match self.pieces.blocking_recv() {
                 None => return Ok(0),
-                Some(piece) => self.piece = piece.map_err(io::Error::other)?,
+                Some(piece) => {
+                    self.piece = piece.map_err(io::Error::other)?;
+                    self.tags.push(&self.piece);
+                    if !self.tags.found().is_lower_case() {
+                        self.context.note_language_tags(self.tags.found());
+                    }
+                }
             }
         }
         let length = self.piece.len().min(buffer.len());

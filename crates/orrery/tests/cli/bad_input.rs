@@ -202,7 +202,7 @@ fn a_database_of_another_version_is_refused() {
     let database = home.database();
     let manifest = fs::read_to_string(database.join("MANIFEST")).unwrap();
     let (json, _checksum) = manifest.rsplit_once("crc32c ").unwrap();
-    let newer = json.replacen("\"format_version\": 3", "\"format_version\": 999", 1);
+    let newer = json.replacen("\"format_version\": 4", "\"format_version\": 999", 1);
     assert_ne!(json, newer);
     let checksum = crc32c::crc32c(newer.as_bytes());
     fs::write(

@@ -13,6 +13,7 @@ mod first_contact;
 mod history;
 mod killed_load;
 mod killed_server;
+mod language_tags;
 mod round_trip;
 mod serve;
 mod server_memory;

@@ -51,6 +51,7 @@ impl Decoder {
         let mut terms = Vec::with_capacity(ids.len());
         let mut long_texts: Option<MemoryReservation> = None;
         let mut refused = None;
+        let tags = self.context.language_tags();
         self.context.terms(ids, |_, term| {
             let bytes = text_bytes(&term);
             if bytes > LONG_TEXT_BYTES && refused.is_none() {
@@ -59,7 +60,7 @@ impl Decoder {
                 refused = texts.try_grow(COPIES_OF_TEXT * bytes).err();
             }
             if refused.is_none() {
-                terms.push(term.into_owned());
+                terms.push(tags.in_term(term.into_owned()));
             }
         })?;
         if let Some(error) = refused {

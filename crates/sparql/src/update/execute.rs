@@ -27,6 +27,7 @@ impl Engine {
         if let Some(services) = &update.services {
             services.begin_pass();
         }
+        transaction.add_language_tags(&update.language_tags);
         for operation in &update.operations {
             self.operation(operation, update, options, transaction)
                 .await
@@ -58,6 +59,7 @@ impl Engine {
     ) -> Result<(), QueryError> {
         match operation {
             Operation::InsertData(data) | Operation::Loaded(data) => {
+                transaction.add_language_tags(data.language_tags());
                 let mut quads = data.intern(transaction)?;
                 transaction.insert(&mut quads)?;
                 Ok(())

@@ -33,6 +33,7 @@ mod statements;
 
 use std::sync::Arc;
 
+use orrery_term::LanguageTags;
 use oxsdatatypes::DateTime;
 use spargebra::GraphUpdateOperation;
 
@@ -73,6 +74,8 @@ pub struct ParsedUpdate {
     base_iri: Option<String>,
     /// Whether the trees of the operations are too deep for an ordinary stack.
     needs_large_stack: bool,
+    /// How the text writes language tags.
+    language_tags: LanguageTags,
     /// What `NOW()` gives, in all operations.
     now: DateTime,
     /// The answers of other endpoints, if an operation asks them.
@@ -113,6 +116,8 @@ impl ParsedUpdate {
             operations,
             base_iri: None,
             needs_large_stack: false,
+            // Plain data has its tags in lower case, documents bring theirs.
+            language_tags: LanguageTags::default(),
             now: DateTime::now(),
             services: None,
         }

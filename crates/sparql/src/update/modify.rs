@@ -58,6 +58,7 @@ pub(super) async fn modify(
             using: modification.using,
             base_iri: update.base_iri.clone(),
             now: update.now,
+            language_tags: &update.language_tags,
             service: update.services.as_ref().map(Services::options),
             is_set: modification.is_set(),
         };
@@ -218,6 +219,9 @@ impl Ids<'_> {
             return Ok(known);
         }
         let term = self.own_term(self.context.term(id)?, transaction)?;
+        if let Some(tags) = self.context.own_language_tags() {
+            transaction.add_language_tags(&tags);
+        }
         let own = transaction.intern(&term)?;
         self.own.insert(id, own);
         Ok(own)

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use orrery_term::Term;
+use orrery_term::language::{TagFinder, TagSyntax};
 use oxrdf::NamedOrBlankNode;
 use oxsdatatypes::DateTime;
 use spargebra::GraphUpdateOperation;
@@ -72,6 +73,7 @@ impl Engine {
             operations,
             base_iri: update.base_iri.map(|iri| iri.into_inner()),
             needs_large_stack,
+            language_tags: TagFinder::in_text(TagSyntax::At, text),
             now: DateTime::now(),
         };
         check_labels(text, &update)?;

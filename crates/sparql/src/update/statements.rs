@@ -14,7 +14,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 use orrery_storage::{Snapshot, Transaction};
-use orrery_term::{Term, TermId, Triple, inline, parse_key, write_key};
+use orrery_term::{LanguageTags, Term, TermId, Triple, inline, parse_key, write_key};
 
 use crate::error::QueryError;
 
@@ -49,6 +49,7 @@ pub struct Statements {
     quads: Vec<NumberedQuad>,
     hasher: FixedState,
     buffer: Vec<u8>,
+    language_tags: LanguageTags,
 }
 
 /// More text than the numbers of [`Statements`] reach: 4 GiB.
@@ -84,7 +85,18 @@ impl Statements {
             quads: Vec::new(),
             hasher: FixedState::default(),
             buffer: Vec::new(),
+            language_tags: LanguageTags::default(),
         }
+    }
+
+    /// How language tags of the statements are written.
+    pub fn language_tags(&self) -> &LanguageTags {
+        &self.language_tags
+    }
+
+    /// Takes how language tags are written: terms have them in lower case.
+    pub fn note_language_tags(&mut self, tags: &LanguageTags) {
+        self.language_tags.note_all(tags);
     }
 
     /// The number of a term without blank nodes, which are taken by [`Self::blank_node`].

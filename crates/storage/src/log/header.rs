@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"ORRERYLG";
-/// The version that this program writes. A record of a new kind needs a new one: a program that does not know the kind must not
-/// take such a file. Files of an older version are read, never appended to.
-pub(super) const VERSION: u32 = 2;
+/// The version that this program writes. A record of a new kind, or a section that must be understood, needs a new one: a program that
+/// does not know it must not take such a file. Files of an older version are read, never appended to.
+pub(super) const VERSION: u32 = 3;
 /// The version whose records are commits and marks only.
 const VERSION_MIN: u32 = 1;
 /// Magic, length of the body, checksum.

@@ -13,13 +13,19 @@
 //! record     length u32, of all after the checksum | crc32c u32, of the same, begun with the salt
 //!            durable u64 | kind u8 | content
 //! content    of a mark (kind 2): nothing
-//!            of a commit (kind 1): commit number u64 | time i64, microseconds since 1970
-//!            who: varint length, UTF-8
-//!            next blank node varint
-//!            new terms: index of the first varint | count varint | each: varint length, key
-//!            insertions, deletions: count varint | rows
-//!            of a commit that cleared graphs (kind 3): the same, then
-//!            flags u8 (1: all named graphs) | count varint | ids of graphs, varint each | added varint | removed varint
+//!            of a commit (kind 4): commit number u64 | time i64, microseconds since 1970 | sections, by ascending kind
+//! section    kind u8 | length u32 | content:
+//!            1 who: UTF-8
+//!            2 next blank node: varint
+//!            3 new terms: index of the first varint | each: varint length, key
+//!            4 insertions, 5 deletions: count varint | rows
+//!            6 graphs that were cleared first: flags u8 (1: all named graphs) | count varint | ids of graphs, varint each |
+//!              added varint | removed varint
+//!            128 how new language tags are written: each: varint length, UTF-8
+//!            A section of another kind from 128 on is passed over, below it is an error.
+//! content    of versions before 3, a commit (kind 1): commit number, time | who: varint length, UTF-8 | 2 |
+//!            index of the first new term varint | count varint | each: varint length, key | 4 | 5
+//!            a commit that cleared graphs (kind 3): the same, then 6
 //! row        mask u8: which of s, p, o, g differ from the row before (the first: from zero)
 //!            for each of these the difference, zigzag varint
 //! ```
@@ -36,8 +42,8 @@
 //! taken for one. A file whose torn tail was cut off is not written on, so what was in the tail cannot
 //! come back behind a new record of the same salt.
 //!
-//! A record of an unknown kind with the right checksum was written by a newer program: an error, never a torn tail. Whoever adds
-//! a kind raises the header's format version; a log of an older version is closed when a writer opens it, and a new file begun.
+//! A record of an unknown kind, or with an unknown section below 128, with the right checksum was written by a newer program: an
+//! error, never a torn tail. Whoever adds such a kind raises the header's format version; a log of an older version is closed when a writer opens it, and a new file begun.
 
 use std::path::{Path, PathBuf};
 
@@ -65,9 +71,10 @@ pub const RECORD_BYTES_MAX: usize = 1 << 30;
 const FRAME_BYTES: usize = 8;
 /// The position that was durable, and the kind.
 const PREFIX_BYTES: usize = 9;
-const KIND_COMMIT: u8 = 1;
+const KIND_UNSECTIONED_COMMIT: u8 = 1;
 const KIND_MARK: u8 = 2;
-const KIND_CLEARING_COMMIT: u8 = 3;
+const KIND_UNSECTIONED_CLEARING_COMMIT: u8 = 3;
+const KIND_COMMIT: u8 = 4;
 /// Length of a mark.
 const MARK_BYTES: usize = FRAME_BYTES + PREFIX_BYTES;
 

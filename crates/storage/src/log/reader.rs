@@ -9,11 +9,11 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::header::{ReadHeader, VERSION, read_up_to, u32_at, u64_at};
-use super::record::LogRecord;
+use super::record::{LogRecord, RecordError};
 use super::tail::Tail;
 use super::{
-    FRAME_BYTES, KIND_CLEARING_COMMIT, KIND_COMMIT, KIND_MARK, LogHeader, MARK_BYTES, PREFIX_BYTES,
-    frame_length, mark_bytes,
+    FRAME_BYTES, KIND_COMMIT, KIND_MARK, KIND_UNSECTIONED_CLEARING_COMMIT, KIND_UNSECTIONED_COMMIT,
+    LogHeader, MARK_BYTES, PREFIX_BYTES, frame_length, mark_bytes,
 };
 use crate::io::FileSystem;
 use crate::{Error, Result};
@@ -170,7 +170,7 @@ impl<'a> LogReader<'a> {
     /// The next record; `None` at the end, however often it is asked.
     ///
     /// Fails with [`Error::Corrupt`] where a record that had been on the disk can no longer be read, and with
-    /// [`Error::UnknownRecord`] at one that a newer program wrote.
+    /// [`Error::UnknownRecord`] or [`Error::UnknownSection`] at one that a newer program wrote.
     pub fn next_record(&mut self) -> Result<Option<LoggedRecord>> {
         if self.tail.is_some() {
             return Ok(None);
@@ -258,23 +258,40 @@ impl<'a> LogReader<'a> {
                 read_up_to(&mut self.input, usize::MAX, &mut bytes, &self.path)?;
                 Ok(Frame::Tail(bytes))
             }
-            Some((_, kind @ (KIND_COMMIT | KIND_CLEARING_COMMIT))) => {
-                let content = &bytes[FRAME_BYTES + PREFIX_BYTES..];
-                match LogRecord::decode(content, kind == KIND_CLEARING_COMMIT) {
-                    Some(record) => Ok(Frame::Commit(record, bytes.len() as u64)),
-                    None => Err(Error::corrupt(
-                        &self.path,
-                        self.position,
-                        "a record has the right checksum but not the form of a commit",
-                    )),
-                }
-            }
+            Some((_, KIND_COMMIT)) => self.commit(&bytes, LogRecord::decode),
+            Some((_, KIND_UNSECTIONED_COMMIT)) => self.commit(&bytes, |content| {
+                LogRecord::decode_unsectioned(content, false).ok_or(RecordError::Form)
+            }),
+            Some((_, KIND_UNSECTIONED_CLEARING_COMMIT)) => self.commit(&bytes, |content| {
+                LogRecord::decode_unsectioned(content, true).ok_or(RecordError::Form)
+            }),
             // The salt is in the checksum: this is no accident, and nothing to be cut off.
             Some((_, kind)) => Err(Error::UnknownRecord {
                 path: self.path.clone(),
                 offset: self.position,
                 kind,
             }),
+        }
+    }
+
+    /// The commit of a whole record.
+    fn commit(
+        &self,
+        bytes: &[u8],
+        decode: impl FnOnce(&[u8]) -> std::result::Result<LogRecord, RecordError>,
+    ) -> Result<Frame> {
+        match decode(&bytes[FRAME_BYTES + PREFIX_BYTES..]) {
+            Ok(record) => Ok(Frame::Commit(record, bytes.len() as u64)),
+            Err(RecordError::UnknownSection(kind)) => Err(Error::UnknownSection {
+                path: self.path.clone(),
+                offset: self.position,
+                kind,
+            }),
+            Err(RecordError::Form) => Err(Error::corrupt(
+                &self.path,
+                self.position,
+                "a record has the right checksum but not the form of a commit",
+            )),
         }
     }
 

@@ -1,10 +1,13 @@
 //! One commit as it stands in the log: its content, and its coding.
 
-use orrery_term::TermId;
+use orrery_term::{LanguageTags, TermId};
 
-use super::header::u64_at;
+use super::header::{u32_at, u64_at};
 use crate::graph_set::GraphSet;
 use crate::varint;
+
+/// Length of the length of a section.
+const SECTION_LENGTH_BYTES: usize = 4;
 
 /// A commit: who changed what, and what was needed for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct LogRecord {
     pub deletions: Vec<[TermId; 4]>,
     /// Graphs of which all quads went first: insertions and deletions are relative to what was left then.
     pub cleared: Option<ClearedGraphs>,
+    /// How language tags are written that no commit before had.
+    pub language_tags: LanguageTags,
 }
 
 /// Graphs that a commit cleared as a whole, and what the commit came to.
@@ -40,25 +45,69 @@ pub struct ClearedGraphs {
     pub removed: u64,
 }
 
+/// What a section of a record holds. A number below [`OPTIONAL`] must be understood by who reads the record; one from there on may be
+/// passed over.
+mod section {
+    pub(super) const WHO: u8 = 1;
+    pub(super) const NEXT_BLANK_NODE: u8 = 2;
+    pub(super) const NEW_TERMS: u8 = 3;
+    pub(super) const INSERTIONS: u8 = 4;
+    pub(super) const DELETIONS: u8 = 5;
+    pub(super) const CLEARED: u8 = 6;
+    pub(super) const OPTIONAL: u8 = 128;
+    pub(super) const LANGUAGE_TAGS: u8 = 128;
+}
+
+/// Why bytes with the right checksum are not a record.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum RecordError {
+    /// They do not have the form of one.
+    Form,
+    /// A section that must be understood was written by a newer program.
+    UnknownSection(u8),
+}
+
 impl LogRecord {
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.commit.to_le_bytes());
         out.extend_from_slice(&self.time_micros.to_le_bytes());
-        varint::write(self.who.len() as u64, out);
-        out.extend_from_slice(self.who.as_bytes());
-        varint::write(self.next_blank_node, out);
-        varint::write(self.first_new_term, out);
-        varint::write(self.new_terms.len() as u64, out);
-        for key in self.new_terms.iter() {
-            varint::write(key.len() as u64, out);
-            out.extend_from_slice(key);
+        if !self.who.is_empty() {
+            write_section(section::WHO, out, |out| {
+                out.extend_from_slice(self.who.as_bytes());
+            });
         }
-        encode_rows(&self.insertions, out);
-        encode_rows(&self.deletions, out);
+        write_section(section::NEXT_BLANK_NODE, out, |out| {
+            varint::write(self.next_blank_node, out);
+        });
+        write_section(section::NEW_TERMS, out, |out| {
+            varint::write(self.first_new_term, out);
+            for key in self.new_terms.iter() {
+                varint::write(key.len() as u64, out);
+                out.extend_from_slice(key);
+            }
+        });
+        for (kind, rows) in [
+            (section::INSERTIONS, &self.insertions),
+            (section::DELETIONS, &self.deletions),
+        ] {
+            if !rows.is_empty() {
+                write_section(kind, out, |out| encode_rows(rows, out));
+            }
+        }
         if let Some(cleared) = &self.cleared {
-            cleared.graphs.encode(out);
-            varint::write(cleared.added, out);
-            varint::write(cleared.removed, out);
+            write_section(section::CLEARED, out, |out| {
+                cleared.graphs.encode(out);
+                varint::write(cleared.added, out);
+                varint::write(cleared.removed, out);
+            });
+        }
+        if !self.language_tags.is_empty() {
+            write_section(section::LANGUAGE_TAGS, out, |out| {
+                for tag in self.language_tags.iter() {
+                    varint::write(tag.len() as u64, out);
+                    out.extend_from_slice(tag.as_bytes());
+                }
+            });
         }
     }
 
@@ -70,40 +119,106 @@ impl LogRecord {
         }
     }
 
-    /// `None` where the bytes do not have the form of a record, of a commit that cleared graphs or of another.
-    pub(super) fn decode(bytes: &[u8], has_cleared: bool) -> Option<Self> {
-        let commit = u64_at(bytes, 0)?;
-        let time_micros = u64_at(bytes, 8)?.cast_signed();
-        let rest = &mut bytes.get(16..)?;
-        let who = std::str::from_utf8(take(rest)?).ok()?.to_owned();
-        let next_blank_node = varint::read(rest)?;
-        let first_new_term = varint::read(rest)?;
-        let mut new_terms = Keys::default();
-        for _ in 0..varint::read(rest)? {
-            new_terms.push(take(rest)?);
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
+        let mut record = Self::default();
+        let rest = &mut record.decode_head(bytes).ok_or(RecordError::Form)?;
+        let mut last = 0;
+        while !rest.is_empty() {
+            let (kind, mut content) = take_section(rest).ok_or(RecordError::Form)?;
+            // Each stands once, in the order of the numbers.
+            if kind <= last {
+                return Err(RecordError::Form);
+            }
+            last = kind;
+            match record.decode_section(kind, &mut content) {
+                Some(true) if content.is_empty() => {}
+                Some(false) if kind >= section::OPTIONAL => {}
+                Some(false) => return Err(RecordError::UnknownSection(kind)),
+                Some(true) | None => return Err(RecordError::Form),
+            }
         }
-        let insertions = decode_rows(rest)?;
-        let deletions = decode_rows(rest)?;
-        let cleared = match has_cleared {
-            true => Some(ClearedGraphs {
-                graphs: GraphSet::decode(rest)?,
-                added: varint::read(rest)?,
-                removed: varint::read(rest)?,
-            }),
-            false => None,
-        };
-        rest.is_empty().then_some(Self {
-            commit,
-            time_micros,
-            who,
-            next_blank_node,
-            first_new_term,
-            new_terms,
-            insertions,
-            deletions,
-            cleared,
-        })
+        Ok(record)
     }
+
+    /// Commit and time; returns what follows.
+    fn decode_head<'b>(&mut self, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        self.commit = u64_at(bytes, 0)?;
+        self.time_micros = u64_at(bytes, 8)?.cast_signed();
+        bytes.get(16..)
+    }
+
+    /// Whether the section is known; `None` where it has not the form of its kind. What is left of `content` was not expected.
+    fn decode_section(&mut self, kind: u8, content: &mut &[u8]) -> Option<bool> {
+        match kind {
+            section::WHO => {
+                self.who = std::str::from_utf8(std::mem::take(content))
+                    .ok()?
+                    .to_owned();
+            }
+            section::NEXT_BLANK_NODE => self.next_blank_node = varint::read(content)?,
+            section::NEW_TERMS => {
+                self.first_new_term = varint::read(content)?;
+                while !content.is_empty() {
+                    self.new_terms.push(take(content)?);
+                }
+            }
+            section::INSERTIONS => self.insertions = decode_rows(content)?,
+            section::DELETIONS => self.deletions = decode_rows(content)?,
+            section::CLEARED => {
+                self.cleared = Some(ClearedGraphs {
+                    graphs: GraphSet::decode(content)?,
+                    added: varint::read(content)?,
+                    removed: varint::read(content)?,
+                });
+            }
+            section::LANGUAGE_TAGS => {
+                while !content.is_empty() {
+                    let tag = std::str::from_utf8(take(content)?).ok()?;
+                    self.language_tags.note(tag);
+                }
+            }
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    /// Reads a record of the log's versions 1 and 2, which had no sections: one of a commit that cleared graphs, or of another.
+    pub(super) fn decode_unsectioned(bytes: &[u8], has_cleared: bool) -> Option<Self> {
+        let mut record = Self::default();
+        let rest = &mut record.decode_head(bytes)?;
+        record.who = std::str::from_utf8(take(rest)?).ok()?.to_owned();
+        record.next_blank_node = varint::read(rest)?;
+        record.first_new_term = varint::read(rest)?;
+        for _ in 0..varint::read(rest)? {
+            record.new_terms.push(take(rest)?);
+        }
+        record.insertions = decode_rows(rest)?;
+        record.deletions = decode_rows(rest)?;
+        if has_cleared {
+            record.decode_section(section::CLEARED, rest)?;
+        }
+        rest.is_empty().then_some(record)
+    }
+}
+
+/// Appends a section: kind, length, content.
+fn write_section(kind: u8, out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    out.push(kind);
+    let length_at = out.len();
+    out.extend_from_slice(&[0; SECTION_LENGTH_BYTES]);
+    content(out);
+    // A longer one is in a record that is refused for its length.
+    let length = (out.len() - length_at - SECTION_LENGTH_BYTES) as u32;
+    out[length_at..length_at + SECTION_LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Takes the next section: its kind and content.
+fn take_section<'b>(bytes: &mut &'b [u8]) -> Option<(u8, &'b [u8])> {
+    let (&kind, rest) = bytes.split_first()?;
+    let length = u32_at(rest, 0)? as usize;
+    let (content, rest) = rest[SECTION_LENGTH_BYTES..].split_at_checked(length)?;
+    *bytes = rest;
+    Some((kind, content))
 }
 
 /// A length and that many bytes.
@@ -114,7 +229,7 @@ fn take<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-fn encode_rows(rows: &[[TermId; 4]], out: &mut Vec<u8>) {
+pub(super) fn encode_rows(rows: &[[TermId; 4]], out: &mut Vec<u8>) {
     varint::write(rows.len() as u64, out);
     let mut before = [0u64; 4];
     for row in rows {

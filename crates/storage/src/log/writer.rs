@@ -9,9 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::reader::LogEnd;
 use super::record::LogRecord;
-use super::{
-    FRAME_BYTES, KIND_CLEARING_COMMIT, KIND_COMMIT, LogHeader, RECORD_BYTES_MAX, frame, mark_bytes,
-};
+use super::{FRAME_BYTES, KIND_COMMIT, LogHeader, RECORD_BYTES_MAX, frame, mark_bytes};
 use crate::io::{FileSystem, LogFile};
 use crate::{Error, Result};
 
@@ -137,12 +135,8 @@ impl LogWriter {
         buffer: &mut Vec<u8>,
         record: &LogRecord,
     ) -> Result<Appended> {
-        let kind = match record.cleared {
-            Some(_) => KIND_CLEARING_COMMIT,
-            None => KIND_COMMIT,
-        };
         let durable = self.durable();
-        frame(self.salt, durable, kind, buffer, |out| {
+        frame(self.salt, durable, KIND_COMMIT, buffer, |out| {
             record.encode(out);
         });
         let bytes = buffer.len() - FRAME_BYTES;

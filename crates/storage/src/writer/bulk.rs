@@ -151,6 +151,7 @@ impl<'a> BulkTransaction<'a> {
         let mut rebase = Rebase::begin(self.writer, self.maintenance, None, true)?;
         rebase.turn = self.transaction.turn.take();
         rebase.removed = removed;
+        rebase.add_language_tags(&self.transaction.new_language_tags);
         Ok(BulkEnd::Staged(Box::new(StagedCommit {
             rebase,
             existing,

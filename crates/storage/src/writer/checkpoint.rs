@@ -55,9 +55,9 @@ impl Shared {
             (Arc::clone(&state.latest), Arc::clone(&state.log))
         };
         let before = Arc::clone(latest.shared_manifest());
-        let mut manifest = before.as_ref().clone();
+        let mut manifest = latest.to_manifest();
         forget(&mut manifest, latest.commit(), retention, self.now_us());
-        if manifest == *before {
+        if manifest.bases == before.bases {
             return Ok(false);
         }
         manifest.generation += 1;
@@ -147,7 +147,7 @@ impl Turn {
         self.settle()?;
         let shared = &self.shared;
         let latest = Arc::clone(&shared.state.lock().latest);
-        let mut manifest = latest.manifest().clone();
+        let mut manifest = latest.to_manifest();
         manifest.generation += 1;
         manifest.present_mut().deltas.push(entry);
         let (retention, now_us) = (&shared.options.retention, shared.now_us());
@@ -156,8 +156,9 @@ impl Turn {
         let database = &shared.database;
         let deltas = carried(&latest, flushed)?;
         let manifest = Arc::new(manifest);
-        let snapshot =
-            Snapshot::with_deltas(Arc::clone(&manifest), stored, deltas, latest.counts())?;
+        let snapshot = latest
+            .with_deltas(stored, deltas, latest.counts())?
+            .with_manifest(Arc::clone(&manifest));
         let log = Arc::clone(&shared.state.lock().log);
         manifest
             .publish(&**database.file_system(), database.directory())

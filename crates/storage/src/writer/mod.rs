@@ -325,6 +325,7 @@ fn record_of(start: &Snapshot, snapshot: &Snapshot, net: &[DeltaEntry], who: &st
         who: who.to_owned(),
         next_blank_node: snapshot.next_blank_node(),
         first_new_term: start.delta_terms(),
+        language_tags: snapshot.language_tags_since(start),
         ..LogRecord::default()
     };
     let terms = start.delta_terms()..snapshot.delta_terms();

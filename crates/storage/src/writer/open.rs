@@ -40,7 +40,7 @@ impl Database {
     /// The present state, with an identity if the database had none; it is on the disk with the next manifest.
     fn identified(&self) -> Arc<Snapshot> {
         let present = self.snapshot();
-        let mut manifest = present.manifest().clone();
+        let mut manifest = present.to_manifest();
         if !manifest.identify() {
             return present;
         }
@@ -145,7 +145,7 @@ pub(super) fn next_log(
     directory: &Path,
     after: &Snapshot,
 ) -> Result<(LogWriter, Manifest)> {
-    let mut manifest = after.manifest().clone();
+    let mut manifest = after.to_manifest();
     manifest.format_version = FORMAT_VERSION;
     manifest.generation += 1;
     let name = format!("{:06}.log", manifest.generation);

@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use orrery_term::{TermId, TermKind};
+use orrery_term::{LanguageTags, TermId, TermKind};
 use parking_lot::MutexGuard;
 
 use super::checkpoint::{remove_dropped, stop_where_unknown};
@@ -59,6 +59,8 @@ pub struct Rebase<'a> {
     source: Arc<Snapshot>,
     name: String,
     files: SegmentFiles,
+    /// How tags are written that the load brings.
+    pub(super) language_tags: LanguageTags,
     is_published: bool,
 }
 
@@ -110,6 +112,7 @@ impl<'a> Rebase<'a> {
             files: SegmentFiles::create(database.file_system(), directory)?,
             name,
             source,
+            language_tags: LanguageTags::default(),
             is_published: false,
         })
     }
@@ -124,6 +127,11 @@ impl Rebase<'_> {
     /// Where dictionary and permutations are written.
     pub fn files(&self) -> &SegmentFiles {
         &self.files
+    }
+
+    /// Takes how language tags are written that are loaded; those that the database knows stay as they are.
+    pub fn add_language_tags(&mut self, tags: &LanguageTags) {
+        self.language_tags.add(tags);
     }
 
     /// Whether the base would be given up when it is published, for graphs were cleared as a whole since it was begun.
@@ -170,7 +178,7 @@ impl Rebase<'_> {
             None => shared.take_turn(),
         };
         let loaded = is_load.then_some(self.removed);
-        let published = turn.switch(entry, carried, loaded);
+        let published = turn.switch(entry, carried, loaded, &self.language_tags);
         // Where nobody knows, the manifest on the disk may name the files.
         self.is_published = matches!(&published, Ok(_) | Err(Error::WritingStopped { .. }));
         let published = published?;
@@ -209,6 +217,7 @@ impl Turn {
         mut entry: BaseEntry,
         mut carried: Carried,
         removed_by_load: Option<u64>,
+        language_tags: &LanguageTags,
     ) -> Result<Published> {
         let shared = &self.shared;
         let file_system = &**shared.database.file_system();
@@ -221,7 +230,7 @@ impl Turn {
         old_log.close()?;
         carried.take_up(&latest)?;
 
-        let mut manifest = latest.manifest().clone();
+        let mut manifest = latest.to_manifest();
         entry.generation = manifest.generation + 1;
         let is_load = removed_by_load.is_some();
         if let Some(removed) = removed_by_load {
@@ -249,12 +258,7 @@ impl Turn {
         let mut stored = carried.stored;
         // Also where the commits cancel each other: they have numbers, and may have brought terms.
         if has_carried {
-            let state = Snapshot::with_deltas(
-                Arc::clone(latest.shared_manifest()),
-                Arc::clone(&stored),
-                carried.deltas,
-                counts,
-            )?;
+            let state = latest.with_deltas(Arc::clone(&stored), carried.deltas, counts)?;
             unlisted = Some(Unlisted::directory(
                 file_system,
                 directory.join(&delta_name),
@@ -273,7 +277,8 @@ impl Turn {
             &shared.options.retention,
             shared.now_us(),
         );
-        let state = Snapshot::of_stored(Arc::new(manifest), stored);
+        let state =
+            Snapshot::of_stored(Arc::new(manifest), stored).with_language_tags(language_tags);
         let next = next_log(file_system, directory, &state);
         if let Some(unlisted) = unlisted {
             unlisted.keep_if_listed(&next);

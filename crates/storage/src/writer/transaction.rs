@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use orrery_term::{Term, TermId, TermKind, inline, write_key};
+use orrery_term::{LanguageTags, Literal, LiteralKind, Term, TermId, TermKind, inline, write_key};
 
 use super::bulk::Staged;
 use super::commit::{CommitOptions, Durability, PendingCommit};
@@ -54,6 +54,10 @@ pub struct Transaction {
     /// Takes insertions that memory is refused for; only of a [bulk transaction](super::BulkTransaction).
     pub(super) staged: Option<Staged>,
     next_blank_node: u64,
+    /// How tags may be written in terms to come.
+    language_tags: LanguageTags,
+    /// How those are written that no commit before had.
+    pub(super) new_language_tags: LanguageTags,
     key: Vec<u8>,
     is_committed: bool,
 }
@@ -76,6 +80,8 @@ impl Transaction {
             memory: MemoryCount::default(),
             next_blank_node: start.next_blank_node(),
             start,
+            language_tags: LanguageTags::default(),
+            new_language_tags: LanguageTags::default(),
             key: Vec::new(),
             is_committed: false,
         })
@@ -169,7 +175,13 @@ impl Transaction {
             .ok_or_else(|| Error::TooManyTerms {
                 path: self.start.directory().to_path_buf(),
             })?;
+        self.note_language_tag(term);
         Ok(TermId::delta(index))
+    }
+
+    /// Takes how language tags are written in terms to come, which have them in lower case.
+    pub fn add_language_tags(&mut self, tags: &LanguageTags) {
+        self.language_tags.add(tags);
     }
 
     /// A blank node that no quad has yet.
@@ -350,12 +362,28 @@ impl Transaction {
     }
 
     fn snapshot_with(&self, deltas: Deltas, counts: SnapshotCounts) -> Result<Snapshot> {
-        Snapshot::with_deltas(
-            Arc::clone(self.start.shared_manifest()),
-            Arc::clone(self.origin.stored()),
-            deltas,
-            counts,
-        )
+        let stored = Arc::clone(self.origin.stored());
+        let snapshot = self.start.with_deltas(stored, deltas, counts)?;
+        Ok(snapshot.with_language_tags(&self.new_language_tags))
+    }
+
+    /// Notes how the tag of a new term is written, if nobody does yet.
+    fn note_language_tag(&mut self, term: &Term<'_>) {
+        match term {
+            Term::Literal(Literal {
+                kind: LiteralKind::Language(tag) | LiteralKind::Directional(tag, _),
+                ..
+            }) => {
+                if !self.start.language_tags().is_known(tag)
+                    && !self.new_language_tags.is_known(tag)
+                {
+                    let written = self.language_tags.written(tag);
+                    self.new_language_tags.note(written.unwrap_or(tag));
+                }
+            }
+            Term::Triple(triple) => self.note_language_tag(triple.object()),
+            Term::Literal(_) | Term::Iri(_) | Term::BlankNode(_) => {}
+        }
     }
 
     fn change(&mut self, quads: &mut Vec<[TermId; COLUMNS]>, is_insertion: bool) -> Result<u64> {

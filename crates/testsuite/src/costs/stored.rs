@@ -7,7 +7,7 @@ use orrery_loader::{DocumentBounds, Format, read_document};
 use orrery_storage::io::LocalFileSystem;
 use orrery_storage::log::{Keys, LogHeader, LogRecord, LogWriter};
 use orrery_storage::{DeltaEntry, DeltaIndex, Permutation, QuadIndex};
-use orrery_term::{Term, TermId, write_key};
+use orrery_term::{LanguageTags, Term, TermId, write_key};
 
 use super::columns::{ensure, scrambled};
 use super::{CostPath, Fixture};
@@ -193,6 +193,7 @@ fn log_path<'f>(directory: &Path) -> Result<CostPath<'f>, Error> {
         insertions: (0..LOGGED_QUADS).map(quad).collect(),
         deletions: Vec::new(),
         cleared: None,
+        language_tags: LanguageTags::default(),
     };
     Ok(CostPath::new("log append, 100 quads", move || {
         let appended = log.append(&record)?;

@@ -339,6 +339,7 @@ fn terms() {
         ("STRDT(\"a\"@en, :t)", ERROR),
         ("STRDT(\"a\", \"t\")", ERROR),
         ("STRLANG(\"a\", \"EN\")", "\"a\"@en"),
+        ("STRLANG(\"a\", \"EN\") = \"a\"@en", "true"),
         ("STRLANG(\"a\", \"\")", ERROR),
         ("STRLANG(1, \"en\")", ERROR),
         ("isIRI(:a)", "true"),

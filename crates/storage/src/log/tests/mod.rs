@@ -4,13 +4,15 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use orrery_term::TermId;
+use orrery_term::{LanguageTags, TermId};
 
+use super::header::VERSION;
 use super::*;
 use crate::Error;
 use crate::graph_set::GraphSet;
 use crate::io::testing::RecordingFileSystem;
 use crate::io::{FileSystem, LocalFileSystem};
+use crate::varint;
 
 mod faults;
 
@@ -41,6 +43,7 @@ fn record(commit: u64) -> LogRecord {
             added: 5,
             removed: 1 << 40,
         }),
+        language_tags: LanguageTags::default(),
     }
 }
 
@@ -256,11 +259,11 @@ fn a_literal_that_imitates_a_record_is_not_taken_for_one() {
 fn a_file_that_is_no_log_or_of_a_later_version_is_told() {
     let (_directory, path, _) = written(41..42);
     let mut bytes = header().to_bytes(7);
-    set_version(&mut bytes, 3);
+    set_version(&mut bytes, 4);
     std::fs::write(&path, &bytes).unwrap();
     assert!(matches!(
         LogReader::open(FS, &path),
-        Err(Error::FormatVersion { found: 3, .. })
+        Err(Error::FormatVersion { found: 4, .. })
     ));
     std::fs::write(&path, "").unwrap();
     assert!(matches!(
@@ -280,15 +283,114 @@ fn salt_of(log: &[u8]) -> u32 {
     header::u32_at(log, 20).unwrap()
 }
 
+/// The record as versions 1 and 2 of the log wrote it.
+fn unsectioned(record: &LogRecord) -> (u8, Vec<u8>) {
+    let mut out = Vec::new();
+    out.extend_from_slice(&record.commit.to_le_bytes());
+    out.extend_from_slice(&record.time_micros.to_le_bytes());
+    let text = |text: &[u8], out: &mut Vec<u8>| {
+        varint::write(text.len() as u64, out);
+        out.extend_from_slice(text);
+    };
+    text(record.who.as_bytes(), &mut out);
+    varint::write(record.next_blank_node, &mut out);
+    varint::write(record.first_new_term, &mut out);
+    varint::write(record.new_terms.len() as u64, &mut out);
+    record.new_terms.iter().for_each(|key| text(key, &mut out));
+    record::encode_rows(&record.insertions, &mut out);
+    record::encode_rows(&record.deletions, &mut out);
+    let Some(cleared) = &record.cleared else {
+        return (KIND_UNSECTIONED_COMMIT, out);
+    };
+    cleared.graphs.encode(&mut out);
+    varint::write(cleared.added, &mut out);
+    varint::write(cleared.removed, &mut out);
+    (KIND_UNSECTIONED_CLEARING_COMMIT, out)
+}
+
 #[test]
-fn a_log_of_the_first_version_is_read_and_not_written_on() {
-    let (_directory, path, places) = written(41..44);
+fn logs_of_earlier_versions_are_read_and_not_written_on() {
+    for version in 1..VERSION as u8 {
+        let (_directory, path, _) = written(41..41);
+        let mut bytes = std::fs::read(&path).unwrap();
+        set_version(&mut bytes, version);
+        bytes.truncate(16 + 24 + header().base_segment.len());
+        for record in records(41..44) {
+            let mut framed = Vec::new();
+            let (kind, content) = unsectioned(&record);
+            frame(salt_of(&bytes), 0, kind, &mut framed, |out| {
+                out.extend_from_slice(&content);
+            });
+            bytes.extend_from_slice(&framed);
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let (found, end) = read_all(&path).unwrap();
+        assert_eq!(found, records(41..44));
+        assert_eq!((end.position, end.is_current), (bytes.len() as u64, false));
+    }
+}
+
+/// The bytes are a promise: a change of them needs a new version of the log.
+#[test]
+fn the_bytes_of_a_record_are_these() {
+    let mut bytes = Vec::new();
+    let mut small = record(42);
+    small.insertions.truncate(1);
+    small.encode(&mut bytes);
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let expected = [
+        "2a00000000000000", // commit
+        "6a420f0000000000", // time
+        "0108000000",
+        "736f6d65626f6479",
+        "0201000000",
+        "7e",
+        "0309000000",
+        "540661207465726d00",
+    ];
+    let head = expected.concat();
+    assert_eq!(&hex[..head.len()], head);
+    let rest = [
+        "0426000000",
+        "010fca8680808080808040cc8680808080808040c88680808080808040c88680808080808040",
+        "0526000000",
+        "010fca8680808080808040cc8680808080808040da8680808080808040c88680808080808040",
+        "0613000000",
+        "000201aa8080808080808020",
+        "05808080808020",
+    ];
+    assert_eq!(&hex[head.len()..], rest.concat());
+}
+
+/// A log whose second commit has a further section.
+fn with_section(kind: u8) -> (TempDir, PathBuf, u64) {
+    let (directory, path, places) = written(41..42);
     let mut bytes = std::fs::read(&path).unwrap();
-    set_version(&mut bytes, 1);
+    let end = places[0].end;
+    bytes.truncate(end as usize);
+    let mut framed = Vec::new();
+    frame(salt_of(&bytes), end, KIND_COMMIT, &mut framed, |out| {
+        record(42).encode(out);
+        out.extend_from_slice(&[kind, 3, 0, 0, 0]);
+        out.extend_from_slice(b"new");
+    });
+    bytes.extend_from_slice(&framed);
     std::fs::write(&path, &bytes).unwrap();
-    let (found, end) = read_all(&path).unwrap();
-    assert_eq!(found, records(41..44));
-    assert_eq!((end.position, end.is_current), (places[2].end, false));
+    (directory, path, end)
+}
+
+#[test]
+fn an_unknown_section_is_passed_over_if_it_says_that_it_may_be() {
+    let (_directory, path, _) = with_section(200);
+    assert_eq!(read_all(&path).unwrap().0, records(41..43));
+    let (_directory, path, end) = with_section(100);
+    let error = read_all(&path).unwrap_err();
+    assert!(
+        matches!(error, Error::UnknownSection { offset, kind: 100, .. } if offset == end),
+        "{error}"
+    );
+    let advice = "use the program that wrote it, or a newer one";
+    assert!(error.to_string().contains(advice), "{error}");
 }
 
 #[test]
@@ -392,7 +494,7 @@ fn any_rows() -> impl Strategy<Value = Vec<[TermId; 4]>> {
 
 proptest! {
     #[test]
-    fn any_record_round_trips_and_no_prefix_of_it_does(
+    fn any_record_round_trips_and_no_prefix_of_it_is_taken_for_it(
         commit: u64,
         time_micros: i64,
         who: String,
@@ -401,6 +503,7 @@ proptest! {
         new_terms in proptest::collection::vec(any::<Vec<u8>>(), 0..5),
         insertions in any_rows(),
         deletions in any_rows(),
+        tags in proptest::collection::vec("[a-cA-C]{1,2}(-[a-cA-C]{1,3})?", 0..4),
         cleared in proptest::option::of((proptest::collection::vec(any_id(), 0..4), any::<u64>(), any::<u64>())),
     ) {
         let cleared = cleared.map(|(graphs, added, removed)| {
@@ -408,7 +511,6 @@ proptest! {
             let graphs = one.fold(GraphSet::default(), |all, one| all.union(&one));
             ClearedGraphs { graphs, added, removed }
         });
-        let is_clearing = cleared.is_some();
         let record = LogRecord {
             commit,
             time_micros,
@@ -419,12 +521,26 @@ proptest! {
             insertions,
             deletions,
             cleared,
+            language_tags: LanguageTags::default(),
         };
+        let with_tags = LogRecord {
+            language_tags: tags.iter().map(String::as_str).collect(),
+            ..record.clone()
+        };
+        let mut tagged = Vec::new();
+        with_tags.encode(&mut tagged);
+        prop_assert_eq!(LogRecord::decode(&tagged), Ok(with_tags));
         let mut bytes = Vec::new();
         record.encode(&mut bytes);
         for length in 0..bytes.len() {
-            prop_assert_eq!(LogRecord::decode(&bytes[..length], is_clearing), None);
+            // Cut between two sections it has a form, of another record: that nothing is missing is known from the checksum.
+            let cut = LogRecord::decode(&bytes[..length]);
+            prop_assert!(cut.as_ref() != Ok(&record));
         }
-        prop_assert_eq!(LogRecord::decode(&bytes, is_clearing), Some(record));
+        let (kind, before) = unsectioned(&record);
+        let has_cleared = kind == KIND_UNSECTIONED_CLEARING_COMMIT;
+        let read = LogRecord::decode_unsectioned(&before, has_cleared);
+        prop_assert_eq!(read.as_ref(), Some(&record));
+        prop_assert_eq!(LogRecord::decode(&bytes), Ok(record));
     }
 }

@@ -98,10 +98,16 @@ impl Grammar<'_> {
                 let function = self.random.pick(&ONE);
                 self.call(function, &[depth - 1])
             }
-            11 | 12 => {
-                let function = self.random.pick(&TWO);
-                self.call(function, &[depth - 1, depth - 1])
-            }
+            11 | 12 => match self.random.pick(&TWO) {
+                // The evaluator that is asked for comparison puts tags into lower case, and LANG() would tell.
+                "STRLANG" => Tree::new(Sort::Value)
+                    .text("STRLANG(")
+                    .child(self.value(depth - 1))
+                    .text(", LCASE(")
+                    .child(self.value(depth - 1))
+                    .text("))"),
+                function => self.call(function, &[depth - 1, depth - 1]),
+            },
             13 => {
                 let function = self.random.pick(&["SUBSTR", "TRIPLE"]);
                 self.call(function, &[depth - 1, 0, 0])
