@@ -1,37 +1,20 @@
 //! What all operators of one query share.
 //!
-//! A [`QueryContext`] holds the snapshot that the query reads, the terms it computes that no
-//! dictionary knows, and what SPARQL fixes per query: the time of `NOW()`, the base IRI, the
-//! labels given to `BNODE()`. It is shared by `Arc` between all operators, on all threads.
-//!
-//! **Ids stay exact.** [`QueryContext::intern`] gives every term exactly one id for the whole query:
-//! the inline one if the term fits, else the dictionary's, else one of the query's own table
-//! ([`TermKind::QueryLocal`]). So joins, `DISTINCT` and `GROUP BY` compare ids and nothing else, also
-//! on computed terms.
-//!
-//! **Bounds.** The query's own table is counted against the query's memory pool
-//! (see [`ContextOptions`]); when that is exhausted the query ends with the engine's
-//! `ResourcesExhausted` error. Ids of the table mean nothing outside the query.
-
-mod local_terms;
+//! A [`QueryContext`] holds the snapshot that the query reads, what its expressions share ([`ExpressionContext`]: the terms
+//! that it computes, `NOW()`, the base IRI), and what it shares with other queries: threads, adjacencies. It is
+//! shared by `Arc` between all operators, on all threads.
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
-use hashbrown::HashMap;
+use datafusion_execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
+use orrery_expressions::{ExpressionContext, ExpressionOptions};
 use orrery_runtime::{Adjacencies, Patience, Workers};
 use orrery_storage::Snapshot;
-use orrery_term::{LanguageTags, Term, TermId, TermKind, inline, parse_key, write_key};
-use oxiri::Iri;
+use orrery_term::{LanguageTags, Term, TermId};
 use oxsdatatypes::DateTime;
-use parking_lot::{Mutex, RwLock};
 
-use self::local_terms::LocalTerms;
-use crate::error::{Error, Result};
-use crate::xpath_regex::RegexCache;
+use crate::error::Result;
 
 /// What a query starts with.
 #[derive(Clone, Debug)]
@@ -67,114 +50,32 @@ impl Default for ContextOptions {
     }
 }
 
-/// Ranks at which the dictionary's literals change their kind. Term keys sort by kind first
-/// (language-tagged, strings, typed), so that a rank alone tells which one it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LiteralRanks {
-    /// Rank of the first `xsd:string`; literals below have a language tag.
-    strings: u64,
-    /// Rank of the first literal of another datatype.
-    typed: u64,
-}
-
-/// What a dictionary literal is, as far as its rank tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LiteralClass {
-    /// It has a language tag.
-    Language,
-    /// It is an `xsd:string`.
-    String,
-    /// It has another datatype.
-    Typed,
-}
-
-impl LiteralRanks {
-    /// What the literal of this rank is.
-    #[inline]
-    pub(crate) fn class(self, rank: u64) -> LiteralClass {
-        if rank < self.strings {
-            LiteralClass::Language
-        } else if rank < self.typed {
-            LiteralClass::String
-        } else {
-            LiteralClass::Typed
-        }
-    }
-}
-
-/// What strings are sorted by in a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StringKeys {
-    /// By rank, without reading them.
-    Ranks,
-    /// By their text.
-    Texts,
-}
-
 /// What all operators of one query share; see the module's documentation.
+#[derive(Debug)]
 pub struct QueryContext {
     snapshot: Arc<Snapshot>,
-    base_iri: Option<Iri<String>>,
+    expressions: Arc<ExpressionContext>,
     on_the_way_pool: Arc<dyn MemoryPool>,
-    /// Asked of the clock when the query asks for it first: to make a date of it takes as long as a look-up.
-    now: OnceLock<DateTime>,
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
     patience: Arc<Patience>,
-    counts_rows: AtomicBool,
-    next_blank_node: AtomicU64,
-    local_terms: RwLock<LocalTerms>,
-    /// How language tags are written that the query brings, and whether one of them has capitals.
-    own_tags: RwLock<LanguageTags>,
-    has_own_tags: AtomicBool,
-    labelled_blank_nodes: Mutex<HashMap<(u64, Box<str>), u64>>,
-    literal_ranks: OnceLock<LiteralRanks>,
-    string_keys: OnceLock<StringKeys>,
-    regexes: RegexCache,
-}
-
-impl std::fmt::Debug for QueryContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("QueryContext")
-            .field("base_iri", &self.base_iri)
-            .field("now", &self.now)
-            .field("local_terms", &self.local_terms.read().len())
-            .finish_non_exhaustive()
-    }
 }
 
 impl QueryContext {
     /// A context for one run of one query.
     pub fn new(snapshot: Arc<Snapshot>, options: ContextOptions) -> Result<Arc<Self>> {
-        let base_iri = options
-            .base_iri
-            .map(|iri| {
-                Iri::parse(iri.clone()).map_err(|error| Error::BaseIri {
-                    iri,
-                    reason: error.to_string(),
-                })
-            })
-            .transpose()?;
-        let reservation =
-            MemoryConsumer::new("terms computed by the query").register(&options.memory_pool);
-        let next_blank_node = AtomicU64::new(snapshot.next_blank_node());
+        let for_expressions = ExpressionOptions {
+            base_iri: options.base_iri,
+            memory_pool: options.memory_pool,
+            now: options.now,
+        };
         Ok(Arc::new(Self {
+            expressions: ExpressionContext::new(Arc::clone(&snapshot), for_expressions)?,
             snapshot,
-            base_iri,
             on_the_way_pool: options.on_the_way_pool,
-            now: options.now.map_or_else(OnceLock::new, OnceLock::from),
             workers: options.workers,
             adjacencies: options.adjacencies,
             patience: options.patience,
-            counts_rows: AtomicBool::new(false),
-            next_blank_node,
-            local_terms: RwLock::new(LocalTerms::new(reservation)),
-            own_tags: RwLock::default(),
-            has_own_tags: AtomicBool::new(false),
-            labelled_blank_nodes: Mutex::new(HashMap::new()),
-            literal_ranks: OnceLock::new(),
-            string_keys: OnceLock::new(),
-            regexes: RegexCache::default(),
         }))
     }
 
@@ -183,24 +84,14 @@ impl QueryContext {
         &self.snapshot
     }
 
-    /// What relative IRIs are resolved against.
-    pub fn base_iri(&self) -> Option<&Iri<String>> {
-        self.base_iri.as_ref()
+    /// What the query's expressions share.
+    pub fn expressions(&self) -> &Arc<ExpressionContext> {
+        &self.expressions
     }
 
     /// What chunks and batches on their way are counted against.
     pub(crate) fn on_the_way_pool(&self) -> &Arc<dyn MemoryPool> {
         &self.on_the_way_pool
-    }
-
-    /// The time of the query, the same at every call.
-    pub fn now(&self) -> DateTime {
-        *self.now.get_or_init(DateTime::now)
-    }
-
-    /// The patterns that the query has compiled.
-    pub(crate) fn regexes(&self) -> &RegexCache {
-        &self.regexes
     }
 
     /// How long the query may be planned.
@@ -218,179 +109,47 @@ impl QueryContext {
         &self.adjacencies
     }
 
-    /// Says that an expression of the query tells rows apart by counting them (`BNODE(label)`) or is another one
-    /// each time: then all expressions must see the rows in the same order.
-    pub(crate) fn note_volatile(&self) {
-        self.counts_rows.store(true, Ordering::Relaxed);
-    }
-
     /// Whether the order in which rows come may change what the query's expressions compiled so far give.
     pub fn depends_on_row_order(&self) -> bool {
-        self.counts_rows.load(Ordering::Relaxed)
+        self.expressions.depends_on_row_order()
     }
 
     /// The number of a blank node that nothing else has.
     pub fn fresh_blank_node(&self) -> u64 {
-        self.next_blank_node.fetch_add(1, Ordering::Relaxed)
+        self.expressions.fresh_blank_node()
     }
 
-    /// The number of the blank node that `BNODE(label)` makes for this solution. The same for the
-    /// same label and row, another for every other.
-    pub(crate) fn labelled_blank_node(&self, row: u64, label: &str) -> Result<u64> {
-        let mut labels = self.labelled_blank_nodes.lock();
-        let key = (row, Box::from(label));
-        if let Some(&number) = labels.get(&key) {
-            return Ok(number);
-        }
-        // Lock order: labels, then local terms.
-        self.local_terms
-            .read()
-            .reserve_bytes(label.len() + 2 * size_of::<((u64, Box<str>), u64)>())?;
-        let number = self.fresh_blank_node();
-        labels.insert(key, number);
-        Ok(number)
-    }
-
-    /// The one id of a term: inline, else the dictionary's, else the query's own.
+    /// The one id of a term ([`ExpressionContext::intern`]).
+    #[inline]
     pub fn intern(&self, term: &Term<'_>) -> Result<TermId> {
-        if let Some(id) = inline(term) {
-            return Ok(id);
-        }
-        let mut key = Vec::with_capacity(64);
-        write_key(term, &mut key);
-        // The own table first: a hash look-up is cheaper than a search of the dictionary, and a
-        // computed term that is in neither is looked for once only.
-        if let Some(index) = self.local_terms.read().find(&key) {
-            return Ok(TermId::query_local(index));
-        }
-        if let Some(id) = self.snapshot.term_id(term)? {
-            return Ok(id);
-        }
-        let index = self.local_terms.write().insert(&key)?;
-        Ok(TermId::query_local(index))
+        Ok(self.expressions.intern(term)?)
     }
 
     /// The term of an id, with text of its own.
+    #[inline]
     pub fn term(&self, id: TermId) -> Result<Term<'static>> {
-        if let Some(term) = id.to_inline_term() {
-            return Ok(term);
-        }
-        match id.kind() {
-            TermKind::QueryLocal => {
-                let terms = self.local_terms.read();
-                let key = terms.key(id.payload()).ok_or(Error::NoSuchTerm { id })?;
-                Ok(parse_key(key)
-                    .map_err(|_| Error::NoSuchTerm { id })?
-                    .into_owned())
-            }
-            TermKind::Iri | TermKind::Literal | TermKind::TripleTerm | TermKind::Delta => {
-                Ok(self.snapshot.term(id)?)
-            }
-            _ => Err(Error::NoSuchTerm { id }),
-        }
+        Ok(self.expressions.term(id)?)
     }
 
-    /// Calls `f` with the place and the term of each id. The ids must be strictly ascending: then
-    /// the dictionary is read in one pass, and each page of it decompressed once.
-    pub fn terms(&self, ids: &[TermId], mut f: impl FnMut(usize, Term<'_>)) -> Result<()> {
-        debug_assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
-        let mut ranks = Vec::new();
-        let mut at = 0;
-        while at < ids.len() {
-            let id = ids[at];
-            if !id.is_dictionary() {
-                f(at, self.term(id)?);
-                at += 1;
-                continue;
-            }
-            // One run of one kind: its ranks ascend.
-            let kind = id.kind();
-            let run = ids[at..]
-                .iter()
-                .take_while(|other| other.kind() == kind)
-                .count();
-            ranks.clear();
-            ranks.extend(ids[at..at + run].iter().map(|id| id.payload()));
-            let mut damaged = None;
-            self.snapshot
-                .dictionary()
-                .keys(&ranks, |offset, key| match parse_key(key) {
-                    Ok(term) => f(at + offset, term),
-                    Err(_) => damaged = Some(ids[at + offset]),
-                })?;
-            if let Some(id) = damaged {
-                return Err(Error::NoSuchTerm { id });
-            }
-            at += run;
-        }
-        Ok(())
+    /// Calls `f` with the place and the term of each id; the ids are strictly ascending ([`ExpressionContext::terms`]).
+    #[inline]
+    pub fn terms(&self, ids: &[TermId], f: impl FnMut(usize, Term<'_>)) -> Result<()> {
+        Ok(self.expressions.terms(ids, f)?)
     }
 
-    /// Takes how language tags are written that the query, an answer of another endpoint or a function brings: terms have them in
-    /// lower case.
+    /// Takes how language tags are written that the query or an answer of another endpoint brings
+    /// ([`ExpressionContext::note_language_tags`]).
     pub fn note_language_tags(&self, tags: &LanguageTags) {
-        if tags.is_empty() {
-            return;
-        }
-        let mut own = self.own_tags.write();
-        own.note_all(tags);
-        self.has_own_tags
-            .store(!own.is_lower_case(), Ordering::Relaxed);
-    }
-
-    /// The same for one tag that is computed.
-    pub(crate) fn note_language_tag(&self, tag: &str) {
-        if tag.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            self.note_language_tags(&[tag].into_iter().collect());
-        }
+        self.expressions.note_language_tags(tags);
     }
 
     /// How language tags are written in what the query gives: as the database does, where it knows them.
     pub fn language_tags(&self) -> Cow<'_, LanguageTags> {
-        let known = self.snapshot.language_tags();
-        match self.has_own_tags.load(Ordering::Relaxed) {
-            false => Cow::Borrowed(known),
-            true => {
-                let mut all = known.clone();
-                all.add(&self.own_tags.read());
-                Cow::Owned(all)
-            }
-        }
-    }
-
-    /// How one tag, in lower case, is written, if otherwise.
-    pub(crate) fn written_language_tag(&self, lower: &str) -> Option<Box<str>> {
-        let known = self.snapshot.language_tags();
-        if !self.has_own_tags.load(Ordering::Relaxed) || known.is_known(lower) {
-            return known.written(lower).map(Into::into);
-        }
-        self.own_tags.read().written(lower).map(Into::into)
+        self.expressions.language_tags()
     }
 
     /// How those are written that the query brings, if one of them has capitals.
     pub fn own_language_tags(&self) -> Option<LanguageTags> {
-        let has_own = self.has_own_tags.load(Ordering::Relaxed);
-        has_own.then(|| self.own_tags.read().clone())
-    }
-
-    /// What strings are sorted by in this query; whoever asks first decides.
-    pub(crate) fn string_keys(&self, choose: impl FnOnce() -> StringKeys) -> StringKeys {
-        *self.string_keys.get_or_init(choose)
-    }
-
-    /// Where the dictionary's literals change their kind; searched for once.
-    pub(crate) fn literal_ranks(&self) -> Result<LiteralRanks> {
-        if let Some(ranks) = self.literal_ranks.get() {
-            return Ok(*ranks);
-        }
-        let dictionary = self.snapshot.dictionary();
-        let ranks = LiteralRanks {
-            strings: dictionary.lower_bound(b"S")?,
-            typed: dictionary.lower_bound(b"T")?,
-        };
-        Ok(*self.literal_ranks.get_or_init(|| ranks))
+        self.expressions.own_language_tags()
     }
 }
-
-#[cfg(test)]
-mod tests;

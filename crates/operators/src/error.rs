@@ -18,39 +18,18 @@ pub enum Error {
     /// The runtime refuses what the query needs, such as more time to be planned.
     #[error(transparent)]
     Runtime(#[from] orrery_runtime::Error),
-    /// The query calls a function by an IRI that names none.
-    #[error("the function <{iri}> is not known; the casts of XML Schema datatypes are")]
-    UnknownFunction {
-        /// The IRI in the query.
-        iri: String,
-    },
     /// The query aggregates with a function that is not known.
     #[error("the aggregate function <{iri}> is not known")]
     UnknownAggregate {
         /// The IRI in the query.
         iri: String,
     },
-    /// A function is called with too few or too many arguments.
-    #[error("{function} takes {expected} argument(s), but {actual} are given")]
-    ArgumentCount {
-        /// The function as written in the query.
-        function: String,
-        /// How many it takes.
-        expected: &'static str,
-        /// How many there are.
-        actual: usize,
-    },
+    /// An expression cannot be compiled or evaluated.
+    #[error(transparent)]
+    Expression(orrery_expressions::Error),
     /// Something that the operators cannot run.
     #[error("not supported: {0}")]
     Unsupported(String),
-    /// The base IRI that was given is none.
-    #[error("the base IRI <{iri}> is not an absolute IRI: {reason}")]
-    BaseIri {
-        /// What was given.
-        iri: String,
-        /// What the parser says of it.
-        reason: String,
-    },
     /// Another endpoint was asked and did not answer as it should.
     #[error("SERVICE <{endpoint}>: {message}")]
     Service {
@@ -61,17 +40,20 @@ pub enum Error {
         /// Whether it took too long.
         is_timeout: bool,
     },
-    /// An id that stands for no term met a place where a term is needed. A sign of a damaged
-    /// file, or of ids that crossed from one query to another.
-    #[error("the id {id:?} stands for no term of this query")]
-    NoSuchTerm {
-        /// The id.
-        id: orrery_term::TermId,
-    },
 }
 
 /// What this crate's functions return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl From<orrery_expressions::Error> for Error {
+    fn from(error: orrery_expressions::Error) -> Self {
+        match error {
+            orrery_expressions::Error::Storage(error) => Self::Storage(error),
+            orrery_expressions::Error::Engine(error) => Self::Engine(error),
+            other => Self::Expression(other),
+        }
+    }
+}
 
 impl From<Error> for DataFusionError {
     /// An engine error stays what it was, so that the memory limit is still recognized above.

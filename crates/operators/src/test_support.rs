@@ -11,7 +11,7 @@ use datafusion_execution::TaskContext;
 use datafusion_physical_plan::{ExecutionPlan, collect};
 use orrery_runtime::{Adjacencies, BuildThresholds};
 use orrery_storage::{CommitOptions, Database, SmallQuad, Snapshot, WriterOptions, build_small};
-use orrery_term::TermId;
+use orrery_term::{Term, TermId};
 use tempfile::TempDir;
 
 use crate::context::{ContextOptions, QueryContext};
@@ -41,6 +41,23 @@ pub(crate) fn names(names: &[&str]) -> Vec<Arc<str>> {
 /// A context over a database with these quads. Everything is looked up in the permutations.
 pub(crate) fn context_of(quads: &[Quad]) -> Arc<QueryContext> {
     context_of_terms(&small_quads(quads))
+}
+
+/// A context over a database whose dictionary has these terms, as far as they are not inline.
+pub(crate) fn context_with(terms: &[Term<'static>]) -> Arc<QueryContext> {
+    let node = Term::iri("http://example.com/s");
+    let quad = |term: &Term<'static>| (node.clone(), node.clone(), term.clone(), None);
+    let quads: Vec<SmallQuad> = terms.iter().map(quad).collect();
+    context_of_terms(&quads)
+}
+
+/// A batch of these solutions.
+pub(crate) fn batch(
+    variables: &[&str],
+    rows: &[Vec<Option<Term<'static>>>],
+    context: &QueryContext,
+) -> RecordBatch {
+    crate::oracle::batch(variables, rows, |term| context.intern(term).unwrap())
 }
 
 /// A context over a database with these quads of any terms.

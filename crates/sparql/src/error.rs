@@ -181,7 +181,9 @@ impl QueryError {
                 is_timeout,
             },
             orrery_operators::Error::Runtime(error) => Self::from_runtime(error, limit_bytes),
-            orrery_operators::Error::NoSuchTerm { .. } => Self::internal(error.to_string()),
+            orrery_operators::Error::Expression(orrery_expressions::Error::NoSuchTerm {
+                ..
+            }) => Self::internal(error.to_string()),
             // A function that is not known, a wrong number of arguments, and the like.
             other => Self::Unsupported {
                 what: other.to_string(),
@@ -215,10 +217,20 @@ impl QueryError {
             Ok(refused) => return Self::from_runtime(*refused, limit_bytes),
             Err(inner) => inner,
         };
+        let inner = match inner.downcast::<orrery_expressions::Error>() {
+            Ok(expression) => return Self::from_operators((*expression).into(), limit_bytes),
+            Err(inner) => inner,
+        };
         match inner.downcast::<DataFusionError>() {
             Ok(nested) => Self::from_datafusion(*nested, limit_bytes),
             Err(inner) => Self::internal(inner.to_string()),
         }
+    }
+}
+
+impl From<orrery_expressions::Error> for QueryError {
+    fn from(error: orrery_expressions::Error) -> Self {
+        Self::from_operators(error.into(), 0)
     }
 }
 

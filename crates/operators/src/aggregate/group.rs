@@ -402,8 +402,8 @@ mod tests {
     use spargebra::term::Variable;
 
     use super::*;
-    use crate::expression::testing::{context, schema};
-    use crate::test_support::{run, term, try_run};
+    use crate::oracle::schema;
+    use crate::test_support::{context_with, run, term, try_run};
 
     /// Rows in batches of a thousand: `groups` groups, every so manyeth key unbound, several rows each.
     fn aggregation(rows: i64, groups: i64) -> AggregateExec {
@@ -424,7 +424,7 @@ mod tests {
         };
         let count = AggregateExpression::CountSolutions { distinct: false };
         let named = [("s".to_owned(), sum), ("n".to_owned(), count)];
-        let functions = super::super::plan(&named, &schema, &context(&[])).unwrap();
+        let functions = super::super::plan(&named, &schema, &context_with(&[])).unwrap();
         let key = Arc::new(Column::new("g", 0));
         AggregateExec::try_new(
             AggregateMode::Single,

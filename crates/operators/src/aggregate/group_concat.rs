@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use datafusion_common::Result;
+use orrery_expressions::Value;
+use orrery_expressions::columns::{Operand, Reading, intern_value, read_ids};
 use orrery_term::TermId;
 
 use super::groups::{Aggregate, engine, ids_of};
 use crate::context::QueryContext;
-use crate::expression::column::{Operand, Reading, intern_value, read_ids};
-use crate::expression::value::Value;
 
 /// `GROUP_CONCAT`.
 #[derive(Clone)]
@@ -52,7 +52,12 @@ impl Aggregate for GroupConcat {
     type Rows = Operand;
 
     fn read(&self, columns: &[ArrayRef]) -> Result<Operand> {
-        read_ids(&ids_of(columns, 0)?, Reading::Written, &self.context).map_err(engine)
+        read_ids(
+            &ids_of(columns, 0)?,
+            Reading::Written,
+            self.context.expressions(),
+        )
+        .map_err(engine)
     }
 
     fn update(&self, state: &mut Text, rows: &Operand, row: usize) {
@@ -76,7 +81,7 @@ impl Aggregate for GroupConcat {
             Text::Empty => Value::string(""),
             Text::Joined(text) => Value::string(text.as_str()),
         };
-        intern_value(&value, &self.context)
+        intern_value(&value, self.context.expressions())
             .map(Some)
             .map_err(engine)
     }

@@ -272,6 +272,6 @@ pub(super) fn split_u64(bytes: &[u8]) -> Option<(u64, &[u8])> {
 }
 
 /// An error of this crate as the engine's.
-pub(super) fn engine(error: crate::error::Error) -> DataFusionError {
+pub(super) fn engine(error: impl Into<DataFusionError>) -> DataFusionError {
     error.into()
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt64Array};
 use datafusion_common::Result;
+use orrery_expressions::columns::sort_keys_of_ids;
 use orrery_term::TermId;
 
 use super::groups::{Aggregate, engine, ids_of, split_u64};
 use crate::context::QueryContext;
-use crate::expression::sort_keys_of_ids;
 
 /// Which of the two.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Aggregate for MinMax {
         let ids = ids_of(columns, 0)?;
         let mut bytes = Vec::with_capacity(ids.len() * 12);
         let mut ends = Vec::with_capacity(ids.len());
-        sort_keys_of_ids(&ids, &self.context, |_, key| {
+        sort_keys_of_ids(&ids, self.context.expressions(), |_, key| {
             bytes.extend_from_slice(key);
             ends.push(bytes.len());
         })

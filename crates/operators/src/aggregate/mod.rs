@@ -32,6 +32,7 @@ use datafusion_expr::{
 use datafusion_physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion_physical_expr::expressions::{Column, Literal};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
+use orrery_expressions::{Sparql, TermExpression};
 use spargebra::algebra::{AggregateExpression, AggregateFunction};
 
 use self::count::{Count, CountDistinctSolutions};
@@ -44,7 +45,6 @@ use self::sample::Sample;
 use self::sum::{Sum, Total};
 use crate::context::QueryContext;
 use crate::error::{Error, Result};
-use crate::expression::{Sparql, TermExpression};
 
 /// The aggregate functions of a `GROUP BY`: for each the name of the output column and what to compute
 /// over the columns of a schema. The output columns hold term ids; a group's null is unbound.
@@ -111,7 +111,7 @@ fn plan_one(
             distinct,
         } => {
             let kind = Kind::of(name)?;
-            let argument = TermExpression::compile(expr, schema, context)?;
+            let argument = TermExpression::compile(expr, schema, context.expressions())?;
             let argument = match kind {
                 Kind::Sum | Kind::Average if !distinct => argument.into_number_or_value(),
                 _ => argument.into_value(),

@@ -7,15 +7,14 @@ use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array, UInt64A
 use arrow::datatypes::{Float32Type, Float64Type};
 use datafusion_common::Result;
 use num_bigint::BigInt;
+use orrery_expressions::columns::{Operand, Reading, intern_value, read_ids};
+use orrery_expressions::{Arithmetic, Value};
 use orrery_term::TermId;
 use orrery_term::inline::InlineValue;
 use oxsdatatypes::{Decimal, Double, Float, Integer};
 
 use super::groups::{Aggregate, engine, ids_of, split_u64};
 use crate::context::QueryContext;
-use crate::expression::Arithmetic;
-use crate::expression::column::{Operand, Reading, intern_value, read_ids};
-use crate::expression::value::Value;
 
 /// Which of the two.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,7 +64,7 @@ impl Aggregate for Sum {
         if ids.null_count() == 0 && ids.values().iter().copied().all(is_inline) {
             return Ok(Numbers::Inline(ids));
         }
-        read_ids(&ids, Reading::Value, &self.context)
+        read_ids(&ids, Reading::Value, self.context.expressions())
             .map(Numbers::Values)
             .map_err(engine)
     }
@@ -107,7 +106,7 @@ impl Aggregate for Sum {
             Total::Average => average(sum, state.count),
         };
         result
-            .map(|value| intern_value(&value, &self.context).map_err(engine))
+            .map(|value| intern_value(&value, self.context.expressions()).map_err(engine))
             .transpose()
     }
 

@@ -22,8 +22,9 @@ use spargebra::{Query, SparqlParser};
 use super::plan;
 use crate::context::QueryContext;
 use crate::error::Error;
-use crate::expression::testing::{batch, context, oracle, schema, values};
+use crate::oracle::{oracle, schema, values};
 use crate::test_support::{Solution, run};
+use crate::test_support::{batch, context_with};
 
 const VARIABLES: [&str; 2] = ["g", "x"];
 
@@ -31,7 +32,9 @@ type Rows = Vec<Vec<Option<Term<'static>>>>;
 
 fn shared_context() -> Arc<QueryContext> {
     static CONTEXT: OnceLock<Arc<QueryContext>> = OnceLock::new();
-    Arc::clone(CONTEXT.get_or_init(|| context(&[Term::string("a long string of the dictionary")])))
+    Arc::clone(
+        CONTEXT.get_or_init(|| context_with(&[Term::string("a long string of the dictionary")])),
+    )
 }
 
 /// An aggregate as written in a query.

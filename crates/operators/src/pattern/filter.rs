@@ -6,11 +6,11 @@ use arrow::array::{Array, BooleanArray};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_physical_expr::PhysicalExpr;
+use orrery_expressions::{TermExpression, for_each_child};
 use spargebra::algebra::Expression;
 
 use super::chunk::Chunk;
 use crate::context::QueryContext;
-use crate::expression::{TermExpression, for_each_child};
 use crate::solutions::{solution_batch, solution_schema};
 
 /// The names of the variables that an expression reads, each once. The planner has replaced
@@ -51,7 +51,8 @@ impl ChunkFilter {
             .filter(|&column| used.contains(&&*variables[column]))
             .collect();
         let schema = solution_schema(columns.iter().map(|&column| &variables[column]));
-        let predicate = TermExpression::compile(expression, &schema, context)?.into_filter();
+        let predicate =
+            TermExpression::compile(expression, &schema, context.expressions())?.into_filter();
         Ok(Self {
             predicate,
             schema,

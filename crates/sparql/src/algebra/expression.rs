@@ -4,7 +4,7 @@
 //! by the scan before parsing, and long chains of `||` and `&&` are balanced
 //! ([`balanced`]) so that what is evaluated later is flat.
 
-use orrery_operators::expression::for_each_child;
+use orrery_expressions::for_each_child;
 use spargebra::algebra::Expression;
 use spargebra::term::Variable;
 

@@ -8,8 +8,8 @@ use arrow::datatypes::Schema;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::empty::EmptyExec;
 use datafusion_physical_plan::filter::FilterExec;
+use orrery_expressions::TermExpression;
 use orrery_operators::context::QueryContext;
-use orrery_operators::expression::TermExpression;
 use orrery_operators::rows::RowsExec;
 use orrery_operators::service::ServiceOptions;
 use spargebra::algebra::Expression;
@@ -165,7 +165,11 @@ impl<'s> Planner<'s> {
         expression: &Expression,
         schema: &Schema,
     ) -> Result<TermExpression> {
-        Ok(TermExpression::compile(expression, schema, &self.context)?)
+        Ok(TermExpression::compile(
+            expression,
+            schema,
+            self.context.expressions(),
+        )?)
     }
 
     /// Keeps the rows for which all conditions are true.

@@ -33,7 +33,7 @@ use datafusion_common::DataFusionError;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
-use orrery_operators::expression::for_each_child;
+use orrery_expressions::for_each_child;
 use orrery_operators::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceOptions};
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 

@@ -10,8 +10,8 @@
 //! visited by skipping from one to the next. Terms that came by updates have ids without an order and always
 //! remain. What comes out is a superset, the filter decides.
 
+use orrery_expressions::{Beginning, beginnings};
 use orrery_operators::pattern::ObjectRanges;
-use orrery_operators::{Beginning, beginnings};
 use orrery_storage::Snapshot;
 use orrery_term::{TermId, TermKind, inline_string, key};
 use spargebra::algebra::{Expression, Function};

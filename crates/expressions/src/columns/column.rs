@@ -1,0 +1,397 @@
+//! What an expression gives for the rows of a batch, and how ids become values.
+//!
+//! A [`Column`] keeps the cheapest form that is exact: ids of a variable stay ids, so that terms that
+//! are only passed on are never read; results of logic are a bitmap; computed values wait as values
+//! until someone wants their ids. An absent element is an unbound variable or SPARQL's error: the
+//! difference only matters to `BOUND`, which looks at the variable itself.
+//!
+//! Ids are read in bulk ([`read_ids`]): inline ones from their bits, all others once per distinct
+//! id, sorted, so that each page of the dictionary is decompressed once per batch.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrowPrimitiveType, AsArray, BooleanArray, BooleanBuilder, Float32Array, Float64Array,
+    PrimitiveArray, UInt32Array, UInt64Array,
+};
+use arrow::compute::take;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use orrery_term::{TermId, TermKind};
+
+use crate::context::ExpressionContext;
+use crate::error::Result;
+use crate::values::value::Value;
+
+/// A constant of the query.
+#[derive(Debug)]
+pub(crate) struct Constant {
+    /// Its id in this query.
+    pub(crate) id: TermId,
+    /// Its value.
+    pub(crate) value: Value,
+    /// Its text as written; see [`Value::written`].
+    pub(crate) written: Value,
+}
+
+/// How a function wants its argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reading {
+    /// As a value: numbers parsed, dates on the time line.
+    Value,
+    /// As text: the lexical form and the datatype as written.
+    Written,
+}
+
+/// The results of an expression for the rows of a batch; see the module's documentation.
+#[derive(Clone, Debug)]
+pub(crate) enum Column {
+    /// One id a row.
+    Ids(UInt64Array),
+    /// One truth value a row.
+    Booleans(BooleanArray),
+    /// The same term in every row, or an error in every row.
+    Constant(Option<Arc<Constant>>),
+    /// One `xsd:float` a row.
+    Floats(Float32Array),
+    /// One `xsd:double` a row.
+    Doubles(Float64Array),
+    /// One value a row.
+    Values(Vec<Option<Value>>),
+    /// One of these values for each row, by its place.
+    Indexed {
+        /// The values.
+        values: Vec<Option<Value>>,
+        /// For each row, which one.
+        index: Vec<u32>,
+    },
+}
+
+/// A column as values that can be asked for by row.
+pub struct Operand {
+    values: Vec<Option<Value>>,
+    index: Index,
+}
+
+enum Index {
+    /// Row `n` has value `n`.
+    Rows,
+    /// Every row has the one value.
+    One,
+    /// Row `n` has the value at place `list[n]`.
+    List(Vec<u32>),
+}
+
+impl Operand {
+    /// The value of a row, if it has one.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<&Value> {
+        match &self.index {
+            Index::Rows => self.values[row].as_ref(),
+            Index::One => self.values[0].as_ref(),
+            Index::List(list) => self.values[list[row] as usize].as_ref(),
+        }
+    }
+}
+
+impl Column {
+    /// The values of the column.
+    pub(crate) fn into_operand(
+        self,
+        reading: Reading,
+        context: &ExpressionContext,
+    ) -> Result<Operand> {
+        let (values, index) = match self {
+            Self::Ids(ids) => return read_ids(&ids, reading, context),
+            Self::Booleans(booleans) => {
+                let values = booleans.iter().map(|value| value.map(Value::Boolean));
+                (values.collect(), Index::Rows)
+            }
+            Self::Floats(numbers) => (values_of(&numbers, float), Index::Rows),
+            Self::Doubles(numbers) => (values_of(&numbers, double), Index::Rows),
+            Self::Constant(constant) => {
+                let value = constant.map(|constant| match reading {
+                    Reading::Value => constant.value.clone(),
+                    Reading::Written => constant.written.clone(),
+                });
+                (vec![value], Index::One)
+            }
+            Self::Values(values) => (values, Index::Rows),
+            Self::Indexed { values, index } => (values, Index::List(index)),
+        };
+        Ok(Operand { values, index })
+    }
+
+    /// The ids of the column; computed values are interned, each once.
+    pub(crate) fn into_ids(self, rows: usize, context: &ExpressionContext) -> Result<UInt64Array> {
+        Ok(match self {
+            Self::Ids(ids) => ids,
+            Self::Booleans(booleans) => booleans
+                .iter()
+                .map(|value| value.map(|value| TermId::boolean(value).bits()))
+                .collect(),
+            Self::Constant(None) => UInt64Array::new_null(rows),
+            Self::Constant(Some(constant)) => UInt64Array::from_value(constant.id.bits(), rows),
+            Self::Floats(numbers) => {
+                intern_numbers(&numbers, |number| number.to_bits().into(), float, context)?
+            }
+            Self::Doubles(numbers) => intern_numbers(&numbers, f64::to_bits, double, context)?,
+            Self::Values(values) => intern_values(&values, context)?,
+            Self::Indexed { values, index } => {
+                let ids = intern_values(&values, context)?;
+                take_ids(&ids, &UInt32Array::from(index))?
+            }
+        })
+    }
+
+    /// The effective boolean values of the column.
+    pub(crate) fn into_booleans(
+        self,
+        rows: usize,
+        context: &ExpressionContext,
+    ) -> Result<BooleanArray> {
+        Ok(match self {
+            Self::Booleans(booleans) => booleans,
+            Self::Constant(constant) => {
+                let value = constant.and_then(|constant| constant.value.effective_boolean());
+                BooleanArray::from(vec![value; rows])
+            }
+            Self::Ids(ids) if ids.iter().flatten().all(is_inline_boolean) => ids
+                .iter()
+                .map(|id| id.map(|id| TermId::from_bits(id) == TermId::boolean(true)))
+                .collect(),
+            other => {
+                let operand = other.into_operand(Reading::Value, context)?;
+                (0..rows)
+                    .map(|row| operand.get(row).and_then(Value::effective_boolean))
+                    .collect()
+            }
+        })
+    }
+
+    /// Spreads a column over more rows: row `n` of the result is row `index[n]`.
+    pub(crate) fn spread(self, index: Vec<u32>) -> Result<Self> {
+        Ok(match self {
+            Self::Ids(ids) => Self::Ids(take_ids(&ids, &UInt32Array::from(index))?),
+            Self::Booleans(booleans) => {
+                let mut spread = BooleanBuilder::with_capacity(index.len());
+                for row in index {
+                    let row = row as usize;
+                    spread.append_option(booleans.is_valid(row).then(|| booleans.value(row)));
+                }
+                Self::Booleans(spread.finish())
+            }
+            Self::Floats(numbers) => Self::Floats(take_rows(&numbers, &index.into())?),
+            Self::Doubles(numbers) => Self::Doubles(take_rows(&numbers, &index.into())?),
+            Self::Constant(constant) => Self::Constant(constant),
+            Self::Values(values) => Self::Indexed { values, index },
+            Self::Indexed {
+                values,
+                index: inner,
+            } => Self::Indexed {
+                values,
+                index: index.into_iter().map(|row| inner[row as usize]).collect(),
+            },
+        })
+    }
+}
+
+#[inline]
+fn is_inline_boolean(bits: u64) -> bool {
+    TermId::from_bits(bits).kind() == TermKind::Boolean
+}
+
+/// The ids at these rows.
+pub(crate) fn take_ids(ids: &UInt64Array, rows: &UInt32Array) -> Result<UInt64Array> {
+    take_rows(ids, rows)
+}
+
+fn take_rows<P: ArrowPrimitiveType>(
+    column: &PrimitiveArray<P>,
+    rows: &UInt32Array,
+) -> Result<PrimitiveArray<P>> {
+    let taken = take(column, rows, None).map_err(datafusion_common::DataFusionError::from)?;
+    Ok(taken.as_primitive::<P>().clone())
+}
+
+fn values_of<P: ArrowPrimitiveType>(
+    numbers: &PrimitiveArray<P>,
+    value: impl Fn(P::Native) -> Value,
+) -> Vec<Option<Value>> {
+    numbers.iter().map(|number| number.map(&value)).collect()
+}
+
+fn float(number: f32) -> Value {
+    Value::Float(number.into())
+}
+
+fn double(number: f64) -> Value {
+    Value::Double(number.into())
+}
+
+fn intern_values(values: &[Option<Value>], context: &ExpressionContext) -> Result<UInt64Array> {
+    values
+        .iter()
+        .map(|value| {
+            value
+                .as_ref()
+                .map(|value| Ok(intern_value(value, context)?.bits()))
+                .transpose()
+        })
+        .collect()
+}
+
+/// The ids of plain numbers. A term is made of each different one once: to make it costs many times what it costs to
+/// find it again.
+fn intern_numbers<P: ArrowPrimitiveType>(
+    numbers: &PrimitiveArray<P>,
+    bits: impl Fn(P::Native) -> u64,
+    value: impl Fn(P::Native) -> Value,
+    context: &ExpressionContext,
+) -> Result<UInt64Array> {
+    let mut known: HashMap<u64, u64> = HashMap::new();
+    let mut id = |number| match known.entry(bits(number)) {
+        Entry::Occupied(entry) => Ok(*entry.get()),
+        Entry::Vacant(entry) => {
+            let id = intern_value(&value(number), context)?;
+            Ok(*entry.insert(id.bits()))
+        }
+    };
+    numbers
+        .iter()
+        .map(|number| number.map(&mut id).transpose())
+        .collect()
+}
+
+/// The id of a computed value.
+pub fn intern_value(value: &Value, context: &ExpressionContext) -> Result<TermId> {
+    match value.to_inline() {
+        Some(id) => Ok(id),
+        None => context.intern(&value.to_term()),
+    }
+}
+
+/// The distinct ids of a column in ascending order, and which one each row has.
+pub(crate) struct DistinctIds {
+    /// Strictly ascending.
+    pub(crate) ids: Vec<TermId>,
+    /// For each row the place in `ids`; one past the end for a null.
+    pub(crate) index: Vec<u32>,
+    /// Whether there is a null.
+    pub(crate) has_null: bool,
+}
+
+impl DistinctIds {
+    /// Sorts the ids of a column; costs one pass if they are sorted.
+    pub(crate) fn of(column: &UInt64Array) -> Self {
+        let rows = column.len();
+        let values = column.values();
+        let has_null = column.null_count() > 0;
+        let mut ids: Vec<TermId> = Vec::new();
+        let mut index = vec![0_u32; rows];
+        let mut assign = |row: usize, bits: u64| {
+            let id = TermId::from_bits(bits);
+            if ids.last() != Some(&id) {
+                ids.push(id);
+            }
+            index[row] = (ids.len() - 1) as u32;
+        };
+        if !has_null && values.is_sorted() {
+            for (row, &bits) in values.iter().enumerate() {
+                assign(row, bits);
+            }
+        } else {
+            let mut pairs: Vec<(u64, u32)> = (0..rows)
+                .filter(|&row| column.is_valid(row))
+                .map(|row| (values[row], row as u32))
+                .collect();
+            pairs.sort_unstable();
+            for (bits, row) in pairs {
+                assign(row as usize, bits);
+            }
+            if has_null {
+                let null = ids.len() as u32;
+                for (row, place) in index.iter_mut().enumerate() {
+                    if column.is_null(row) {
+                        *place = null;
+                    }
+                }
+            }
+        }
+        Self {
+            ids,
+            index,
+            has_null,
+        }
+    }
+}
+
+/// The values of a column of ids; see the module's documentation.
+pub fn read_ids(
+    column: &UInt64Array,
+    reading: Reading,
+    context: &ExpressionContext,
+) -> Result<Operand> {
+    if reading == Reading::Value
+        && let Some(values) = read_inline(column)
+    {
+        return Ok(Operand {
+            values,
+            index: Index::Rows,
+        });
+    }
+    let distinct = DistinctIds::of(column);
+    let mut values = read_sorted(&distinct.ids, reading, context)?;
+    // What the nulls point at.
+    values.push(None);
+    Ok(Operand {
+        values,
+        index: Index::List(distinct.index),
+    })
+}
+
+/// The values of a column whose ids are all inline.
+fn read_inline(column: &UInt64Array) -> Option<Vec<Option<Value>>> {
+    let all_inline = column
+        .iter()
+        .flatten()
+        .all(|bits| TermId::from_bits(bits).is_inline());
+    all_inline.then(|| {
+        column
+            .iter()
+            .map(|bits| bits.and_then(|bits| Value::from_inline(TermId::from_bits(bits))))
+            .collect()
+    })
+}
+
+/// The values of strictly ascending ids.
+pub(crate) fn read_sorted(
+    ids: &[TermId],
+    reading: Reading,
+    context: &ExpressionContext,
+) -> Result<Vec<Option<Value>>> {
+    let mut values = vec![None; ids.len()];
+    let mut from = 0;
+    while from < ids.len() {
+        let is_inline = ids[from].is_inline();
+        let run = ids[from..]
+            .iter()
+            .take_while(|id| id.is_inline() == is_inline)
+            .count();
+        let part = &ids[from..from + run];
+        if is_inline && reading == Reading::Value {
+            for (value, &id) in values[from..].iter_mut().zip(part) {
+                *value = Value::from_inline(id);
+            }
+        } else {
+            context.terms(part, |at, term| {
+                values[from + at] = Some(match reading {
+                    Reading::Value => Value::from_term(&term),
+                    Reading::Written => Value::written(&term),
+                });
+            })?;
+        }
+        from += run;
+    }
+    Ok(values)
+}

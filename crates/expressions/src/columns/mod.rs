@@ -1,0 +1,24 @@
+//! Operators over columns of ids: decided on the ids as far as they tell, on values read once per distinct id beyond.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `column` | columns of ids, truth values, plain numbers and values, and the ways between them |
+//! | `compare_columns`, `compare_alike` | `=` and `<`; of ids that are all of one kind |
+//! | `inline_arithmetic`, `plain_numbers` | arithmetic on ids with the number inside; on columns of floats and doubles |
+//! | `lexical_numbers` | the numbers that literals of the dictionary say, read once for all queries |
+//! | `membership` | `IN` a list of constants |
+//! | `triple` | triple terms and their parts |
+//! | `id_sort_keys` | sort keys of ids |
+
+pub(crate) mod column;
+pub(crate) mod compare_alike;
+pub(crate) mod compare_columns;
+pub(crate) mod id_sort_keys;
+pub(crate) mod inline_arithmetic;
+pub(crate) mod lexical_numbers;
+pub(crate) mod membership;
+pub(crate) mod plain_numbers;
+pub(crate) mod triple;
+
+pub use column::{Operand, Reading, intern_value, read_ids};
+pub use id_sort_keys::sort_keys_of_ids;

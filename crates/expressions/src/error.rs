@@ -1,0 +1,65 @@
+//! What can go wrong while expressions are compiled or evaluated.
+//!
+//! Errors of SPARQL itself (`1 + "a"`, an unbound variable in an arithmetic expression) are not
+//! among them: they are values, a null in a column. What stands here ends the query.
+
+use datafusion_common::DataFusionError;
+use thiserror::Error;
+
+/// Why an expression cannot be compiled, or why its query ends early.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Reading the database failed.
+    #[error(transparent)]
+    Storage(#[from] orrery_storage::Error),
+    /// The generic engine failed: out of memory, cancelled, no space to spill.
+    #[error(transparent)]
+    Engine(#[from] DataFusionError),
+    /// The query calls a function by an IRI that names none.
+    #[error("the function <{iri}> is not known; the casts of XML Schema datatypes are")]
+    UnknownFunction {
+        /// The IRI in the query.
+        iri: String,
+    },
+    /// A function is called with too few or too many arguments.
+    #[error("{function} takes {expected} argument(s), but {actual} are given")]
+    ArgumentCount {
+        /// The function as written in the query.
+        function: String,
+        /// How many it takes.
+        expected: &'static str,
+        /// How many there are.
+        actual: usize,
+    },
+    /// Something that expressions cannot do.
+    #[error("not supported: {0}")]
+    Unsupported(String),
+    /// The base IRI that was given is none.
+    #[error("the base IRI <{iri}> is not an absolute IRI: {reason}")]
+    BaseIri {
+        /// What was given.
+        iri: String,
+        /// What the parser says of it.
+        reason: String,
+    },
+    /// An id that stands for no term met a place where a term is needed. A sign of a damaged
+    /// file, or of ids that crossed from one query to another.
+    #[error("the id {id:?} stands for no term of this query")]
+    NoSuchTerm {
+        /// The id.
+        id: orrery_term::TermId,
+    },
+}
+
+/// What this crate's functions return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl From<Error> for DataFusionError {
+    /// An engine error stays what it was, so that the memory limit is still recognized above.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Engine(error) => error,
+            other => Self::External(Box::new(other)),
+        }
+    }
+}
