@@ -49,7 +49,7 @@ pub async fn restore(
         commit: list.commit,
         files: list.files.len(),
         bytes: list.bytes(),
-        quads: database.snapshot().quad_count(),
+        quads: database.view_of_process().quad_count(),
     })
 }
 

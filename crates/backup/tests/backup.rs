@@ -33,8 +33,8 @@ fn quads(count: usize, mark: &str) -> Vec<SmallQuad> {
 fn content(directory: &Path) -> BTreeSet<String> {
     let database = Database::open(directory).unwrap();
     let mut lines = BTreeSet::new();
-    let snapshot = database.snapshot();
-    let mut all = snapshot.quads().unwrap();
+    let view = database.view_of_process();
+    let mut all = view.quads().unwrap();
     while let Some(batch) = all.next_batch().unwrap() {
         for quad in batch.iter() {
             lines.insert(format!("{quad:?}"));

@@ -17,7 +17,8 @@ use crate::load::{Parsed, write};
 use crate::progress::Progress;
 use crate::stage_dir::StageDir;
 use orrery_storage::{
-    BulkEnd, CommitOptions, Error, InsertionStage, PendingCommit, Snapshot, Transaction, Writer,
+    BulkEnd, CommitOptions, Error, InsertionStage, PendingCommit, ReadView, Snapshot, Transaction,
+    Writer,
 };
 use orrery_term::TermId;
 use parking_lot::Mutex;
@@ -79,7 +80,7 @@ pub fn commit_in_bulk<E: From<LoadError>>(
         Some(staged) => staged.parsed(),
         None => Parsed::nothing(),
     };
-    let existing = Arc::clone(commit.existing());
+    let existing = ReadView::of_process(Arc::clone(commit.existing()));
     let mut outcome = (0, None);
     let written = write(
         parsed,
@@ -91,7 +92,7 @@ pub fn commit_in_bulk<E: From<LoadError>>(
     )?;
     if commit.is_unchanged() && written.changes_nothing(&existing) {
         return Ok(BulkCommit::InBase {
-            number: existing.commit(),
+            number: existing.snapshot().commit(),
             added: 0,
             removed: 0,
         });

@@ -9,8 +9,8 @@ use crate::load::{Parsed, finished, write};
 use crate::progress::{Progress, Stage};
 use crate::report::{LoadReport, Stopwatch};
 use crate::stage_dir::StageDir;
-use orrery_storage::index::Permutation;
-use orrery_storage::{DeltaIndex, Error, Rebase, Snapshot, Writer};
+use orrery_storage::Permutation;
+use orrery_storage::{Error, ReadView, Rebase, Writer};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +79,7 @@ pub fn compact(
         options.literal_bytes_max,
     )?;
     let run = |rebase: Rebase<'_>| {
-        let existing = Arc::clone(rebase.source());
+        let existing = ReadView::of_process(Arc::clone(rebase.source()));
         if changes_of(&existing) == 0 {
             return Ok(unchanged(&existing));
         }
@@ -140,20 +140,17 @@ impl Progress for UnlessTooLate<'_> {
     }
 }
 
-/// Number of insertions and tombstones over the base of a snapshot, and of the base's quads whose graphs were cleared as a whole.
-pub fn changes_of(snapshot: &Snapshot) -> u64 {
-    let spog = snapshot.index(Permutation::Spog);
-    spog.map_or(0, |index| {
-        let changes: u64 = index.deltas().iter().map(DeltaIndex::len).sum();
-        changes + index.hidden_rows()
-    })
+/// Number of insertions and tombstones over the base of a view's snapshot, and of the base's quads whose graphs were cleared as a whole.
+pub fn changes_of(view: &ReadView) -> u64 {
+    let spog = view.index(Permutation::Spog);
+    spog.map_or(0, |index| index.change_count() + index.hidden_rows())
 }
 
-fn unchanged(snapshot: &Snapshot) -> LoadReport {
+fn unchanged(view: &ReadView) -> LoadReport {
     LoadReport {
-        quads: snapshot.quad_count(),
-        terms: snapshot.dictionary().len(),
-        database_bytes: snapshot.file_bytes(),
+        quads: view.quad_count(),
+        terms: view.snapshot().dictionary().len(),
+        database_bytes: view.snapshot().file_bytes(),
         ..LoadReport::default()
     }
 }
@@ -185,9 +182,9 @@ impl Default for BackgroundOptions {
 
 impl BackgroundOptions {
     /// Whether enough has changed. Over a base with hidden rows that is less, whatever the options say.
-    fn is_due(&self, snapshot: &Snapshot) -> bool {
-        let changes = changes_of(snapshot);
-        let Some(index) = snapshot.index(Permutation::Spog) else {
+    fn is_due(&self, view: &ReadView) -> bool {
+        let changes = changes_of(view);
+        let Some(index) = view.index(Permutation::Spog) else {
             return changes >= self.changes_min;
         };
         let base_rows = index.base().rows();
@@ -268,14 +265,14 @@ impl Drop for BackgroundCompaction {
 
 fn run(writer: &Writer, options: &BackgroundOptions, stop: &Stop) {
     while !stop.is_set() {
-        let snapshot = writer.database().snapshot();
-        if !options.is_due(&snapshot) {
-            drop(snapshot);
+        let view = writer.database().view_of_process();
+        if !options.is_due(&view) {
+            drop(view);
             stop.wait(LOOK_EVERY);
             continue;
         }
-        let changes = changes_of(&snapshot);
-        drop(snapshot);
+        let changes = changes_of(&view);
+        drop(view);
         match compact(writer, &options.compact, stop) {
             Ok(report) => tracing::info!(
                 "compacted {changes} changes into a base of {} quads in {:.1} s",

@@ -14,8 +14,8 @@ use crate::stage_dir::StageDir;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use orrery_storage::dictionary::KeySource;
-use orrery_storage::index::{Permutation, QuadPosition};
-use orrery_storage::{Error, Snapshot};
+use orrery_storage::{Error, ReadView, Snapshot};
+use orrery_storage::{Permutation, QuadPosition};
 use orrery_term::{TermId, TermKind};
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(crate) struct DeltaBatches {
 /// Takes up all quads of a snapshot that its base does not have. Batches that outgrow `share_bytes` go to the stage directory
 /// under numbers from `first_number` on.
 pub(crate) fn delta_batches(
-    snapshot: &Snapshot,
+    view: &ReadView,
     stage: &StageDir,
     share_bytes: usize,
     first_number: u32,
@@ -43,7 +43,8 @@ pub(crate) fn delta_batches(
 ) -> Result<DeltaBatches, LoadError> {
     let mut collector = Collector::new(stage);
     let mut spilled = Vec::new();
-    let Some(index) = snapshot.index(Permutation::Spog) else {
+    let snapshot = view.snapshot();
+    let Some(index) = view.index(Permutation::Spog) else {
         return Err(damage(snapshot, "the permutation SPOG is missing").into());
     };
     for change in index.changes()? {
@@ -145,8 +146,8 @@ fn damage(snapshot: &Snapshot, what: &str) -> Error {
 }
 
 /// Whether a snapshot has quads in named graphs now.
-pub(crate) fn has_named_graphs(snapshot: &Snapshot) -> Result<bool, LoadError> {
-    let Some(index) = snapshot.index(Permutation::Gspo) else {
+pub(crate) fn has_named_graphs(view: &ReadView) -> Result<bool, LoadError> {
+    let Some(index) = view.index(Permutation::Gspo) else {
         return Ok(false);
     };
     debug_assert_eq!(Permutation::Gspo.columns()[0], QuadPosition::Graph);

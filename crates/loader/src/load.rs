@@ -15,8 +15,8 @@ use crate::source::{CheckedSource, Source};
 use crate::stage_dir::StageDir;
 use orrery_storage::io::{FileSystem, LocalFileSystem};
 use orrery_storage::{
-    Database, PublishedCounts, SegmentBuilder, SegmentFiles, Snapshot, Statistics, Writer,
-    WriterLock,
+    Database, PublishedCounts, ReadView, SegmentBuilder, SegmentFiles, Snapshot, Statistics,
+    Writer, WriterLock,
 };
 use orrery_term::LanguageTags;
 use std::path::Path;
@@ -111,7 +111,7 @@ fn load_checked(
     let lock = WriterLock::acquire_with(files, dir)?;
     let stage = StageDir::create(Arc::clone(files), dir, options.literal_bytes_max)?;
     let builder = SegmentBuilder::begin(&database, &lock)?;
-    let existing = database.snapshot();
+    let existing = database.view_of_process();
     let segment_directory = builder.files().directory().to_path_buf();
     let run = || {
         let parsed = parse(sources, &stage, options, progress)?;
@@ -169,7 +169,7 @@ pub fn load_into(
         let parsed = parse(&sources, &stage, options, progress)?;
         let mut rebase = writer.begin_load()?;
         rebase.add_language_tags(&parsed.language_tags());
-        let existing = Arc::clone(rebase.source());
+        let existing = ReadView::of_process(Arc::clone(rebase.source()));
         let written = write(parsed, &existing, rebase.files(), &stage, options, progress)?;
         if written.changes_nothing(&existing) {
             return Ok(written.unchanged(&existing));
@@ -254,7 +254,7 @@ pub(crate) struct Written {
 /// Writes a segment with what was parsed and what there is already.
 pub(crate) fn write(
     parsed: Parsed,
-    existing: &Snapshot,
+    existing: &ReadView,
     files: &SegmentFiles,
     stage: &StageDir,
     options: &LoadOptions,
@@ -296,21 +296,21 @@ pub(crate) fn write(
 
 impl Written {
     /// Whether the segment has just the quads that were there before: a load only adds.
-    pub(crate) fn changes_nothing(&self, existing: &Snapshot) -> bool {
+    pub(crate) fn changes_nothing(&self, existing: &ReadView) -> bool {
         self.output.counts.quads == existing.quad_count()
     }
 
     /// The report of a load that is no commit.
-    fn unchanged(self, existing: &Snapshot) -> LoadReport {
+    fn unchanged(self, existing: &ReadView) -> LoadReport {
         LoadReport {
-            commit: existing.commit(),
+            commit: existing.snapshot().commit(),
             quads_read: self.quads_read,
             duplicates: self.quads_read,
             errors_skipped: self.errors_skipped,
             left_out: self.left_out,
             quads: existing.quad_count(),
-            terms: existing.dictionary().len() + existing.delta_terms(),
-            database_bytes: existing.file_bytes(),
+            terms: existing.snapshot().dictionary().len() + existing.snapshot().delta_terms(),
+            database_bytes: existing.snapshot().file_bytes(),
             stages: self.stages(Effort::default()),
             warnings: self.warnings,
             ..LoadReport::default()
@@ -335,7 +335,7 @@ impl Written {
     /// Lets `publish` make it the database.
     pub(crate) fn publish(
         self,
-        existing: &Snapshot,
+        existing: &ReadView,
         progress: &dyn Progress,
         publish: impl FnOnce(PublishedCounts, &Statistics) -> orrery_storage::Result<Arc<Snapshot>>,
     ) -> Result<LoadReport, LoadError> {

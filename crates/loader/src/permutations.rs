@@ -17,9 +17,8 @@ use crate::row_packing::{PackedRow, RowPacking};
 use crate::row_sort::RowSorter;
 use crate::stage_dir::StageDir;
 use orrery_storage::delta::Changes;
-use orrery_storage::index::{Permutation, QuadIndex, QuadRow, Scan};
+use orrery_storage::{IndexView, Permutation, QuadRow, Scan};
 use orrery_term::TermId;
-use std::sync::Arc;
 
 /// Rows handed on at once, and quads read at once.
 const BLOCK_ROWS: usize = 1 << 12;
@@ -138,7 +137,7 @@ fn number(bytes: &[u8]) -> u32 {
 /// in the default graph, and both have the same order.
 #[derive(Clone, Copy)]
 pub(crate) struct ExistingRows<'a> {
-    pub(crate) index: &'a Arc<QuadIndex>,
+    pub(crate) index: &'a IndexView,
     pub(crate) ordinals: &'a [Ordinal],
 }
 

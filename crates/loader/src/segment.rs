@@ -24,10 +24,10 @@ use crate::row_packing::{OrdinalSet, PackedRow, RowPacking};
 use crate::stage_dir::StageDir;
 use crate::used_terms::UsedTerms;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use orrery_storage::Permutation;
 use orrery_storage::dictionary::{KeyCursor, KeySource};
-use orrery_storage::index::Permutation;
 use orrery_storage::{
-    Dictionary, DictionaryWriter, PublishedCounts, SegmentFiles, Snapshot, StatisticsBuilder,
+    Dictionary, DictionaryWriter, PublishedCounts, ReadView, SegmentFiles, StatisticsBuilder,
 };
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +52,7 @@ pub(crate) enum Batches {
 /// What the load knows and is given.
 pub(crate) struct SegmentInput<'a> {
     pub(crate) batches: Batches,
-    pub(crate) existing: &'a Snapshot,
+    pub(crate) existing: &'a ReadView,
     pub(crate) has_named_graphs: bool,
     pub(crate) stage: &'a StageDir,
     /// What [`crate::LoadOptions::usable_bytes`] says.
@@ -77,7 +77,7 @@ pub(crate) fn write_segment(
     let SegmentInput {
         batches, existing, ..
     } = &input;
-    let old_terms = existing.dictionary().len();
+    let old_terms = existing.snapshot().dictionary().len();
     let is_spilled = matches!(batches, Batches::Spilled(_));
     let is_bounded = is_spilled || old_terms > 0;
     let (keys_in, keys_out) = if is_bounded {
@@ -210,7 +210,7 @@ impl KeyStream for DictionaryKeys<'_> {
 /// What both stages need to know.
 struct Plan<'a> {
     stage: &'a StageDir,
-    existing: &'a Snapshot,
+    existing: &'a ReadView,
     progress: &'a dyn Progress,
     memory_bytes: usize,
     threads: usize,
@@ -261,7 +261,7 @@ impl Plan<'_> {
                 runs.push(Run::spilled(batch, self.stage, buffer_bytes)?);
             }
         }
-        let dictionary: &Dictionary = self.existing.dictionary();
+        let dictionary: &Dictionary = self.existing.snapshot().dictionary();
         let old_terms = usize::try_from(dictionary.len()).unwrap_or(usize::MAX);
         if old_terms > 0 {
             total += old_terms;
@@ -277,7 +277,7 @@ impl Plan<'_> {
         self.progress.begin(Stage::Terms, Some(total as u64));
         let space = merge_terms(
             &mut runs,
-            self.existing.next_blank_node(),
+            self.existing.snapshot().next_blank_node(),
             &mut |block| keys.send(block).map_err(|_| LoadError::Interrupted),
             &mut |passed| {
                 self.progress.advance(passed, 0);
@@ -458,7 +458,7 @@ fn renumber(
 struct PermutationJobs<'a> {
     files: &'a SegmentFiles,
     numbered: &'a Numbered,
-    existing: &'a Snapshot,
+    existing: &'a ReadView,
     stage: &'a StageDir,
     progress: &'a dyn Progress,
     permutations: Vec<Permutation>,
@@ -529,7 +529,7 @@ impl PermutationJobs<'_> {
             stage: self.stage,
             permutation,
             capacity_rows: self.capacity_rows,
-            existing: old_index.map(|index| ExistingRows {
+            existing: old_index.as_ref().map(|index| ExistingRows {
                 index,
                 ordinals: &self.numbered.old_ordinals,
             }),

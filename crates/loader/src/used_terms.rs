@@ -5,8 +5,8 @@
 //! merge leaves out what none of them has. What insertions since use comes with their batch.
 
 use crate::permutations::next_tombstone;
-use orrery_storage::index::Permutation;
-use orrery_storage::{Result, Snapshot};
+use orrery_storage::Permutation;
+use orrery_storage::{ReadView, Result};
 use orrery_term::TermId;
 
 /// One bit for each rank of a dictionary.
@@ -15,8 +15,8 @@ pub(crate) struct UsedTerms(Vec<u64>);
 
 impl UsedTerms {
     /// The terms that are in quads of the base which were not deleted; `None` if nothing was deleted, for then all may be.
-    pub(crate) fn of(snapshot: &Snapshot) -> Result<Option<Self>> {
-        let Some(index) = snapshot.index(Permutation::Spog) else {
+    pub(crate) fn of(view: &ReadView) -> Result<Option<Self>> {
+        let Some(index) = view.index(Permutation::Spog) else {
             return Ok(None);
         };
         let mut changes = index.changes()?;
@@ -24,7 +24,7 @@ impl UsedTerms {
         if tombstone.is_none() && index.hidden_rows() == 0 {
             return Ok(None);
         }
-        let words = snapshot.dictionary().len().div_ceil(64) as usize;
+        let words = view.snapshot().dictionary().len().div_ceil(64) as usize;
         let mut used = Self(vec![0; words]);
         let base = index.base();
         let mut scan = base.scan(base.all(), [true; 4]);

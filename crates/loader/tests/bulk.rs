@@ -10,8 +10,8 @@ use orrery_loader::{
     BulkCommit, CompactOptions, LoadError, SilentProgress, changes_of, commit_in_bulk,
 };
 use orrery_storage::{
-    At, ChangeMemory, CommitOptions, Database, Error, GraphSet, Snapshot, Transaction, Writer,
-    WriterOptions, verify,
+    At, ChangeMemory, CommitOptions, Database, Error, GraphSet, ReadView, Snapshot, Transaction,
+    Writer, WriterOptions, verify,
 };
 use orrery_term::{Term, TermId};
 
@@ -71,8 +71,9 @@ fn model(numbers: std::ops::Range<u32>, in_graph: u8) -> Model {
 }
 
 fn check(database: &Database, snapshot: &Arc<Snapshot>, model: &Model) {
+    let view = ReadView::of_process(Arc::clone(snapshot));
     let mut found = Model::new();
-    let mut quads = snapshot.quads().unwrap();
+    let mut quads = view.quads().unwrap();
     while let Some(batch) = quads.next_batch().unwrap() {
         for quad in batch.iter() {
             let object = quad.object.to_string();
@@ -84,7 +85,7 @@ fn check(database: &Database, snapshot: &Arc<Snapshot>, model: &Model) {
         }
     }
     assert!(found == *model, "{} of {}", found.len(), model.len());
-    assert_eq!(snapshot.quad_count(), model.len() as u64);
+    assert_eq!(view.quad_count(), model.len() as u64);
     assert!(verify(database.directory(), |_| {}).unwrap().is_empty());
 }
 
@@ -175,7 +176,7 @@ fn insertions_beyond_the_memory_become_a_new_base_with_all_that_was_there() {
     assert_eq!((number, added, removed), (last + 1, 12_010, 6_090));
     let snapshot = database.snapshot();
     check(&database, &snapshot, &after);
-    assert_eq!(changes_of(&snapshot), 0);
+    assert_eq!(changes_of(&ReadView::of_process(snapshot)), 0);
     // The state before it is still told, and so is that it was no small commit.
     let old = database.snapshot_at(At::Commit(last)).unwrap();
     check(&database, &old, &before);

@@ -12,8 +12,8 @@ use orrery_loader::{
     BackgroundCompaction, BackgroundOptions, CompactOptions, Format, LoadError, LoadOptions,
     Progress, SilentProgress, Source, Stage, changes_of, compact, load, load_into,
 };
-use orrery_storage::index::Permutation;
-use orrery_storage::{CommitOptions, Database, Snapshot, Writer, WriterOptions, verify};
+use orrery_storage::Permutation;
+use orrery_storage::{CommitOptions, Database, ReadView, Snapshot, Writer, WriterOptions, verify};
 use orrery_term::{Term, TermId};
 use proptest::prelude::*;
 
@@ -54,8 +54,9 @@ fn line(quad: Quad) -> String {
 }
 
 fn lines_of(snapshot: &Arc<Snapshot>) -> BTreeSet<String> {
+    let view = ReadView::of_process(Arc::clone(snapshot));
     let mut lines = BTreeSet::new();
-    let mut quads = snapshot.quads().unwrap();
+    let mut quads = view.quads().unwrap();
     while let Some(batch) = quads.next_batch().unwrap() {
         for quad in batch.iter() {
             let graph = quad
@@ -68,9 +69,9 @@ fn lines_of(snapshot: &Arc<Snapshot>) -> BTreeSet<String> {
             );
         }
     }
-    assert_eq!(lines.len() as u64, snapshot.quad_count());
-    for index in snapshot.indexes() {
-        assert_eq!(index.rows(), snapshot.quad_count());
+    assert_eq!(lines.len() as u64, view.quad_count());
+    for index in view.indexes() {
+        assert_eq!(index.rows(), view.quad_count());
     }
     lines
 }
@@ -128,9 +129,10 @@ fn assert_whole(directory: &Path, model: &BTreeSet<Quad>) {
 }
 
 /// The dictionary of a base without changes has the terms of its quads and no others.
-fn assert_no_unused_terms(snapshot: &Snapshot) {
-    assert_eq!(changes_of(snapshot), 0);
-    let index = snapshot.index(Permutation::Spog).unwrap();
+fn assert_no_unused_terms(view: &ReadView) {
+    let snapshot = view.snapshot();
+    assert_eq!(changes_of(view), 0);
+    let index = view.index(Permutation::Spog).unwrap();
     let mut scan = index.scan(index.all(), [true; 4]);
     let mut used: BTreeSet<u64> = BTreeSet::new();
     while let Some(vector) = scan.next_vector().unwrap() {
@@ -208,17 +210,18 @@ proptest! {
             }
         })));
         compact(&writer, &options(256 << 20), &progress).unwrap();
-        let was_due = changes_of(&held) > 0;
+        let was_due = changes_of(&ReadView::of_process(Arc::clone(&held))) > 0;
         prop_assert_eq!(progress.1.into_inner().unwrap().is_none(), was_due);
         let mut model = model.into_inner().unwrap();
-        let snapshot = writer.database().snapshot();
-        prop_assert_eq!(lines_of(&snapshot), model_lines(&model));
+        let view = writer.database().view_of_process();
+        let snapshot = view.snapshot();
+        prop_assert_eq!(lines_of(snapshot), model_lines(&model));
         if during.is_empty() {
-            prop_assert_eq!(changes_of(&snapshot), 0);
+            prop_assert_eq!(changes_of(&view), 0);
             prop_assert_eq!(snapshot.commit(), held.commit());
-            assert_no_unused_terms(&snapshot);
+            assert_no_unused_terms(&view);
             let has_named = model.iter().any(|quad| quad.3 > 0);
-            prop_assert_eq!(snapshot.index(Permutation::Gspo).is_some(), has_named);
+            prop_assert_eq!(view.index(Permutation::Gspo).is_some(), has_named);
         }
         // Who read before still reads the same, and the commits are still listed.
         prop_assert_eq!(lines_of(&held), old_state.clone());
@@ -274,12 +277,13 @@ proptest! {
         prop_assert_eq!(report.quads_added, added as u64);
         prop_assert_eq!(report.quads, model.len() as u64);
         assert_whole(&database, &model);
-        let snapshot = Database::open(&database).unwrap().snapshot();
+        let view = Database::open(&database).unwrap().view_of_process();
+        let snapshot = view.snapshot();
         // What brings nothing new is no commit, and writes nothing.
         prop_assert_eq!(snapshot.commit(), commit + u64::from(added > 0));
         prop_assert_eq!(report.commit, snapshot.commit());
         if added > 0 {
-            assert_no_unused_terms(&snapshot);
+            assert_no_unused_terms(&view);
         }
     }
 }
@@ -308,10 +312,10 @@ fn a_compaction_that_spills_keeps_the_quads() {
     let before = lines_of(&writer.database().snapshot());
     let report = compact(&writer, &options(8 << 20), &SilentProgress).unwrap();
     assert_eq!(report.quads, count);
-    let snapshot = writer.database().snapshot();
-    assert_eq!(changes_of(&snapshot), 0);
-    assert_eq!(snapshot.delta_terms(), 0);
-    assert_eq!(lines_of(&snapshot), before);
+    let view = writer.database().view_of_process();
+    assert_eq!(changes_of(&view), 0);
+    assert_eq!(view.snapshot().delta_terms(), 0);
+    assert_eq!(lines_of(view.snapshot()), before);
     drop(writer);
     assert!(verify(directory.path(), |_| {}).unwrap().is_empty());
 }
@@ -373,7 +377,7 @@ fn a_cancelled_compaction_leaves_the_database_as_it_was() {
         matches!(cancelled, Err(LoadError::Cancelled)),
         "{cancelled:?}"
     );
-    assert_eq!(changes_of(&writer.database().snapshot()), 2);
+    assert_eq!(changes_of(&writer.database().view_of_process()), 2);
     turn(&writer, &mut model, &[(4, 1, 1, 0), (2, 1, 1, 1)]);
     drop(writer);
     assert_whole(directory.path(), &model);
@@ -396,7 +400,7 @@ fn the_background_compacts_when_there_are_enough_changes() {
         &[(1, 1, 1, 0), (2, 1, 1, 1), (4, 1, 2, 0)],
     );
     let begin = Instant::now();
-    while changes_of(&writer.database().snapshot()) > 0 {
+    while changes_of(&writer.database().view_of_process()) > 0 {
         assert!(
             begin.elapsed() < Duration::from_secs(120),
             "nothing was compacted"
@@ -462,12 +466,12 @@ fn a_compaction_in_which_graphs_are_cleared_begins_anew_and_loses_nothing() {
     };
     compact(&writer, &options(256 << 20), &last).unwrap();
     assert_eq!(*last.left.lock().unwrap(), 0);
-    let snapshot = database.snapshot();
+    let view = database.view_of_process();
     let model = last.model.into_inner().unwrap();
-    assert_eq!(lines_of(&snapshot), model_lines(&model));
-    assert_no_unused_terms(&snapshot);
+    assert_eq!(lines_of(view.snapshot()), model_lines(&model));
+    assert_no_unused_terms(&view);
     let old = database.snapshot_at(orrery_storage::At::Commit(held.commit()));
     assert_eq!(lines_of(&old.unwrap()), before);
-    drop((writer, snapshot, held, database));
+    drop((writer, view, held, database));
     assert_whole(directory.path(), &model);
 }

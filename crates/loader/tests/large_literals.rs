@@ -22,7 +22,8 @@ fn contents(db: &Path) -> Contents {
     assert!(damage.is_empty(), "{damage:?}");
     let staged = fs::read_dir(db.join("load-stage")).map_or(0, Iterator::count);
     assert_eq!(staged, 0, "files of the load are left");
-    let snapshot = Database::open(db).unwrap().snapshot();
+    let view = Database::open(db).unwrap().view_of_process();
+    let snapshot = view.snapshot();
     let mut cursor = snapshot.dictionary().iter(0);
     let mut keys = Vec::new();
     while let Some(key) = cursor.next().unwrap() {
@@ -30,9 +31,7 @@ fn contents(db: &Path) -> Contents {
         assert!(snapshot.term_id(&term).unwrap().is_some());
         keys.push(key.to_vec());
     }
-    let index = snapshot
-        .index(orrery_storage::index::Permutation::Spog)
-        .unwrap();
+    let index = view.index(orrery_storage::Permutation::Spog).unwrap();
     let mut rows = Vec::new();
     let mut scan = index.scan(index.all(), [true; 4]);
     while let Some(vector) = scan.next_vector().unwrap() {

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use orrery_loader::{Format, LoadError, LoadOptions, LoadReport, SilentProgress, Source, load};
-use orrery_storage::index::Permutation;
+use orrery_storage::Permutation;
 use orrery_storage::{Database, verify};
 use orrery_term::Term;
 use std::collections::BTreeSet;
@@ -60,9 +60,9 @@ fn options() -> LoadOptions {
 fn quads_of(db: &Path) -> BTreeSet<String> {
     let damage = verify(db, |_| {}).unwrap();
     assert!(damage.is_empty(), "{damage:?}");
-    let snapshot = Database::open(db).unwrap().snapshot();
+    let view = Database::open(db).unwrap().view_of_process();
     let mut lines = BTreeSet::new();
-    let mut quads = snapshot.quads().unwrap();
+    let mut quads = view.quads().unwrap();
     while let Some(batch) = quads.next_batch().unwrap() {
         for quad in batch.iter() {
             let graph = quad
@@ -75,10 +75,10 @@ fn quads_of(db: &Path) -> BTreeSet<String> {
             );
         }
     }
-    assert_eq!(lines.len() as u64, snapshot.quad_count());
+    assert_eq!(lines.len() as u64, view.quad_count());
     for permutation in Permutation::ALL {
-        if let Some(index) = snapshot.index(permutation) {
-            assert_eq!(index.rows(), snapshot.quad_count(), "{permutation}");
+        if let Some(index) = view.index(permutation) {
+            assert_eq!(index.rows(), view.quad_count(), "{permutation}");
         }
     }
     lines
@@ -232,8 +232,8 @@ fn a_second_load_adds_to_what_is_there() {
         let mut expected = lines(&many_triples(0, 60_000));
         expected.insert("<urn:a> <urn:p> \"new\" <urn:g> .".to_owned());
         assert_eq!(quads_of(&fixture.db()), expected);
-        let snapshot = Database::open(fixture.db()).unwrap().snapshot();
-        assert!(snapshot.has_named_graphs());
+        let view = Database::open(fixture.db()).unwrap().view_of_process();
+        assert!(view.has_named_graphs());
 
         // And stays, when nothing named is added.
         load("d.nt", "<urn:a> <urn:p> \"newer\" .\n");

@@ -108,9 +108,10 @@ proptest! {
             load(&db, &[Source::File(path)], &options, &SilentProgress).expect("a load");
         }
 
-        let snapshot = Database::open(&db).expect("a database").snapshot();
+        let database = Database::open(&db).expect("a database");
+        let view = database.view_of_process();
         let mut dump = String::new();
-        let mut quads = snapshot.quads().expect("quads");
+        let mut quads = view.quads().expect("quads");
         while let Some(batch) = quads.next_batch().expect("a batch") {
             for quad in batch.iter() {
                 write!(dump, "{} {} {} ", quad.subject, quad.predicate, quad.object).expect("text");
@@ -119,7 +120,7 @@ proptest! {
             }
         }
         let expected: HashSet<Quad> = first.into_iter().chain(second).collect();
-        prop_assert_eq!(snapshot.quad_count(), expected.len() as u64);
+        prop_assert_eq!(view.quad_count(), expected.len() as u64);
         prop_assert_eq!(parse(&dump), expected);
     }
 }

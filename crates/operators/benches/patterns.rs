@@ -65,8 +65,8 @@ fn context(directory: &std::path::Path) -> Arc<QueryContext> {
     for vendor in (0..VENDORS).step_by(10) {
         add(iri("vendor", vendor), 5, iri("country", 0));
     }
-    let snapshot = build_small(directory, &quads).unwrap().snapshot();
-    QueryContext::new(snapshot, ContextOptions::default()).unwrap()
+    let view = build_small(directory, &quads).unwrap().view_of_process();
+    QueryContext::new(view, ContextOptions::default()).unwrap()
 }
 
 struct Patterns(Arc<QueryContext>);

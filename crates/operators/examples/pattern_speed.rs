@@ -29,7 +29,7 @@ fn main() -> Outcome<()> {
     let directory = std::env::args().nth(1).ok_or("usage: pattern_speed DIR")?;
     let database = Database::open(&directory)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let context = QueryContext::new(database.snapshot(), ContextOptions::default())?;
+    let context = QueryContext::new(database.view_of_process(), ContextOptions::default())?;
     let product =
         "http://www4.wiwiss.fu-berlin.de/bizer/bsbm/v01/instances/dataFromProducer1/Product1";
     let cases: [(&str, Vec<[String; 3]>); 9] = [

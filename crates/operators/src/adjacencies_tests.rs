@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use orrery_runtime::{Adjacencies, AdjacencyCounts, BuildThresholds, Workers};
-use orrery_storage::{CommitOptions, Database, Permutation, Snapshot, WriterOptions, build_small};
+use orrery_storage::{CommitOptions, Database, Permutation, ReadView, WriterOptions, build_small};
 
 use orrery_term::TermId;
 
@@ -29,9 +29,9 @@ fn quads(predicates: std::ops::Range<i64>, subjects: i64) -> Vec<Quad> {
         .collect()
 }
 
-fn snapshot(quads: &[Quad]) -> Arc<Snapshot> {
+fn view_of(quads: &[Quad]) -> Arc<ReadView> {
     let database = build_small(directory().path(), &small_quads(quads)).unwrap();
-    database.snapshot()
+    database.view_of_process()
 }
 
 /// Adjacencies that are built when they are missed.
@@ -39,38 +39,38 @@ fn eager(bytes_max: u64) -> Adjacencies {
     Adjacencies::with_thresholds(bytes_max, BuildThresholds::AT_ONCE)
 }
 
-fn find(adjacencies: &Arc<Adjacencies>, snapshot: &Snapshot, predicate: i64) -> bool {
-    let index = snapshot.index(Permutation::Psog).unwrap();
+fn find(adjacencies: &Arc<Adjacencies>, view: &ReadView, predicate: i64) -> bool {
+    let index = view.index(Permutation::Psog).unwrap();
     let slot = index.adjacency_slot(term(predicate)).unwrap().unwrap();
     let workers = Workers::new(2);
-    let found = adjacencies.find(&slot, (index, term(predicate)), 1, &workers);
+    let found = adjacencies.find(&slot, (&index, term(predicate)), 1, &workers);
     found.is_some()
 }
 
 /// What one of them takes.
-fn bytes_of_one(snapshot: &Snapshot) -> u64 {
+fn bytes_of_one(view: &ReadView) -> u64 {
     let adjacencies = Arc::new(eager(u64::MAX));
-    assert!(find(&adjacencies, snapshot, 0));
+    assert!(find(&adjacencies, view, 0));
     let counts = adjacencies.counts();
     assert_eq!(counts.adjacencies, 1);
-    let slot = snapshot.index(Permutation::Psog).unwrap();
+    let slot = view.index(Permutation::Psog).unwrap();
     slot.adjacency_slot(term(0)).unwrap().unwrap().drop_built();
     counts.bytes
 }
 
 #[test]
 fn the_one_that_was_not_used_for_longest_goes_first() {
-    let snapshot = snapshot(&quads(0..3, 100));
-    let bytes = bytes_of_one(&snapshot);
+    let view = view_of(&quads(0..3, 100));
+    let bytes = bytes_of_one(&view);
     let adjacencies = Arc::new(eager(bytes * 2));
-    let psog = snapshot.index(Permutation::Psog).unwrap();
+    let psog = view.index(Permutation::Psog).unwrap();
     let is_there = |predicate| {
         let slot = psog.adjacency_slot(term(predicate)).unwrap().unwrap();
         slot.get().is_some()
     };
-    assert!((0..2).all(|predicate| (0..4).any(|_| find(&adjacencies, &snapshot, predicate))));
-    assert!(find(&adjacencies, &snapshot, 0));
-    assert!(find(&adjacencies, &snapshot, 2));
+    assert!((0..2).all(|predicate| (0..4).any(|_| find(&adjacencies, &view, predicate))));
+    assert!(find(&adjacencies, &view, 0));
+    assert!(find(&adjacencies, &view, 2));
     assert_eq!([0, 1, 2].map(is_there), [true, false, true]);
     let counts = adjacencies.counts();
     assert_eq!(
@@ -81,17 +81,17 @@ fn the_one_that_was_not_used_for_longest_goes_first() {
         }
     );
     // It has to be missed more often than the first time.
-    assert!(!find(&adjacencies, &snapshot, 1));
-    assert!((0..4).any(|_| find(&adjacencies, &snapshot, 1)));
+    assert!(!find(&adjacencies, &view, 1));
+    assert!((0..4).any(|_| find(&adjacencies, &view, 1)));
 }
 
 #[test]
 fn nothing_is_built_beyond_the_memory() {
-    let snapshot = snapshot(&quads(0..1, 100));
-    let bytes = bytes_of_one(&snapshot);
+    let view = view_of(&quads(0..1, 100));
+    let bytes = bytes_of_one(&view);
     for bytes_max in [0, bytes - 1] {
         let adjacencies = Arc::new(eager(bytes_max));
-        assert!((0..10).all(|_| !find(&adjacencies, &snapshot, 0)));
+        assert!((0..10).all(|_| !find(&adjacencies, &view, 0)));
         assert_eq!(adjacencies.counts(), AdjacencyCounts::default());
     }
 }
@@ -99,22 +99,22 @@ fn nothing_is_built_beyond_the_memory() {
 #[test]
 fn what_is_of_a_file_that_is_gone_is_forgotten() {
     let adjacencies = Arc::new(eager(u64::MAX));
-    let snapshot = snapshot(&quads(0..1, 10));
-    assert!(find(&adjacencies, &snapshot, 0));
-    drop(snapshot);
+    let view = view_of(&quads(0..1, 10));
+    assert!(find(&adjacencies, &view, 0));
+    drop(view);
     assert_eq!(adjacencies.counts(), AdjacencyCounts::default());
 }
 
 #[test]
 fn many_rows_are_built_in_the_background_while_others_look_up() {
-    let snapshot = snapshot(&quads(
+    let view = view_of(&quads(
         0..1,
         BuildThresholds::AT_ONCE.rows_at_once_max as i64 + 1,
     ));
     let adjacencies = Arc::new(eager(u64::MAX));
-    assert!(!find(&adjacencies, &snapshot, 0), "not at once");
+    assert!(!find(&adjacencies, &view, 0), "not at once");
     let end = Instant::now() + Duration::from_secs(30);
-    while !find(&adjacencies, &snapshot, 0) {
+    while !find(&adjacencies, &view, 0) {
         assert!(Instant::now() < end, "never built");
         std::thread::yield_now();
     }
@@ -128,24 +128,24 @@ fn queries_are_right_while_others_write_and_adjacencies_come_and_go() {
     let database = Arc::new(Database::open(directory.path()).unwrap());
     let writer = database.open_writer(WriterOptions::default()).unwrap();
     // Room for two of three.
-    let bytes = bytes_of_one(&database.snapshot());
+    let bytes = bytes_of_one(&database.view_of_process());
     let adjacencies = Arc::new(eager(bytes * 2));
 
     let first = database.snapshot().commit() as i64;
     // After n further commits, the subjects before n have other objects than at first.
-    let expected = |snapshot: &Snapshot, predicate: i64, subject: i64| -> i64 {
-        match subject < snapshot.commit() as i64 - first {
+    let expected = |view: &ReadView, predicate: i64, subject: i64| -> i64 {
+        match subject < view.snapshot().commit() as i64 - first {
             true => 1_000 + subject,
             false => subject + predicate,
         }
     };
     let ask = |predicate: i64| {
-        let snapshot = database.snapshot();
+        let view = database.view_of_process();
         let options = ContextOptions {
             adjacencies: Arc::clone(&adjacencies),
             ..ContextOptions::default()
         };
-        let context = QueryContext::new(Arc::clone(&snapshot), options).unwrap();
+        let context = QueryContext::new(Arc::clone(&view), options).unwrap();
         let rows: Vec<_> = (0..200).map(|subject| vec![Some(term(subject))]).collect();
         let input = RowsExec::try_new(&names(&["s"]), &rows).unwrap();
         let pattern = QuadPattern {
@@ -159,10 +159,10 @@ fn queries_are_right_while_others_write_and_adjacencies_come_and_go() {
         let mut found: Vec<_> = run(plan).iter().map(|row| (row["s"], row["o"])).collect();
         found.sort_unstable();
         let mut all: Vec<_> = (0..200)
-            .map(|subject| (term(subject), term(expected(&snapshot, predicate, subject))))
+            .map(|subject| (term(subject), term(expected(&view, predicate, subject))))
             .collect();
         all.sort_unstable();
-        assert_eq!(found, all, "after commit {}", snapshot.commit());
+        assert_eq!(found, all, "after commit {}", view.snapshot().commit());
     };
     std::thread::scope(|scope| {
         let readers = (0..3i64).map(|reader| {

@@ -1,6 +1,6 @@
 //! What all operators of one query share.
 //!
-//! A [`QueryContext`] holds the snapshot that the query reads, what its expressions share ([`ExpressionContext`]: the terms
+//! A [`QueryContext`] holds the view that the query reads through, what its expressions share ([`ExpressionContext`]: the terms
 //! that it computes, `NOW()`, the base IRI), and what it shares with other queries: threads, adjacencies. It is
 //! shared by `Arc` between all operators, on all threads.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use datafusion_execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
 use orrery_expressions::{ExpressionContext, ExpressionOptions};
 use orrery_runtime::{Adjacencies, Patience, Workers};
-use orrery_storage::Snapshot;
+use orrery_storage::{ReadView, Snapshot};
 use orrery_term::{LanguageTags, Term, TermId};
 use oxsdatatypes::DateTime;
 
@@ -53,7 +53,7 @@ impl Default for ContextOptions {
 /// What all operators of one query share; see the module's documentation.
 #[derive(Debug)]
 pub struct QueryContext {
-    snapshot: Arc<Snapshot>,
+    view: Arc<ReadView>,
     expressions: Arc<ExpressionContext>,
     on_the_way_pool: Arc<dyn MemoryPool>,
     workers: Arc<Workers>,
@@ -63,15 +63,15 @@ pub struct QueryContext {
 
 impl QueryContext {
     /// A context for one run of one query.
-    pub fn new(snapshot: Arc<Snapshot>, options: ContextOptions) -> Result<Arc<Self>> {
+    pub fn new(view: Arc<ReadView>, options: ContextOptions) -> Result<Arc<Self>> {
         let for_expressions = ExpressionOptions {
             base_iri: options.base_iri,
             memory_pool: options.memory_pool,
             now: options.now,
         };
         Ok(Arc::new(Self {
-            expressions: ExpressionContext::new(Arc::clone(&snapshot), for_expressions)?,
-            snapshot,
+            expressions: ExpressionContext::new(Arc::clone(view.snapshot()), for_expressions)?,
+            view,
             on_the_way_pool: options.on_the_way_pool,
             workers: options.workers,
             adjacencies: options.adjacencies,
@@ -79,9 +79,14 @@ impl QueryContext {
         }))
     }
 
-    /// What the query reads.
+    /// What the query sees: all that it reads of the permutations, it reads through this.
+    pub fn view(&self) -> &Arc<ReadView> {
+        &self.view
+    }
+
+    /// The terms of the state that the query reads.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
-        &self.snapshot
+        self.view.snapshot()
     }
 
     /// What the query's expressions share.

@@ -10,7 +10,7 @@ use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_storage::{Permutation, QuadPosition, Snapshot};
+use orrery_storage::{Permutation, QuadPosition, ReadView};
 use orrery_term::TermId;
 
 use crate::context::QueryContext;
@@ -23,14 +23,14 @@ use crate::solutions::{plan_properties, solution_batch, solution_schema};
 ///
 /// That is so when the constants of the pattern lead one of the permutations and nothing else
 /// restricts the rows: no variable stands twice, and the graph is either fixed, or does not matter.
-pub fn exact_count(snapshot: &Snapshot, pattern: &QuadPattern) -> Result<Option<u64>, Error> {
+pub fn exact_count(view: &ReadView, pattern: &QuadPattern) -> Result<Option<u64>, Error> {
     let slots = [&pattern.subject, &pattern.predicate, &pattern.object];
     let variables: Vec<_> = slots.iter().filter_map(|slot| slot.variable()).collect();
     let repeats = variables
         .iter()
         .enumerate()
         .any(|(number, name)| variables[..number].contains(name));
-    let graph = match (&pattern.graph, snapshot.has_named_graphs()) {
+    let graph = match (&pattern.graph, view.has_named_graphs()) {
         (GraphScope::Default | GraphScope::AllUnion, false) => None,
         (GraphScope::Default, true) => Some(TermId::DEFAULT_GRAPH),
         (GraphScope::Named(graph), _) => Some(*graph),
@@ -72,7 +72,7 @@ pub fn exact_count(snapshot: &Snapshot, pattern: &QuadPattern) -> Result<Option<
             .map_while(constant)
             .collect();
         if prefix.len() == constants
-            && let Some(index) = snapshot.index(permutation)
+            && let Some(index) = view.index(permutation)
         {
             return Ok(Some(index.range(&prefix)?.len()));
         }
@@ -106,7 +106,7 @@ impl CountExec {
         pattern: &QuadPattern,
         variable: Arc<str>,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>, Error> {
-        let count = exact_count(context.snapshot(), pattern)?
+        let count = exact_count(context.view(), pattern)?
             .and_then(|count| i64::try_from(count).ok())
             .and_then(TermId::integer);
         let Some(count) = count else {

@@ -102,8 +102,8 @@ pub(crate) struct GraphNames {
 
 impl GraphNames {
     pub(crate) fn new(context: &QueryContext, allowed: Option<&[TermId]>) -> Self {
-        let snapshot = context.snapshot();
-        let index = snapshot.index(Permutation::Gspo);
+        let view = context.view();
+        let index = view.index(Permutation::Gspo);
         let allowed = allowed.map(|graphs| {
             let mut graphs = graphs.to_vec();
             graphs.sort_unstable();
@@ -113,7 +113,7 @@ impl GraphNames {
         });
         Self {
             cursor: index
-                .filter(|_| snapshot.has_named_graphs())
+                .filter(|_| view.has_named_graphs())
                 .map(|index| index.cursor()),
             allowed,
             after: TermId::DEFAULT_GRAPH,

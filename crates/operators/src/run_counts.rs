@@ -18,7 +18,7 @@ use datafusion_physical_plan::coop::cooperative;
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_storage::{Cursor, Permutation, QuadIndex, QuadPosition, RowRange};
+use orrery_storage::{Cursor, IndexView, Permutation, QuadPosition, RowRange};
 use orrery_term::TermId;
 
 use crate::context::QueryContext;
@@ -36,7 +36,7 @@ const WINDOW_ROWS: u64 = 4_096;
 #[derive(Debug)]
 pub struct RunCountsExec {
     text: String,
-    index: Arc<QuadIndex>,
+    index: IndexView,
     prefix: Vec<TermId>,
     /// How often the count is given.
     counts: usize,
@@ -57,13 +57,13 @@ impl RunCountsExec {
         let Some((permutation, prefix)) = runs_of(context, pattern, key) else {
             return Ok(None);
         };
-        let Some(index) = context.snapshot().index(permutation) else {
+        let Some(index) = context.view().index(permutation) else {
             return Ok(None);
         };
         let schema = solution_schema(std::iter::once(key).chain(counts));
         Ok(Some(Arc::new(Self {
             text: format!("{} by ?{key}", describe_pattern(context, pattern)),
-            index: Arc::clone(index),
+            index,
             prefix,
             counts: counts.len(),
             properties: plan_properties(&schema),
@@ -94,7 +94,7 @@ fn runs_of(
     // With named graphs a triple may have several rows.
     let slots = [&pattern.subject, &pattern.predicate, &pattern.object];
     let occurrences = slots.iter().filter(|slot| slot.variable().is_some());
-    if context.snapshot().has_named_graphs() || pattern.variables().len() != occurrences.count() {
+    if context.view().has_named_graphs() || pattern.variables().len() != occurrences.count() {
         return None;
     }
     let slot_at = |position: QuadPosition| match position {
@@ -178,7 +178,7 @@ struct Runs {
 }
 
 impl Runs {
-    fn new(index: &Arc<QuadIndex>, prefix: Vec<TermId>) -> orrery_storage::Result<Self> {
+    fn new(index: &IndexView, prefix: Vec<TermId>) -> orrery_storage::Result<Self> {
         let mut rest = index.range(&prefix)?;
         if index.permutation() == Permutation::Gspo {
             // The default graph, which has no name, comes first.

@@ -10,7 +10,9 @@ use arrow::datatypes::UInt64Type;
 use datafusion_execution::TaskContext;
 use datafusion_physical_plan::{ExecutionPlan, collect};
 use orrery_runtime::{Adjacencies, BuildThresholds};
-use orrery_storage::{CommitOptions, Database, SmallQuad, Snapshot, WriterOptions, build_small};
+use orrery_storage::{
+    CommitOptions, Database, ReadView, SmallQuad, Snapshot, WriterOptions, build_small,
+};
 use orrery_term::{Term, TermId};
 use tempfile::TempDir;
 
@@ -88,7 +90,7 @@ fn context_over(snapshot: Arc<Snapshot>, adjacencies: Adjacencies) -> Arc<QueryC
         adjacencies: Arc::new(adjacencies),
         ..ContextOptions::default()
     };
-    QueryContext::new(snapshot, options).unwrap()
+    QueryContext::new(ReadView::of_process(snapshot), options).unwrap()
 }
 
 /// A snapshot with these quads over a base that lacks some of them and has others: some of the changes are flushed, some in memory.

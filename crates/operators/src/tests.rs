@@ -97,7 +97,7 @@ proptest! {
         quads.dedup();
         let pattern = QuadPattern { subject, predicate, object, graph };
         let context = context_of(&quads);
-        if let Some(count) = exact_count(context.snapshot(), &pattern).unwrap() {
+        if let Some(count) = exact_count(context.view(), &pattern).unwrap() {
             let expected = extend(&Solution::new(), &pattern, &quads).len();
             prop_assert_eq!(count, expected as u64);
             let plan = CountExec::try_new(&context, &pattern, Arc::from("n")).unwrap();
@@ -126,7 +126,7 @@ fn the_count_of_everything_is_known_without_reading() {
         object: var("o"),
         graph: GraphScope::Default,
     };
-    let count = |pattern: &QuadPattern| exact_count(context.snapshot(), pattern).unwrap();
+    let count = |pattern: &QuadPattern| exact_count(context.view(), pattern).unwrap();
     assert_eq!(count(&pattern(var("p"))), Some(5_000));
     assert_eq!(count(&pattern(Slot::Constant(term(2)))), Some(5_000));
     assert_eq!(count(&pattern(Slot::Constant(term(3)))), Some(0));

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use orrery_storage::adjacency::{Build, Measured};
-use orrery_storage::{Adjacency, AdjacencySlot, QuadIndex};
+use orrery_storage::adjacency::Build;
+use orrery_storage::{Adjacency, AdjacencySlot, IndexView};
 use orrery_term::TermId;
 use parking_lot::Mutex;
 
@@ -128,7 +128,7 @@ impl Adjacencies {
     pub fn find(
         self: &Arc<Self>,
         slot: &Arc<AdjacencySlot>,
-        (index, predicate): (&Arc<QuadIndex>, TermId),
+        (index, predicate): (&IndexView, TermId),
         keys: usize,
         workers: &Arc<Workers>,
     ) -> Option<Arc<Adjacency>> {
@@ -156,7 +156,7 @@ impl Adjacencies {
     fn build_in_background(
         self: &Arc<Self>,
         slot: &Arc<AdjacencySlot>,
-        (index, predicate): (&Arc<QuadIndex>, TermId),
+        (index, predicate): (&IndexView, TermId),
         workers: &Arc<Workers>,
     ) {
         if self.is_building.swap(true, Ordering::Acquire) {
@@ -166,7 +166,7 @@ impl Adjacencies {
         let Some(build) = slot.begin() else {
             return;
         };
-        let (index, workers) = (Arc::clone(index), Arc::clone(workers));
+        let (index, workers) = (index.clone(), Arc::clone(workers));
         let work = move || {
             let _busy = workers.begin_query();
             ended.0.build(build, &index, predicate);
@@ -178,8 +178,8 @@ impl Adjacencies {
     }
 
     /// Builds it, if there is room. Damage is not reported here: the query finds it where it reads the rows itself.
-    fn build(&self, build: Build, index: &QuadIndex, predicate: TermId) {
-        let measured = match Measured::new(index, predicate) {
+    fn build(&self, build: Build, index: &IndexView, predicate: TermId) {
+        let measured = match index.measure_adjacency(predicate) {
             Ok(Some(measured)) if measured.bytes() <= self.bytes_max => measured,
             Ok(_) => return build.give_up(),
             Err(_) => return,

@@ -22,6 +22,7 @@
 //! recorded. Then a copy begins anew: it notes the commit in the `ETag` of a dump (`"17-nquads"`), and follows from there.
 
 use crate::access_log::AccessRecord;
+use crate::edge;
 use crate::errors::ServerError;
 use crate::format::{GraphFormat, GraphSerializer};
 use crate::parameters::{unknown, url_parameters};
@@ -30,7 +31,9 @@ use axum::body::Body;
 use axum::http::{HeaderValue, header, request::Parts};
 use axum::response::Response;
 use bytes::Bytes;
-use orrery_storage::{At, AtError, CommitChanges, Database, Error as StorageError, QuadRef};
+use orrery_storage::{
+    At, AtError, CommitChanges, Database, Error as StorageError, QuadRef, ReadScope,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -123,6 +126,7 @@ pub(crate) async fn answer(
     let (head, begins) = oneshot::channel();
     let feed = Feed {
         database: Arc::clone(state.engine.database()),
+        scope: edge::scope(parts),
         next_after: since,
         patch: Vec::new(),
         chunks,
@@ -186,6 +190,7 @@ async fn run(mut feed: Feed, follows: bool, reading: Arc<Semaphore>, threads: Ha
 /// The writing side of an answer.
 struct Feed {
     database: Arc<Database>,
+    scope: ReadScope,
     /// The last commit that was sent.
     next_after: u64,
     patch: Vec<u8>,
@@ -201,8 +206,8 @@ impl Feed {
     /// Sends all commits that there are, on a thread that may block; false if nothing more can be sent.
     fn read(&mut self) -> bool {
         let database = Arc::clone(&self.database);
-        let since = self.next_after;
-        let result = database.changes(since, |changes| self.commit(changes));
+        let (scope, since) = (self.scope.clone(), self.next_after);
+        let result = database.changes(&scope, since, |changes| self.commit(changes));
         if self.is_given_up {
             return false;
         }

@@ -7,9 +7,11 @@ use crate::errors::ServerError;
 use crate::graphs;
 use crate::guard::HostRule;
 use axum::extract::Request;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use orrery_storage::{Asker, GraphNames, ReadScope};
 
 pub(crate) const READ: &str = "GET, HEAD, OPTIONS";
 pub(crate) const ASK: &str = "GET, HEAD, POST, OPTIONS";
@@ -48,8 +50,18 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
     }
 }
 
+/// Who asks, and what they may see; nothing where a request did not come through [`around`].
+pub(crate) fn scope(parts: &Parts) -> ReadScope {
+    let scope = parts.extensions.get::<ReadScope>().cloned();
+    scope.unwrap_or_else(|| ReadScope::only(Asker::Anonymous, GraphNames::default()))
+}
+
 /// Middleware: answers what needs no handler, and completes the heads of all answers.
 pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Response {
+    // There is no access control yet: nobody is known, and all may see all.
+    request
+        .extensions_mut()
+        .insert(ReadScope::all(Asker::Anonymous));
     let mut response = match edge.hosts.check(&mut request) {
         Err(error) => error.into_response_for(request.headers()),
         Ok(()) if request.method() == Method::OPTIONS => edge.options(&request),

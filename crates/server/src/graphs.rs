@@ -24,6 +24,7 @@
 use crate::access_log::AccessRecord;
 use crate::body::{self, BodyMemory, Coding, HeldBody, body_bytes};
 use crate::documents::{self, document_memory_bytes, format_of_body, format_of_type, has_graphs};
+use crate::edge;
 use crate::errors::ServerError;
 use crate::guard::host_of;
 use crate::parameters::{checked_iri, unknown, url_parameters};
@@ -39,7 +40,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use orrery_loader::{DocumentBounds, DocumentError, Format, read_document};
 use orrery_sparql::{ParsedUpdate, Statements, UpdateOptions, graph_exists};
-use orrery_storage::{ByteCount, Transaction};
+use orrery_storage::{ByteCount, ReadView, Transaction};
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
@@ -206,10 +207,11 @@ async fn read(
     let snapshot = job
         .snapshot
         .get_or_insert_with(|| state.engine.database().snapshot());
-    if let Some(name) = graph
-        && !graph_exists(snapshot, graph)?
-    {
-        return Err(no_such_graph(name));
+    if let Some(name) = graph {
+        let view = ReadView::new(Arc::clone(snapshot), job.scope.clone())?;
+        if !graph_exists(&view, graph)? {
+            return Err(no_such_graph(name));
+        }
     }
     job.union_default_graph = false;
     stream_body::answer(job, state.query_threads.handle(), &state.is_over).await
@@ -280,7 +282,7 @@ async fn store(
     };
     let changed = HeldUpdate {
         update,
-        options: UpdateOptions::default(),
+        options: update_options(parts),
         memory,
     };
     let (committed, existed) = make(state, writes, parts, changed, graph.clone(), wish).await?;
@@ -300,6 +302,13 @@ async fn store(
     Ok(response)
 }
 
+/// Options of an update that is not SPARQL's.
+fn update_options(parts: &Parts) -> UpdateOptions {
+    let mut options = UpdateOptions::default();
+    options.query.scope = edge::scope(parts);
+    options
+}
+
 /// Applies an update; also tells whether the graph had quads before.
 async fn make(
     state: &Arc<ServerState>,
@@ -317,7 +326,8 @@ async fn make(
         let (graph, wish, who) = (graph.clone(), wish.clone(), who.clone());
         Box::new(
             move |transaction: &mut Transaction, query_threads: &Handle| {
-                let exists = graph_exists(&*transaction.snapshot()?, graph.as_deref())?;
+                let view = held.options.query.view_of(transaction.snapshot()?)?;
+                let exists = graph_exists(&view, graph.as_deref())?;
                 wish.check(transaction, exists)?;
                 query_threads.block_on(engine.apply(&held.update, &held.options, transaction))?;
                 existed.store(exists, Ordering::Relaxed);
@@ -340,7 +350,7 @@ async fn delete(
     let update = ParsedUpdate::clear(graph.as_deref());
     let changed = HeldUpdate {
         update,
-        options: UpdateOptions::default(),
+        options: update_options(parts),
         memory: BodyMemory::new(&state.engine),
     };
     let (committed, existed) = make(state, writes, parts, changed, graph.clone(), wish).await?;
@@ -373,7 +383,7 @@ async fn patch(
     let limit_bytes = state.options.update_bytes_max;
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
-    let mut options = UpdateOptions::default();
+    let mut options = update_options(parts);
     options.query.timeout = Some(state.time_limit(None)?.limit);
     options.query.base_iri = graph.clone().or_else(|| updates::base_iri(parts));
     let engine = Arc::clone(&state.engine);

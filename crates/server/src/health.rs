@@ -29,14 +29,14 @@ pub(crate) struct Health {
 }
 
 pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health> {
-    let snapshot = state.engine.database().snapshot();
+    let view = state.engine.database().view_of_process();
     let adjacencies = state.engine.adjacency_counts();
     let shapes = state.engine.shape_counts();
     Json(Health {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
-        generation: snapshot.manifest().generation,
-        quads: snapshot.quad_count(),
+        generation: view.snapshot().manifest().generation,
+        quads: view.quad_count(),
         queries_running: state.admission.running(),
         query_memory_bytes: state.engine.memory_held_bytes(),
         query_shape_hits: shapes.hits,

@@ -54,7 +54,7 @@ pub(crate) async fn answer(
                 Ok(serde_json::json!({ "written": is_written }))
             }
             Maintenance::Compaction => {
-                let changes = changes_of(&writer.database().snapshot());
+                let changes = changes_of(&writer.database().view_of_process());
                 let options = compaction_within(memory_bytes);
                 let report = compact(&writer, &options, &SilentProgress)?;
                 Ok(serde_json::json!({

@@ -477,6 +477,7 @@ impl ServerState {
         Ok(Job {
             base_iri: updates::base_iri(parts),
             snapshot,
+            scope: edge::scope(parts),
             engine: Arc::clone(&self.engine),
             method: parts.method.clone(),
             conditions,

@@ -43,7 +43,7 @@ use orrery_sparql::{
     Engine, PreparedQuery, QueryError, QueryKind, QueryOptions, QueryResults, SolutionStream,
     TripleStream,
 };
-use orrery_storage::Snapshot;
+use orrery_storage::{ReadScope, Snapshot};
 use std::future;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Weak};
@@ -100,6 +100,8 @@ pub(crate) struct Job {
     pub(crate) base_iri: Option<String>,
     /// The state to read; the newest without one.
     pub(crate) snapshot: Option<Arc<Snapshot>>,
+    /// Who asks, and what they may see.
+    pub(crate) scope: ReadScope,
     pub(crate) method: Method,
     pub(crate) conditions: Conditions,
     pub(crate) wish: Wish,
@@ -314,6 +316,7 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
         union_default_graph: job.union_default_graph,
         base_iri: job.base_iri.clone(),
         snapshot: job.snapshot.clone(),
+        scope: job.scope.clone(),
         // The time of the run counts elsewhere: only while the query works.
         planning_timeout: Some(job.time.limit),
         waiting: Some(job.waiting.clone()),

@@ -9,6 +9,7 @@
 //! client can read, decide and write.
 
 use crate::conditions::{Conditions, State, etag_of_commit};
+use crate::edge;
 use crate::errors::ServerError;
 use crate::protocol::UpdateRequest;
 use crate::router::ServerState;
@@ -121,6 +122,7 @@ pub(crate) async fn update(
             named_graphs: request.using_named_graphs,
             union_default_graph: state.options.union_default_graph,
             timeout: Some(state.time_limit(request.timeout)?.limit),
+            scope: edge::scope(parts),
             ..QueryOptions::default()
         },
         documents: Some(Arc::clone(&state.documents)),

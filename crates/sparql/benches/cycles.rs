@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     println!(
         "{nodes} nodes, {} edges; milliseconds, best of {RUNS}",
-        engine.database().snapshot().quad_count()
+        engine.database().view_of_process().quad_count()
     );
     println!(
         "{:<36} {:>12} {:>10} {:>10} {:>6}",

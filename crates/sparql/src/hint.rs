@@ -3,7 +3,7 @@
 //! SPARQL's patterns match the default graph alone unless a query says otherwise. Whoever loads N-Quads and asks
 //! `SELECT * { ?s ?p ?o }` gets an empty table, rightly, and does not know why.
 
-use orrery_storage::{Permutation, Result, Snapshot};
+use orrery_storage::{Permutation, ReadView, Result};
 use orrery_term::TermId;
 
 use crate::parse::words_of;
@@ -13,11 +13,11 @@ const GRAPH_WORDS: [&str; 3] = ["GRAPH", "FROM", "SERVICE"];
 
 /// Number of quads in named graphs, if there are none elsewhere, and the text of the query names no graph: why its answer is empty, or its
 /// counts are zero.
-pub fn only_in_named_graphs(snapshot: &Snapshot, text: &str) -> Result<Option<u64>> {
-    let Some(index) = snapshot.index(Permutation::Gspo) else {
+pub fn only_in_named_graphs(view: &ReadView, text: &str) -> Result<Option<u64>> {
+    let Some(index) = view.index(Permutation::Gspo) else {
         return Ok(None);
     };
-    let quads = snapshot.quad_count();
+    let quads = view.quad_count();
     if quads == 0 || !index.range(&[TermId::DEFAULT_GRAPH])?.is_empty() {
         return Ok(None);
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use orrery_operators::service::ServiceOptions;
-use orrery_storage::Snapshot;
+use orrery_storage::{Database, ReadScope, ReadView, Result, Snapshot};
 
 /// Settings that hold for all queries of an engine.
 #[derive(Clone, Debug)]
@@ -69,8 +69,25 @@ pub struct QueryOptions {
     pub waiting: Option<Weak<()>>,
     /// The state to read, such as an old commit; the newest if not given.
     pub snapshot: Option<Arc<Snapshot>>,
+    /// Who asks, and which graphs they may see.
+    pub scope: ReadScope,
     /// How the query is planned and run.
     pub tuning: Tuning,
+}
+
+impl QueryOptions {
+    /// What the query sees: of the state that was asked for, or of the newest.
+    pub(crate) fn view(&self, database: &Database) -> Result<Arc<ReadView>> {
+        self.view_of(match &self.snapshot {
+            Some(snapshot) => Arc::clone(snapshot),
+            None => database.snapshot(),
+        })
+    }
+
+    /// What the asker sees of a state.
+    pub fn view_of(&self, snapshot: Arc<Snapshot>) -> Result<Arc<ReadView>> {
+        ReadView::new(snapshot, self.scope.clone())
+    }
 }
 
 /// How a query is planned and run. The answer is the same for all settings: they exist so that

@@ -8,7 +8,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::context::{ContextOptions, QueryContext};
 use orrery_operators::service::ServiceOptions;
 use orrery_runtime::Patience;
-use orrery_storage::{Permutation, Snapshot};
+use orrery_storage::{Permutation, ReadView};
 use orrery_term::language::{TagFinder, TagSyntax};
 use orrery_term::{LanguageTags, TermId};
 use oxsdatatypes::DateTime;
@@ -54,10 +54,7 @@ fn prepared(
     let parsed = Instant::now();
     let (kind, pattern) = form(&query);
     let source = Source {
-        snapshot: match &options.snapshot {
-            Some(snapshot) => Arc::clone(snapshot),
-            None => engine.database().snapshot(),
-        },
+        view: options.view(engine.database())?,
         pattern,
         dataset: query.dataset(),
         base_iri: query.base_iri().map(|iri| iri.as_str().to_owned()),
@@ -89,6 +86,7 @@ fn prepared(
     Ok(PreparedQuery {
         kind,
         variables,
+        planning_cost: planned.context.view().cost(),
         columns: columns.collect(),
         prologue: explain::prologue(text).into(),
         template,
@@ -108,9 +106,9 @@ fn prepared(
     })
 }
 
-/// What is planned, and over which state: the pattern of a query, or the `WHERE` of an update.
+/// What is planned, and what is seen: the pattern of a query, or the `WHERE` of an update.
 struct Source<'p> {
-    snapshot: Arc<Snapshot>,
+    view: Arc<ReadView>,
     pattern: &'p GraphPattern,
     /// `FROM`, or `USING`.
     dataset: Option<&'p QueryDataset>,
@@ -147,7 +145,7 @@ impl Source<'_> {
         wanted: impl FnOnce(&Group, &mut Normaliser<'_>) -> (VarSet, T),
     ) -> Result<(Planned, T), QueryError> {
         let context = QueryContext::new(
-            Arc::clone(&self.snapshot),
+            Arc::clone(&self.view),
             ContextOptions {
                 base_iri: self.base_iri,
                 memory_pool: Arc::clone(engine.memory_pool()),
@@ -165,11 +163,11 @@ impl Source<'_> {
         )?;
         context.note_language_tags(&self.language_tags);
         let dataset = dataset(&context, self.dataset, options)?;
-        let named_graphs = |most| named_graphs(&self.snapshot, most);
+        let named_graphs = |most| named_graphs(&self.view, most);
         let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
         let group = normaliser.query(self.pattern)?;
         let (needed, rest) = wanted(&group, &mut normaliser);
-        let estimator = Estimator::new(&self.snapshot);
+        let estimator = Estimator::new(&self.view);
         let mut planner = Planner::new(
             Arc::clone(&context),
             estimator,
@@ -315,9 +313,9 @@ fn template_variables(query: &Query, normaliser: &mut Normaliser<'_>) -> HashMap
 }
 
 /// The names of the first `most` graphs that have quads.
-fn named_graphs(snapshot: &Snapshot, most: usize) -> Result<Vec<TermId>, QueryError> {
+fn named_graphs(view: &ReadView, most: usize) -> Result<Vec<TermId>, QueryError> {
     let mut graphs = Vec::new();
-    let Some(index) = snapshot.index(Permutation::Gspo) else {
+    let Some(index) = view.index(Permutation::Gspo) else {
         return Ok(graphs);
     };
     let mut cursor = index.cursor();
@@ -354,10 +352,10 @@ pub(crate) struct PreparedPattern {
     pub(crate) columns: HashMap<String, usize>,
 }
 
-/// Plans the `WHERE` of an update over a snapshot.
+/// Plans the `WHERE` of an update over what its asker sees.
 pub(crate) fn prepare_pattern(
     engine: &Engine,
-    snapshot: Arc<Snapshot>,
+    view: Arc<ReadView>,
     pattern: &Pattern<'_>,
     options: &QueryOptions,
 ) -> Result<PreparedPattern, QueryError> {
@@ -366,7 +364,7 @@ pub(crate) fn prepare_pattern(
         variables: pattern.variables.to_vec(),
     };
     let source = Source {
-        snapshot,
+        view,
         pattern: &projected,
         dataset: pattern.using,
         base_iri: pattern.base_iri.clone(),

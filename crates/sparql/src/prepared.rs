@@ -8,7 +8,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
 use orrery_runtime::Runtime;
-use orrery_storage::Snapshot;
+use orrery_storage::{ReadCounts, ReadView, Snapshot};
 use orrery_term::TermId;
 
 use crate::error::QueryError;
@@ -54,6 +54,8 @@ pub struct PreparedQuery {
     pub(crate) task: Arc<TaskContext>,
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) limits: Limits,
+    /// What was read to find the plan.
+    pub(crate) planning_cost: ReadCounts,
     pub(crate) preparation: Preparation,
     /// What the text declares before its first group, for plans as text.
     pub(crate) prologue: Box<str>,
@@ -84,6 +86,16 @@ impl PreparedQuery {
     /// The state that the query reads.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         self.context.snapshot()
+    }
+
+    /// What the query sees of it.
+    pub fn view(&self) -> &Arc<ReadView> {
+        self.context.view()
+    }
+
+    /// What runs of the query have read of the permutations so far. Values that are in memory as adjacencies do not count.
+    pub fn cost(&self) -> ReadCounts {
+        self.view().cost() - self.planning_cost
     }
 
     /// How many rows are expected to pass through the nodes of the plan, infinite where that is unknown.

@@ -305,9 +305,9 @@ impl Store {
     }
 
     fn lines(&self) -> BTreeSet<Line> {
-        let snapshot = self.engine.database().snapshot();
+        let view = self.engine.database().view_of_process();
         let mut lines = BTreeSet::new();
-        let mut quads = snapshot.quads().unwrap();
+        let mut quads = view.quads().unwrap();
         while let Some(batch) = quads.next_batch().unwrap() {
             for quad in batch.iter() {
                 let graph = quad
@@ -320,7 +320,7 @@ impl Store {
                 ));
             }
         }
-        assert_eq!(lines.len() as u64, snapshot.quad_count());
+        assert_eq!(lines.len() as u64, view.quad_count());
         lines
     }
 }
@@ -471,9 +471,9 @@ fn deletes_of_everything_in_a_graph_clear_it_as_a_whole_and_others_do_not() {
         for &(text, gone) in cases {
             let store = Store::over(&small_quads(30), options.clone(), EngineOptions::default());
             store.apply(text, true);
-            let snapshot = store.engine.database().snapshot();
-            assert_eq!(snapshot.quad_count(), 30 - gone, "{text}");
-            let spog = snapshot.index(Permutation::Spog).unwrap();
+            let view = store.engine.database().view_of_process();
+            assert_eq!(view.quad_count(), 30 - gone, "{text}");
+            let spog = view.index(Permutation::Spog).unwrap();
             let hidden = if is_whole { gone } else { 0 };
             assert_eq!(spog.hidden_rows(), hidden, "{text}");
         }
@@ -495,7 +495,7 @@ fn changes_beyond_the_memory_are_refused_with_the_budget_and_nothing_is_changed(
         let refused = store.try_apply(text, true).unwrap_err();
         assert!(refused.to_string().contains("4194304 bytes"), "{refused}");
         assert_eq!(
-            store.engine.database().snapshot().quad_count(),
+            store.engine.database().view_of_process().quad_count(),
             60_000,
             "{text}"
         );
@@ -537,7 +537,7 @@ fn language_tags_are_kept_as_written_and_compared_without_case() {
     // Who follows is told what is written, and who opens the database anew reads it, from the log or from a checkpoint.
     let database = store.engine.database();
     let mut followed = BTreeSet::new();
-    let seen = database.changes(1, |commit| {
+    let seen = database.changes(&orrery_storage::ReadScope::default(), 1, |commit| {
         commit.added(|quad| {
             followed.insert(quad.object.to_string());
             Ok(())

@@ -186,7 +186,7 @@ fn reopen(path: &Path) {
     let start = Instant::now();
     writer.checkpoint().unwrap();
     println!("  their checkpoint: {:.3} s", start.elapsed().as_secs_f64());
-    assert_eq!(database.snapshot().quad_count(), 1_000_000);
+    assert_eq!(database.view_of_process().quad_count(), 1_000_000);
 }
 
 /// All of a million quads deleted.

@@ -1,43 +1,16 @@
 //! Reading two million rows with 1% of them in a delta, against none: `cargo bench -p orrery-storage --bench delta`.
 
+mod common;
+
 use std::hint::black_box;
-use std::sync::Arc;
+use std::path::Path;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use orrery_storage::index::{Permutation, QuadIndex, QuadIndexWriter, QuadRow, RowRange};
-use orrery_storage::io::LocalFileSystem;
-use orrery_storage::{DeltaEntry, DeltaIndex, Result};
+use orrery_storage::{DeltaEntry, DeltaIndex, IndexView, Permutation, QuadRow, Result, RowRange};
 use orrery_term::TermId;
 
-const ROWS: u64 = 2_000_000;
-const PREDICATES: u64 = 20;
-const SUBJECTS: u64 = ROWS / PREDICATES;
-
-fn scrambled(n: u64) -> u64 {
-    (n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 8
-}
-
-fn predicate(n: u64) -> TermId {
-    TermId::iri(100 + n % PREDICATES)
-}
-
-fn subject(n: u64) -> TermId {
-    TermId::iri(1000 + 3 * (n % SUBJECTS))
-}
-
-/// Each subject once under each predicate, with a random object.
-fn rows() -> Vec<QuadRow> {
-    let mut rows: Vec<QuadRow> = (0..ROWS)
-        .map(|n| {
-            let object = TermId::literal(scrambled(n) % 3_000_000);
-            let graph = TermId::DEFAULT_GRAPH;
-            [predicate(n / SUBJECTS), subject(n), object, graph].map(TermId::bits)
-        })
-        .collect();
-    rows.sort_unstable();
-    rows
-}
+use common::{PREDICATES, predicate, psog, rows, scrambled, subject};
 
 /// Every hundredth row: by turns deleted, and followed by a new one.
 fn changes(rows: &[QuadRow]) -> Vec<DeltaEntry> {
@@ -56,22 +29,20 @@ fn changes(rows: &[QuadRow]) -> Vec<DeltaEntry> {
         .collect()
 }
 
-fn open(path: &std::path::Path) -> Result<(Arc<QuadIndex>, Arc<QuadIndex>)> {
+fn open(directory: &Path) -> Result<(IndexView, IndexView)> {
     let rows = rows();
-    let mut writer = QuadIndexWriter::create(&LocalFileSystem, path, Permutation::Psog)?;
-    writer.push_rows(&rows)?;
-    writer.finish()?;
-    let file = QuadIndex::open(&LocalFileSystem, path)?;
+    let base = psog(directory, &rows)?;
     let delta = DeltaIndex::new(Permutation::Psog).apply(&changes(&rows))?;
-    let view = QuadIndex::view(&file, delta)?;
-    Ok((file, view))
+    let changed = base.with_changes(delta)?;
+    Ok((base, changed))
 }
 
 fn delta_benches(criterion: &mut Criterion) {
-    let path = std::env::temp_dir().join(format!("orrery-bench-delta-{}.col", std::process::id()));
-    let (file, view) = match open(&path) {
+    let name = format!("orrery-bench-delta-{}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    let (file, view) = match open(&directory) {
         Ok(indexes) => indexes,
-        Err(error) => panic!("the index was not written: {error}"),
+        Err(error) => panic!("the database was not written: {error}"),
     };
     let mut group = criterion.benchmark_group("delta");
     for (name, index) in [("none", &file), ("1% in delta", &view)] {
@@ -79,10 +50,10 @@ fn delta_benches(criterion: &mut Criterion) {
         look_ups(&mut group, name, index);
     }
     group.finish();
-    let _removed = std::fs::remove_file(&path);
+    let _removed = std::fs::remove_dir_all(&directory);
 }
 
-fn scans(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, index: &Arc<QuadIndex>) {
+fn scans(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, index: &IndexView) {
     group.throughput(Throughput::Elements(index.rows()));
     let mut values = Vec::new();
     for column in [1, 2] {
@@ -102,7 +73,7 @@ fn scans(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, index: &Arc<QuadI
     }
 }
 
-fn look_ups(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, index: &Arc<QuadIndex>) {
+fn look_ups(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, index: &IndexView) {
     group.throughput(Throughput::Elements(1));
     let mut values = Vec::new();
     for step in [1, 10, 1000] {

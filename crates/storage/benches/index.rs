@@ -1,45 +1,14 @@
 //! Look-ups and scans in a permutation of two million rows: `cargo bench -p orrery-storage --bench index`.
 
+mod common;
+
 use std::hint::black_box;
-use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use orrery_storage::index::{Permutation, QuadIndex, QuadIndexWriter, QuadRow, RowRange};
 use orrery_storage::io::LocalFileSystem;
-use orrery_term::TermId;
+use orrery_storage::{IndexView, Permutation, QuadIndexWriter, QuadRow, RowRange};
 
-const ROWS: u64 = 2_000_000;
-const PREDICATES: u64 = 20;
-const SUBJECTS: u64 = ROWS / PREDICATES;
-
-fn scrambled(n: u64) -> u64 {
-    (n + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 8
-}
-
-fn predicate(n: u64) -> TermId {
-    TermId::iri(100 + n % PREDICATES)
-}
-
-fn subject(n: u64) -> TermId {
-    TermId::iri(1000 + 3 * (n % SUBJECTS))
-}
-
-/// Each subject once under each predicate, with a random object.
-fn rows() -> Vec<QuadRow> {
-    let mut rows: Vec<QuadRow> = (0..ROWS)
-        .map(|n| {
-            let object = TermId::literal(scrambled(n) % 3_000_000);
-            [
-                predicate(n / SUBJECTS).bits(),
-                subject(n).bits(),
-                object.bits(),
-                TermId::DEFAULT_GRAPH.bits(),
-            ]
-        })
-        .collect();
-    rows.sort_unstable();
-    rows
-}
+use common::{PREDICATES, ROWS, predicate, psog, rows, scrambled, subject};
 
 fn write(path: &std::path::Path, rows: &[QuadRow]) {
     let written = QuadIndexWriter::create(&LocalFileSystem, path, Permutation::Psog).and_then(
@@ -52,11 +21,11 @@ fn write(path: &std::path::Path, rows: &[QuadRow]) {
 }
 
 fn index_benches(criterion: &mut Criterion) {
-    let path = std::env::temp_dir().join(format!("orrery-bench-{}.col", std::process::id()));
+    let directory = std::env::temp_dir().join(format!("orrery-bench-{}", std::process::id()));
     let rows = rows();
-    write(&path, &rows);
-    let Ok(index) = QuadIndex::open(&LocalFileSystem, &path) else {
-        panic!("the index was written and cannot be opened");
+    let index = match psog(&directory, &rows) {
+        Ok(index) => index,
+        Err(error) => panic!("the database was not written: {error}"),
     };
     look_ups(criterion, &index);
     scans(criterion, &index);
@@ -64,13 +33,13 @@ fn index_benches(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(ROWS * 4));
     group.sample_size(10);
     group.bench_function("write values", |bencher| {
-        bencher.iter(|| write(&path, &rows))
+        bencher.iter(|| write(&directory.join("again.col"), &rows))
     });
     group.finish();
-    let _removed = std::fs::remove_file(&path);
+    let _removed = std::fs::remove_dir_all(&directory);
 }
 
-fn look_ups(criterion: &mut Criterion, index: &Arc<QuadIndex>) {
+fn look_ups(criterion: &mut Criterion, index: &IndexView) {
     let mut group = criterion.benchmark_group("index/look-up");
     let mut values = Vec::new();
     group.bench_function("random, new cursor", |bencher| {
@@ -110,7 +79,7 @@ fn look_ups(criterion: &mut Criterion, index: &Arc<QuadIndex>) {
     group.finish();
 }
 
-fn scans(criterion: &mut Criterion, index: &Arc<QuadIndex>) {
+fn scans(criterion: &mut Criterion, index: &IndexView) {
     let range = RowRange::new(0, 1 << 20);
     let mut group = criterion.benchmark_group("index/scan");
     group.throughput(Throughput::Elements(range.len()));

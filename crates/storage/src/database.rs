@@ -27,7 +27,7 @@ use crate::replay::{Replay, Replayed, log_path, open_present};
 use crate::segment::{PublishedCounts, SegmentBuilder};
 use crate::snapshot::Snapshot;
 use crate::statistics::StatisticsBuilder;
-use crate::{Error, Result};
+use crate::{Error, ReadView, Result};
 
 /// How often an open begins anew because a writer published meanwhile.
 pub(crate) const OPEN_ATTEMPTS_MAX: usize = 10;
@@ -115,6 +115,11 @@ impl Database {
     /// The data as they are now; later publishes do not change it.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.current.read())
+    }
+
+    /// All of the newest state, for the process's own work.
+    pub fn view_of_process(&self) -> Arc<ReadView> {
+        ReadView::of_process(self.snapshot())
     }
 
     /// Looks whether another process has committed or published meanwhile; whether there is a newer snapshot now. While

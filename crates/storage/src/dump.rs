@@ -10,7 +10,7 @@ use orrery_term::{LanguageTags, Literal, LiteralKind, Term, TermId, TermKind, pa
 
 use crate::dictionary::StreamedKey;
 use crate::index::{COLUMNS, Permutation, Scan};
-use crate::{Error, Result, Snapshot};
+use crate::{Error, ReadView, Result, Snapshot};
 
 /// Rows decoded at a time.
 const BATCH_ROWS: usize = 8 * 1024;
@@ -168,19 +168,23 @@ impl QuadBatch {
 /// Reads all quads, batch by batch.
 #[derive(Debug)]
 pub struct Quads {
-    snapshot: Arc<Snapshot>,
+    view: Arc<ReadView>,
     scan: Scan,
     batch: QuadBatch,
 }
 
-impl Snapshot {
+impl ReadView {
     /// All quads in the order of SPOG.
     pub fn quads(self: &Arc<Self>) -> Result<Quads> {
         let index = self.index(Permutation::Spog).ok_or_else(|| {
-            Error::corrupt(self.directory(), 0, "the permutation SPOG is missing")
+            Error::corrupt(
+                self.snapshot().directory(),
+                0,
+                "the permutation SPOG is missing",
+            )
         })?;
         Ok(Quads {
-            snapshot: Arc::clone(self),
+            view: Arc::clone(self),
             scan: index.scan(index.all(), [true; COLUMNS]),
             batch: QuadBatch::default(),
         })
@@ -204,7 +208,7 @@ impl Quads {
         if self.batch.rows.is_empty() {
             return Ok(None);
         }
-        self.batch.decode(&self.snapshot)?;
+        self.batch.decode(self.view.snapshot())?;
         Ok(Some(&self.batch))
     }
 }

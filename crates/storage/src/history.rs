@@ -17,7 +17,7 @@ use crate::log::LogRecord;
 use crate::manifest::{BaseEntry, LogEntry, Manifest};
 use crate::replay::{Start, log_path, logs_after, open_log};
 use crate::writer::Retention;
-use crate::{Database, Error, Result, Snapshot};
+use crate::{Database, Error, ReadScope, Result, Snapshot};
 
 /// Old snapshots that stay in memory after they were asked for.
 const RECENT_MAX: usize = 4;
@@ -55,8 +55,10 @@ pub struct CommitEntry {
 /// A commit with what it changed.
 #[derive(Debug)]
 pub struct CommitChanges<'a> {
-    /// The commit.
+    /// The commit; its counts are of all graphs.
     pub entry: CommitEntry,
+    /// Whose quads are given out.
+    scope: &'a ReadScope,
     record: &'a LogRecord,
     snapshot: &'a Snapshot,
     /// The state before the commit, if it cleared graphs as a whole; ids are those of `snapshot`.
@@ -64,7 +66,7 @@ pub struct CommitChanges<'a> {
 }
 
 impl CommitChanges<'_> {
-    /// Calls `found` with each quad that was there before the commit and not after it.
+    /// Calls `found` with each quad, of the graphs that may be seen, that was there before the commit and not after it.
     pub fn removed(&self, mut found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
         if let (Some(before), Some(cleared)) = (&self.before, &self.record.cleared) {
             self.cleared(before, &cleared.graphs, &mut found)?;
@@ -72,7 +74,7 @@ impl CommitChanges<'_> {
         self.decode(&self.record.deletions, found)
     }
 
-    /// Calls `found` with each quad that was there after the commit and not before it.
+    /// Calls `found` with each quad, of the graphs that may be seen, that was there after the commit and not before it.
     pub fn added(&self, mut found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
         let Some(before) = &self.before else {
             return self.decode(&self.record.insertions, found);
@@ -128,7 +130,8 @@ impl CommitChanges<'_> {
         let mut batch = QuadBatch::default();
         for part in quads.chunks(BATCH_QUADS) {
             batch.fill(self.snapshot, part)?;
-            batch.iter().try_for_each(&mut found)?;
+            let seen = batch.iter().filter(|quad| self.scope.sees(quad.graph));
+            seen.into_iter().try_for_each(&mut found)?;
         }
         Ok(())
     }
@@ -239,24 +242,26 @@ impl Database {
         Ok(commits)
     }
 
-    /// Calls `each` with every commit after number `since`, in order; ends early with the first error.
+    /// Calls `each` with every commit after number `since`, in order, and what the scope shows of it; ends early with the first error.
     ///
     /// Fails with [`Error::NoSuchCommit`] when one of them is not kept any more, or was a bulk load, whose changes are not
     /// recorded: who follows the changes has to begin anew with a dump.
     pub fn changes(
         &self,
+        scope: &ReadScope,
         since: u64,
         mut each: impl FnMut(&CommitChanges<'_>) -> Result<()>,
     ) -> Result<()> {
         let mut expected = since + 1;
         // Where it is done again, it goes on behind what was given out.
-        self.with_present(|present| self.changes_of(present, &mut expected, &mut each))
+        self.with_present(|present| self.changes_of(scope, present, &mut expected, &mut each))
     }
 
     /// The commits from a number on until a state, each decoded by a state that has all its terms. `expected` becomes the
     /// number of the next one.
     pub(crate) fn changes_of(
         &self,
+        scope: &ReadScope,
         present: &Arc<Snapshot>,
         expected: &mut u64,
         each: &mut impl FnMut(&CommitChanges<'_>) -> Result<()>,
@@ -285,6 +290,7 @@ impl Database {
             *expected += 1;
             each(&CommitChanges {
                 entry: entry_of(record),
+                scope,
                 record,
                 snapshot: &snapshot,
                 before,

@@ -11,7 +11,7 @@ pub mod backup;
 pub mod block_file;
 pub mod delta;
 pub mod dictionary;
-pub mod index;
+mod index;
 pub mod io;
 pub mod log;
 pub mod statistics;
@@ -28,6 +28,9 @@ mod history;
 mod identity;
 mod lock;
 mod manifest;
+mod read_cost;
+mod read_scope;
+mod read_view;
 mod replay;
 mod segment;
 mod small;
@@ -53,11 +56,14 @@ pub use graph_set::GraphSet;
 pub use history::{At, CommitChanges, CommitEntry};
 pub use identity::DatabaseIdentity;
 pub use index::{
-    Cursor, IndexSummary, Permutation, QuadIndex, QuadIndexWriter, QuadPosition, QuadRow, RowRange,
+    COLUMNS, Cursor, IndexSummary, Permutation, QuadIndexWriter, QuadPosition, QuadRow, RowRange,
     Scan, ScanVector,
 };
 pub use lock::WriterLock;
 pub use manifest::{BaseEntry, FileEntry, FlushedEntry, Loaded, LogEntry, Manifest, SegmentEntry};
+pub use read_cost::ReadCounts;
+pub use read_scope::{Asker, GraphNames, ReadScope};
+pub use read_view::{IndexView, ReadView};
 pub use segment::{PublishedCounts, SegmentBuilder, SegmentFiles};
 pub use small::{SmallQuad, build_small, build_small_with};
 pub use snapshot::Snapshot;

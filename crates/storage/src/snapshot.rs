@@ -6,7 +6,8 @@
 //!
 //! Each permutation is a view of these, with exact counts; a term is looked up in the base's dictionary and then in the
 //! delta's. A commit makes a new snapshot that shares all but what changed. A snapshot is shared by `Arc`;
-//! whoever has one goes on reading it, whatever writers do.
+//! whoever has one goes on reading it, whatever writers do. What the permutations hold is read through a
+//! [`ReadView`](crate::ReadView) alone.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -145,7 +146,7 @@ impl Snapshot {
     }
 
     /// Number of quads of some graphs.
-    pub fn quads_of(&self, graphs: &GraphSet) -> Result<u64> {
+    pub(crate) fn quads_of(&self, graphs: &GraphSet) -> Result<u64> {
         if graphs.is_all() {
             return Ok(self.counts.quads);
         }
@@ -180,17 +181,17 @@ impl Snapshot {
     }
 
     /// Number of quads.
-    pub fn quad_count(&self) -> u64 {
+    pub(crate) fn quad_count(&self) -> u64 {
         self.counts.quads
     }
 
     /// A permutation. PSOG, POSG, SPOG and OSPG are always there, GSPO where there are named graphs.
-    pub fn index(&self, permutation: Permutation) -> Option<&Arc<QuadIndex>> {
+    pub(crate) fn index(&self, permutation: Permutation) -> Option<&Arc<QuadIndex>> {
         self.indexes[permutation as usize].as_ref()
     }
 
     /// All permutations that there are.
-    pub fn indexes(&self) -> impl Iterator<Item = &Arc<QuadIndex>> {
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = &Arc<QuadIndex>> {
         self.indexes.iter().flatten()
     }
 
@@ -216,12 +217,12 @@ impl Snapshot {
     }
 
     /// The statistics of the base: what changed since is not in them.
-    pub fn statistics(&self) -> &Statistics {
+    pub(crate) fn statistics(&self) -> &Statistics {
         self.stored.base.statistics()
     }
 
     /// Whether there are quads outside the default graph, or were lately.
-    pub fn has_named_graphs(&self) -> bool {
+    pub(crate) fn has_named_graphs(&self) -> bool {
         self.index(Permutation::Gspo).is_some()
     }
 

@@ -109,7 +109,7 @@ fn load(quads: &BTreeSet<Quad>) -> (tempfile::TempDir, Engine) {
 fn dump(home: &tempfile::TempDir) -> BTreeSet<Quad> {
     let database = Database::open(home.path().join("db")).unwrap();
     let mut dumped = BTreeSet::new();
-    let mut quads = database.snapshot().quads().unwrap();
+    let mut quads = database.view_of_process().quads().unwrap();
     while let Some(batch) = quads.next_batch().unwrap() {
         for quad in batch.iter() {
             let row = [

@@ -36,12 +36,13 @@ fn example() -> (RecordingFileSystem, Workload) {
 fn look(disk: &RecordingFileSystem, workload: &Workload, older: u64) -> Result<()> {
     let file_system: Arc<dyn FileSystem> = Arc::new(disk.clone());
     let database = open(&file_system)?;
-    let snapshot = database.snapshot();
+    let view = database.view_of_process();
+    let snapshot = view.snapshot();
     let last = workload.states.last_key_value().expect("some").0;
     assert_eq!(snapshot.commit(), *last, "a commit went away silently");
-    assert_eq!(&content(&snapshot)?, workload.state());
+    assert_eq!(&content(snapshot)?, workload.state());
     let mut quads = BTreeSet::new();
-    for index in snapshot.indexes() {
+    for index in view.indexes() {
         let mut cursor = index.cursor();
         let mut found = BTreeSet::new();
         for row in 0..index.rows() {

@@ -83,15 +83,15 @@ fn a_full_disk_stops_writes_with_a_clear_error_and_heals_when_there_is_space() {
     );
     for _ in 0..3 {
         assert!(insert(&writer, written, 50_000).is_err());
-        assert_eq!(database.snapshot().quad_count(), written as u64);
+        assert_eq!(database.view_of_process().quad_count(), written as u64);
         let reader = Database::open(&directory).unwrap();
-        assert_eq!(reader.snapshot().quad_count(), written as u64);
+        assert_eq!(reader.view_of_process().quad_count(), written as u64);
     }
     // What fits still goes in; and when there is space again, everything does.
     std::fs::remove_file(&filler).unwrap();
     insert(&writer, written, 50_000).unwrap();
     drop(writer);
     let reader = Database::open(&directory).unwrap();
-    assert_eq!(reader.snapshot().quad_count(), written as u64 + 1);
+    assert_eq!(reader.view_of_process().quad_count(), written as u64 + 1);
     drop((reader, database));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orrery_storage::io::testing::RecordingFileSystem;
-use orrery_storage::{Permutation, QuadPosition, Snapshot, verify_with};
+use orrery_storage::{Permutation, QuadPosition, ReadView, Snapshot, verify_with};
 use orrery_term::{Term, TermId};
 
 use crate::setting;
@@ -30,7 +30,8 @@ fn term(number: u32, position: QuadPosition) -> Option<Term<'static>> {
 /// Counts a random pattern in every permutation, by ranges.
 fn check_ranges(snapshot: &Arc<Snapshot>, state: &State, random: &mut Random) {
     let like = random.numbers(1)[0];
-    for index in snapshot.indexes() {
+    let view = ReadView::of_process(Arc::clone(snapshot));
+    for index in view.indexes() {
         let permutation: Permutation = index.permutation();
         let positions = permutation.columns();
         let bound = random.below(5);

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use orrery_storage::io::{Clock, FileSystem};
 use orrery_storage::{
-    Database, Result, Retention, SmallQuad, Snapshot, Transaction, WriterOptions,
+    Database, ReadView, Result, Retention, SmallQuad, Snapshot, Transaction, WriterOptions,
 };
 use orrery_term::{Term, TermId};
 
@@ -83,7 +83,8 @@ pub(crate) fn rows(
 /// All quads of a snapshot, by number.
 pub(crate) fn content(snapshot: &Arc<Snapshot>) -> Result<State> {
     let mut state = State::new();
-    let mut quads = snapshot.quads()?;
+    let view = ReadView::of_process(Arc::clone(snapshot));
+    let mut quads = view.quads()?;
     while let Some(batch) = quads.next_batch()? {
         for quad in batch.iter() {
             let owned: SmallQuad = (
@@ -97,7 +98,7 @@ pub(crate) fn content(snapshot: &Arc<Snapshot>) -> Result<State> {
             assert!(state.insert(*number), "{owned:?} is there twice");
         }
     }
-    assert_eq!(state.len() as u64, snapshot.quad_count());
+    assert_eq!(state.len() as u64, view.quad_count());
     Ok(state)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_common::{DataFusionError, Result};
-use orrery_storage::{Cursor, Permutation, RowRange, Snapshot};
+use orrery_storage::{Cursor, Permutation, ReadView, RowRange};
 use orrery_term::TermId;
 
 use super::compile::Direction;
@@ -47,7 +47,7 @@ struct Cursors {
 
 /// Looks up neighbours.
 pub(super) struct Edges {
-    snapshot: Arc<Snapshot>,
+    view: Arc<ReadView>,
     graph: ActiveGraph,
     cursors: [Option<Cursors>; Permutation::ALL.len()],
     graphs: Vec<u64>,
@@ -55,9 +55,9 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    pub(super) fn new(snapshot: Arc<Snapshot>, graph: ActiveGraph) -> Self {
+    pub(super) fn new(view: Arc<ReadView>, graph: ActiveGraph) -> Self {
         Self {
-            snapshot,
+            view,
             graph,
             cursors: Default::default(),
             graphs: Vec::new(),
@@ -68,7 +68,7 @@ impl Edges {
     fn cursors(&mut self, permutation: Permutation) -> Result<&mut Cursors> {
         let slot = &mut self.cursors[permutation as usize];
         if slot.is_none() {
-            let index = self.snapshot.index(permutation).ok_or_else(|| {
+            let index = self.view.index(permutation).ok_or_else(|| {
                 DataFusionError::Internal(format!("the database has no permutation {permutation}"))
             })?;
             *slot = Some(Cursors {
@@ -228,8 +228,8 @@ impl Edges {
     /// The subjects (forward) or objects (backward) of all triples, ascending.
     pub(super) fn near_nodes(&mut self, direction: Direction) -> Result<Vec<u64>> {
         let mut nodes = Vec::new();
-        match (&self.graph, self.snapshot.index(Permutation::Gspo)) {
-            (ActiveGraph::One(_) | ActiveGraph::Merge(_), Some(_)) => {
+        match (&self.graph, self.view.has_index(Permutation::Gspo)) {
+            (ActiveGraph::One(_) | ActiveGraph::Merge(_), true) => {
                 let column = match direction {
                     Direction::Forward => 1,
                     Direction::Backward => 3,

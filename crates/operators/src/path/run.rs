@@ -173,7 +173,7 @@ impl PathRun {
 
     fn plan_tasks(&mut self, rows: usize) -> Result<()> {
         let all: Vec<u32> = (0..rows as u32).collect();
-        let has_named_graphs = self.plan.context.snapshot().has_named_graphs();
+        let has_named_graphs = self.plan.context.view().has_named_graphs();
         let graph = match &self.plan.specification.graph {
             GraphScope::Default | GraphScope::AllUnion if !has_named_graphs => ActiveGraph::Only,
             GraphScope::Default => ActiveGraph::One(TermId::DEFAULT_GRAPH),
@@ -264,8 +264,8 @@ impl PathRun {
     }
 
     fn begin(&mut self, task: Task) -> Result<Walking> {
-        let snapshot = Arc::clone(self.plan.context.snapshot());
-        let edges = Edges::new(snapshot, task.graph);
+        let view = Arc::clone(self.plan.context.view());
+        let edges = Edges::new(view, task.graph);
         let mut evaluator = Evaluator::new(edges, self.reservation.new_empty());
         let (direction, nodes, rows) = match task.seeds {
             Seeds::Bound(direction, pairs) => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_common::Result;
-use orrery_storage::{Permutation, QuadIndex, QuadPosition, Snapshot};
+use orrery_storage::{IndexView, Permutation, QuadPosition, ReadView};
 use orrery_term::TermId;
 
 use super::program::Key;
@@ -101,32 +101,32 @@ const GRAPH_LAST: [Permutation; 4] = [
 
 /// The permutation with the longest known prefix; see the comments for ties and for GSPO.
 pub(super) fn choose(
-    snapshot: &Snapshot,
+    view: &ReadView,
     positions: &Positions,
     wishes: &Wishes<'_>,
-) -> Result<Arc<QuadIndex>> {
-    let mut best: Option<(Score, &Arc<QuadIndex>)> = None;
+) -> Result<IndexView> {
+    let mut best: Option<(Score, Permutation)> = None;
     for permutation in GRAPH_LAST {
-        let Some(index) = snapshot.index(permutation) else {
+        if !view.has_index(permutation) {
             continue;
-        };
+        }
         let score = score(positions, permutation, wishes);
         if best.is_none_or(|(best_score, _)| score > best_score) {
-            best = Some((score, index));
+            best = Some((score, permutation));
         }
     }
-    let Some((_, best)) = best else {
+    let Some(best) = best.and_then(|(_, best)| view.index(best)) else {
         return Err(datafusion_common::DataFusionError::Internal(
             "the database has no sorted permutation".to_owned(),
         ));
     };
-    if let Some(by_graph) = snapshot.index(Permutation::Gspo)
-        && !wishes.merges_graphs
-        && prefers_graph_first(positions, best, by_graph)?
+    if !wishes.merges_graphs
+        && let Some(by_graph) = view.index(Permutation::Gspo)
+        && prefers_graph_first(positions, &best, &by_graph)?
     {
-        return Ok(Arc::clone(by_graph));
+        return Ok(by_graph);
     }
-    Ok(Arc::clone(best))
+    Ok(best)
 }
 
 /// The higher the better, from the first element on.
@@ -151,8 +151,8 @@ fn score(positions: &Positions, permutation: Permutation, wishes: &Wishes<'_>) -
 /// Whether to walk GSPO instead of the best of the others.
 fn prefers_graph_first(
     positions: &Positions,
-    best: &Arc<QuadIndex>,
-    by_graph: &Arc<QuadIndex>,
+    best: &IndexView,
+    by_graph: &IndexView,
 ) -> Result<bool> {
     let best_prefix = positions.prefix(best.permutation());
     if matches!(positions.at(QuadPosition::Graph), Known::Free(_)) {

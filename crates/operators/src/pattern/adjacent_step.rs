@@ -3,9 +3,7 @@
 //! Those whose predicate is constant and whose subject or object is known, and which read the other of both, compare
 //! it or leave it alone, in the default graph.
 
-use std::sync::Arc;
-
-use orrery_storage::{Permutation, Snapshot};
+use orrery_storage::{Permutation, ReadView};
 use orrery_term::TermId;
 
 use super::program::{AdjacentStep, Check, Key, SideProgram, StepProgram, ThirdColumn};
@@ -16,11 +14,7 @@ const GRAPH: usize = 3;
 
 impl AdjacentStep {
     /// The same step, if it can be done so. `reads_values`: also if nothing after the step does.
-    pub(super) fn of(
-        program: &StepProgram,
-        snapshot: &Snapshot,
-        reads_values: bool,
-    ) -> Option<Self> {
+    pub(super) fn of(program: &StepProgram, view: &ReadView, reads_values: bool) -> Option<Self> {
         let is_plain =
             program.merge.is_none() && program.between.is_none() && program.intersection.is_none();
         let permutation = program.index.permutation();
@@ -30,14 +24,14 @@ impl AdjacentStep {
         let (&Key::Constant(predicate), known) = program.prefix.split_first()? else {
             return None;
         };
-        let mut index = &program.index;
+        let mut other = None;
         let (key, equals) = match *known {
             [key] => (key, None),
             // Of one constant object the subjects may be many; of each subject the objects are few.
             [Key::Constant(object), key @ Key::Column(_), ref graph @ ..]
                 if permutation == Permutation::Posg && is_default(graph) =>
             {
-                index = snapshot.index(Permutation::Psog)?;
+                other = Some(view.index(Permutation::Psog)?);
                 (key, Some(Key::Constant(object)))
             }
             [key, value, ref graph @ ..] if is_default(graph) => (key, Some(value)),
@@ -70,7 +64,7 @@ impl AdjacentStep {
             None => ThirdColumn::Any,
         };
         Some(Self {
-            index: Arc::clone(index),
+            index: other.unwrap_or_else(|| program.index.clone()),
             predicate,
             key,
             third,
@@ -91,7 +85,7 @@ impl AdjacentStep {
             return None;
         };
         Some(Self {
-            index: Arc::clone(&side.index),
+            index: side.index.clone(),
             predicate,
             key,
             third: ThirdColumn::Read(None),

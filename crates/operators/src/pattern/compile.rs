@@ -35,7 +35,7 @@ pub(super) fn compile(
     let groups = arrange(
         &specification.steps,
         &bound_input,
-        context.snapshot().has_named_graphs(),
+        context.view().has_named_graphs(),
         specification.intersects,
     );
     let liveness = Liveness::analyze(specification, &groups, &bound_input, counts_rows);
@@ -90,10 +90,10 @@ pub(super) fn compile(
         if program.first_match_only {
             program.reads.clear();
         }
-        let snapshot = context.snapshot();
-        program.adjacent = AdjacentStep::of(&program, snapshot, false);
+        let view = context.view();
+        program.adjacent = AdjacentStep::of(&program, view, false);
         if let Some(by_set) = program.set_scan_mut() {
-            by_set.step.adjacent = AdjacentStep::of(&by_set.step, snapshot, true);
+            by_set.step.adjacent = AdjacentStep::of(&by_set.step, view, true);
         }
         steps.push(Arc::new(program));
         layout = next_layout;

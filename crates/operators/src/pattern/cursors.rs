@@ -1,10 +1,9 @@
 //! The cursors of a step, and the ranges of rows that its prefix leads to.
 
 use std::ops::Bound;
-use std::sync::Arc;
 
 use datafusion_common::Result;
-use orrery_storage::{Cursor, QuadIndex, RowRange};
+use orrery_storage::{Cursor, IndexView, RowRange};
 use orrery_term::TermId;
 
 use super::program::StepProgram;
@@ -23,7 +22,7 @@ pub(super) struct Cursors {
 impl Cursors {
     /// A pair for each permutation that a step reads.
     pub(super) fn of(program: &StepProgram) -> Vec<Self> {
-        let pair = |index: &Arc<QuadIndex>| Self {
+        let pair = |index: &IndexView| Self {
             seeker: index.cursor(),
             reader: index.cursor(),
         };

@@ -29,7 +29,7 @@ use datafusion_physical_plan::{
     ReplaceChildrenOptions, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
-use orrery_storage::{Cursor, Permutation, QuadIndex, RowRange};
+use orrery_storage::{Cursor, IndexView, Permutation, RowRange};
 use orrery_term::{TermId, TermKind};
 
 use super::plan::PatternExec;
@@ -86,7 +86,7 @@ struct Way {
 /// The objects of the predicate that are ordered by.
 #[derive(Clone, Debug)]
 struct Objects {
-    posg: Arc<QuadIndex>,
+    posg: IndexView,
     predicate: TermId,
     kind: TermKind,
     rows: RowRange,
@@ -108,9 +108,9 @@ impl OrderedExec {
         let Some((step, predicate)) = ordered_step(&specification.steps, &wanted.variable) else {
             return Ok(None);
         };
-        let snapshot = pattern.plan.context.snapshot();
-        let objects = match snapshot.index(Permutation::Posg) {
-            Some(posg) => Objects::of(posg, predicate)?,
+        let view = pattern.plan.context.view();
+        let objects = match view.index(Permutation::Posg) {
+            Some(posg) => Objects::of(&posg, predicate)?,
             None => None,
         };
         let Some(objects) = objects.filter(|_| specification.mode == PatternMode::Inner) else {
@@ -160,9 +160,9 @@ impl Way {
                 let context = &pattern.plan.context;
                 match (
                     ordered_step(steps, &self.wanted.variable),
-                    context.snapshot().index(Permutation::Posg),
+                    context.view().index(Permutation::Posg),
                 ) {
-                    (Some((0, predicate)), Some(posg)) => Objects::of(posg, predicate)?,
+                    (Some((0, predicate)), Some(posg)) => Objects::of(&posg, predicate)?,
                     _ => None,
                 }
             }
@@ -273,7 +273,7 @@ fn first_piece(steps: &[PatternStep], wanted: &FirstRows, objects: &Objects) -> 
 
 impl Objects {
     /// The objects of a predicate, if they are of one kind in which ids ascend with values.
-    fn of(posg: &Arc<QuadIndex>, predicate: TermId) -> Result<Option<Self>, Error> {
+    fn of(posg: &IndexView, predicate: TermId) -> Result<Option<Self>, Error> {
         let mut cursor = posg.cursor();
         let rows = cursor.seek(&[predicate])?;
         if rows.is_empty() {
@@ -286,7 +286,7 @@ impl Objects {
         let (first, last) = (kind_at(rows.start)?, kind_at(rows.end - 1)?);
         let kind = first.filter(|kind| last == Some(*kind) && form_bits(*kind).is_some());
         Ok(kind.map(|kind| Self {
-            posg: Arc::clone(posg),
+            posg: posg.clone(),
             predicate,
             kind,
             rows,

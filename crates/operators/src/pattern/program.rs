@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use datafusion_common::Result;
-use orrery_storage::{AdjacencySlot, QuadIndex};
+use orrery_storage::{AdjacencySlot, IndexView};
 use orrery_term::TermId;
 
 use super::filter::ChunkFilter;
@@ -73,7 +73,7 @@ pub(super) enum Check {
 #[derive(Debug)]
 pub(super) struct StepProgram {
     /// The permutation to walk.
-    pub(super) index: Arc<QuadIndex>,
+    pub(super) index: IndexView,
     /// Its leading columns that are known.
     pub(super) prefix: Vec<Key>,
     /// Bounds on the column after the prefix; only with a prefix of constants.
@@ -135,7 +135,7 @@ pub(super) struct SetScanProgram {
 /// column.
 #[derive(Debug)]
 pub(super) struct SideProgram {
-    pub(super) index: Arc<QuadIndex>,
+    pub(super) index: IndexView,
     /// The first two columns.
     pub(super) prefix: [Key; 2],
     /// The graph must be this.
@@ -182,7 +182,7 @@ impl StepProgram {
 #[derive(Debug)]
 pub(super) struct AdjacentStep {
     /// PSOG or POSG.
-    pub(super) index: Arc<QuadIndex>,
+    pub(super) index: IndexView,
     pub(super) predicate: TermId,
     pub(super) key: Key,
     pub(super) third: ThirdColumn,

@@ -66,7 +66,7 @@ impl<'a> StepCompiler<'a> {
         let positions = self.positions(&demand);
         let next_keys = self.next_keys(&positions);
         let index = access::choose(
-            self.context.snapshot(),
+            self.context.view(),
             &positions,
             &Wishes {
                 has_object_ranges: self.step.object_ranges.is_some(),
@@ -184,7 +184,7 @@ impl<'a> StepCompiler<'a> {
     }
 
     pub(super) fn graph_demand(&self) -> GraphDemand {
-        let has_named_graphs = self.context.snapshot().has_named_graphs();
+        let has_named_graphs = self.context.view().has_named_graphs();
         let plain = |known| GraphDemand {
             known,
             one_of: None,

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
     if let Some(threads) = arguments.threads {
         options.threads = threads.max(1);
     }
-    let changes = changes_of(&writer.database().snapshot());
+    let changes = changes_of(&writer.database().view_of_process());
     crate::allocator::for_load(options.memory_bytes);
     let report = orrery_loader::compact(&writer, &options, &TerminalProgress::new())?;
     let mut text = match changes {

@@ -1,7 +1,7 @@
 //! `orrery dump`: every quad, in SPOG order; with named graphs as N-Quads, TriG or JSON-LD.
 
 use orrery_server::format::{GraphFormat, GraphSerializer, graph_format_names};
-use orrery_storage::{ByteCount, Database, QuadRef};
+use orrery_storage::{ByteCount, Database, QuadRef, ReadView};
 use orrery_term::{Literal, Term};
 
 use super::output::Output;
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
         ))
     })?;
     let database = Database::open(&arguments.database.directory)?;
-    if database.snapshot().has_named_graphs() && !format.has_named_graphs() {
+    if database.view_of_process().has_named_graphs() && !format.has_named_graphs() {
         return Err(Failure::Other(format!(
             "cannot dump as '{}', for there are named graphs; use nq, trig or jsonld",
             arguments.format
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
     };
     let mut serializer = GraphSerializer::start(format);
     let mut buffer = Vec::with_capacity(2 * CHUNK_BYTES);
-    let mut quads = snapshot.quads()?;
+    let mut quads = ReadView::of_process(snapshot).quads()?;
     while let Some(batch) = quads.next_batch()? {
         for quad in batch.iter() {
             write_quad(&quad, &mut serializer, &mut buffer, &mut output)?;

@@ -71,7 +71,7 @@ fn hint_at_graphs(prepared: &PreparedQuery, text: &str, found: u64) -> Result<()
     if found > 0 && !is_count {
         return Ok(());
     }
-    if let Some(quads) = only_in_named_graphs(prepared.snapshot(), text)? {
+    if let Some(quads) = only_in_named_graphs(prepared.view(), text)? {
         let (count, noun) = (ShowCount(quads), plural(quads, "quad"));
         let all = match quads {
             1 => "the only".to_owned(),

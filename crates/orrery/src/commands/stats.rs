@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use orrery_storage::statistics::PredicateStatistics;
-use orrery_storage::{ByteCount, Database, Permutation, Snapshot};
+use orrery_storage::{ByteCount, Database, Permutation, ReadView, Snapshot};
 use orrery_term::TermId;
 use serde_json::{Value, json};
 
@@ -47,9 +47,10 @@ pub(crate) fn run(arguments: StatsArguments) -> Result<(), Failure> {
 }
 
 fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure> {
-    let snapshot = database.snapshot();
-    let statistics = snapshot.statistics();
-    let mut predicates = predicates(&snapshot)?;
+    let view = database.view_of_process();
+    let snapshot = view.snapshot();
+    let statistics = view.statistics();
+    let mut predicates = predicates(&view)?;
     predicates.sort_by_key(|(id, figures)| (std::cmp::Reverse(figures.quads), *id));
     let predicates_in_all = predicates.len();
     predicates.truncate(predicates_max);
@@ -63,16 +64,16 @@ fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure>
             .identity
             .as_ref()
             .map(ToString::to_string),
-        quads: snapshot.quad_count(),
+        quads: view.quad_count(),
         terms: snapshot.dictionary().len() + snapshot.delta_terms(),
         distinct_subjects: statistics.distinct_subjects(),
         distinct_objects: statistics.distinct_objects(),
-        named_graphs: named_graphs(&snapshot)?,
+        named_graphs: named_graphs(&view)?,
         predicates: predicates
             .into_iter()
             .map(|(id, figures)| {
                 Ok(Predicate {
-                    iri: term_text(&snapshot, id)?,
+                    iri: term_text(snapshot, id)?,
                     quads: figures.quads,
                     distinct_subjects: figures.distinct_subjects,
                     distinct_objects: figures.distinct_objects,
@@ -86,14 +87,14 @@ fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure>
 }
 
 /// All predicates with the number of their quads as it is now; the distinct subjects and objects are those of the base.
-fn predicates(snapshot: &Snapshot) -> Result<Vec<(TermId, PredicateStatistics)>, Failure> {
-    let Some(index) = snapshot.index(Permutation::Psog) else {
+fn predicates(view: &ReadView) -> Result<Vec<(TermId, PredicateStatistics)>, Failure> {
+    let Some(index) = view.index(Permutation::Psog) else {
         return Ok(Vec::new());
     };
     let (mut cursor, mut predicates) = (index.cursor(), Vec::new());
     let mut last = None;
     while let Some(predicate) = cursor.distinct_next(&[], last)? {
-        let of_base = snapshot.statistics().predicate(predicate);
+        let of_base = view.statistics().predicate(predicate);
         let figures = PredicateStatistics {
             quads: cursor.seek(&[predicate])?.len(),
             ..of_base.copied().unwrap_or_default()
@@ -105,8 +106,8 @@ fn predicates(snapshot: &Snapshot) -> Result<Vec<(TermId, PredicateStatistics)>,
 }
 
 /// Without named graphs there is no permutation that begins with the graph.
-fn named_graphs(snapshot: &Snapshot) -> Result<u64, Failure> {
-    let Some(index) = snapshot.index(Permutation::Gspo) else {
+fn named_graphs(view: &ReadView) -> Result<u64, Failure> {
+    let Some(index) = view.index(Permutation::Gspo) else {
         return Ok(0);
     };
     let mut cursor = index.cursor();

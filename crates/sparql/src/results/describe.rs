@@ -35,8 +35,8 @@ pub(crate) fn describe(
     pool: &Arc<dyn MemoryPool>,
     limit_bytes: u64,
 ) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
-    let snapshot = decoder.context().snapshot();
-    let cursor = snapshot.index(Permutation::Spog).map(|spog| spog.cursor());
+    let view = decoder.context().view();
+    let cursor = view.index(Permutation::Spog).map(|spog| spog.cursor());
     let walk = Walk {
         ids: Some(ids),
         columns,

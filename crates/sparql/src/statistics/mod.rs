@@ -13,7 +13,7 @@ use std::sync::Arc;
 use orrery_operators::count::exact_count;
 use orrery_operators::pattern::{GraphScope, ObjectRanges, QuadPattern, Slot as PatternSlot};
 use orrery_storage::statistics::{PredicateStatistics, Star};
-use orrery_storage::{Permutation, Snapshot};
+use orrery_storage::{Permutation, ReadView};
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
@@ -37,7 +37,7 @@ pub(crate) struct Estimate {
 
 /// Estimates over one snapshot, for one planning: what was counted is remembered.
 pub(crate) struct Estimator<'s> {
-    snapshot: &'s Snapshot,
+    view: &'s ReadView,
     quads: f64,
     /// Rows of patterns by their constants, where the graph does not matter.
     counted: RefCell<HashMap<[Option<TermId>; 3], f64>>,
@@ -47,11 +47,11 @@ pub(crate) struct Estimator<'s> {
 }
 
 impl<'s> Estimator<'s> {
-    pub(crate) fn new(snapshot: &'s Snapshot) -> Self {
+    pub(crate) fn new(view: &'s ReadView) -> Self {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let quads = snapshot.quad_count() as f64;
+        let quads = view.quad_count() as f64;
         Self {
-            snapshot,
+            view,
             quads,
             counted: RefCell::default(),
             ranged: RefCell::default(),
@@ -66,7 +66,7 @@ impl<'s> Estimator<'s> {
         }
         let rows = self.rows(quad, table)?;
         let mut distinct = Vec::with_capacity(3);
-        let statistics = self.snapshot.statistics();
+        let statistics = self.view.statistics();
         let of_predicate = match quad.predicate {
             Slot::Constant(predicate) => Some(self.predicate(predicate)?),
             Slot::Variable(_) | Slot::Absent => None,
@@ -110,8 +110,8 @@ impl<'s> Estimator<'s> {
         let Scope::NamedVariable { allowed, .. } = scope else {
             return 1.0;
         };
-        let known = match self.snapshot.statistics().distinct_graphs() {
-            _ if !self.snapshot.has_named_graphs() => 0,
+        let known = match self.view.statistics().distinct_graphs() {
+            _ if !self.view.has_named_graphs() => 0,
             // All came by updates.
             0 | 1 => GRAPHS_UNKNOWN,
             graphs => graphs,
@@ -126,9 +126,9 @@ impl<'s> Estimator<'s> {
 
     /// Figures of a predicate: those of the base, grown as its quads have grown since.
     fn predicate(&self, predicate: TermId) -> Result<PredicateStatistics, QueryError> {
-        let in_base = self.snapshot.statistics().predicate(predicate);
+        let in_base = self.view.statistics().predicate(predicate);
         let of_base = in_base.copied().unwrap_or_default();
-        let Some(index) = self.snapshot.index(Permutation::Psog) else {
+        let Some(index) = self.view.index(Permutation::Psog) else {
             return Ok(of_base);
         };
         if index.is_unchanged() {
@@ -152,7 +152,7 @@ impl<'s> Estimator<'s> {
     /// What the characteristic sets say of the star of these predicates, and by which factor its
     /// quads have grown since.
     pub(crate) fn star(&self, predicates: &[TermId]) -> Option<(Arc<Star>, f64)> {
-        let statistics = self.snapshot.statistics();
+        let statistics = self.view.statistics();
         let star = statistics.star(predicates)?;
         let mut growth = f64::MAX;
         for predicate in predicates {
@@ -167,13 +167,13 @@ impl<'s> Estimator<'s> {
 
     /// The same of all quads.
     fn all(&self) -> PredicateStatistics {
-        let statistics = self.snapshot.statistics();
+        let statistics = self.view.statistics();
         let of_base = PredicateStatistics {
             quads: statistics.quads(),
             distinct_subjects: statistics.distinct_subjects(),
             distinct_objects: statistics.distinct_objects(),
         };
-        grown(of_base, self.snapshot.quad_count())
+        grown(of_base, self.view.quad_count())
     }
 
     fn rows(&self, quad: &Quad, table: &VariableTable) -> Result<f64, QueryError> {
@@ -189,7 +189,7 @@ impl<'s> Estimator<'s> {
         let (Some(ranges), Slot::Constant(predicate), Some(index)) = (
             &quad.object_ranges,
             quad.predicate,
-            self.snapshot.index(Permutation::Posg),
+            self.view.index(Permutation::Posg),
         ) else {
             return Ok(None);
         };
@@ -223,7 +223,7 @@ impl<'s> Estimator<'s> {
             Slot::Variable(_) | Slot::Absent => None,
         });
         if let [None, Some(predicate), None] = constants
-            && !self.snapshot.has_named_graphs()
+            && !self.view.has_named_graphs()
             && let quads @ 1.. = self.predicate(predicate)?.quads
         {
             // The statistics know it. Only that there are none is worth a look, for it makes an answer empty.
@@ -240,7 +240,7 @@ impl<'s> Estimator<'s> {
 
     fn count(&self, quad: &Quad, table: &VariableTable) -> Result<f64, QueryError> {
         let pattern = operator_pattern(quad, table);
-        if let Some(exact) = exact_count(self.snapshot, &pattern)? {
+        if let Some(exact) = exact_count(self.view, &pattern)? {
             #[expect(clippy::cast_precision_loss, reason = "an estimate")]
             return Ok(exact as f64);
         }
@@ -282,7 +282,7 @@ impl<'s> Estimator<'s> {
         permutation: Permutation,
         prefix: &[TermId],
     ) -> Result<Option<f64>, QueryError> {
-        let Some(index) = self.snapshot.index(permutation) else {
+        let Some(index) = self.view.index(permutation) else {
             return Ok(None);
         };
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]

@@ -1,6 +1,6 @@
 //! Applies the operations of an update to a transaction, one after the other.
 
-use orrery_storage::{Error as StorageError, Snapshot, Transaction};
+use orrery_storage::{Error as StorageError, ReadView, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
 
@@ -97,8 +97,8 @@ impl Engine {
                 graphs::clear(graph, transaction)
             }
             Operation::Other(GraphUpdateOperation::Create { silent, graph }) => {
-                let snapshot = transaction.snapshot()?;
-                if !silent && graph_exists(&snapshot, Some(graph.as_str()))? {
+                let view = options.query.view_of(transaction.snapshot()?)?;
+                if !silent && graph_exists(&view, Some(graph.as_str()))? {
                     return Err(QueryError::update_failed(format!(
                         "the graph {graph} exists already; CREATE SILENT lets it be"
                     )));
@@ -115,10 +115,10 @@ impl Engine {
 }
 
 /// Whether a graph has quads; without a name, the default graph.
-pub fn graph_exists(snapshot: &Snapshot, graph: Option<&str>) -> Result<bool, QueryError> {
+pub fn graph_exists(view: &ReadView, graph: Option<&str>) -> Result<bool, QueryError> {
     let id = match graph {
-        Some(name) => snapshot.term_id(&Term::iri(name))?,
+        Some(name) => view.snapshot().term_id(&Term::iri(name))?,
         None => Some(TermId::DEFAULT_GRAPH),
     };
-    id.map_or(Ok(false), |id| graphs::has_quads(snapshot, id))
+    id.map_or(Ok(false), |id| graphs::has_quads(view, id))
 }

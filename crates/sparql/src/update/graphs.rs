@@ -3,7 +3,7 @@
 //! `CLEAR` and `DROP`, and `DELETE WHERE { ?s ?p ?o }`, which is the same said in another way, name graphs and no quads: the
 //! storage clears these without looking at each quad.
 
-use orrery_storage::{GraphSet, Permutation, Snapshot, Transaction};
+use orrery_storage::{GraphSet, Permutation, ReadView, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::algebra::{GraphPattern, GraphTarget, QueryDataset};
 use spargebra::term::{
@@ -114,10 +114,10 @@ fn are_distinct([a, b, c]: &[&Variable; 3]) -> bool {
 }
 
 /// Whether a graph has quads.
-pub(super) fn has_quads(snapshot: &Snapshot, graph: TermId) -> Result<bool, QueryError> {
-    match snapshot.index(Permutation::Gspo) {
+pub(super) fn has_quads(view: &ReadView, graph: TermId) -> Result<bool, QueryError> {
+    match view.index(Permutation::Gspo) {
         Some(index) => Ok(!index.cursor().seek(&[graph])?.is_empty()),
         // There is the default graph only.
-        None => Ok(graph == TermId::DEFAULT_GRAPH && snapshot.quad_count() > 0),
+        None => Ok(graph == TermId::DEFAULT_GRAPH && view.quad_count() > 0),
     }
 }

@@ -49,7 +49,7 @@ pub(super) async fn modify(
     options: &UpdateOptions,
     transaction: &mut Transaction,
 ) -> Result<(), QueryError> {
-    let snapshot = transaction.snapshot()?;
+    let view = options.query.view_of(transaction.snapshot()?)?;
     let variables = modification.variables();
     let plan = || {
         let pattern = prepare::Pattern {
@@ -62,7 +62,7 @@ pub(super) async fn modify(
             service: update.services.as_ref().map(Services::options),
             is_set: modification.is_set(),
         };
-        prepare::prepare_pattern(engine, Arc::clone(&snapshot), &pattern, &options.query)
+        prepare::prepare_pattern(engine, Arc::clone(&view), &pattern, &options.query)
     };
     let prepared = if update.needs_large_stack {
         parse::on_large_stack("plan-update", plan)
@@ -81,7 +81,7 @@ pub(super) async fn modify(
         insert: QuadList::new(engine, "quads to insert"),
         ids: Ids {
             context,
-            first_new_blank_node: snapshot.next_blank_node(),
+            first_new_blank_node: view.snapshot().next_blank_node(),
             own: HashMap::new(),
         },
     };

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::index::QuadIndex;
 use crate::{
-    CommitOptions, Database, Permutation, QuadIndex, SmallQuad, Snapshot, WriterOptions,
-    build_small,
+    CommitOptions, Database, Permutation, SmallQuad, Snapshot, WriterOptions, build_small,
 };
 use orrery_term::TermId;
 use std::sync::Arc;

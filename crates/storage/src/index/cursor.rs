@@ -9,6 +9,7 @@ use super::base::BaseCursor;
 use super::level::{Level, Piece, Stack};
 use super::{COLUMNS, Prefix, QuadIndex, QuadRow, RowRange, Side};
 use crate::Result;
+use crate::read_cost::{ReadCost, ReadCounts};
 
 /// A position in a permutation, with the vectors it decoded last.
 ///
@@ -23,6 +24,11 @@ pub struct Cursor {
     /// What the range that was read last is made of: mostly several columns of a range are read.
     pieces: Vec<Piece>,
     planned: Option<RowRange>,
+    /// Where it is counted what was read, when the cursor goes.
+    cost: Option<Arc<ReadCost>>,
+    counts: ReadCounts,
+    /// The range that was read last: its other columns are the same rows.
+    last_read: RowRange,
 }
 
 /// Longer ranges are planned part by part.
@@ -31,19 +37,23 @@ const PLANNED_ROWS_MAX: u64 = 1 << 20;
 const PLANNED_MASKED_ROWS_MAX: u64 = 1 << 16;
 
 impl Cursor {
-    pub(super) fn new(index: Arc<QuadIndex>) -> Self {
+    pub(crate) fn new(index: Arc<QuadIndex>) -> Self {
         Self {
             base: BaseCursor::new(&index),
             levels: index.deltas().iter().cloned().map(Level::new).collect(),
             index,
             pieces: Vec::new(),
             planned: None,
+            cost: None,
+            counts: ReadCounts::default(),
+            last_read: RowRange::default(),
         }
     }
 
-    /// The permutation that the cursor moves in.
-    pub fn index(&self) -> &Arc<QuadIndex> {
-        &self.index
+    /// The same, and what it reads is counted.
+    pub(crate) fn counted(mut self, cost: &Arc<ReadCost>) -> Self {
+        self.cost = Some(Arc::clone(cost));
+        self
     }
 
     /// Whether parts of the file that are touched now come from the disk, so that it is worth while to
@@ -70,6 +80,7 @@ impl Cursor {
     /// If `prefix` has more than four ids.
     pub fn seek(&mut self, prefix: &[TermId]) -> Result<RowRange> {
         let prefix = Prefix::new(prefix);
+        self.counts.look_ups += 1;
         let mut range = self.base.seek(&prefix)?;
         for level in &mut self.levels {
             let nets = level.nets_around(&prefix)?;
@@ -91,6 +102,7 @@ impl Cursor {
         high: Bound<TermId>,
     ) -> Result<RowRange> {
         let prefix = Prefix::new(prefix);
+        self.counts.look_ups += 1;
         let start = match low {
             Bound::Included(id) => self.boundary(&prefix.with(id.bits()), Side::Before)?,
             Bound::Excluded(id) => self.boundary(&prefix.with(id.bits()), Side::After)?,
@@ -107,6 +119,10 @@ impl Cursor {
     /// Appends one column (0 to 3 in the permutation's order) of a range that lies within the rows.
     pub fn read(&mut self, range: RowRange, column: usize, out: &mut Vec<u64>) -> Result<()> {
         let range = RowRange::new(range.start, range.end.min(self.index.rows()));
+        if self.last_read != range {
+            self.last_read = range;
+            self.counts.rows += range.len();
+        }
         if self.levels.is_empty() && !self.base.is_masked() {
             return self.base.read(range, column, out);
         }
@@ -160,6 +176,7 @@ impl Cursor {
         after: Option<TermId>,
     ) -> Result<Option<TermId>> {
         let prefix = Prefix::new(prefix);
+        self.counts.look_ups += 1;
         let row = match after {
             Some(id) => self.boundary(&prefix.with(id.bits()), Side::After)?,
             None => self.boundary(&prefix, Side::Before)?,
@@ -170,5 +187,13 @@ impl Cursor {
 
     fn boundary(&mut self, prefix: &Prefix, side: Side) -> Result<u64> {
         Stack::new(&mut self.base, &mut self.levels).boundary(prefix, side)
+    }
+}
+
+impl Drop for Cursor {
+    fn drop(&mut self) {
+        if let Some(cost) = &self.cost {
+            cost.add(self.counts);
+        }
     }
 }

@@ -43,7 +43,7 @@ mod writer;
 
 pub use cursor::Cursor;
 pub use scan::{Scan, ScanVector};
-pub use view::QuadIndex;
+pub(crate) use view::QuadIndex;
 pub use writer::QuadIndexWriter;
 
 const KIND: FileKind = FileKind(*b"QIDX");

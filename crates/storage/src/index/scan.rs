@@ -7,12 +7,17 @@ use orrery_column::VECTOR_ROWS;
 use super::file_scan::FileScan;
 use super::{COLUMNS, Cursor, QuadIndex, RowRange};
 use crate::Result;
+use crate::read_cost::{ReadCost, ReadCounts};
 
 /// Reads the wanted columns of a range, at most 1,024 rows at a time.
 ///
 /// Not an `Iterator`, because each vector is lent from the scan's buffers.
 #[derive(Debug)]
-pub struct Scan(Source);
+pub struct Scan {
+    source: Source,
+    /// Where it is counted what was read, when the scan goes, and how many rows there were to read.
+    counted: Option<(Arc<ReadCost>, u64)>,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -51,16 +56,13 @@ impl<'a> ScanVector<'a> {
 }
 
 impl Scan {
-    pub(super) fn new(index: &Arc<QuadIndex>, range: RowRange, columns: [bool; COLUMNS]) -> Self {
+    pub(crate) fn new(index: &Arc<QuadIndex>, range: RowRange, columns: [bool; COLUMNS]) -> Self {
         let range = RowRange::new(range.start, range.end.min(index.rows()));
         if let Some(file) = index.as_file() {
-            return Self(Source::File(FileScan::new(
-                Arc::clone(file),
-                range,
-                columns,
-            )));
+            let file = FileScan::new(Arc::clone(file), range, columns);
+            return Self::of(Source::File(file));
         }
-        Self(Source::Cursor {
+        Self::of(Source::Cursor {
             cursor: Box::new(index.cursor()),
             range,
             wanted: columns,
@@ -68,9 +70,22 @@ impl Scan {
         })
     }
 
+    fn of(source: Source) -> Self {
+        Self {
+            source,
+            counted: None,
+        }
+    }
+
+    /// The same, and what it reads is counted.
+    pub(crate) fn counted(mut self, cost: &Arc<ReadCost>) -> Self {
+        self.counted = Some((Arc::clone(cost), self.remaining().len()));
+        self
+    }
+
     /// The rows that are still to come.
     pub fn remaining(&self) -> RowRange {
-        match &self.0 {
+        match &self.source {
             Source::File(scan) => scan.remaining(),
             Source::Cursor { range, .. } => *range,
         }
@@ -78,7 +93,7 @@ impl Scan {
 
     /// The next rows, or `None` at the end of the range.
     pub fn next_vector(&mut self) -> Result<Option<ScanVector<'_>>> {
-        match &mut self.0 {
+        match &mut self.source {
             Source::File(scan) => scan.next_vector(),
             Source::Cursor {
                 cursor,
@@ -101,6 +116,15 @@ impl Scan {
                 let columns = std::array::from_fn(|column| &buffers[column][..]);
                 Ok(Some(ScanVector::new(rows, columns)))
             }
+        }
+    }
+}
+
+impl Drop for Scan {
+    fn drop(&mut self) {
+        if let Some((cost, rows)) = &self.counted {
+            let rows = rows - self.remaining().len();
+            cost.add(ReadCounts { look_ups: 0, rows });
         }
     }
 }

@@ -113,14 +113,13 @@ fn questions() -> impl Strategy<Value = Vec<Question>> {
     prop::collection::vec(question, 1..60)
 }
 
-fn ask(cursor: &mut Cursor, model: &Model, question: &Question) {
+fn ask((index, cursor): (&Arc<QuadIndex>, &mut Cursor), model: &Model, question: &Question) {
     let rows = &model.0;
     match question {
         Question::Seek(position, change, columns) => {
             let prefix = prefix_of(rows, position, *change, *columns);
             let found = cursor.seek(&ids(&prefix)).unwrap();
             assert_eq!(found, model.range(&prefix));
-            let index = cursor.index();
             let in_file = index.base().range(&ids(&prefix)).unwrap().len();
             let net = index.net(&ids(&prefix)).unwrap();
             assert_eq!(in_file.checked_add_signed(net), Some(found.len()));
@@ -178,7 +177,7 @@ proptest! {
         prop_assert!(view.verify().is_empty());
         let mut cursor = view.cursor();
         for question in &questions {
-            ask(&mut cursor, &model, question);
+            ask((&view, &mut cursor), &model, question);
         }
     }
 
@@ -244,14 +243,14 @@ proptest! {
         prop_assert!(flushed.verify().is_empty());
         let mut cursor = flushed.cursor();
         for question in &questions {
-            ask(&mut cursor, &model, question);
+            ask((&flushed, &mut cursor), &model, question);
         }
         // Further changes, in a level of their own.
         let Model(rows) = model;
         let (both, model) = view(flushed, rows, more);
         let mut cursor = both.cursor();
         for question in &questions {
-            ask(&mut cursor, &model, question);
+            ask((&both, &mut cursor), &model, question);
         }
     }
 
@@ -298,7 +297,7 @@ proptest! {
         let (view, model) = view(gspo, rows, batches);
         let mut cursor = view.cursor();
         for question in &questions {
-            ask(&mut cursor, &model, question);
+            ask((&view, &mut cursor), &model, question);
         }
     }
 }

@@ -252,7 +252,7 @@ fn changes_are_those_until_one_state_whatever_is_committed_meanwhile() {
     commit(&writer, &[], &quads(50..53));
     let mut found = Vec::new();
     let mut next = 1;
-    let changes = database.changes_of(&present, &mut next, &mut |changes| {
+    let changes = database.changes_of(&ReadScope::default(), &present, &mut next, &mut |changes| {
         let number = changes.entry.number;
         changes.added(|quad| {
             found.push((number, quad.subject.clone()));

@@ -8,7 +8,7 @@ use orrery_term::{Direction, Term, TermId, Triple};
 use proptest::prelude::*;
 
 use super::*;
-use crate::index::Permutation;
+use crate::index::{Permutation, QuadIndex};
 
 mod backup;
 mod cleared;
@@ -16,6 +16,7 @@ mod faults;
 mod kept_states;
 mod log_ends;
 mod read_ahead;
+mod read_views;
 mod updates;
 
 fn iri(name: &str) -> Term<'static> {
@@ -60,7 +61,7 @@ fn triple(subject: Term<'static>, object: Term<'static>) -> Term<'static> {
 
 fn dump(snapshot: &Arc<Snapshot>) -> Result<BTreeSet<SmallQuad>> {
     let mut quads = BTreeSet::new();
-    let mut batches = snapshot.quads()?;
+    let mut batches = ReadView::of_process(Arc::clone(snapshot)).quads()?;
     while let Some(batch) = batches.next_batch()? {
         quads.extend(batch.iter().map(|quad| {
             (

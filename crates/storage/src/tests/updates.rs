@@ -294,7 +294,7 @@ fn old_states_can_be_read_across_checkpoints_until_they_are_given_up() {
     let since = first + 20;
     let mut followed = states[&since].clone();
     database
-        .changes(since, |changes| {
+        .changes(&ReadScope::default(), since, |changes| {
             changes.removed(|quad| {
                 assert!(followed.remove(&owned(quad)));
                 Ok(())
@@ -306,7 +306,11 @@ fn old_states_can_be_read_across_checkpoints_until_they_are_given_up() {
         })
         .unwrap();
     assert_eq!(followed, state);
-    assert!(database.changes(first, |_| Ok(())).is_err());
+    assert!(
+        database
+            .changes(&ReadScope::default(), first, |_| Ok(()))
+            .is_err()
+    );
 }
 
 fn owned(quad: QuadRef<'_>) -> SmallQuad {

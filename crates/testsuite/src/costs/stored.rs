@@ -6,7 +6,7 @@ use std::sync::Arc;
 use orrery_loader::{DocumentBounds, Format, read_document};
 use orrery_storage::io::LocalFileSystem;
 use orrery_storage::log::{Keys, LogHeader, LogRecord, LogWriter};
-use orrery_storage::{DeltaEntry, DeltaIndex, Permutation, QuadIndex};
+use orrery_storage::{DeltaEntry, DeltaIndex, Permutation, ReadView};
 use orrery_term::{LanguageTags, Term, TermId, write_key};
 
 use super::columns::{ensure, scrambled};
@@ -56,7 +56,7 @@ fn index_paths(fixture: &Fixture) -> Result<Vec<CostPath<'_>>, Error> {
         id.ok_or_else(|| Error::Syntax(format!("<{iri}> is not in the data")))
     };
     let (label, feature) = (find(LABEL)?, find(PRODUCT_FEATURE)?);
-    let base = snapshot.index(Permutation::Psog).cloned();
+    let base = ReadView::of_process(Arc::clone(&snapshot)).index(Permutation::Psog);
     let base = base.ok_or_else(|| Error::Syntax("there is no PSOG".to_owned()))?;
     let range = base.range(&[feature])?;
     let mut subjects = Vec::new();
@@ -69,9 +69,9 @@ fn index_paths(fixture: &Fixture) -> Result<Vec<CostPath<'_>>, Error> {
         rows.extend(cursor.row(row)?);
     }
     let changed = DeltaIndex::new(Permutation::Psog).apply(&changes(&rows))?;
-    let changed = QuadIndex::view(&base, changed)?;
+    let changed = base.with_changes(changed)?;
 
-    let counted = Arc::clone(&base);
+    let counted = base.clone();
     let mut paths = vec![CostPath::new("index range count", move || {
         let rows = counted.range(&[label])?.len() + counted.range(&[feature])?.len();
         ensure(rows > 0, "ranges are empty")
@@ -85,7 +85,7 @@ fn index_paths(fixture: &Fixture) -> Result<Vec<CostPath<'_>>, Error> {
         ),
     ];
     for (look_ups, scan, index) in names {
-        let (searched, subjects) = (Arc::clone(&index), Arc::clone(&subjects));
+        let (searched, subjects) = (index.clone(), Arc::clone(&subjects));
         let mut objects = Vec::new();
         paths.push(CostPath::new(look_ups, move || {
             objects.clear();

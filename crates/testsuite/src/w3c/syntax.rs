@@ -106,7 +106,7 @@ fn dump_text(database: &Arc<Database>) -> Result<Vec<u8>, String> {
     let storage = |error: orrery_storage::Error| error.to_string();
     let mut serializer = GraphSerializer::start(GraphFormat::NQuads);
     let mut bytes = Vec::new();
-    let mut quads = database.snapshot().quads().map_err(storage)?;
+    let mut quads = database.view_of_process().quads().map_err(storage)?;
     while let Some(batch) = quads.next_batch().map_err(storage)? {
         for quad in batch.iter() {
             serializer

@@ -36,7 +36,7 @@ pub(in super::super) fn compile(
         produced.push(0);
         layout.push(variable);
     }
-    let (index, prefix) = (Arc::clone(&side.index), side.prefix.to_vec());
+    let (index, prefix) = (side.index.clone(), side.prefix.to_vec());
     let by_set = match only_dependent(&sides) {
         Some(dependent) => set_scan(members.swap_remove(dependent), dependent, &sides)?,
         None => None,
@@ -89,7 +89,7 @@ fn side(member: &StepCompiler<'_>) -> Result<(SideProgram, Arc<str>)> {
         QuadPosition::Predicate => Permutation::Ospg,
         QuadPosition::Object | QuadPosition::Graph => Permutation::Psog,
     };
-    let index = member.context.snapshot().index(permutation);
+    let index = member.context.view().index(permutation);
     let prefix = positions.prefix(permutation);
     let (Some(index), &[first, second]) = (index, &prefix[..]) else {
         return Err(not_arranged());
@@ -99,7 +99,7 @@ fn side(member: &StepCompiler<'_>) -> Result<(SideProgram, Arc<str>)> {
         Known::Free(_) | Known::Ignored => None,
     };
     let side = SideProgram {
-        index: Arc::clone(index),
+        index,
         prefix: [first, second],
         graph,
         one_of: demand.one_of,
@@ -130,7 +130,7 @@ fn set_scan(
         return Ok(None);
     };
     let (mut step, _) = member.compile()?;
-    if !Arc::ptr_eq(&step.index, &side.index) || step.prefix != side.prefix {
+    if !step.index.is_same(&side.index) || step.prefix != side.prefix {
         return Ok(None);
     }
     let found = step.reads.iter().position(|&read| read == VALUE_COLUMN);

@@ -256,7 +256,7 @@ impl Planner<'_> {
     pub(in crate::plan) fn sees_all_graphs(&self, quad: &Quad) -> bool {
         match quad.scope {
             Scope::AllUnion => true,
-            Scope::Default => !self.context.snapshot().has_named_graphs(),
+            Scope::Default => !self.context.view().has_named_graphs(),
             Scope::Union(_) | Scope::Named(_) | Scope::NamedVariable { .. } => false,
         }
     }

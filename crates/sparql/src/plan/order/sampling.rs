@@ -18,9 +18,8 @@
 //! each time.
 
 use std::ops::Bound;
-use std::sync::Arc;
 
-use orrery_storage::{Cursor, Permutation, RowRange, Snapshot};
+use orrery_storage::{Cursor, Permutation, ReadView, RowRange};
 use orrery_term::TermId;
 
 use super::join_order::Order;
@@ -75,7 +74,7 @@ impl Planner<'_> {
             self.lookups_left.set(left - walks * members.len());
             let quads = members.iter().filter_map(|&member| quad_of(group, member));
             let quads: Vec<&Quad> = quads.collect();
-            let found = walk(self.context.snapshot(), &quads, walks)?;
+            let found = walk(self.context.view(), &quads, walks)?;
             let surprise = join.learn(&members[..found.len()], &found);
             tried.push(order.members.clone());
             if surprise < SURPRISE_MIN {
@@ -166,7 +165,7 @@ impl Walk {
 }
 
 /// Rows after each step, as far as enough walks arrive.
-fn walk(snapshot: &Arc<Snapshot>, quads: &[&Quad], count: usize) -> Result<Vec<f64>> {
+fn walk(view: &ReadView, quads: &[&Quad], count: usize) -> Result<Vec<f64>> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut walks: Vec<Walk> = Vec::new();
     let mut started = 0;
@@ -176,7 +175,7 @@ fn walk(snapshot: &Arc<Snapshot>, quads: &[&Quad], count: usize) -> Result<Vec<f
             bindings: Vec::new(),
             weight: 1.0,
         };
-        let Some(mut look_up) = LookUp::new(snapshot, quad, walks.first().unwrap_or(&start)) else {
+        let Some(mut look_up) = LookUp::new(view, quad, walks.first().unwrap_or(&start)) else {
             break;
         };
         if number == 0 {
@@ -218,7 +217,7 @@ struct LookUp<'q> {
 
 impl<'q> LookUp<'q> {
     /// For walks that have bound the same variables as this one.
-    fn new(snapshot: &Arc<Snapshot>, quad: &'q Quad, walk: &Walk) -> Option<Self> {
+    fn new(view: &ReadView, quad: &'q Quad, walk: &Walk) -> Option<Self> {
         let (s, p, o) = (quad.subject, quad.predicate, quad.object);
         let known = [s, p, o].map(|slot| walk.value(slot).is_some());
         let is_ranged = quad.object_ranges.is_some() && !known[2];
@@ -251,7 +250,7 @@ impl<'q> LookUp<'q> {
         }
         Some(Self {
             quad,
-            cursor: snapshot.index(permutation)?.cursor(),
+            cursor: view.index(permutation)?.cursor(),
             prefix,
             binds,
             is_ranged,

@@ -63,16 +63,16 @@ impl Planner<'_> {
 
     /// Predicates of everything, where all graphs count alike.
     fn distinct_predicates(&mut self, quad: &Quad, var: Var) -> Result<Option<Relation>> {
-        let snapshot = Arc::clone(self.context.snapshot());
+        let view = Arc::clone(self.context.view());
         let is_everything = match quad.scope {
             Scope::AllUnion => true,
-            Scope::Default => !snapshot.has_named_graphs(),
+            Scope::Default => !view.has_named_graphs(),
             Scope::Union(_) | Scope::Named(_) | Scope::NamedVariable { .. } => false,
         };
         if !is_everything || quad.subject.variable().is_none() || quad.object.variable().is_none() {
             return Ok(None);
         }
-        let Some(index) = snapshot.index(Permutation::Psog) else {
+        let Some(index) = view.index(Permutation::Psog) else {
             return Ok(None);
         };
         let mut cursor = index.cursor();

@@ -247,7 +247,7 @@ impl Planner<'_> {
     }
 
     fn has_literals(&self, predicate: TermId) -> Result<bool> {
-        let Some(index) = self.context.snapshot().index(Permutation::Posg) else {
+        let Some(index) = self.context.view().index(Permutation::Posg) else {
             return Ok(true);
         };
         let literals = index.cursor().seek_between(

@@ -10,7 +10,7 @@ use orrery_loader::{CompactOptions, Progress, Stage, compact};
 use orrery_sparql::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceOptions};
 use orrery_sparql::{Engine, EngineOptions, QueryError, UpdateOptions, term_to_oxrdf};
 use orrery_storage::{
-    At, CommitOptions, Database, Durability, Snapshot, Writer, WriterOptions, build_small,
+    At, CommitOptions, Database, Durability, ReadView, Snapshot, Writer, WriterOptions, build_small,
 };
 use oxrdf::{Dataset, GraphName, Quad};
 use sparesults::{QueryResultsFormat, QueryResultsSerializer};
@@ -164,7 +164,8 @@ fn push(commits: &Mutex<Vec<u64>>, commit: u64) {
 
 fn state_of(snapshot: &Arc<Snapshot>) -> Result<State, Error> {
     let mut state = BTreeSet::new();
-    let mut quads = snapshot.quads()?;
+    let view = ReadView::of_process(Arc::clone(snapshot));
+    let mut quads = view.quads()?;
     while let Some(batch) = quads.next_batch()? {
         for quad in batch.iter() {
             let graph = quad.graph.map(|graph| format!(" {}", term_to_oxrdf(graph)));
@@ -177,11 +178,11 @@ fn state_of(snapshot: &Arc<Snapshot>) -> Result<State, Error> {
             ));
         }
     }
-    match state.len() as u64 == snapshot.quad_count() {
+    match state.len() as u64 == view.quad_count() {
         true => Ok(state),
         false => Err(Error::Reference(format!(
             "{} quads are counted, and {} are there",
-            snapshot.quad_count(),
+            view.quad_count(),
             state.len()
         ))),
     }

@@ -1,0 +1,293 @@
+//! What one asker sees of one snapshot: the only source of cursors and counts.
+//!
+//! ```text
+//! snapshot + scope (who asks, which graphs) -> ReadView -> IndexView -> Cursor, Scan, counts
+//!                                                 ^------- cost ---------'
+//! ```
+//!
+//! A [`Snapshot`] gives terms, and nothing that is in the permutations; these are reached through a view alone, so that what a
+//! scope hides is hidden wherever rows are read or counted, whatever reads them. Where graphs are hidden, the view is of a
+//! snapshot without their quads, as after a `DROP` of them: rows are masked in each permutation, row numbers and counts are
+//! those of what is left. Making such a view reads the column of the graph once; a view of all graphs costs nothing.
+//!
+//! Not hidden are terms (that a dictionary knows a term says not in which graph it is) and the base's statistics, on which
+//! plans depend and answers never.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use orrery_term::TermId;
+
+use crate::Result;
+use crate::adjacency::{AdjacencySlot, Measured, Touched};
+use crate::delta::{Changes, DeltaIndex};
+use crate::graph_set::GraphSet;
+use crate::index::{COLUMNS, Cursor, Permutation, QuadIndex, RowRange, Scan};
+use crate::read_cost::{ReadCost, ReadCounts};
+use crate::read_scope::{Asker, ReadScope};
+use crate::snapshot::Snapshot;
+use crate::statistics::Statistics;
+
+/// What one asker sees of one snapshot; see the module's documentation.
+///
+/// Nothing else leads to a permutation:
+///
+/// ```compile_fail,E0624
+/// fn leaf(snapshot: &orrery_storage::Snapshot) -> u64 {
+///     snapshot.index(orrery_storage::Permutation::Spog).map_or(0, |index| index.rows())
+/// }
+/// ```
+///
+/// ```
+/// fn leaf(view: &orrery_storage::ReadView) -> u64 {
+///     view.index(orrery_storage::Permutation::Spog).map_or(0, |index| index.rows())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct ReadView {
+    /// Without the quads that the scope hides.
+    snapshot: Arc<Snapshot>,
+    scope: ReadScope,
+    cost: Arc<ReadCost>,
+}
+
+impl ReadView {
+    /// What a scope shows of a snapshot.
+    ///
+    /// Costs nothing where all graphs may be seen; otherwise a look-up for each graph, and one pass over the column of the graph.
+    pub fn new(snapshot: Arc<Snapshot>, scope: ReadScope) -> Result<Arc<Self>> {
+        let hidden = hidden_by(&snapshot, &scope)?;
+        let snapshot = match hidden.is_empty() {
+            true => snapshot,
+            false => Arc::new(snapshot.without(&hidden)?),
+        };
+        Ok(Arc::new(Self {
+            snapshot,
+            scope,
+            cost: Arc::default(),
+        }))
+    }
+
+    /// All of a snapshot, for the process's own work: loads, compactions, reports on the command line.
+    pub fn of_process(snapshot: Arc<Snapshot>) -> Arc<Self> {
+        Arc::new(Self {
+            snapshot,
+            scope: ReadScope::all(Asker::Process),
+            cost: Arc::default(),
+        })
+    }
+
+    /// The terms of the state, and what it is.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// Who asks, and what they may see.
+    pub fn scope(&self) -> &ReadScope {
+        &self.scope
+    }
+
+    /// What was read so far.
+    pub fn cost(&self) -> ReadCounts {
+        self.cost.counts()
+    }
+
+    /// A permutation. PSOG, POSG, SPOG and OSPG are always there, GSPO where there are named graphs.
+    pub fn index(&self, permutation: Permutation) -> Option<IndexView> {
+        let index = self.snapshot.index(permutation)?;
+        Some(IndexView {
+            index: Arc::clone(index),
+            cost: Arc::clone(&self.cost),
+        })
+    }
+
+    /// All permutations that there are.
+    pub fn indexes(&self) -> impl Iterator<Item = IndexView> {
+        Permutation::ALL
+            .into_iter()
+            .filter_map(|permutation| self.index(permutation))
+    }
+
+    /// Whether there is a permutation.
+    pub fn has_index(&self, permutation: Permutation) -> bool {
+        self.snapshot.index(permutation).is_some()
+    }
+
+    /// Number of quads.
+    pub fn quad_count(&self) -> u64 {
+        self.snapshot.quad_count()
+    }
+
+    /// Number of quads of some graphs.
+    pub fn quads_of(&self, graphs: &GraphSet) -> Result<u64> {
+        self.snapshot.quads_of(graphs)
+    }
+
+    /// Whether there are quads outside the default graph, or were lately.
+    pub fn has_named_graphs(&self) -> bool {
+        self.snapshot.has_named_graphs()
+    }
+
+    /// The statistics of the base: what changed since is not in them, and what is hidden is.
+    pub fn statistics(&self) -> &Statistics {
+        self.snapshot.statistics()
+    }
+}
+
+/// The graphs of a snapshot that a scope does not show.
+fn hidden_by(snapshot: &Snapshot, scope: &ReadScope) -> Result<GraphSet> {
+    let Some(visible) = scope.graphs() else {
+        return Ok(GraphSet::default());
+    };
+    if visible.named.is_empty() {
+        return Ok(match visible.has_default {
+            true => GraphSet::named(),
+            false => GraphSet::all(),
+        });
+    }
+    let hidden = match visible.has_default {
+        true => GraphSet::default(),
+        false => GraphSet::one(TermId::DEFAULT_GRAPH),
+    };
+    let Some(gspo) = snapshot.index(Permutation::Gspo) else {
+        return Ok(hidden);
+    };
+    let mut shown = Vec::with_capacity(visible.named.len());
+    for name in &visible.named {
+        shown.extend(snapshot.term_id(name)?);
+    }
+    shown.sort_unstable();
+    let (mut cursor, mut last) = (gspo.cursor(), TermId::DEFAULT_GRAPH);
+    let mut others = Vec::new();
+    while let Some(graph) = cursor.distinct_next(&[], Some(last))? {
+        if shown.binary_search(&graph).is_err() {
+            others.push(graph);
+        }
+        last = graph;
+    }
+    Ok(hidden.union(&GraphSet::listing(others)))
+}
+
+/// A permutation as a view shows it. Cheap to copy; what its cursors read is counted in the view.
+#[derive(Debug, Clone)]
+pub struct IndexView {
+    index: Arc<QuadIndex>,
+    cost: Arc<ReadCost>,
+}
+
+impl IndexView {
+    /// The order of the columns.
+    pub fn permutation(&self) -> Permutation {
+        self.index.permutation()
+    }
+
+    /// Number of quads.
+    pub fn rows(&self) -> u64 {
+        self.index.rows()
+    }
+
+    /// All rows.
+    pub fn all(&self) -> RowRange {
+        self.index.all()
+    }
+
+    /// Whether both are the same permutation of the same state.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.index, &other.index)
+    }
+
+    /// Whether the rows are those of the base, none hidden and none changed.
+    pub fn is_unchanged(&self) -> bool {
+        self.index.is_unchanged()
+    }
+
+    /// A cursor, which makes a series of look-ups cheap.
+    pub fn cursor(&self) -> Cursor {
+        Cursor::new(Arc::clone(&self.index)).counted(&self.cost)
+    }
+
+    /// Walks over a range, and decodes the columns that are asked for.
+    pub fn scan(&self, range: RowRange, columns: [bool; COLUMNS]) -> Scan {
+        Scan::new(&self.index, range, columns).counted(&self.cost)
+    }
+
+    /// The rows that begin with `prefix`, exactly. Decodes at most two vectors.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than four ids.
+    pub fn range(&self, prefix: &[TermId]) -> Result<RowRange> {
+        self.cursor().seek(prefix)
+    }
+
+    /// The rows that begin with `prefix` and have the next column within the bounds, exactly.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than three ids.
+    pub fn range_between(
+        &self,
+        prefix: &[TermId],
+        low: Bound<TermId>,
+        high: Bound<TermId>,
+    ) -> Result<RowRange> {
+        self.cursor().seek_between(prefix, low, high)
+    }
+
+    /// By how many the changes since the base was written changed the number of rows that begin with `prefix`. Nothing of
+    /// the file is touched.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than four ids.
+    pub fn net(&self, prefix: &[TermId]) -> Result<i64> {
+        self.index.net(prefix)
+    }
+
+    /// Rows of the base that are hidden, for their graphs were cleared as a whole since it was written, or are not in the scope.
+    pub fn hidden_rows(&self) -> u64 {
+        self.index.hidden_rows()
+    }
+
+    /// The rows of the base that are not hidden, before all changes.
+    pub fn base(&self) -> Self {
+        Self {
+            index: self.index.base(),
+            cost: Arc::clone(&self.cost),
+        }
+    }
+
+    /// The permutation after the changes of a delta that was made over it. Costs nothing.
+    pub fn with_changes(&self, delta: DeltaIndex) -> Result<Self> {
+        Ok(Self {
+            index: QuadIndex::view(&self.index, delta)?,
+            cost: Arc::clone(&self.cost),
+        })
+    }
+
+    /// What changed since the base was written, beside rows that are hidden, all deltas taken as one.
+    pub fn changes(&self) -> Result<Changes> {
+        self.index.changes()
+    }
+
+    /// Number of changes since the base was written, one on another.
+    pub fn change_count(&self) -> u64 {
+        self.index.deltas().iter().map(DeltaIndex::len).sum()
+    }
+
+    /// The place for the adjacency of a predicate, which is of the rows before all changes; only PSOG and POSG have any, and none
+    /// while rows are hidden.
+    pub fn adjacency_slot(&self, predicate: TermId) -> Result<Option<Arc<AdjacencySlot>>> {
+        self.index.adjacency_slot(predicate)
+    }
+
+    /// What an adjacency of the predicate would take; see [`Measured`].
+    pub fn measure_adjacency(&self, predicate: TermId) -> Result<Option<Measured>> {
+        Measured::new(&self.index, predicate)
+    }
+
+    /// The keys, in the second column, that changes to rows of the predicate touch. About so many keys will be asked for.
+    pub fn touched(&self, predicate: TermId, keys: usize) -> Result<Touched> {
+        self.index.touched(predicate, keys)
+    }
+}
