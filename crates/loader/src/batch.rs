@@ -12,8 +12,9 @@
 //! All integers are little-endian.
 
 use crate::arena::{Arena, KeyRef};
-use crate::interner::{BLANK_NODE_KEY, DEFAULT_GRAPH, InternedTerms, LocalQuad};
+use crate::interner::{DEFAULT_GRAPH, InternedTerms, LocalQuad};
 use crate::key_sort::sorted_order;
+use crate::sort_keys::BLANK_NODE_KEY;
 use crate::stage_dir::StageDir;
 use crate::triple_keys::{is_triple, pending_blank_nodes};
 use orrery_storage::Result;

@@ -13,8 +13,9 @@ use crate::compact::CompactOptions;
 use crate::delta_batch::Collector;
 use crate::error::LoadError;
 use crate::ingest::{Ingested, SHARE_BYTES_MIN};
-use crate::load::{Parsed, write};
 use crate::progress::Progress;
+use crate::publish::{Parsed, write};
+use crate::report::Effort;
 use crate::stage_dir::StageDir;
 use orrery_storage::{
     BulkEnd, CommitOptions, Error, InsertionStage, PendingCommit, ReadView, Snapshot, Transaction,
@@ -158,13 +159,16 @@ impl Staged {
     }
 
     fn parsed(self) -> Parsed {
-        Parsed::of(Ingested {
-            open: vec![self.collector.interner],
-            next_batch_number: self.spilled.len() as u32,
-            spilled: self.spilled,
-            quads_read: self.quads,
-            has_named_graphs: self.has_named_graphs,
-            ..Ingested::nothing()
-        })
+        Parsed::of(
+            Ingested {
+                open: vec![self.collector.interner],
+                next_batch_number: self.spilled.len() as u32,
+                spilled: self.spilled,
+                quads_read: self.quads,
+                has_named_graphs: self.has_named_graphs,
+                ..Ingested::nothing()
+            },
+            Effort::default(),
+        )
     }
 }

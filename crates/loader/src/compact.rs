@@ -4,9 +4,10 @@
 //! reading costs what entries of the delta are met, and memory what they take.
 
 use crate::LoadOptions;
+use crate::delta_batch::changes_of;
 use crate::error::LoadError;
-use crate::load::{Parsed, finished, write};
 use crate::progress::{Progress, Stage};
+use crate::publish::{Parsed, finished, write};
 use crate::report::{LoadReport, Stopwatch};
 use crate::stage_dir::StageDir;
 use orrery_storage::Permutation;
@@ -138,12 +139,6 @@ impl Progress for UnlessTooLate<'_> {
     fn is_cancelled(&self) -> bool {
         self.progress.is_cancelled() || self.rebase.is_too_late()
     }
-}
-
-/// Number of insertions and tombstones over the base of a view's snapshot, and of the base's quads whose graphs were cleared as a whole.
-pub fn changes_of(view: &ReadView) -> u64 {
-    let spog = view.index(Permutation::Spog);
-    spog.map_or(0, |index| index.change_count() + index.hidden_rows())
 }
 
 fn unchanged(view: &ReadView) -> LoadReport {

@@ -9,7 +9,7 @@ use crate::error::LoadError;
 use crate::interner::{DEFAULT_GRAPH, InternedTerms, Interner, LocalId};
 use crate::ntriples::TermSink;
 use crate::progress::Progress;
-use crate::segment::check_cancelled;
+use crate::progress::check_cancelled;
 use crate::stage_dir::StageDir;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -153,4 +153,10 @@ pub(crate) fn has_named_graphs(view: &ReadView) -> Result<bool, LoadError> {
     debug_assert_eq!(Permutation::Gspo.columns()[0], QuadPosition::Graph);
     let default = index.range(&[TermId::DEFAULT_GRAPH])?;
     Ok(default.len() < index.rows())
+}
+
+/// Number of insertions and tombstones over the base of a view's snapshot, and of the base's quads whose graphs were cleared as a whole.
+pub fn changes_of(view: &ReadView) -> u64 {
+    let spog = view.index(Permutation::Spog);
+    spog.map_or(0, |index| index.change_count() + index.hidden_rows())
 }

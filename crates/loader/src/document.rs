@@ -9,14 +9,13 @@ use crate::blocks::{BlockReader, Next};
 use crate::decompress::decompressed_text;
 use crate::documents::{DocumentEvents, StatementTooLong, parse_document};
 use crate::error::SyntaxError;
+use crate::format::Format;
 use crate::ingest::locate;
-use crate::interner::{
-    BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, InternedTerms, Interner, LocalQuad,
-};
+use crate::interner::{InternedTerms, Interner, LocalQuad};
 use crate::json_ld::LeftOut;
 use crate::looks::{Looks, Peeked, peek};
 use crate::ntriples::{AfterError, parse_block};
-use crate::source::Format;
+use crate::sort_keys::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY};
 use crate::triple_keys::{self, MarkedNodes};
 use orrery_storage::{ByteCount, reason};
 use orrery_term::{LanguageTags, Term, TermId, parse_key};

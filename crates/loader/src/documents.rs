@@ -11,10 +11,10 @@
 //! What a parser holds until a statement comes of it is bounded by the text that it was given since the last one.
 
 use crate::error::{SyntaxError, clipped};
+use crate::format::Format;
 use crate::interner::{Interner, LocalId};
 use crate::json_ld::{LeftOut, Watch};
 use crate::ntriples::TermSink;
-use crate::source::Format;
 use crate::turtle::TurtleReader;
 use crate::xml_literal::with_used_namespaces;
 use memchr::{memchr, memchr_iter};

@@ -1,7 +1,7 @@
 //! What can go wrong in a load, by what the caller can do about it.
 
+use crate::format::Format;
 use crate::looks::LooksLike;
-use crate::source::Format;
 use orrery_storage::{ByteCount, reason};
 use std::fmt;
 use std::io;

@@ -17,6 +17,7 @@
 use crate::arena::{Arena, KeyRef};
 use crate::large_literals::{LargeLiterals, StagedText};
 use crate::ntriples::{TermSink, check_iri};
+use crate::sort_keys::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, NUMBERED_BLANK_NODE_KEY};
 use crate::triple_keys::{write_mark, write_triple_key};
 use foldhash::fast::FixedState;
 use hashbrown::{HashSet, HashTable};
@@ -28,15 +29,6 @@ use orrery_term::{
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-
-/// First byte of the sort key of the default graph.
-pub(crate) const DEFAULT_GRAPH_KEY: u8 = b'@';
-/// First byte of the sort keys of blank nodes that have their number already.
-pub(crate) const NUMBERED_BLANK_NODE_KEY: u8 = b'A';
-/// First byte of the sort keys of new blank nodes.
-pub(crate) const BLANK_NODE_KEY: u8 = b'B';
-/// First byte of the sort keys of terms inside ids.
-pub(crate) const INLINE_KEY: u8 = b'~';
 
 /// Number of a term within one batch.
 pub(crate) type LocalId = u32;

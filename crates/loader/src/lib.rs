@@ -48,6 +48,7 @@ mod delta_batch;
 mod document;
 mod documents;
 mod error;
+mod format;
 mod ingest;
 mod interner;
 mod json_ld;
@@ -63,28 +64,33 @@ mod order_label;
 mod ordinals;
 mod permutations;
 mod progress;
+mod publish;
 mod report;
 mod row_packing;
 mod row_sort;
 mod segment;
+mod sort_keys;
 mod source;
 mod stage_dir;
 mod staged_sink;
+mod threads;
 mod triple_keys;
 mod turtle;
 mod used_terms;
 mod xml_literal;
 
 pub use bulk::{BulkCommit, commit_in_bulk};
-pub use compact::{BackgroundCompaction, BackgroundOptions, CompactOptions, changes_of, compact};
+pub use compact::{BackgroundCompaction, BackgroundOptions, CompactOptions, compact};
 pub use decompress::decompressed_text;
+pub use delta_batch::changes_of;
 pub use document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_document};
 pub use error::{LoadError, SyntaxError};
+pub use format::{Format, UnknownFormat};
 pub use load::{load, load_into, load_with};
 pub use looks::LooksLike;
 pub use progress::{Progress, SilentProgress, Stage, TerminalProgress};
 pub use report::{Effort, LoadReport, StageReport};
-pub use source::{Format, Source, UnknownFormat, file_iri};
+pub use source::{Source, file_iri};
 
 /// How to load.
 #[derive(Debug, Clone, PartialEq, Eq)]

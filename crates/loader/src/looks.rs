@@ -5,7 +5,7 @@
 //!
 //! A byte-order mark is passed over here, before any parser sees the text.
 
-use crate::source::Format;
+use crate::format::Format;
 use std::io::{self, Cursor, Read};
 
 /// So many first bytes are looked at: a tar archive has its mark behind the first name.

@@ -12,7 +12,7 @@
 //! ```
 
 use crate::error::LoadError;
-use crate::interner::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, NUMBERED_BLANK_NODE_KEY};
+use crate::sort_keys::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY, NUMBERED_BLANK_NODE_KEY};
 use crate::triple_keys::{MarkedNodes, is_triple, marked, pending_blank_nodes};
 use orrery_term::{TermId, key::FIRST_LITERAL_KEY};
 

@@ -1,5 +1,6 @@
 //! What a load tells while it runs.
 
+use crate::error::LoadError;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
@@ -135,5 +136,13 @@ impl Progress for TerminalProgress {
 
     fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// The error of a load that shall give up.
+pub(crate) fn check_cancelled(progress: &dyn Progress) -> Result<(), LoadError> {
+    match progress.is_cancelled() {
+        true => Err(LoadError::Cancelled),
+        false => Ok(()),
     }
 }

@@ -14,14 +14,15 @@
 use crate::batch::{MemoryBatch, SortedTerms, SpilledBatch};
 use crate::error::LoadError;
 use crate::large_literals::LargeLiterals;
-use crate::load::joined;
 use crate::merge::{KeyBlock, KeyStream, Run, merge_terms};
 use crate::ordinals::{Ordinal, OrdinalSpace};
 use crate::permutations::{ExistingRows, LoadedQuads, PermutationSort};
+use crate::progress::check_cancelled;
 use crate::progress::{Progress, Stage};
 use crate::report::{Effort, Stopwatch};
 use crate::row_packing::{OrdinalSet, PackedRow, RowPacking};
 use crate::stage_dir::StageDir;
+use crate::threads::joined;
 use crate::used_terms::UsedTerms;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use orrery_storage::Permutation;
@@ -383,14 +384,6 @@ impl Plan<'_> {
         };
         let capacity_rows = (available / workers).saturating_sub(map_bytes) / row_bytes;
         (workers, capacity_rows.max(CAPACITY_ROWS_MIN))
-    }
-}
-
-/// The error of a load that shall give up.
-pub(crate) fn check_cancelled(progress: &dyn Progress) -> Result<(), LoadError> {
-    match progress.is_cancelled() {
-        true => Err(LoadError::Cancelled),
-        false => Ok(()),
     }
 }
 

@@ -17,7 +17,7 @@
 //! Cost: the merge holds the labels of the blank nodes within triple terms in memory, some
 //! twenty bytes and the label each. This is not bounded by the memory that the load was given.
 
-use crate::interner::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY};
+use crate::sort_keys::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY};
 use orrery_term::key::{begin_triple_key, blank_node_part, key_part, leaf_part_length};
 use orrery_term::{TRIPLE_DEPTH_MAX, TermId, write_key};
 

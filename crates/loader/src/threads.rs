@@ -1,0 +1,11 @@
+//! The end of a thread.
+
+use std::thread;
+
+/// What a thread gave; its panic is ours.
+pub(crate) fn joined<T>(handle: thread::ScopedJoinHandle<'_, T>) -> T {
+    match handle.join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
