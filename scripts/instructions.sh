@@ -17,7 +17,7 @@ mode="${1:-show}"
 percent="${INSTRUCTIONS_PERCENT:-4}"
 target="${CARGO_TARGET_DIR:?make sets it}"
 # The frame of the measured work, by its whole name: dumps are not made for patterns.
-frame=orrery_testsuite::costs::measured_cost_path
+frame=orrery_testsuite::costs::path::measured_cost_path
 costs="$target/release/costs"
 kept="crates/testsuite/costs"
 work="$target/costs"

@@ -2,11 +2,12 @@
 //!
 //! JSON for people to read, then a line with the checksum of all bytes before it, as in the manifest of a database.
 
-use orrery_storage::DatabaseIdentity;
+use crate::source::SourceDatabase;
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
+use crate::error::Result;
 use crate::target::Target;
-use crate::{Error, Result};
 
 /// The version of the list that this program writes and reads.
 pub(crate) const FORMAT_VERSION: u32 = 1;
@@ -29,15 +30,6 @@ pub struct BackupList {
     pub database: Option<SourceDatabase>,
     /// The files of the database; the manifest last.
     pub files: Vec<ListedFile>,
-}
-
-/// The database that a backup was taken of.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceDatabase {
-    /// Who it is.
-    pub identity: DatabaseIdentity,
-    /// Where it stood then, for people.
-    pub directory: String,
 }
 
 /// A file of a backup.

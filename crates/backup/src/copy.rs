@@ -8,9 +8,11 @@ use bytes::Bytes;
 use orrery_storage::backup::{StateFile, StateFiles};
 use orrery_storage::io::FileSystem;
 
-use crate::catalog::{BackupList, FORMAT_VERSION, ListedFile, SourceDatabase};
+use crate::Error;
+use crate::catalog::{BackupList, FORMAT_VERSION, ListedFile};
+use crate::error::Result;
+use crate::source::SourceDatabase;
 use crate::target::Target;
-use crate::{Error, Result};
 
 /// How often another backup may take the number before this one gives up.
 const NUMBER_ATTEMPTS_MAX: usize = 10;

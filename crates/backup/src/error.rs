@@ -2,7 +2,7 @@
 
 use orrery_storage::without_numbers;
 
-use crate::catalog::SourceDatabase;
+use crate::source::SourceDatabase;
 
 /// An error of a backup or a restore.
 #[derive(Debug, thiserror::Error)]
@@ -81,3 +81,6 @@ pub enum Error {
 fn number_text(number: Option<u64>) -> String {
     number.map_or_else(String::new, |number| format!(" {number}"))
 }
+
+/// The result of a backup or a restore.
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;

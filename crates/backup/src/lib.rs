@@ -23,14 +23,13 @@ mod copy;
 mod error;
 mod prune;
 mod restore;
+mod source;
 mod target;
 
-pub use catalog::{BackupList, ListedFile, SourceDatabase};
+pub use catalog::{BackupList, ListedFile};
 pub use copy::{BackupReport, backup};
 pub use error::Error;
 pub use prune::{PruneReport, prune};
 pub use restore::{RestoreReport, restore};
+pub use source::SourceDatabase;
 pub use target::Target;
-
-/// The result of a backup or a restore.
-pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -6,9 +6,10 @@
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
+use crate::Error;
 use crate::catalog::BackupList;
+use crate::error::Result;
 use crate::target::Target;
-use crate::{Error, Result};
 
 /// For so long an object without a list may be part of a backup that is being taken.
 const UNFINISHED_MAX: Duration = Duration::from_secs(24 * 3600);

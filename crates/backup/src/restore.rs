@@ -8,9 +8,10 @@ use orrery_storage::Database;
 use orrery_storage::backup::RestoredState;
 use orrery_storage::io::FileSystem;
 
+use crate::Error;
 use crate::catalog::{BackupList, ListedFile};
+use crate::error::Result;
 use crate::target::Target;
-use crate::{Error, Result};
 
 /// What a restore did.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,8 @@ use object_store::{
 use orrery_storage::reason;
 use url::Url;
 
-use crate::{Error, Result};
+use crate::Error;
+use crate::error::Result;
 
 /// Objects above it are sent in parts.
 const PART_BYTES: usize = 8 * 1024 * 1024;

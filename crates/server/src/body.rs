@@ -35,9 +35,6 @@ const OTHERS_PART: u64 = 16;
 /// While a buffer grows it is there twice.
 const COPIES_WHILE_GROWING: usize = 2;
 
-/// What is taken, for `Accept-Encoding`.
-pub(crate) const CODINGS: &str = "gzip, zstd, identity";
-
 /// How a body is compressed, by its `Content-Encoding`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding {

@@ -24,16 +24,15 @@
 use crate::access_log::AccessRecord;
 use crate::edge;
 use crate::errors::ServerError;
+use crate::feeds::Feeds;
 use crate::format::{GraphFormat, GraphSerializer};
 use crate::parameters::{unknown, url_parameters};
-use crate::router::ServerState;
+use crate::state::ServerState;
 use axum::body::Body;
 use axum::http::{HeaderValue, header, request::Parts};
 use axum::response::Response;
 use bytes::Bytes;
-use orrery_storage::{
-    At, AtError, CommitChanges, Database, Error as StorageError, QuadRef, ReadScope,
-};
+use orrery_storage::{CommitChanges, Database, Error as StorageError, QuadRef, ReadScope};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -46,18 +45,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const CHUNKS_WAITING_MAX: usize = 4;
 /// How often a follower looks for new commits.
 const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
-/// Feeds that read the log at the same time.
-const READING_MAX: usize = 16;
 /// How long a client may take no data at all.
 const CLIENT_STALL_MAX: Duration = Duration::from_secs(30);
 
 const RDF_PATCH: HeaderValue = HeaderValue::from_static("application/rdf-patch");
-
-/// `at=17` is a commit, `at=2026-11-21T10:00:00Z` a time.
-pub(crate) fn parse_at(text: &str) -> Result<At, ServerError> {
-    text.parse()
-        .map_err(|error: AtError| ServerError::bad_request(error.to_string()))
-}
 
 /// What a client wants.
 struct Wish {
@@ -86,24 +77,6 @@ fn wish(parts: &Parts) -> Result<Wish, ServerError> {
         ServerError::bad_request("the request has no `since`, the last commit that is known")
     })?;
     Ok(Wish { since, follows })
-}
-
-/// The bounds of all feeds of a server.
-#[derive(Debug)]
-pub(crate) struct Feeds {
-    feeds: Arc<Semaphore>,
-    feeds_max: usize,
-    reading: Arc<Semaphore>,
-}
-
-impl Feeds {
-    pub(crate) fn new(feeds_max: usize) -> Self {
-        Self {
-            feeds: Arc::new(Semaphore::new(feeds_max)),
-            feeds_max,
-            reading: Arc::new(Semaphore::new(READING_MAX)),
-        }
-    }
 }
 
 /// Streams the changes.
@@ -286,26 +259,6 @@ impl Feed {
                 );
             }
             self.is_given_up = true;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_state_is_named_by_its_commit_or_by_a_time() {
-        assert_eq!(parse_at("17").unwrap(), At::Commit(17));
-        assert_eq!(
-            parse_at("1970-01-01T00:00:01.5Z").unwrap(),
-            At::Time(1_500_000)
-        );
-        assert_eq!(parse_at("1970-01-01T01:00:00+01:00").unwrap(), At::Time(0));
-        let end_of_day = At::Time(24 * 60 * 60 * 1_000_000 - 1);
-        assert_eq!(parse_at("1970-01-01").unwrap(), end_of_day);
-        for bad in ["", "-1", "yesterday", "1970-02-30"] {
-            assert!(parse_at(bad).is_err(), "{bad}");
         }
     }
 }

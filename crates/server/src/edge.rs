@@ -4,20 +4,14 @@
 
 use crate::conditions::mark_compressed;
 use crate::errors::ServerError;
-use crate::graphs;
 use crate::guard::HostRule;
+use crate::paths::{self, methods_of};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use orrery_storage::{Asker, GraphNames, ReadScope};
-
-pub(crate) const READ: &str = "GET, HEAD, OPTIONS";
-pub(crate) const ASK: &str = "GET, HEAD, POST, OPTIONS";
-pub(crate) const DO: &str = "POST, OPTIONS";
-/// Of the server as a whole, for `OPTIONS *`.
-const ALL: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
 
 /// What a browser asks before it lets a page of another origin send more than a simple request.
 const PREFLIGHT_METHODS: HeaderValue = HeaderValue::from_static("GET, POST");
@@ -34,20 +28,6 @@ const EXPOSED: HeaderValue =
 pub(crate) struct Edge {
     pub(crate) hosts: HostRule,
     pub(crate) allow_any_origin: bool,
-}
-
-/// The methods of a path; None where there is nothing.
-pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
-    match path {
-        "/" | "/console.js" | "/console.css" | "/health" | "/changes" => Some(READ),
-        "/sparql" | "/sparql/" | "/explain" => Some(ASK),
-        "/checkpoint" | "/compact" => Some(DO),
-        "*" => Some(ALL),
-        path => {
-            let rest = path.strip_prefix(graphs::PATH)?;
-            (rest.is_empty() || rest.starts_with('/')).then_some(graphs::METHODS)
-        }
-    }
 }
 
 /// Who asks, and what they may see; nothing where a request did not come through [`around`].
@@ -82,7 +62,7 @@ impl Edge {
         let mut response = StatusCode::NO_CONTENT.into_response();
         let headers = response.headers_mut();
         headers.insert(header::ALLOW, HeaderValue::from_static(methods));
-        if methods == graphs::METHODS {
+        if methods == paths::GRAPH_METHODS {
             headers.insert(
                 "accept-patch",
                 HeaderValue::from_static("application/sparql-update"),

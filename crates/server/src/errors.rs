@@ -21,7 +21,6 @@
 //! What is wrong with the server's own files and disks is told to its log, with paths and what the system said; clients
 //! are told what it means for them, and the number under which the log has the rest.
 
-use crate::body::CODINGS;
 use crate::format::FormatError;
 use crate::negotiate::NoFormat;
 use axum::Json;
@@ -373,6 +372,9 @@ fn set(response: &mut Response, name: HeaderName, value: &'static str) {
         .headers_mut()
         .insert(name, HeaderValue::from_static(value));
 }
+
+/// What is taken, for `Accept-Encoding`.
+pub(crate) const CODINGS: &str = "gzip, zstd, identity";
 
 #[cfg(test)]
 mod tests {

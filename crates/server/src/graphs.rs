@@ -26,10 +26,13 @@ use crate::body::{self, BodyMemory, Coding, HeldBody, body_bytes};
 use crate::documents::{self, document_memory_bytes, format_of_body, format_of_type, has_graphs};
 use crate::edge;
 use crate::errors::ServerError;
+use crate::graphs::address::{Address, BODY_NAME, Target, graph_of_path};
+use crate::guard::base_iri;
 use crate::guard::host_of;
-use crate::parameters::{checked_iri, unknown, url_parameters};
-use crate::protocol::{QueryRequest, parse_durability};
-use crate::router::{ServerState, method_not_allowed};
+use crate::paths::GRAPHS;
+use crate::paths::method_not_allowed;
+use crate::protocol::QueryRequest;
+use crate::state::ServerState;
 use crate::stream_body;
 use crate::updates::{self, CommitWish, HeldUpdate};
 use crate::writes::{Change, Committed, Writes};
@@ -48,105 +51,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
 
-/// Where the protocol is spoken.
-pub(crate) const PATH: &str = "/graphs";
-
-/// What errors in the data of a request call their place.
-const BODY_NAME: &str = "the request's body";
 /// A document is there twice while it is made into statements.
 const COPIES_OF_DOCUMENT: usize = 2;
 /// The text of a patch, and what is made of it.
 const COPIES_OF_PATCH: usize = 3;
 
+mod address;
 mod bulk;
-
-/// What a request is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Target {
-    /// The default graph, or a graph with a name.
-    Graph(Option<String>),
-    /// No graph was named.
-    Store,
-}
-
-/// What the address says beside the graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Address {
-    target: Target,
-    /// None if it was not said.
-    is_relaxed: Option<bool>,
-    format: Option<String>,
-    at: Option<String>,
-}
-
-impl Address {
-    fn parse(parts: &Parts) -> Result<Self, ServerError> {
-        let mut address = Self {
-            target: Target::Store,
-            is_relaxed: None,
-            format: None,
-            at: None,
-        };
-        let mut named = 0;
-        for (name, value) in url_parameters(parts.uri.query())? {
-            match name.as_str() {
-                "default" => {
-                    named += 1;
-                    address.target = Target::Graph(None);
-                }
-                "graph" => {
-                    named += 1;
-                    address.target = Target::Graph(Some(checked_iri("graph", value)?));
-                }
-                "durability" => address.is_relaxed = Some(parse_durability(&value)?),
-                "format" | "output" => address.format = Some(value),
-                "at" => address.at = Some(value),
-                name => return Err(unknown(name, KNOWN)),
-            }
-        }
-        let path = parts.uri.path();
-        let rest = path.strip_prefix(PATH).unwrap_or_default();
-        if !rest.trim_start_matches('/').is_empty() {
-            named += 1;
-            let host = host_of(parts)?;
-            address.target = Target::Graph(Some(graph_of_path(format!("http://{host}{path}"))?));
-        }
-        if named > 1 {
-            return Err(ServerError::bad_request(
-                "the request names more than one graph; name it once, by ?graph=, ?default or the path",
-            ));
-        }
-        Ok(address)
-    }
-
-    /// How a change is committed.
-    fn wish(&self, parts: &Parts) -> Result<CommitWish, ServerError> {
-        CommitWish::new(&parts.headers, self.is_relaxed.unwrap_or(false))
-    }
-
-    /// The graph, where the method needs one.
-    fn graph(&self) -> Result<Option<&str>, ServerError> {
-        match &self.target {
-            Target::Graph(name) => Ok(name.as_deref()),
-            Target::Store => Err(ServerError::bad_request(
-                "the request names no graph; add ?graph=IRI or ?default",
-            )),
-        }
-    }
-}
-
-fn graph_of_path(iri: String) -> Result<String, ServerError> {
-    match oxrdf::NamedNode::new(&iri) {
-        Ok(_) => Ok(iri),
-        Err(error) => Err(ServerError::bad_request(format!(
-            "`{iri}` is no graph's IRI: {error}"
-        ))),
-    }
-}
-
-const KNOWN: &str =
-    "graph, default, format, at for reading; graph, default, durability for changes";
-pub(crate) const METHODS: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
 
 /// Answers a request to `/graphs`.
 pub(crate) async fn answer(
@@ -250,7 +161,7 @@ async fn store(
     };
     let base = match &target {
         Target::Graph(Some(name)) => Some(name.clone()),
-        Target::Graph(None) | Target::Store => updates::base_iri(parts),
+        Target::Graph(None) | Target::Store => base_iri(parts),
     };
     let of_thread = target.clone();
     let memory_bytes = document_memory_bytes(&state.engine);
@@ -385,7 +296,7 @@ async fn patch(
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
     let mut options = update_options(parts);
     options.query.timeout = Some(state.time_limit(None)?.limit);
-    options.query.base_iri = graph.clone().or_else(|| updates::base_iri(parts));
+    options.query.base_iri = graph.clone().or_else(|| base_iri(parts));
     let engine = Arc::clone(&state.engine);
     let of_parse = options.clone();
     let (update, memory) = state
@@ -419,7 +330,7 @@ fn new_graph(parts: &Parts) -> Result<String, ServerError> {
     let number = COUNTER.fetch_add(1, Ordering::Relaxed);
     let process = std::process::id();
     graph_of_path(format!(
-        "http://{host}{PATH}/{now:x}-{process:x}-{number:x}"
+        "http://{host}{GRAPHS}/{now:x}-{process:x}-{number:x}"
     ))
 }
 
@@ -568,53 +479,4 @@ pub(crate) async fn respond(
     let (parts, body) = request.into_parts();
     let answered = answer(&state, record, &parts, body).await;
     answered.unwrap_or_else(|error| error.into_response_for(&parts.headers).into_response())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn address(uri: &str) -> Result<Target, StatusCode> {
-        let request = Request::builder().uri(uri).header("host", "localhost:7878");
-        let mut request = request.body(Body::empty()).unwrap();
-        let hosts = crate::guard::HostRule::new("127.0.0.1:7878".parse().unwrap(), false, &[]);
-        hosts.check(&mut request).unwrap();
-        Address::parse(&request.into_parts().0)
-            .map(|address| address.target)
-            .map_err(|error| error.status())
-    }
-
-    #[test]
-    fn a_graph_is_named_once() {
-        let named = |iri: &str| Ok(Target::Graph(Some(iri.to_owned())));
-        assert_eq!(address("/graphs"), Ok(Target::Store));
-        assert_eq!(address("/graphs/"), Ok(Target::Store));
-        assert_eq!(address("/graphs?default"), Ok(Target::Graph(None)));
-        assert_eq!(address("/graphs?default="), Ok(Target::Graph(None)));
-        assert_eq!(address("/graphs?graph=http://e/g"), named("http://e/g"));
-        assert_eq!(
-            address("/graphs?graph=http%3A%2F%2Fe%2Fg"),
-            named("http://e/g")
-        );
-        assert_eq!(
-            address("/graphs?graph=http://e/%2531"),
-            named("http://e/%31")
-        );
-        assert_eq!(
-            address("/graphs/a/1.ttl"),
-            named("http://localhost:7878/graphs/a/1.ttl")
-        );
-        for bad in [
-            "/graphs?graph=relative",
-            "/graphs?graph=",
-            "/graphs?graph=http://e/%3E%20x",
-            "/graphs?graph=http://e/g&default",
-            "/graphs?graph=http://e/g&graph=http://e/g",
-            "/graphs/a?graph=http://e/g",
-            "/graphs?default&garph=http://e/g",
-            "/graphs?graph=http://e/%zz",
-        ] {
-            assert_eq!(address(bad), Err(StatusCode::BAD_REQUEST), "{bad}");
-        }
-    }
 }

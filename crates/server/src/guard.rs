@@ -165,6 +165,13 @@ fn bare(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
+/// Relative IRIs of queries and updates are resolved against the address that they were sent to
+/// (SPARQL 1.1 Protocol, 2.1.4 and 2.2.3, leave that to us).
+pub(crate) fn base_iri(parts: &Parts) -> Option<String> {
+    let host = crate::guard::host_of(parts).ok()?;
+    Some(format!("http://{host}{}", parts.uri.path()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 //! Answered on the HTTP threads from what is in memory, so it answers while every
 //! query thread is busy.
 
-use crate::router::ServerState;
+use crate::state::ServerState;
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;

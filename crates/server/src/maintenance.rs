@@ -12,7 +12,7 @@ use crate::conditions::{Conditions, State};
 use crate::errors::{ServerError, told_to_the_log};
 use crate::options::compaction_within;
 use crate::parameters::url_parameters;
-use crate::router::ServerState;
+use crate::state::ServerState;
 use axum::Json;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};

@@ -4,6 +4,7 @@
 //! would run another query than the one that was meant.
 
 use crate::errors::ServerError;
+use orrery_storage::{At, AtError};
 
 /// The decoded `name=value` pairs of a URL, in order.
 pub(crate) fn url_parameters(
@@ -92,6 +93,12 @@ fn hex_pair(text: &[u8]) -> Option<u8> {
     u8::try_from(high * 16 + low).ok()
 }
 
+/// `at=17` is a commit, `at=2026-11-21T10:00:00Z` a time.
+pub(crate) fn parse_at(text: &str) -> Result<At, ServerError> {
+    text.parse()
+        .map_err(|error: AtError| ServerError::bad_request(error.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +131,21 @@ mod tests {
         fn any_text_survives_form_encoding(text in ".*") {
             let encoded: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
             prop_assert_eq!(decoded(&encoded).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn a_state_is_named_by_its_commit_or_by_a_time() {
+        assert_eq!(parse_at("17").unwrap(), At::Commit(17));
+        assert_eq!(
+            parse_at("1970-01-01T00:00:01.5Z").unwrap(),
+            At::Time(1_500_000)
+        );
+        assert_eq!(parse_at("1970-01-01T01:00:00+01:00").unwrap(), At::Time(0));
+        let end_of_day = At::Time(24 * 60 * 60 * 1_000_000 - 1);
+        assert_eq!(parse_at("1970-01-01").unwrap(), end_of_day);
+        for bad in ["", "-1", "yesterday", "1970-02-30"] {
+            assert!(parse_at(bad).is_err(), "{bad}");
         }
     }
 }

@@ -11,8 +11,9 @@
 use crate::conditions::{Conditions, State, etag_of_commit};
 use crate::edge;
 use crate::errors::ServerError;
+use crate::guard::base_iri;
 use crate::protocol::UpdateRequest;
-use crate::router::ServerState;
+use crate::state::ServerState;
 use crate::writes::{Change, Committed, Writes};
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
@@ -186,13 +187,6 @@ pub(crate) async fn make<M: Send + Sync + 'static>(
             }
         }
     }
-}
-
-/// Relative IRIs of queries and updates are resolved against the address that they were sent to
-/// (SPARQL 1.1 Protocol, 2.1.4 and 2.2.3, leave that to us).
-pub(crate) fn base_iri(parts: &Parts) -> Option<String> {
-    let host = crate::guard::host_of(parts).ok()?;
-    Some(format!("http://{host}{}", parts.uri.path()))
 }
 
 /// A change that applies an update to something that is there, such as the database.

@@ -16,7 +16,8 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::database::{OPEN_ATTEMPTS_MAX, create_directory, missing_file, refuse_foreign_files};
+use crate::create::{create_directory, refuse_foreign_files};
+use crate::database::{OPEN_ATTEMPTS_MAX, missing_file};
 use crate::identity::DatabaseIdentity;
 use crate::io::{FileBytes, FileSystem, FileWriter};
 use crate::lock::{ClosedLog, WriterLock};

@@ -13,7 +13,7 @@ use crate::dictionary::{Dictionary, LARGE_FILE, TERMS_FILE};
 use crate::index::{Permutation, QuadIndex};
 use crate::io::FileSystem;
 use crate::manifest::{BaseEntry, FileEntry};
-use crate::segment::STATISTICS_FILE;
+use crate::statistics::STATISTICS_FILE;
 use crate::statistics::{self, STATISTICS_KIND, Statistics};
 use crate::{Error, Result};
 

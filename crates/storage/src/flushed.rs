@@ -13,12 +13,13 @@ use std::sync::Arc;
 
 use crate::base::{Base, check_lengths, check_summary};
 use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber, FileKind, FileSummary};
+use crate::counts::SnapshotCounts;
 use crate::delta::{DeltaIndex, write_delta};
 use crate::delta_dictionary::DeltaDictionary;
 use crate::index::Permutation;
 use crate::io::FileSystem;
 use crate::manifest::{FileEntry, FlushedEntry, SegmentEntry};
-use crate::snapshot::{Snapshot, SnapshotCounts};
+use crate::snapshot::Snapshot;
 use crate::stored::{Deltas, Stored};
 use crate::{Error, Result, varint};
 

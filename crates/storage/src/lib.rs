@@ -18,6 +18,9 @@ pub mod statistics;
 
 mod base;
 mod changes;
+mod counts;
+mod create;
+mod damage;
 mod database;
 mod delta_dictionary;
 mod dump;
@@ -32,6 +35,7 @@ mod read_cost;
 mod read_scope;
 mod read_view;
 mod replay;
+mod row_checks;
 mod segment;
 mod small;
 mod snapshot;
@@ -46,6 +50,7 @@ mod words;
 mod writer;
 
 pub use adjacency::{Adjacency, AdjacencySlot};
+pub use damage::{Damage, Note, Verified};
 pub use database::Database;
 pub use delta::{DeltaEntry, DeltaIndex, write_delta};
 pub use delta_dictionary::DeltaDictionary;
@@ -69,7 +74,7 @@ pub use small::{SmallQuad, build_small, build_small_with};
 pub use snapshot::Snapshot;
 pub use statistics::{Statistics, StatisticsBuilder};
 pub use time::{AtError, format_time, parse_time};
-pub use verify::{Damage, Note, Verified, VerifyProgress, verify, verify_with};
+pub use verify::{VerifyProgress, verify, verify_with};
 pub use warm::{WarmExtent, Warmed};
 pub use words::{ByteCount, reason, without_numbers};
 pub use writer::{

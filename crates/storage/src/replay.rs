@@ -3,6 +3,7 @@
 //! Used to open a database, to follow another process that writes, and to read an old commit. All changes of the log are
 //! gathered first and applied at once: a million quads take about a second.
 
+use crate::counts::counts_of_base;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,13 +11,14 @@ use orrery_term::{LanguageTags, TermId};
 
 use crate::base::Base;
 use crate::changes::{change, drop_graphs, has_named_graph, net_changes};
+use crate::counts::SnapshotCounts;
 use crate::delta::DeltaEntry;
 use crate::flushed;
 use crate::graph_set::GraphSet;
 use crate::io::FileSystem;
 use crate::log::{LOG_DIRECTORY, LogEnd, LogReader, LogRecord};
 use crate::manifest::{BaseEntry, FlushedEntry, LogEntry, Manifest};
-use crate::snapshot::{Snapshot, SnapshotCounts};
+use crate::snapshot::Snapshot;
 use crate::stored::Stored;
 use crate::{Error, Result};
 
@@ -146,16 +148,6 @@ impl<'m> Start<'m> {
             snapshot: replay.finish()?,
             log_end,
         })
-    }
-}
-
-pub(crate) fn counts_of_base(entry: &BaseEntry) -> SnapshotCounts {
-    SnapshotCounts {
-        commit: entry.commit,
-        time_us: entry.time_us,
-        quads: entry.quad_count,
-        delta_terms: 0,
-        next_blank_node: entry.next_blank_node,
     }
 }
 

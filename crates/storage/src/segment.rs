@@ -4,12 +4,14 @@
 //! syncs it, opens it as readers will, checks that it is complete, and replaces the manifest. A writer killed
 //! before that leaves a directory that the next writer removes.
 
+use crate::statistics::STATISTICS_FILE;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orrery_term::LanguageTags;
 
 use crate::base::{Base, index_file};
+use crate::counts::counts_of_base;
 use crate::dictionary::DictionaryWriter;
 use crate::identity::DatabaseIdentity;
 use crate::index::{Permutation, QuadIndexWriter};
@@ -17,14 +19,11 @@ use crate::io::{Clock, FileSystem, SystemClock};
 use crate::lock::WriterLock;
 use crate::log::LOG_DIRECTORY;
 use crate::manifest::{BaseEntry, FORMAT_VERSION, FileEntry, Loaded, Manifest, SegmentEntry};
-use crate::replay::counts_of_base;
 use crate::snapshot::Snapshot;
 use crate::statistics::{self, Statistics};
 use crate::stored::Stored;
 use crate::{Database, Error, Result};
 
-/// Name of the file with the statistics.
-pub(crate) const STATISTICS_FILE: &str = "statistics.bin";
 /// Begins the names of segments.
 pub(crate) const SEGMENT_PREFIX: &str = "segment-";
 /// Begins the names of directories with flushed changes.

@@ -9,6 +9,7 @@
 //! whoever has one goes on reading it, whatever writers do. What the permutations hold is read through a
 //! [`ReadView`](crate::ReadView) alone.
 
+use crate::counts::SnapshotCounts;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -37,20 +38,6 @@ pub struct Snapshot {
     indexes: [Option<Arc<QuadIndex>>; 5],
     counts: SnapshotCounts,
     language_tags: Arc<LanguageTags>,
-}
-
-/// The figures of a snapshot.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct SnapshotCounts {
-    /// Number of the last commit in it.
-    pub(crate) commit: u64,
-    /// When that commit was made.
-    pub(crate) time_us: i64,
-    /// Visible quads.
-    pub(crate) quads: u64,
-    /// Entries of the delta dictionary that belong to it.
-    pub(crate) delta_terms: u64,
-    pub(crate) next_blank_node: u64,
 }
 
 impl Snapshot {

@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use crate::base::{BASE_PERMUTATIONS, Base};
-use crate::delta::{DeltaEntry, DeltaIndex};
+use crate::counts::SnapshotCounts;
+use crate::delta::DeltaEntry;
+use crate::delta::DeltaIndex;
 use crate::graph_set::GraphSet;
 use crate::index::{Permutation, QuadIndex};
-use crate::snapshot::SnapshotCounts;
 use crate::{Error, Result};
 
 /// Changes of all permutations, relative to the same state.

@@ -14,79 +14,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orrery_term::key::FIRST_TRIPLE_KEY;
-use orrery_term::{Term, TermId, TermKind, parse_key};
+use orrery_term::{Term, parse_key};
 
 use crate::base::{BASE_PERMUTATIONS, index_file};
 use crate::block_file::BlockFile;
+use crate::damage::{Damage, Verified, damage_of};
 use crate::dictionary::{Dictionary, LARGE_FILE, LARGE_KIND, StreamedKey, TERMS_FILE, TERMS_KIND};
 use crate::index::{COLUMNS, Permutation, QuadIndex};
 use crate::io::{FileSystem, LocalFileSystem};
 use crate::manifest::{BaseEntry, FileEntry, Manifest};
-use crate::segment::STATISTICS_FILE;
+use crate::row_checks::{Limits, hash_quad};
+use crate::statistics::STATISTICS_FILE;
 use crate::statistics::{self, STATISTICS_KIND};
 use crate::verify_changes::verify_changes;
 use crate::{Error, Result};
-
-/// Something that is not as it was written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
-    /// The file.
-    pub file: PathBuf,
-    /// Where the damage lies: its block's first byte, or more exactly.
-    pub offset: u64,
-    /// What was found.
-    pub what: String,
-}
-
-/// Something that need not be damage, and what it may be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// The file.
-    pub file: PathBuf,
-    /// What was seen, what the next writer does about it, and what cannot be known.
-    pub what: String,
-}
-
-impl std::fmt::Display for Note {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.file.display(), self.what)
-    }
-}
-
-/// What a verification found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verified {
-    /// What is damaged.
-    pub damages: Vec<Damage>,
-    /// What may be.
-    pub notes: Vec<Note>,
-}
-
-impl Verified {
-    /// Whether there is no damage.
-    pub fn is_empty(&self) -> bool {
-        self.damages.is_empty()
-    }
-
-    pub(crate) fn note(&mut self, file: &Path, what: &str) {
-        self.notes.push(Note {
-            file: file.to_path_buf(),
-            what: what.to_owned(),
-        });
-    }
-}
-
-impl std::fmt::Display for Damage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} at byte {}: {}",
-            self.file.display(),
-            self.offset,
-            self.what
-        )
-    }
-}
 
 /// How far a verification is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -420,62 +361,5 @@ impl Check<'_> {
             None => self.quads_sum = Some((sum, permutation)),
         }
         Ok(())
-    }
-}
-
-/// Which ids exist.
-pub(crate) struct Limits {
-    iris: u64,
-    first_triple_term: u64,
-    terms: u64,
-    blank_nodes: u64,
-}
-
-impl Limits {
-    pub(crate) fn new(dictionary: &Dictionary, blank_nodes: u64) -> Self {
-        Self {
-            iris: dictionary.iri_count(),
-            first_triple_term: dictionary.first_triple_term(),
-            terms: dictionary.len(),
-            blank_nodes,
-        }
-    }
-
-    pub(crate) fn contain(&self, bits: u64) -> bool {
-        let id = TermId::from_bits(bits);
-        match id.checked_kind() {
-            Some(TermKind::Iri) => id.payload() < self.iris,
-            Some(TermKind::Literal) => (self.iris..self.first_triple_term).contains(&id.payload()),
-            Some(TermKind::TripleTerm) => {
-                (self.first_triple_term..self.terms).contains(&id.payload())
-            }
-            Some(TermKind::BlankNode) => id.payload() < self.blank_nodes,
-            Some(TermKind::Special) => id == TermId::DEFAULT_GRAPH,
-            Some(_) => id.is_inline(),
-            None => false,
-        }
-    }
-}
-
-/// A hash of a quad; their sum does not depend on the order.
-pub(crate) fn hash_quad(quad: [u64; COLUMNS]) -> u64 {
-    quad.iter().fold(0, |hash, &id| {
-        let mixed = (hash ^ id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        mixed ^ (mixed >> 32)
-    })
-}
-
-pub(crate) fn damage_of(error: Error, path: &Path) -> Damage {
-    match error {
-        Error::Corrupt { path, offset, what } => Damage {
-            file: path,
-            offset,
-            what,
-        },
-        other => Damage {
-            file: path.to_path_buf(),
-            offset: 0,
-            what: other.to_string(),
-        },
     }
 }

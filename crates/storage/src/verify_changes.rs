@@ -13,6 +13,7 @@ use orrery_term::{TermId, TermKind, parse_key};
 
 use crate::base::check_summary;
 use crate::block_file::BlockFile;
+use crate::damage::{Damage, Verified, damage_of};
 use crate::delta::DeltaIndex;
 use crate::flushed::{DELTA_TERMS_FILE, DELTA_TERMS_KIND, for_each_term, permutation_of};
 use crate::io::FileSystem;
@@ -20,8 +21,8 @@ use crate::lock::{ClosedLog, LOCK_FILE, LockText};
 use crate::log::{LogEnd, LogTail};
 use crate::manifest::{BaseEntry, FileEntry, Manifest, SegmentEntry};
 use crate::replay::{Start, log_path, logs_after, open_log};
+use crate::row_checks::{Limits, hash_quad};
 use crate::snapshot::Snapshot;
-use crate::verify::{Damage, Limits, Verified, damage_of, hash_quad};
 use crate::{Error, Result};
 
 /// Adds what is wrong with all that the manifest names beside the bases' own segments, and with the lock's file.

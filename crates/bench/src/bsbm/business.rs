@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::TODAY;
 use super::catalog::Catalog;
 use super::distribution::Random;
+use super::scale::TODAY;
 use super::templates::parameter_names;
 use super::vocabulary::{Entity, country_at};
 
@@ -84,9 +84,9 @@ fn month_text(month: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::GenerateOptions;
     use super::super::templates::{ANALYTICAL, BUSINESS, instantiate};
     use super::*;
+    use crate::bsbm::scale::GenerateOptions;
 
     #[test]
     fn every_query_gets_all_its_parameters() {

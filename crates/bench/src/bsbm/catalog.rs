@@ -6,8 +6,8 @@
 
 use super::distribution::{Random, Stream};
 use super::product_type::TypeTree;
+use super::scale::{GenerateOptions, OFFERS_PER_PRODUCT, REVIEWS_PER_PRODUCT};
 use super::vocabulary::Entity;
-use super::{GenerateOptions, OFFERS_PER_PRODUCT, REVIEWS_PER_PRODUCT};
 
 const PRODUCTS_PER_PRODUCER: u32 = 50;
 const OFFERS_PER_VENDOR: u32 = 2_000;
@@ -30,7 +30,7 @@ impl Catalog {
     /// The catalog of the data set that [`super::generate`] writes.
     pub fn new(options: &GenerateOptions) -> Self {
         let GenerateOptions { products, seed } = *options;
-        let products = products.clamp(1, super::PRODUCTS_MAX);
+        let products = products.clamp(1, super::scale::PRODUCTS_MAX);
         let groups = |stream, total, mean| Groups::draw(seed, stream, total, mean);
         let reviews = groups(
             Stream::ReviewerSizes,

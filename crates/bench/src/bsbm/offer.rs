@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::TODAY;
 use super::catalog::Catalog;
 use super::distribution::{DELIVERY, MIDDLE_FIRST, Random, Stream};
+use super::scale::TODAY;
 use super::vocabulary::{
     CLASS_OFFER, DC_DATE, DC_PUBLISHER, DELIVERY_DAYS, Entity, OFFER_WEBPAGE, PRICE, PRODUCT,
     RDF_TYPE, USD, VALID_FROM, VALID_TO, VENDOR, write_number,

@@ -14,6 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
 
+pub use super::leaf_type::LeafType;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -39,17 +40,6 @@ pub struct ParameterSet {
     pub query: u8,
     /// Values by parameter name, as SPARQL terms.
     pub values: BTreeMap<String, String>,
-}
-
-/// A product type without subtypes, and the features its products may have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeafType {
-    /// The type's IRI, in angle brackets, as all of these.
-    pub product_type: String,
-    /// The type above it.
-    pub parent: String,
-    /// The features of its products.
-    pub features: Vec<String>,
 }
 
 /// A product type and the features that belong to it or to a type above it.
@@ -321,8 +311,9 @@ fn bracketed(entity: Entity) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{GenerateOptions, generate, templates::instantiate};
+    use super::super::{generate, templates::instantiate};
     use super::*;
+    use crate::bsbm::scale::GenerateOptions;
 
     const OPTIONS: GenerateOptions = GenerateOptions {
         products: 120,

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::TODAY;
 use super::catalog::Catalog;
 use super::distribution::{Random, Stream};
+use super::scale::TODAY;
 use super::vocabulary::{
     CLASS_PERSON, COUNTRY, Country, DC_DATE, DC_PUBLISHER, Entity, FOAF_MBOX_SHA1SUM, FOAF_NAME,
     RDF_TYPE, country_at,

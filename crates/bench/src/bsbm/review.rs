@@ -2,9 +2,9 @@
 
 use std::io;
 
-use super::TODAY;
 use super::catalog::Catalog;
 use super::distribution::{MIDDLE_FIRST, Random, Stream};
+use super::scale::TODAY;
 use super::vocabulary::{
     CLASS_REVIEW, Country, DC_DATE, DC_PUBLISHER, DC_TITLE, Entity, RATINGS, RDF_TYPE,
     REV_REVIEWER, REV_TEXT, REVIEW_DATE, REVIEW_FOR,

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::parameters::LeafType;
+use super::leaf_type::LeafType;
 use super::vocabulary::{
     CLASS_OFFER, CLASS_PRODUCT, CLASS_REVIEW, PRODUCT_FEATURE, RDF_TYPE, RDFS_SUBCLASS_OF,
 };

@@ -9,9 +9,10 @@ use std::io;
 
 use super::catalog::Catalog;
 use super::distribution::{Random, Stream};
+use super::scale::{GenerateOptions, OFFERS_PER_PRODUCT};
 use super::words::WordList;
 use super::writer::TripleWriter;
-use super::{GenerateOptions, OFFERS_PER_PRODUCT, offer, product};
+use super::{offer, product};
 
 /// Draws update transactions for a data set.
 pub struct Updates {

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::TODAY;
 use super::distribution::{Random, Stream};
+use super::scale::TODAY;
 use super::vocabulary::{
     CLASS_VENDOR, COUNTRY, DC_DATE, DC_PUBLISHER, Entity, FOAF_HOMEPAGE, RDF_TYPE, country_at,
     write_number,

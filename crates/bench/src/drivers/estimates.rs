@@ -18,9 +18,10 @@ use serde_json::Value;
 
 use super::walks::patterns;
 use super::{BenchError, Binary};
+use crate::bsbm::GenerateOptions;
 use crate::bsbm::parameters::ParameterPool;
 use crate::bsbm::templates::{ANALYTICAL, BUSINESS, EXPLORE, instantiate};
-use crate::bsbm::{BusinessParameters, Catalog, GenerateOptions, Random};
+use crate::bsbm::{BusinessParameters, Catalog, Random};
 use crate::http_client::{HttpClient, QueryEncoding};
 use crate::report::Table;
 

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::{BenchError, RESULTS_JSON};
 use crate::bsbm::VOCABULARY;
-use crate::bsbm::parameters::{LeafType, ParameterPool};
+use crate::bsbm::parameters::LeafType;
+use crate::bsbm::parameters::ParameterPool;
 use crate::http_client::HttpClient;
 
 /// The leaves under so many product types are looked at, evenly from all.

@@ -11,8 +11,9 @@ use super::{
     BenchError, Binary, ExploreOptions, ExploreReport, LoadOptions, LoadReport, OpenOptions, count,
     explore, load, open,
 };
+use crate::bsbm::GenerateOptions;
 use crate::bsbm::parameters::ParameterPool;
-use crate::bsbm::{Catalog, GenerateOptions, generate};
+use crate::bsbm::{Catalog, generate};
 use crate::report::{Table, Times, with_thousands};
 
 const LOAD_MEMORY: &str = "4G";

@@ -5,11 +5,12 @@
 //! be kept over the time of a load and are refused. Multipart bodies are read in memory. The memory of a load is a
 //! part of the server's, and held of it while it runs.
 
-use super::{Address, BODY_NAME, Target};
+use super::address::{Address, BODY_NAME, Target};
 use crate::body::{BODY_STALL_MAX, BodyMemory, Coding, unreadable};
 use crate::documents::{format_of_body, has_graphs};
 use crate::errors::{ServerError, told_to_the_log};
-use crate::router::ServerState;
+use crate::guard::base_iri;
+use crate::state::ServerState;
 use crate::updates::{self, CommitWish};
 use crate::writes::{Committed, Writes};
 use axum::body::Body;
@@ -95,7 +96,7 @@ pub(super) async fn load(
     }
     file.flush().map_err(failed)?;
     // Without a base, the address of the temporary file would be one.
-    let base_iri = graph.clone().or_else(|| updates::base_iri(parts));
+    let base_iri = graph.clone().or_else(|| base_iri(parts));
     let base_iri = base_iri.ok_or_else(|| ServerError::bad_request("the request has no Host"))?;
     if !coding.fits(&first) {
         return Err(coding.mismatch());

@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{CHUNK_ENTRIES_MAX, Chunk, DeltaEntry, DeltaIndex, Root, UNKNOWN};
+use super::chunk::{CHUNK_ENTRIES_MAX, DeltaEntry};
+use super::{Chunk, DeltaIndex, Root, UNKNOWN};
 use crate::index::QuadRow;
 use crate::{Error, Result};
 

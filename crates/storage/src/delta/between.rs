@@ -2,7 +2,7 @@
 
 use super::{DeltaIndex, Slot};
 use crate::Result;
-use crate::adjacency::touched::TouchedSets;
+use crate::delta::TouchedSets;
 use crate::index::QuadRow;
 
 impl DeltaIndex {

@@ -1,6 +1,7 @@
 //! Several deltas over each other as one, relative to what is below all of them.
 
-use super::{DeltaEntry, DeltaIndex, Entries};
+use super::chunk::DeltaEntry;
+use super::{DeltaIndex, Entries};
 use crate::Result;
 
 /// The net changes of a stack of deltas, ascending by row. Ends after the first error.

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{CHUNK_ENTRIES_MAX, DeltaEntry};
 use crate::index::QuadRow;
 
 /// The position of an entry that was not looked up yet.
@@ -109,4 +108,16 @@ impl Chunk {
         let entry = size_of::<QuadRow>() + size_of::<i16>() + size_of::<AtomicU64>();
         size_of::<Self>() + self.len() * entry
     }
+}
+
+/// The most entries of a chunk.
+pub(crate) const CHUNK_ENTRIES_MAX: usize = 512;
+
+/// A row that became visible or invisible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeltaEntry {
+    /// The quad, in the permutation's order.
+    pub row: QuadRow,
+    /// Whether it became visible; a tombstone otherwise.
+    pub is_insertion: bool,
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::chunk::DeltaEntry;
 use super::chunk::PlacedEntry;
-use super::{Chunk, DeltaEntry, DeltaIndex};
+use super::{Chunk, DeltaIndex};
 use crate::Result;
 
 /// The entries of a delta, ascending by row. Ends after the first error.
@@ -56,5 +57,12 @@ impl Iterator for Entries {
         }
         next.map(|placed| placed.map(|placed| placed.entry))
             .transpose()
+    }
+}
+
+impl DeltaIndex {
+    /// All entries, ascending by row.
+    pub fn entries(&self) -> Entries {
+        Entries::new(self.clone())
     }
 }

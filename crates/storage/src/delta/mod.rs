@@ -18,9 +18,8 @@
 
 use std::sync::Arc;
 
-use self::file::DeltaFile;
+use self::file_chunks::DeltaFile;
 use crate::Result;
-use crate::adjacency::touched::TouchedSets;
 use crate::index::{Permutation, QuadRow};
 
 mod apply;
@@ -29,23 +28,15 @@ mod changes;
 mod chunk;
 mod entries;
 mod file;
+mod file_chunks;
+mod touched_sets;
 
 pub use changes::Changes;
+pub use chunk::DeltaEntry;
 pub(crate) use chunk::{Chunk, UNKNOWN};
 pub use entries::Entries;
 pub use file::write_delta;
-
-/// The most entries of a chunk.
-pub(crate) const CHUNK_ENTRIES_MAX: usize = 512;
-
-/// A row that became visible or invisible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeltaEntry {
-    /// The quad, in the permutation's order.
-    pub row: QuadRow,
-    /// Whether it became visible; a tombstone otherwise.
-    pub is_insertion: bool,
-}
+pub(crate) use touched_sets::{KeySet, TouchedSets};
 
 /// Insertions and tombstones over an index, sorted by row. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -142,11 +133,6 @@ impl DeltaIndex {
             Slot::File { .. } => 0,
         });
         (root + chunks.sum::<usize>()) as u64
-    }
-
-    /// All entries, ascending by row.
-    pub fn entries(&self) -> Entries {
-        Entries::new(self.clone())
     }
 
     /// The entry of a row, if there is one.

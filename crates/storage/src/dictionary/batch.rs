@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::directory::{DirectoryBlock, DirectoryEntry};
 use super::page::{GROUP_KEYS, Group};
-use super::{Dictionary, KeyCursor, OpenPage};
+use super::{ANNOUNCED_RANKS, Dictionary, KeyCursor, OpenPage};
 use crate::Result;
 use crate::block_file::BlockNumber;
 
@@ -48,6 +48,25 @@ impl Place {
     /// Which group of its page.
     fn group_number(&self) -> usize {
         self.within / GROUP_KEYS
+    }
+}
+
+impl Dictionary {
+    /// Calls `found` with the place in `ranks` and the key, for each rank. The ranks should ascend (duplicates are
+    /// fine): neighbours then share the work. In any other order the answers are right, too.
+    pub fn keys(&self, ranks: &[u64], mut found: impl FnMut(usize, &[u8])) -> Result<()> {
+        if let &[rank] = ranks {
+            found(0, self.iter(0).at(rank)?);
+            return Ok(());
+        }
+        let mut reader = BatchReader::new(self);
+        for (number, part) in ranks.chunks(ANNOUNCED_RANKS).enumerate() {
+            self.will_read(part)?;
+            reader.read(part, |place, key| {
+                found(number * ANNOUNCED_RANKS + place, key);
+            })?;
+        }
+        Ok(())
     }
 }
 

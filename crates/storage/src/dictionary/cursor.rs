@@ -41,6 +41,13 @@ impl std::fmt::Debug for KeyCursor<'_> {
     }
 }
 
+impl Dictionary {
+    /// Reads the keys one after the other from a rank on.
+    pub fn iter(&self, from_rank: u64) -> KeyCursor<'_> {
+        KeyCursor::new(self, from_rank)
+    }
+}
+
 impl<'a> KeyCursor<'a> {
     pub(super) fn new(dictionary: &'a Dictionary, next_rank: u64) -> Self {
         Self {

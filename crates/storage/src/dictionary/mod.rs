@@ -44,7 +44,6 @@ pub use cursor::KeyCursor;
 pub use streamed::{KeySource, StreamedKey};
 pub use writer::{DictionarySummary, DictionaryWriter};
 
-use batch::BatchReader;
 use chapter::{NO_VOCABULARY, TABLE_KIND};
 use codec::Decoder;
 use derived::Derived;
@@ -247,23 +246,6 @@ impl Dictionary {
         group.key(within % GROUP_KEYS, &page.decoder, out)
     }
 
-    /// Calls `found` with the place in `ranks` and the key, for each rank. The ranks should ascend (duplicates are
-    /// fine): neighbours then share the work. In any other order the answers are right, too.
-    pub fn keys(&self, ranks: &[u64], mut found: impl FnMut(usize, &[u8])) -> Result<()> {
-        if let &[rank] = ranks {
-            found(0, self.iter(0).at(rank)?);
-            return Ok(());
-        }
-        let mut reader = BatchReader::new(self);
-        for (number, part) in ranks.chunks(ANNOUNCED_RANKS).enumerate() {
-            self.will_read(part)?;
-            reader.read(part, |place, key| {
-                found(number * ANNOUNCED_RANKS + place, key);
-            })?;
-        }
-        Ok(())
-    }
-
     /// Asks the disk for the pages of ranks while they may be there: all at once, rather than one after the other. The
     /// ranks should ascend; those that do not exist are left to who reads them.
     pub fn will_read(&self, ranks: &[u64]) -> Result<()> {
@@ -285,11 +267,6 @@ impl Dictionary {
         }
         self.terms.will_touch(&mut pages);
         Ok(())
-    }
-
-    /// Reads the keys one after the other from a rank on.
-    pub fn iter(&self, from_rank: u64) -> KeyCursor<'_> {
-        KeyCursor::new(self, from_rank)
     }
 
     /// The blocks of `terms.dict` by what they hold: directory, symbol tables and vocabularies, which most look-ups

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use orrery_term::TermId;
 
 use super::file_cursor::FileCursor;
-use super::level::Piece;
 use super::mask::Mask;
+use super::piece::Piece;
 use super::{Permutation, Prefix, QuadIndex, QuadRow, RowRange, Side};
 use crate::Result;
 

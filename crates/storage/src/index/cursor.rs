@@ -6,7 +6,8 @@ use std::sync::Arc;
 use orrery_term::TermId;
 
 use super::base::BaseCursor;
-use super::level::{Level, Piece, Stack};
+use super::level::{Level, Stack};
+use super::piece::Piece;
 use super::{COLUMNS, Prefix, QuadIndex, QuadRow, RowRange, Side};
 use crate::Result;
 use crate::read_cost::{ReadCost, ReadCounts};
@@ -35,6 +36,51 @@ pub struct Cursor {
 const PLANNED_ROWS_MAX: u64 = 1 << 20;
 /// The same where rows of the file are hidden: each row may be a piece of its own.
 const PLANNED_MASKED_ROWS_MAX: u64 = 1 << 16;
+
+impl QuadIndex {
+    /// The rows that begin with `prefix`, exactly. Decodes at most two vectors.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than four ids.
+    pub fn range(self: &Arc<Self>, prefix: &[TermId]) -> Result<RowRange> {
+        self.cursor().seek(prefix)
+    }
+
+    /// The rows that begin with `prefix` and have the next column within the bounds, exactly.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than three ids.
+    pub fn range_between(
+        self: &Arc<Self>,
+        prefix: &[TermId],
+        low: Bound<TermId>,
+        high: Bound<TermId>,
+    ) -> Result<RowRange> {
+        self.cursor().seek_between(prefix, low, high)
+    }
+
+    /// By how many the deltas changed the number of rows that begin with `prefix`. Nothing of the file is touched.
+    ///
+    /// # Panics
+    ///
+    /// If `prefix` has more than four ids.
+    pub fn net(&self, prefix: &[TermId]) -> Result<i64> {
+        let prefix = Prefix::new(prefix);
+        let mut net = 0;
+        for delta in self.deltas() {
+            let nets = Level::new(delta.clone()).nets_around(&prefix)?;
+            net += nets.end - nets.start;
+        }
+        Ok(net)
+    }
+
+    /// A cursor, which makes a series of look-ups cheap.
+    pub fn cursor(self: &Arc<Self>) -> Cursor {
+        Cursor::new(Arc::clone(self))
+    }
+}
 
 impl Cursor {
     pub(crate) fn new(index: Arc<QuadIndex>) -> Self {

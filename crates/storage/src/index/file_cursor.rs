@@ -5,7 +5,7 @@ use std::sync::Arc;
 use orrery_column::{VECTOR_ROWS, VectorBuffer};
 
 use super::file::FileIndex;
-use super::level::Piece;
+use super::piece::Piece;
 use super::slot::VectorSlot;
 use super::{Prefix, QuadRow, RowRange, Side};
 use crate::Result;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use orrery_column::{VECTOR_ROWS, VectorBuffer};
 
 use super::file::FileIndex;
-use super::scan::ScanVector;
+use super::scan_vector::ScanVector;
 use super::{COLUMNS, RowRange};
 use crate::Result;
 

@@ -1,5 +1,6 @@
 //! A delta in the hands of a cursor, and reading through several of them.
 
+use crate::index::piece::Piece;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -136,15 +137,6 @@ impl Place {
         self.entry = 0;
         Ok(())
     }
-}
-
-/// Rows to be read one after the other.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Piece {
-    /// Of the file.
-    File(RowRange),
-    /// Of a delta.
-    Inserted(QuadRow),
 }
 
 /// The file and the deltas over it, from the lowest up.

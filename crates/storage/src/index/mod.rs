@@ -31,18 +31,22 @@ use crate::block_file::{FileKind, FileSummary};
 mod base;
 mod cursor;
 mod file;
+mod file_check;
 mod file_cursor;
 mod file_scan;
 mod level;
 mod mask;
+mod piece;
 mod scan;
+mod scan_vector;
 mod slot;
 mod spare;
 mod view;
 mod writer;
 
 pub use cursor::Cursor;
-pub use scan::{Scan, ScanVector};
+pub use scan::Scan;
+pub use scan_vector::ScanVector;
 pub(crate) use view::QuadIndex;
 pub use writer::QuadIndexWriter;
 

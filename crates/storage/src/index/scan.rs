@@ -1,5 +1,6 @@
 //! Walking over a range of rows, some hundred at a time.
 
+use crate::index::scan_vector::ScanVector;
 use std::sync::Arc;
 
 use orrery_column::VECTOR_ROWS;
@@ -32,26 +33,10 @@ enum Source {
     },
 }
 
-/// Consecutive rows of a scan.
-#[derive(Debug, Clone, Copy)]
-pub struct ScanVector<'a> {
-    rows: RowRange,
-    columns: [&'a [u64]; COLUMNS],
-}
-
-impl<'a> ScanVector<'a> {
-    pub(super) fn new(rows: RowRange, columns: [&'a [u64]; COLUMNS]) -> Self {
-        Self { rows, columns }
-    }
-
-    /// Which rows these are.
-    pub fn rows(&self) -> RowRange {
-        self.rows
-    }
-
-    /// The values of a column, one per row; empty for a column that was not asked for.
-    pub fn column(&self, column: usize) -> &[u64] {
-        self.columns[column]
+impl QuadIndex {
+    /// Walks over a range, and decodes the columns that are asked for.
+    pub fn scan(self: &Arc<Self>, range: RowRange, columns: [bool; COLUMNS]) -> Scan {
+        Scan::new(self, range, columns)
     }
 }
 

@@ -11,16 +11,14 @@
 //! so look-ups and counts cost little more than in the file. Reading a range goes down level by level:
 //! runs of rows between two entries of a delta are read below, insertions are put between, rows with a tombstone are left out.
 
-use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
 use orrery_term::TermId;
 
 use super::file::FileIndex;
-use super::level::Level;
 use super::mask::Mask;
-use super::{COLUMNS, Cursor, Permutation, Prefix, RowRange, Scan};
+use super::{Permutation, RowRange};
 use crate::adjacency::AdjacencySlot;
 use crate::block_file::{BlockFile, FileSummary};
 use crate::delta::{Changes, DeltaIndex};
@@ -134,54 +132,6 @@ impl QuadIndex {
     /// The file's path, for messages.
     pub fn path(&self) -> &Path {
         self.file.path()
-    }
-
-    /// The rows that begin with `prefix`, exactly. Decodes at most two vectors.
-    ///
-    /// # Panics
-    ///
-    /// If `prefix` has more than four ids.
-    pub fn range(self: &Arc<Self>, prefix: &[TermId]) -> Result<RowRange> {
-        self.cursor().seek(prefix)
-    }
-
-    /// The rows that begin with `prefix` and have the next column within the bounds, exactly.
-    ///
-    /// # Panics
-    ///
-    /// If `prefix` has more than three ids.
-    pub fn range_between(
-        self: &Arc<Self>,
-        prefix: &[TermId],
-        low: Bound<TermId>,
-        high: Bound<TermId>,
-    ) -> Result<RowRange> {
-        self.cursor().seek_between(prefix, low, high)
-    }
-
-    /// By how many the deltas changed the number of rows that begin with `prefix`. Nothing of the file is touched.
-    ///
-    /// # Panics
-    ///
-    /// If `prefix` has more than four ids.
-    pub fn net(&self, prefix: &[TermId]) -> Result<i64> {
-        let prefix = Prefix::new(prefix);
-        let mut net = 0;
-        for delta in &self.deltas {
-            let nets = Level::new(delta.clone()).nets_around(&prefix)?;
-            net += nets.end - nets.start;
-        }
-        Ok(net)
-    }
-
-    /// A cursor, which makes a series of look-ups cheap.
-    pub fn cursor(self: &Arc<Self>) -> Cursor {
-        Cursor::new(Arc::clone(self))
-    }
-
-    /// Walks over a range, and decodes the columns that are asked for.
-    pub fn scan(self: &Arc<Self>, range: RowRange, columns: [bool; COLUMNS]) -> Scan {
-        Scan::new(self, range, columns)
     }
 
     /// Rows of the file, hidden or not.

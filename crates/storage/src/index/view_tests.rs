@@ -11,7 +11,8 @@ use proptest::sample::Index;
 
 use super::tests::{Model, bound, graph_rows, ids, look_ups, prefix_of, rows, sorted, write};
 use super::*;
-use crate::delta::{DeltaEntry, DeltaIndex, write_delta};
+use crate::delta::DeltaEntry;
+use crate::delta::{DeltaIndex, write_delta};
 use crate::io::LocalFileSystem;
 
 /// Changes as they come: rows to insert, and places of rows to delete; and whether a further level begins with them.

@@ -14,12 +14,14 @@ use orrery_term::TermId;
 
 mod builder;
 mod file;
+mod known_stars;
 mod star;
 
 pub use builder::StatisticsBuilder;
 pub(crate) use file::{STATISTICS_KIND, read, write};
-use star::KnownStars;
-pub use star::{STAR_PREDICATES_MAX, Star, StarGroup};
+use known_stars::KnownStars;
+pub use known_stars::{Star, StarGroup};
+pub use star::STAR_PREDICATES_MAX;
 
 /// Number of characteristic sets that are kept.
 pub const CHARACTERISTIC_SETS_MAX: usize = 10_000;
@@ -141,6 +143,9 @@ impl CharacteristicSet {
             .map_or(0, |place| self.predicates[place].1)
     }
 }
+
+/// Name of the file with the statistics.
+pub(crate) const STATISTICS_FILE: &str = "statistics.bin";
 
 #[cfg(test)]
 mod tests;

@@ -13,13 +13,12 @@
 //!
 //! Queries ask for the same stars again and again, so those that were asked for are kept ([`STARS_MAX`]).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use orrery_term::TermId;
-use parking_lot::Mutex;
 
 use super::Statistics;
+use super::known_stars::{STARS_MAX, Star, StarGroup};
 
 /// Predicates of one star.
 pub const STAR_PREDICATES_MAX: usize = 16;
@@ -27,53 +26,6 @@ pub const STAR_PREDICATES_MAX: usize = 16;
 const VISITS_MAX: usize = 2_000;
 /// The share of a predicate's quads that must be in the sets that are visited.
 const COVERED_MIN: f64 = 0.5;
-
-/// Stars that are kept; beyond, all are forgotten.
-const STARS_MAX: usize = 256;
-
-/// The stars that were asked for, by their predicates in order. Not a part of what statistics say: a copy begins without.
-#[derive(Debug, Default)]
-pub(super) struct KnownStars(Mutex<StarsByPredicates>);
-
-/// What was said of each list of predicates: a star, or that there is none.
-type StarsByPredicates = HashMap<Box<[TermId]>, Option<Arc<Star>>>;
-
-impl Clone for KnownStars {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl PartialEq for KnownStars {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-/// What the characteristic sets say of some predicates, given in an order of the caller's.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Star {
-    groups: Vec<StarGroup>,
-}
-
-/// Subjects that have the same ones of a star's predicates.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StarGroup {
-    /// Bit `n`: they have the predicate of number `n`.
-    pub predicates: u32,
-    /// How many subjects.
-    pub subjects: f64,
-    /// Their quads with each predicate, by its number; 0 of those that they lack.
-    pub quads: Vec<f64>,
-}
-
-impl Star {
-    /// The groups of subjects that have all predicates of a subset.
-    pub fn groups_with(&self, predicates: u32) -> impl Iterator<Item = &StarGroup> {
-        let has_all = move |group: &&StarGroup| group.predicates & predicates == predicates;
-        self.groups.iter().filter(has_all)
-    }
-}
 
 impl Statistics {
     /// The star of some predicates, the same one perhaps several times. `None` where the sets that are kept

@@ -11,13 +11,15 @@
 //! two manifests, some ten fdatasyncs in all. When a step fails, what it has written is removed, and the next
 //! checkpoint takes up the new log file if there is no commit in it yet.
 
+use crate::Writer;
 use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 
-use super::open::next_log;
-use super::{Retention, Shared, Turn};
+use super::next_log::next_log;
+use super::options::Retention;
+use super::shared::{Shared, WriteGuard};
 use crate::flushed;
 use crate::history::forget;
 use crate::index::Permutation;
@@ -31,9 +33,24 @@ use crate::stored::{Deltas, Stored};
 use crate::unlisted::Unlisted;
 use crate::{Error, Result};
 
+impl Writer {
+    /// Writes what is in memory to files and begins a new log file, so that opening need not read the old one. Returns
+    /// whether there was anything to write. Neither readers nor other writers wait for the files.
+    pub fn checkpoint(&self) -> Result<bool> {
+        self.handle.shared.checkpoint()
+    }
+
+    /// Gives up older states beyond another retention than that of the options, and removes the files that only they need.
+    /// Returns whether there were any. Snapshots that are in use stay readable. Commits since the last checkpoint stay,
+    /// for the present state needs them: make one before to give up all.
+    pub fn forget_history(&self, retention: &Retention) -> Result<bool> {
+        self.handle.shared.forget_history(retention)
+    }
+}
+
 impl Shared {
     /// See [`super::Writer::checkpoint`].
-    pub(super) fn checkpoint(self: &Arc<Self>) -> Result<bool> {
+    fn checkpoint(self: &Arc<Self>) -> Result<bool> {
         self.checkpoint_under(self.maintenance.lock())
     }
 
@@ -46,7 +63,7 @@ impl Shared {
     }
 
     /// See [`super::Writer::forget_history`].
-    pub(super) fn forget_history(self: &Arc<Self>, retention: &Retention) -> Result<bool> {
+    fn forget_history(self: &Arc<Self>, retention: &Retention) -> Result<bool> {
         let _maintenance = self.maintenance.lock();
         let turn = self.take_turn();
         turn.settle()?;
@@ -108,7 +125,7 @@ impl Shared {
     }
 }
 
-impl Turn {
+impl WriteGuard {
     /// Begins a new log file, unless the last one has no commit. Returns the state before it, which no commit adds to any more; the
     /// log before it is closed.
     pub(super) fn begin_log(&self) -> Result<Arc<Snapshot>> {

@@ -1,33 +1,11 @@
 //! A commit on its way to the disk.
 
+use super::options::Durability;
 use std::sync::Arc;
 
-use super::Writer;
+use super::handle::Writer;
 use crate::Result;
 use crate::log::LogWriter;
-
-/// When a commit counts as done.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// When it is on the disk: a power cut does not lose it.
-    #[default]
-    Durable,
-    /// At once: a power cut may lose it, and then all commits after it. It is visible at once, too, unless a durable commit before
-    /// it is still on its way to the disk: then together with that.
-    Relaxed,
-}
-
-/// How a transaction is to be committed.
-#[derive(Debug, Clone, Default)]
-pub struct CommitOptions {
-    /// Who commits, for the list of commits.
-    pub who: String,
-    /// When the commit counts as done.
-    pub durability: Durability,
-    /// The number that the last commit must have; otherwise the transaction fails with
-    /// [`crate::Error::CommitConflict`] and changes nothing.
-    pub expected: Option<u64>,
-}
 
 /// A commit that has its number, but may not be on the disk yet.
 ///

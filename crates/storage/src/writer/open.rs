@@ -1,5 +1,6 @@
 //! Opening a database for writing: recovery of the log, and the first log file.
 
+use super::next_log::next_log;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,16 +8,17 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::worker::{self, Worker};
-use super::{Handle, Shared, State, Writer, WriterOptions};
+use super::handle::{Handle, Writer};
+use super::options::WriterOptions;
+use super::requests::Worker;
+use super::shared::{Shared, State};
+use super::worker::{self};
 use crate::io::FileSystem;
 use crate::lock::WriterLock;
-use crate::log::{LOG_DIRECTORY, LogEnd, LogHeader, LogTail, LogWriter};
-use crate::manifest::{FORMAT_VERSION, LogEntry, Manifest};
+use crate::log::{LogEnd, LogTail, LogWriter};
 use crate::replay::log_path;
 use crate::segment::remove_leftovers;
 use crate::snapshot::Snapshot;
-use crate::unlisted::Unlisted;
 use crate::{Database, Error, Result};
 
 impl Database {
@@ -137,38 +139,4 @@ fn resume(
     }
     log.close()?;
     Ok(None)
-}
-
-/// Begins a log file after a state, and publishes the manifest that names it.
-pub(super) fn next_log(
-    file_system: &dyn FileSystem,
-    directory: &Path,
-    after: &Snapshot,
-) -> Result<(LogWriter, Manifest)> {
-    let mut manifest = after.to_manifest();
-    manifest.format_version = FORMAT_VERSION;
-    manifest.generation += 1;
-    let name = format!("{:06}.log", manifest.generation);
-    let logs = directory.join(LOG_DIRECTORY);
-    if file_system.metadata(&logs)?.is_none() {
-        file_system.create_dir_all(&logs)?;
-        file_system.sync_dir(directory)?;
-    }
-    let base = manifest.present_mut();
-    let header = LogHeader {
-        base_segment: base.segment.name.clone(),
-        base_generation: base.generation,
-        first_commit: after.commit() + 1,
-    };
-    let path = log_path(directory, &name);
-    base.logs.push(LogEntry {
-        name,
-        first_commit: header.first_commit,
-    });
-    let unlisted = Unlisted::file(file_system, path);
-    let log = LogWriter::create(file_system, unlisted.path(), &header)?;
-    let published = manifest.publish(file_system, directory);
-    unlisted.keep_if_listed(&published);
-    published?;
-    Ok((log, manifest))
 }

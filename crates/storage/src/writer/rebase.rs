@@ -21,19 +21,21 @@ use orrery_term::{LanguageTags, TermId, TermKind};
 use parking_lot::MutexGuard;
 
 use super::checkpoint::{remove_dropped, stop_where_unknown};
-use super::open::next_log;
-use super::{Turn, Writer};
+use super::handle::Writer;
+use super::next_log::next_log;
+use super::shared::WriteGuard;
 use crate::base::Base;
 use crate::changes::has_named_graph;
+use crate::counts::SnapshotCounts;
+use crate::counts::counts_of_base;
 use crate::delta::DeltaEntry;
 use crate::flushed;
 use crate::history::forget;
 use crate::index::{Permutation, QuadIndex};
 use crate::log::LogWriter;
 use crate::manifest::{BaseEntry, Loaded, Manifest, SegmentEntry};
-use crate::replay::counts_of_base;
 use crate::segment::{DELTA_PREFIX, PublishedCounts, SEGMENT_PREFIX, SegmentFiles, ignore_missing};
-use crate::snapshot::{Snapshot, SnapshotCounts};
+use crate::snapshot::Snapshot;
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
 use crate::unlisted::Unlisted;
@@ -52,7 +54,7 @@ pub struct Rebase<'a> {
     /// No checkpoint meanwhile.
     _maintenance: MutexGuard<'a, ()>,
     /// Held by a bulk load, and by a compaction that shall not come too late.
-    pub(super) turn: Option<Turn>,
+    pub(super) turn: Option<WriteGuard>,
     is_load: bool,
     /// Quads that a load takes away: what a transaction did before it became a base.
     pub(super) removed: u64,
@@ -94,7 +96,7 @@ impl<'a> Rebase<'a> {
     pub(super) fn begin(
         writer: &'a Writer,
         maintenance: MutexGuard<'a, ()>,
-        turn: Option<Turn>,
+        turn: Option<WriteGuard>,
         is_load: bool,
     ) -> Result<Self> {
         writer.check()?;
@@ -210,7 +212,7 @@ struct Published {
     after: Arc<Snapshot>,
 }
 
-impl Turn {
+impl WriteGuard {
     /// Makes a new base the present one, with the rest of what was committed since it was begun.
     fn switch(
         &self,

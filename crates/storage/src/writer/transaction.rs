@@ -12,16 +12,20 @@ use std::sync::Arc;
 
 use orrery_term::{LanguageTags, Literal, LiteralKind, Term, TermId, TermKind, inline, write_key};
 
-use super::bulk::Staged;
-use super::commit::{CommitOptions, Durability, PendingCommit};
+use super::commit::PendingCommit;
+use super::handle::Writer;
 use super::memory::{ChangeMemory, MemoryCount};
-use super::{Turn, Writer};
+use super::options::{CommitOptions, Durability};
+use super::shared::WriteGuard;
+use super::staged::Staged;
 use crate::changes::{change, drop_graphs, has_named_graph, net_changes};
-use crate::delta::{DeltaEntry, DeltaIndex};
+use crate::counts::SnapshotCounts;
+use crate::delta::DeltaEntry;
+use crate::delta::DeltaIndex;
 use crate::graph_set::GraphSet;
 use crate::index::{COLUMNS, Permutation, QuadIndex, QuadRow, RowRange};
 use crate::log::ClearedGraphs;
-use crate::snapshot::{Snapshot, SnapshotCounts};
+use crate::snapshot::Snapshot;
 use crate::stored::Deltas;
 use crate::{Error, Result};
 
@@ -33,7 +37,7 @@ const CLEAR_ROWS: u64 = 64 * 1024;
 pub struct Transaction {
     writer: Writer,
     /// Given back when the transaction ends; the next one begins then. Missing once it went on to a new base.
-    pub(super) turn: Option<Turn>,
+    pub(super) turn: Option<WriteGuard>,
     /// The state before the transaction.
     pub(super) start: Arc<Snapshot>,
     /// Graphs that were cleared as a whole.
@@ -62,8 +66,23 @@ pub struct Transaction {
     is_committed: bool,
 }
 
+impl Writer {
+    /// Begins a transaction, after waiting for the one that is under way. It sees all commits before it.
+    ///
+    /// Fails with [`crate::Error::WritingStopped`] when the log could not be written, until the database is opened anew.
+    pub fn begin(&self) -> Result<Transaction> {
+        let turn = self.handle.shared.take_turn();
+        let (latest, log) = {
+            let state = turn.shared.state.lock();
+            (Arc::clone(&state.latest), Arc::clone(&state.log))
+        };
+        log.check()?;
+        Transaction::new(self.clone(), turn, latest)
+    }
+}
+
 impl Transaction {
-    pub(super) fn new(writer: Writer, turn: Turn, start: Arc<Snapshot>) -> Result<Self> {
+    fn new(writer: Writer, turn: WriteGuard, start: Arc<Snapshot>) -> Result<Self> {
         let spog_delta = start.deltas().get(Permutation::Spog).cloned();
         Ok(Self {
             spog: Arc::clone(spog_of(&start)?),

@@ -29,7 +29,7 @@ use crate::term::{Literal, LiteralKind, Term};
 use crate::vocabulary::xsd;
 
 pub use calendar::{InlineDate, InlineDateTime, TimeZone, civil_from_days, days_from_civil};
-pub use number::IntegerType;
+pub use number::{DECIMAL_UNITS, IntegerType};
 pub use order::ValueOrder;
 pub use text::ShortString;
 
@@ -51,9 +51,6 @@ pub enum InlineValue {
     /// `xsd:string`.
     String(ShortString),
 }
-
-/// How many units of [`InlineValue::Decimal`] make one.
-pub const DECIMAL_UNITS: i64 = 1_000_000;
 
 /// The id of a term that needs no dictionary: a blank node, or a literal that fits.
 pub fn inline(term: &Term<'_>) -> Option<TermId> {

@@ -207,7 +207,7 @@ pub(super) fn encode_decimal(lexical: &str) -> Option<u64> {
         return None;
     }
     let scale = 10i64.pow((DECIMAL_DIGITS_MAX - fraction.len()) as u32);
-    let magnitude = parse_digits(whole.as_bytes())? * super::DECIMAL_UNITS
+    let magnitude = parse_digits(whole.as_bytes())? * DECIMAL_UNITS
         + parse_digits(fraction.as_bytes())? * scale;
     if magnitude == 0 && is_negative {
         return None;
@@ -242,7 +242,7 @@ pub(super) fn render_decimal(payload: u64) -> String {
     let value = decode_decimal(payload);
     let digits = ((payload & 15) as usize).min(DECIMAL_DIGITS_MAX);
     let magnitude = value.unsigned_abs();
-    let units = super::DECIMAL_UNITS as u64;
+    let units = DECIMAL_UNITS as u64;
     let sign = if value < 0 { "-" } else { "" };
     let whole = magnitude / units;
     if digits == 0 {
@@ -311,3 +311,6 @@ pub(super) fn encode_double(lexical: &str) -> Option<TermId> {
         (value.to_string() == lexical).then(|| TermId::new(TermKind::DoublePlain, payload))
     }
 }
+
+/// How many units of [`InlineValue::Decimal`] make one.
+pub const DECIMAL_UNITS: i64 = 1_000_000;

@@ -2,7 +2,7 @@
 
 use orrery_column::{Codec, VECTOR_ROWS, decode, encode};
 
-use super::CostPath;
+use super::path::CostPath;
 use crate::Error;
 
 /// Numbers without order; always the same ones.

@@ -6,8 +6,9 @@ use orrery_server::format::{GraphFormat, GraphSerializer, SolutionFormat, Soluti
 use orrery_sparql::{Engine, PreparedQuery, QueryOptions, QueryResults};
 use tokio::runtime::{Builder, Runtime};
 
+use super::Fixture;
 use super::columns::ensure;
-use super::{CostPath, Fixture};
+use super::path::CostPath;
 use crate::Error;
 
 const SEED: u64 = 1;

@@ -9,8 +9,9 @@ use orrery_storage::log::{Keys, LogHeader, LogRecord, LogWriter};
 use orrery_storage::{DeltaEntry, DeltaIndex, Permutation, ReadView};
 use orrery_term::{LanguageTags, Term, TermId, write_key};
 
+use super::Fixture;
 use super::columns::{ensure, scrambled};
-use super::{CostPath, Fixture};
+use super::path::CostPath;
 use crate::Error;
 
 const LABEL: &str = "http://www.w3.org/2000/01/rdf-schema#label";

@@ -13,7 +13,7 @@ use orrery_sparql::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, Servi
 use orrery_sparql::{Engine, QueryOptions, QueryResults};
 
 use super::Files;
-use super::evaluation::{engine, write_solutions};
+use super::engine::{engine, write_solutions};
 use super::syntax::load;
 
 /// The endpoints of one test.

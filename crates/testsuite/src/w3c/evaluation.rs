@@ -1,16 +1,11 @@
 //! Tests of queries: over loaded data through the engine, the answer through a serializer
 //! of the server, and back through an independent parser.
 
+use crate::w3c::engine::{engine, internal, write_solutions};
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use orrery_server::format::{GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer};
-use orrery_sparql::service::ServiceOptions;
-use orrery_sparql::{
-    Engine, EngineOptions, QueryError, QueryOptions, QueryResults, SolutionStream, TripleStream,
-};
-use orrery_storage::Database;
+use orrery_sparql::{Engine, QueryError, QueryOptions, QueryResults, TripleStream};
 use spargebra::SparqlParser;
 use spargebra::algebra::QueryDataset;
 use tokio::runtime::Runtime;
@@ -19,19 +14,6 @@ use super::endpoints::Endpoints;
 use super::expected::{Answer, compare, parse_answer};
 use super::syntax::load;
 use super::{Files, QueryEvaluation};
-
-/// Longer than this, and something is wrong.
-const TIME_LIMIT: Duration = Duration::from_secs(20);
-
-pub(crate) fn engine(directory: &Path, service: Option<ServiceOptions>) -> Result<Engine, String> {
-    let database = Database::create_or_open(directory).map_err(|error| error.to_string())?;
-    let options = EngineOptions {
-        default_timeout: Some(TIME_LIMIT),
-        service,
-        ..EngineOptions::default()
-    };
-    Engine::new(Arc::new(database), options).map_err(|error| error.to_string())
-}
 
 fn options(query: &str) -> QueryOptions {
     QueryOptions {
@@ -163,23 +145,6 @@ async fn answer(
     }
 }
 
-pub(crate) async fn write_solutions(
-    mut stream: SolutionStream,
-    format: SolutionFormat,
-    bytes: &mut Vec<u8>,
-) -> Result<(), QueryError> {
-    let mut serializer = SolutionSerializer::start(format, stream.variables(), bytes);
-    while let Some(batch) = stream.next().await {
-        let batch = batch?;
-        for row in 0..batch.rows() {
-            let terms = (0..batch.columns()).map(|column| batch.term(row, column));
-            serializer.row(terms, bytes).map_err(internal)?;
-        }
-    }
-    while !serializer.finish(bytes).map_err(internal)? {}
-    Ok(())
-}
-
 async fn write_triples(mut stream: TripleStream, bytes: &mut Vec<u8>) -> Result<(), QueryError> {
     let mut serializer = GraphSerializer::start(GraphFormat::Turtle);
     while let Some(batch) = stream.next().await {
@@ -190,10 +155,4 @@ async fn write_triples(mut stream: TripleStream, bytes: &mut Vec<u8>) -> Result<
         }
     }
     serializer.finish(bytes).map_err(internal)
-}
-
-fn internal(error: orrery_server::format::FormatError) -> QueryError {
-    QueryError::Internal {
-        message: error.to_string(),
-    }
 }

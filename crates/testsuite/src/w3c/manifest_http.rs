@@ -3,7 +3,7 @@
 use oxrdf::vocab::rdfs;
 use oxrdf::{NamedNode, NamedOrBlankNodeRef, TermRef};
 
-use super::manifest::{Manifest, as_node, mf};
+use super::manifest_graph::{Manifest, as_node, mf};
 use super::{Exchange, GraphFiles, HttpTest, ServiceDescriptionTest, TestKind, UpdateEvaluation};
 
 const UT: &str = "http://www.w3.org/2009/sparql/tests/test-update#";

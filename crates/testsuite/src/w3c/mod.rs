@@ -14,12 +14,14 @@
 //! A kind of test that this module does not know is an error, not a test left out.
 
 mod endpoints;
+mod engine;
 mod evaluation;
 mod expected;
 mod http;
 mod isomorphism;
 mod known;
 mod manifest;
+mod manifest_graph;
 mod manifest_http;
 mod report;
 mod run;

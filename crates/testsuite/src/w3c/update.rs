@@ -9,7 +9,7 @@ use orrery_storage::{CommitOptions, Database, WriterOptions};
 use oxrdf::{GraphName, NamedNode, Quad};
 use tokio::runtime::Runtime;
 
-use super::evaluation::engine;
+use super::engine::engine;
 use super::expected::{compare_quads, parse_quads};
 use super::syntax::{dump, load};
 use super::{Files, GraphFiles, UpdateEvaluation};

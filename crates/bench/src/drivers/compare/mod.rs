@@ -20,10 +20,11 @@ use super::store::{TEN_MILLION_PRODUCTS, write_data};
 use super::{
     BenchError, Binary, ExploreOptions, ExploreReport, LoadOptions, explore, explore_clients, load,
 };
+use crate::bsbm::Catalog;
+use crate::bsbm::GenerateOptions;
 use crate::bsbm::parameters::ParameterPool;
 use crate::bsbm::templates::{ANALYTICAL, BUSINESS};
 use crate::bsbm::update::Updates;
-use crate::bsbm::{Catalog, GenerateOptions};
 use crate::http_client::QueryEncoding;
 
 pub use self::figures::{CompareReport, Goal, Pair};

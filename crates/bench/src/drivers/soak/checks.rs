@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ACCOUNTS, BALANCE, FILLER_QUADS, LOAD_QUADS, TURNOVER_GRAPHS, TURNOVER_QUADS};
+use super::shape::{ACCOUNTS, BALANCE, FILLER_QUADS, LOAD_QUADS, TURNOVER_GRAPHS, TURNOVER_QUADS};
 
 /// A question and what its answer has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,19 +29,11 @@ use crate::http_client::HttpClient;
 use crate::report::{Times, with_thousands};
 
 mod checks;
+mod shape;
 
 use checks::Check;
+use shape::{ACCOUNTS, BALANCE, FILLER_QUADS, LOAD_QUADS, TURNOVER_GRAPHS, TURNOVER_QUADS};
 
-/// Accounts, each with this balance at first.
-const ACCOUNTS: u32 = 1_000;
-const BALANCE: u64 = 100;
-/// Quads beside the accounts, so that compactions have something to do.
-const FILLER_QUADS: u32 = 200_000;
-/// Quads of each graph that comes and goes, and how many such graphs there are.
-const TURNOVER_QUADS: u64 = 500;
-const TURNOVER_GRAPHS: u64 = 20;
-/// Quads of a bulk load.
-const LOAD_QUADS: u64 = 20_000;
 /// Bulk loads grow the database; so many are enough.
 const LOADS_MAX: u64 = 100;
 /// Failures that are told in full.

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::super::explore::{MixClient, Runs, mixes_an_hour};
 use super::super::mixed::{MixedClient, MixedTimes};
 use super::super::{BenchError, Binary, ExploreOptions};
-use super::UpdateBenchOptions;
+use super::options::UpdateBenchOptions;
 use crate::bsbm::Catalog;
 use crate::bsbm::parameters::ParameterPool;
 use crate::bsbm::update::Updates;

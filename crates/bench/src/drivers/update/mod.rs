@@ -9,45 +9,22 @@ use serde::Serialize;
 
 use super::store::{table_of, write_data};
 use super::{Bar, BenchError, Binary, LoadOptions, load};
-use crate::bsbm::GenerateOptions;
-use crate::http_client::HttpError;
 use crate::report::{Table, with_thousands};
 
+mod failures;
 mod mix;
+mod options;
 mod reading;
 mod transactions;
 
 pub use mix::MixReport;
+pub use options::{UpdateBenchOptions, UpdatePart};
 pub use reading::{ReadingReport, ReadingTimes};
 pub use transactions::TransactionReport;
 
+use failures::at;
+
 const LOAD_MEMORY: &str = "4G";
-
-/// A part of the measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UpdatePart {
-    /// Rates and times of transactions, and opening after a kill.
-    Transactions,
-    /// The explore queries beside updates.
-    Mix,
-    /// Queries over changes that are not compacted yet.
-    Reading,
-}
-
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct UpdateBenchOptions {
-    /// The BSBM data set that is updated.
-    pub data: GenerateOptions,
-    /// Where data and databases are kept; databases are removed.
-    pub cache: PathBuf,
-    /// How long each rate is measured.
-    pub seconds: u64,
-    /// Mixes of the explore queries, with and without updates.
-    pub mixes: u32,
-    /// The parts; all if none is named.
-    pub parts: Vec<UpdatePart>,
-}
 
 /// Everything that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -153,16 +130,6 @@ fn copy(from: &Path, to: &Path) -> Result<(), BenchError> {
 
 fn remove(database: &Path) -> Result<(), BenchError> {
     std::fs::remove_dir_all(database).map_err(at(database))
-}
-
-fn at(path: &Path) -> impl FnOnce(std::io::Error) -> BenchError {
-    let path = path.to_owned();
-    move |source| BenchError::File { path, source }
-}
-
-fn failed(what: &str) -> impl FnOnce(HttpError) -> BenchError {
-    let what = what.to_owned();
-    move |source| BenchError::Query { what, source }
 }
 
 impl fmt::Display for UpdateReport {

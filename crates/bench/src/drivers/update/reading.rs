@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::super::{Bar, BenchError, Binary, RESULTS_JSON};
+use super::failures::failed;
+use super::options::UpdateBenchOptions;
 use super::transactions::WITHOUT_CHECKPOINTS;
-use super::{UpdateBenchOptions, failed};
 use crate::bsbm::templates::{ANALYTICAL, instantiate};
 use crate::bsbm::{BusinessParameters, Catalog, Random};
 use crate::http_client::HttpClient;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::super::{Bar, BenchError, Binary, RESULTS_JSON};
-use super::{at, failed};
+use super::failures::{at, failed};
 use crate::http_client::HttpClient;
 use crate::report::Times;
 

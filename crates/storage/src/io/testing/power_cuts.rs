@@ -42,8 +42,16 @@ pub struct PowerCuts {
     freed: Vec<Arc<Vec<u8>>>,
 }
 
+impl RecordingFileSystem {
+    /// All moments at which the power may go, beginning with the first.
+    pub fn power_cuts(&self) -> PowerCuts {
+        let disk = self.disk.lock();
+        PowerCuts::new(disk.start.clone(), disk.operations.clone())
+    }
+}
+
 impl PowerCuts {
-    pub(super) fn new(start: Tree, operations: Vec<Operation>) -> Self {
+    fn new(start: Tree, operations: Vec<Operation>) -> Self {
         Self {
             operations,
             done: 0,

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::power_cuts::PowerCuts;
 use super::tree::{Change, Entry, Inode, Node, ROOT, Tree, names};
 use crate::io::{
     FileBytes, FileLock, FileMetadata, FileSystem, FileWriter, LogFile, ReadAheadWatcher,
@@ -24,7 +23,7 @@ const WRITE_BUFFER_BYTES: usize = 256 * 1024;
 /// [`power_cuts`](Self::power_cuts) goes through all moments.
 #[derive(Debug, Clone, Default)]
 pub struct RecordingFileSystem {
-    disk: Arc<Mutex<Disk>>,
+    pub(super) disk: Arc<Mutex<Disk>>,
     asked: Arc<Mutex<Asked>>,
 }
 
@@ -47,10 +46,10 @@ impl ReadAheadWatcher for Watcher {
 }
 
 #[derive(Debug, Default)]
-struct Disk {
-    start: Tree,
+pub(super) struct Disk {
+    pub(super) start: Tree,
     now: Tree,
-    operations: Vec<Operation>,
+    pub(super) operations: Vec<Operation>,
     locked: BTreeSet<Inode>,
 }
 
@@ -85,12 +84,6 @@ impl RecordingFileSystem {
     /// Number of operations so far: creations, writes, renames, removals, syncs.
     pub fn operations(&self) -> usize {
         self.disk.lock().operations.len()
-    }
-
-    /// All moments at which the power may go, beginning with the first.
-    pub fn power_cuts(&self) -> PowerCuts {
-        let disk = self.disk.lock();
-        PowerCuts::new(disk.start.clone(), disk.operations.clone())
     }
 
     /// The file system as it is now, as another one: changes to either are not seen in the other, locks are free.

@@ -1,0 +1,217 @@
+//! What the handlers share, and what several of them do with it.
+
+use crate::access_log::AccessRecord;
+use crate::admission::{Admission, Turn};
+use crate::body::body_bytes;
+use crate::conditions::Conditions;
+use crate::description::Capabilities;
+use crate::edge;
+use crate::errors::ServerError;
+use crate::feeds::Feeds;
+use crate::guard::{HostRule, WriteRule, base_iri};
+use crate::negotiate::Wish;
+use crate::options::HttpOptions;
+use crate::parameters::parse_at;
+use crate::protocol::QueryRequest;
+use crate::query_threads::QueryThreads;
+use crate::stream_body::{Job, TimeLimit};
+use crate::writes::Writes;
+use axum::http::{Method, header, request::Parts};
+use orrery_sparql::{DocumentSource, Engine, ParsedUpdate, UpdateOptions};
+use orrery_storage::Snapshot;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+
+/// What the handlers share.
+pub(crate) struct ServerState {
+    /// True when the server stops and waits for nobody any more.
+    pub(crate) is_over: watch::Receiver<bool>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) admission: Admission,
+    pub(crate) options: HttpOptions,
+    pub(crate) documents: Arc<dyn DocumentSource>,
+    pub(crate) feeds: Feeds,
+    /// Bodies and updates that are parsed at the same time.
+    pub(crate) parsing: Arc<Semaphore>,
+    /// Updates whose documents (`LOAD`) are fetched at the same time.
+    pub(crate) fetching: Arc<Semaphore>,
+    /// Before the query threads, on which changes under way compute.
+    pub(crate) writes: Result<Writes, String>,
+    pub(crate) query_threads: QueryThreads,
+    pub(crate) write_rule: WriteRule,
+    pub(crate) hosts: HostRule,
+}
+
+impl ServerState {
+    /// What the service description tells.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            union_default_graph: self.options.union_default_graph,
+            federation: self.engine.options().service.is_some(),
+            update: self.writes.is_ok(),
+        }
+    }
+
+    /// The writer's door, for a request that may go through it.
+    pub(crate) fn writes(&self, parts: &Parts) -> Result<&Writes, ServerError> {
+        self.write_rule.check(parts, &self.hosts)?;
+        self.writes
+            .as_ref()
+            .map_err(|reason| ServerError::ReadOnly {
+                reason: reason.clone(),
+            })
+    }
+
+    /// How large the body of a request to `/sparql` may be: an update may be long, a query not.
+    pub(crate) fn body_limit(&self, parts: &Parts) -> usize {
+        let content_type = parts.headers.get(header::CONTENT_TYPE);
+        let is_query = content_type.is_some_and(|content_type| {
+            content_type
+                .as_bytes()
+                .to_ascii_lowercase()
+                .starts_with(b"application/sparql-query")
+        });
+        let may_update = parts.method == Method::POST && self.writes.is_ok() && !is_query;
+        if may_update {
+            self.options.update_bytes_max
+        } else {
+            self.options.body_bytes_max
+        }
+    }
+
+    /// Room for a body that is larger than that of any query.
+    pub(crate) async fn update_room(
+        &self,
+        parts: &Parts,
+    ) -> Result<Option<SemaphorePermit<'_>>, ServerError> {
+        let limit_bytes = self.body_limit(parts);
+        let bytes = body_bytes(parts, limit_bytes);
+        match &self.writes {
+            Ok(writes) if bytes > self.options.body_bytes_max => {
+                Ok(Some(writes.body_room(bytes).await?))
+            }
+            Ok(_) | Err(_) => Ok(None),
+        }
+    }
+
+    /// The time limit of a request that asks for this much.
+    pub(crate) fn time_limit(&self, asked: Option<Duration>) -> Result<TimeLimit, ServerError> {
+        let maximum = self.options.timeout_max;
+        match asked {
+            Some(asked) if asked > maximum => Err(ServerError::bad_request(format!(
+                "timeout is {} s, and this server allows {} s at most (--timeout-max); ask for that or less",
+                asked.as_secs_f64(),
+                maximum.as_secs_f64()
+            ))),
+            _ => Ok(TimeLimit {
+                limit: asked.unwrap_or(self.options.timeout_default.min(maximum)),
+                maximum,
+                spent: Duration::ZERO,
+            }),
+        }
+    }
+
+    /// Work that reads a body or the text of an update, on a thread that may compute for long; as many at a time as there are cores.
+    pub(crate) async fn while_parsing<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ServerError> + Send + 'static,
+    ) -> Result<T, ServerError> {
+        let turn = Arc::clone(&self.parsing).acquire_owned().await;
+        let turn = turn.map_err(|_closed| ServerError::Stopping)?;
+        self.on_blocking_thread(move || {
+            // Also if nobody waits for it any more.
+            let _turn = turn;
+            work()
+        })
+        .await
+    }
+
+    /// The update with the documents that it loads. These may take a minute each, so nobody who only computes waits for them.
+    pub(crate) async fn fetch_documents(
+        &self,
+        mut update: ParsedUpdate,
+        options: &UpdateOptions,
+    ) -> Result<ParsedUpdate, ServerError> {
+        if !update.loads_documents() {
+            return Ok(update);
+        }
+        let turn = Arc::clone(&self.fetching).acquire_owned().await;
+        let turn = turn.map_err(|_closed| ServerError::Stopping)?;
+        let options = options.clone();
+        self.on_blocking_thread(move || {
+            // Also if nobody waits for it any more.
+            let _turn = turn;
+            update.fetch_documents(&options)?;
+            Ok(update)
+        })
+        .await
+    }
+
+    /// Work on a thread of its own, away from those that speak HTTP, and those that watch the clock for queries.
+    pub(crate) async fn on_blocking_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ServerError> + Send + 'static,
+    ) -> Result<T, ServerError> {
+        let done = self.query_threads.handle().spawn_blocking(work);
+        done.await.unwrap_or_else(|error| {
+            Err(ServerError::Internal {
+                message: format!("the request was not worked out: {error}"),
+            })
+        })
+    }
+
+    /// The state that a query asks for, if it is not the newest. An older one may have to be put together from the log, which takes its time
+    /// and counts as part of the query: it has its turn, and keeps it until this is done, whoever waits for it.
+    async fn old_snapshot(
+        &self,
+        at: &str,
+        time: &mut TimeLimit,
+        turn: Turn,
+    ) -> Result<(Arc<Snapshot>, Turn), ServerError> {
+        let at = parse_at(at)?;
+        let database = Arc::clone(self.engine.database());
+        let started = Instant::now();
+        let replayed = self.on_blocking_thread(move || Ok((database.snapshot_at(at)?, turn)));
+        let replayed = tokio::time::timeout(time.left(), replayed).await;
+        time.spent += started.elapsed();
+        replayed.unwrap_or_else(|_elapsed| Err(time.exceeded()))
+    }
+
+    /// Waits for the query's turn and packs what it needs.
+    pub(crate) async fn job(
+        &self,
+        parts: &Parts,
+        request: QueryRequest,
+        record: Arc<AccessRecord>,
+    ) -> Result<Job, ServerError> {
+        record.set_query(&request.query);
+        let mut time = self.time_limit(request.timeout)?;
+        let conditions = Conditions::of(&parts.headers)?;
+        let mut turn = self.admission.turn().await?;
+        let snapshot = match request.at.as_deref() {
+            Some(at) => {
+                let (snapshot, same_turn) = self.old_snapshot(at, &mut time, turn).await?;
+                turn = same_turn;
+                Some(snapshot)
+            }
+            None => None,
+        };
+        Ok(Job {
+            base_iri: base_iri(parts),
+            snapshot,
+            engine: Arc::clone(&self.engine),
+            method: parts.method.clone(),
+            conditions,
+            scope: edge::scope(parts),
+            wish: Wish::new(&parts.headers, request.format.clone()),
+            waiting: Weak::new(),
+            union_default_graph: self.options.union_default_graph,
+            time,
+            request,
+            record,
+            turn,
+            ready: Instant::now(),
+        })
+    }
+}

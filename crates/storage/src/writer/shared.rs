@@ -1,0 +1,190 @@
+//! What the clones of a writer and its thread share: the log, the commits on their way to the disk, and whose turn it is to write.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use orrery_term::TermId;
+use parking_lot::{Condvar, Mutex};
+
+use super::options::{CommitOptions, Durability, WriterOptions};
+use super::requests::Worker;
+use crate::delta::DeltaEntry;
+use crate::lock::{ClosedLog, WriterLock};
+use crate::log::{ClearedGraphs, LogRecord, LogWriter};
+use crate::snapshot::Snapshot;
+use crate::{Database, Result};
+
+/// What the writer and its thread share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) database: Arc<Database>,
+    pub(super) options: WriterOptions,
+    /// Whether a transaction is under way.
+    pub(super) is_taken: Mutex<bool>,
+    pub(super) given_back: Condvar,
+    pub(super) state: Mutex<State>,
+    pub(super) worker: Worker,
+    /// Only one checkpoint or compaction at a time.
+    pub(super) maintenance: Mutex<()>,
+    /// The last to go, so that nobody else writes before.
+    pub(super) lock: WriterLock,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    /// What the last commit left.
+    pub(super) latest: Arc<Snapshot>,
+    /// Commits that are not visible yet, the oldest first.
+    pub(super) pending: VecDeque<PendingSnapshot>,
+    /// Where commits are appended.
+    pub(super) log: Arc<LogWriter>,
+    /// Changes that were committed since the log file was begun.
+    pub(super) changes_in_log: u64,
+}
+
+/// What a commit left that is not visible yet.
+#[derive(Debug)]
+pub(super) struct PendingSnapshot {
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) durability: Durability,
+}
+
+impl Shared {
+    pub(super) fn now_us(&self) -> i64 {
+        self.options.clock.now_us()
+    }
+
+    pub(super) fn take_turn(self: &Arc<Self>) -> WriteGuard {
+        let mut is_taken = self.is_taken.lock();
+        while *is_taken {
+            self.given_back.wait(&mut is_taken);
+        }
+        *is_taken = true;
+        WriteGuard {
+            shared: Arc::clone(self),
+        }
+    }
+
+    /// Puts everything on the disk for good, and notes in the lock's file where the log ends.
+    pub(super) fn close(&self) -> Result<()> {
+        self.sync()?;
+        let (log, commit) = {
+            let state = self.state.lock();
+            (Arc::clone(&state.log), state.latest.commit())
+        };
+        log.close()?;
+        let name = log.path().file_name().and_then(|name| name.to_str());
+        self.lock.note_closed(&ClosedLog {
+            name: name.unwrap_or_default().to_owned(),
+            salt: log.salt(),
+            position: log.end(),
+            commit,
+        })
+    }
+
+    /// Makes visible what may be when the commits up to a number are on the disk: these, and the relaxed ones that follow them
+    /// without a durable one between.
+    pub(super) fn publish(&self, synced: u64) {
+        let mut state = self.state.lock();
+        let mut newest = None;
+        let is_visible = |next: &mut PendingSnapshot| {
+            next.durability == Durability::Relaxed || next.snapshot.commit() <= synced
+        };
+        while let Some(next) = state.pending.pop_front_if(is_visible) {
+            newest = Some(next.snapshot);
+        }
+        if let Some(newest) = newest {
+            self.database.replace_snapshot(newest);
+        }
+    }
+
+    /// Puts all commits so far on the disk and makes them visible.
+    pub(super) fn sync(&self) -> Result<()> {
+        let (log, number) = {
+            let state = self.state.lock();
+            (Arc::clone(&state.log), state.latest.commit())
+        };
+        log.wait(log.end())?;
+        self.publish(number);
+        Ok(())
+    }
+}
+
+/// The right to change the database; given back when dropped.
+#[derive(Debug)]
+pub(super) struct WriteGuard {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl WriteGuard {
+    /// Takes a commit into the order of commits. Returns the log file and the position after its record.
+    pub(super) fn submit(
+        &self,
+        start: &Snapshot,
+        snapshot: Arc<Snapshot>,
+        net: &[DeltaEntry],
+        cleared: Option<ClearedGraphs>,
+        options: &CommitOptions,
+    ) -> Result<(Arc<LogWriter>, u64)> {
+        let shared = &self.shared;
+        // Quads that were cleared count as changes: until there is a checkpoint, who opens the database hides them anew.
+        let changes = net.len() as u64 + cleared.as_ref().map_or(0, |cleared| cleared.removed);
+        let mut record = record_of(start, &snapshot, net, &options.who);
+        record.cleared = cleared;
+        let log = Arc::clone(&shared.state.lock().log);
+        let appended = log.append(&record)?;
+        let mut state = shared.state.lock();
+        state.changes_in_log += changes;
+        state.latest = Arc::clone(&snapshot);
+        state.pending.push_back(PendingSnapshot {
+            snapshot,
+            durability: options.durability,
+        });
+        let is_checkpoint_due = appended.end >= shared.options.checkpoint_bytes
+            || state.changes_in_log >= shared.options.checkpoint_quads;
+        drop(state);
+        if options.durability == Durability::Relaxed {
+            shared.publish(0);
+            shared.worker.request_sync();
+        }
+        if is_checkpoint_due {
+            shared.worker.request_checkpoint();
+        }
+        Ok((log, appended.end))
+    }
+
+    /// Waits until all commits are on the disk, and makes them visible. Nobody can commit meanwhile.
+    pub(super) fn settle(&self) -> Result<()> {
+        self.shared.sync()
+    }
+}
+
+impl Drop for WriteGuard {
+    fn drop(&mut self) {
+        *self.shared.is_taken.lock() = false;
+        self.shared.given_back.notify_one();
+    }
+}
+
+fn record_of(start: &Snapshot, snapshot: &Snapshot, net: &[DeltaEntry], who: &str) -> LogRecord {
+    let mut record = LogRecord {
+        commit: snapshot.commit(),
+        time_micros: snapshot.commit_time_us(),
+        who: who.to_owned(),
+        next_blank_node: snapshot.next_blank_node(),
+        first_new_term: start.delta_terms(),
+        language_tags: snapshot.language_tags_since(start),
+        ..LogRecord::default()
+    };
+    let terms = start.delta_terms()..snapshot.delta_terms();
+    let dictionary = start.delta_dictionary();
+    dictionary.for_each(terms.start, terms.end, |key| record.new_terms.push(key));
+    for change in net {
+        let rows = match change.is_insertion {
+            true => &mut record.insertions,
+            false => &mut record.deletions,
+        };
+        rows.push(change.row.map(TermId::from_bits));
+    }
+    record
+}
