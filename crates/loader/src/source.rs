@@ -5,6 +5,7 @@ use crate::decompress::{Compression, decompressed};
 use crate::error::LoadError;
 use crate::looks::{Looks, Peeked, peek};
 use orrery_storage::io::FileSystem;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -144,20 +145,20 @@ fn unknown_format(
     }
 }
 
+/// What a path cannot hold as it is: all but unreserved characters (RFC 3986, 2.3) and the separator.
+const NOT_IN_PATHS: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
 /// The address of a file, against which its relative IRIs are resolved: `file:///data/people.ttl` (RFC 8089). None where the
 /// working directory is not known.
 pub fn file_iri(path: &Path) -> Option<String> {
     let path = std::path::absolute(path).ok()?;
-    let mut iri = "file://".to_owned();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => {
-                iri.push(char::from(*byte));
-            }
-            _ => iri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    Some(iri)
+    let encoded = percent_encode(path.as_os_str().as_encoded_bytes(), NOT_IN_PATHS);
+    Some(format!("file://{encoded}"))
 }
 
 /// What is wrong with a source, for the sentences of a load.

@@ -5,6 +5,7 @@
 
 use crate::errors::ServerError;
 use orrery_storage::{At, AtError};
+use percent_encoding::percent_decode;
 
 /// The decoded `name=value` pairs of a URL, in order.
 pub(crate) fn url_parameters(
@@ -57,24 +58,20 @@ pub(crate) fn checked_iri(parameter: &str, iri: String) -> Result<String, Server
 
 /// Decodes `+` and `%XX` (application/x-www-form-urlencoded) into text.
 fn decode_form(encoded: &[u8], what: impl Fn() -> String) -> Result<String, ServerError> {
-    let mut decoded = Vec::with_capacity(encoded.len());
-    let mut rest = encoded;
-    while let Some((&byte, tail)) = rest.split_first() {
-        match byte {
-            b'+' => decoded.push(b' '),
-            b'%' => {
-                let Some(value) = hex_pair(tail) else {
-                    return Err(broken_escape(rest, encoded.len() - rest.len(), &what()));
-                };
-                decoded.push(value);
-                rest = &rest[3..];
-                continue;
-            }
-            other => decoded.push(other),
-        }
-        rest = tail;
+    let is_broken = |at: &usize| {
+        let digits = encoded.get(at + 1..at + 3);
+        encoded[*at] == b'%'
+            && !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    // The decoder would leave these as they are.
+    if let Some(at) = (0..encoded.len()).find(is_broken) {
+        return Err(broken_escape(&encoded[at..], at, &what()));
     }
-    String::from_utf8(decoded)
+    let spaced: Vec<u8> = encoded
+        .iter()
+        .map(|&byte| if byte == b'+' { b' ' } else { byte })
+        .collect();
+    String::from_utf8(percent_decode(&spaced).collect())
         .map_err(|_| ServerError::bad_request(format!("{} is not UTF-8", what())))
 }
 
@@ -84,13 +81,6 @@ fn broken_escape(rest: &[u8], at: usize, what: &str) -> ServerError {
         "{what} has broken percent-encoding at byte {at}: `{found}` is no % with two hexadecimal digits; a percent \
          sign itself is written %25"
     ))
-}
-
-fn hex_pair(text: &[u8]) -> Option<u8> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let high = digit(*text.first()?)?;
-    let low = digit(*text.get(1)?)?;
-    u8::try_from(high * 16 + low).ok()
 }
 
 /// `at=17` is a commit, `at=2026-11-21T10:00:00Z` a time.

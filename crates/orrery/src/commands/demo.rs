@@ -1,5 +1,6 @@
 //! `orrery demo`: a data set, a database and a server in one command.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
@@ -103,21 +104,14 @@ fn announce(address: SocketAddr) {
     for (title, query) in SAMPLES {
         eprintln!(
             "  {title}:\n    {address}?query={}\n",
-            percent_encoded(query)
+            utf8_percent_encode(query, RESERVED)
         );
     }
 }
 
-/// RFC 3986, 2.1: everything but unreserved characters.
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(3 * text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
+/// All but unreserved characters (RFC 3986, 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
