@@ -132,7 +132,7 @@ impl Ingested {
     }
 }
 
-enum Work {
+enum ParseTask {
     Block {
         file: usize,
         block: Block,
@@ -148,7 +148,7 @@ enum Work {
 }
 
 /// Where a failure happened, so that the first one is told.
-type Place = (usize, u64);
+type SourcePosition = (usize, u64);
 
 struct Shared<'a> {
     options: &'a LoadOptions,
@@ -167,7 +167,7 @@ struct Shared<'a> {
     warnings: Mutex<Vec<String>>,
     has_named_graphs: AtomicBool,
     is_stopped: AtomicBool,
-    failure: Mutex<Option<(Place, LoadError)>>,
+    failure: Mutex<Option<(SourcePosition, LoadError)>>,
     full: Mutex<FullBatches>,
 }
 
@@ -284,7 +284,7 @@ fn run_threads(
 
 impl Shared<'_> {
     /// Notes a failure and stops all threads. Of several, the first by place is kept.
-    fn fail(&self, place: Place, error: LoadError) {
+    fn fail(&self, place: SourcePosition, error: LoadError) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if failure.as_ref().is_none_or(|(other, _)| place < *other) {
             *failure = Some((place, error));
@@ -321,7 +321,7 @@ impl Shared<'_> {
 
     /// Whether work at this place is of no use any more. Blocks before a failure are still parsed:
     /// one of them may hold the first error.
-    fn is_stopped_at(&self, place: Place) -> bool {
+    fn is_stopped_at(&self, place: SourcePosition) -> bool {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.as_ref().is_some_and(|(failed, _)| *failed <= place)
     }
@@ -362,7 +362,7 @@ impl Shared<'_> {
 }
 
 /// Reads one source after the other until all are taken.
-fn read_sources(shared: &Shared<'_>, work: &Sender<Work>, recycled: &Receiver<Vec<u8>>) {
+fn read_sources(shared: &Shared<'_>, work: &Sender<ParseTask>, recycled: &Receiver<Vec<u8>>) {
     loop {
         let file = shared.next_source.fetch_add(1, Ordering::Relaxed);
         let Some(source) = shared.sources.get(file) else {
@@ -381,7 +381,7 @@ fn read_source(
     shared: &Shared<'_>,
     file: usize,
     source: &CheckedSource,
-    work: &Sender<Work>,
+    work: &Sender<ParseTask>,
     recycled: &Receiver<Vec<u8>>,
 ) -> Result<(), LoadError> {
     let (input, looks) = source.open(&shared.bytes_read)?;
@@ -391,7 +391,7 @@ fn read_source(
     }
     if !source.format.is_line_based() {
         // A send fails only if all workers are gone, and then a failure is noted already.
-        let _ = work.send(Work::Document { file, input });
+        let _ = work.send(ParseTask::Document { file, input });
         return Ok(());
     }
     let budget = &shared.budget;
@@ -402,10 +402,10 @@ fn read_source(
         let next = next.map_err(|error| LoadError::input(&source.name, error))?;
         let sent = match next {
             None => break,
-            Some(Next::Block(block)) => work.send(Work::Block { file, block }),
+            Some(Next::Block(block)) => work.send(ParseTask::Block { file, block }),
             Some(Next::LongLine { number }) => {
                 match read_long_line(shared, file, &mut blocks, number)? {
-                    Some(line) => work.send(Work::LongLine { file, line }),
+                    Some(line) => work.send(ParseTask::LongLine { file, line }),
                     None => continue,
                 }
             }
@@ -504,10 +504,10 @@ impl<'a> Worker<'a> {
     }
 
     /// Works until there is no more work, or a failure. Gives back the last batch.
-    fn run(mut self, work: &Receiver<Work>, recycle: &Sender<Vec<u8>>) -> Interner {
+    fn run(mut self, work: &Receiver<ParseTask>, recycle: &Sender<Vec<u8>>) -> Interner {
         while let Ok(work) = work.recv() {
             match work {
-                Work::Block { file, block } => {
+                ParseTask::Block { file, block } => {
                     if self.shared.is_stopped_at((file, block.first_line)) {
                         break;
                     }
@@ -515,13 +515,13 @@ impl<'a> Worker<'a> {
                     // A reader that is gone needs no buffers.
                     let _ = recycle.send(block.into_buffer());
                 }
-                Work::LongLine { file, line } => {
+                ParseTask::LongLine { file, line } => {
                     if self.shared.is_stopped_at((file, line.number)) {
                         break;
                     }
                     self.long_line(file, line);
                 }
-                Work::Document { file, input } => {
+                ParseTask::Document { file, input } => {
                     if self.shared.is_stopped() {
                         break;
                     }
@@ -577,7 +577,7 @@ impl<'a> Worker<'a> {
     }
 
     /// After lines were parsed, before which the batch had so many quads.
-    fn end_lines(&mut self, place: Place, quads_before: u64, has_errors: bool) {
+    fn end_lines(&mut self, place: SourcePosition, quads_before: u64, has_errors: bool) {
         if has_errors {
             self.interner.note_wrong_statement();
         }

@@ -26,12 +26,12 @@ pub(crate) struct Admission {
 
 /// Held while a query runs.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct AdmissionPermit {
     _permit: OwnedSemaphorePermit,
     narrow: Arc<Semaphore>,
 }
 
-impl Turn {
+impl AdmissionPermit {
     /// The narrow lane, when nobody else is in it.
     pub(crate) async fn narrow_lane(&self) -> Result<OwnedSemaphorePermit, ServerError> {
         let lane = Arc::clone(&self.narrow).acquire_owned().await;
@@ -50,7 +50,7 @@ impl Admission {
     }
 
     /// A turn, now or within a moment.
-    pub(crate) async fn turn(&self) -> Result<Turn, ServerError> {
+    pub(crate) async fn turn(&self) -> Result<AdmissionPermit, ServerError> {
         let busy = || ServerError::Busy {
             running_max: self.running_max,
         };
@@ -67,8 +67,8 @@ impl Admission {
         }
     }
 
-    fn of(&self, permit: OwnedSemaphorePermit) -> Turn {
-        Turn {
+    fn of(&self, permit: OwnedSemaphorePermit) -> AdmissionPermit {
+        AdmissionPermit {
             _permit: permit,
             narrow: Arc::clone(&self.narrow),
         }

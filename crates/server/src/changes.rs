@@ -51,12 +51,12 @@ const CLIENT_STALL_MAX: Duration = Duration::from_secs(30);
 const RDF_PATCH: HeaderValue = HeaderValue::from_static("application/rdf-patch");
 
 /// What a client wants.
-struct Wish {
+struct FeedRequest {
     since: u64,
     follows: bool,
 }
 
-fn wish(parts: &Parts) -> Result<Wish, ServerError> {
+fn feed_request(parts: &Parts) -> Result<FeedRequest, ServerError> {
     let (mut since, mut follows) = (None, false);
     for (name, value) in url_parameters(parts.uri.query())? {
         match name.as_str() {
@@ -76,7 +76,7 @@ fn wish(parts: &Parts) -> Result<Wish, ServerError> {
     let since = since.ok_or_else(|| {
         ServerError::bad_request("the request has no `since`, the last commit that is known")
     })?;
-    Ok(Wish { since, follows })
+    Ok(FeedRequest { since, follows })
 }
 
 /// Streams the changes.
@@ -85,7 +85,7 @@ pub(crate) async fn answer(
     record: Arc<AccessRecord>,
     parts: &Parts,
 ) -> Result<Response, ServerError> {
-    let Wish { since, follows } = wish(parts)?;
+    let FeedRequest { since, follows } = feed_request(parts)?;
     let Feeds {
         feeds,
         feeds_max,

@@ -7,7 +7,7 @@
 use crate::errors::ServerError;
 use crate::format::{GraphFormat, GraphSerializer, SolutionFormat};
 use crate::guard::host_of;
-use crate::negotiate::Wish;
+use crate::negotiate::AcceptedFormats;
 use axum::http::{header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use orrery_term::{Term, vocabulary::rdf};
@@ -32,7 +32,7 @@ pub(crate) fn describe(
     format: Option<String>,
     capabilities: Capabilities,
 ) -> Result<Response, ServerError> {
-    let chosen = Wish::new(&parts.headers, format).graph()?;
+    let chosen = AcceptedFormats::new(&parts.headers, format).graph()?;
     let mut serializer = GraphSerializer::start(chosen.format);
     let mut out = Vec::new();
     for [subject, predicate, object] in statements(parts, capabilities) {

@@ -34,7 +34,7 @@ use crate::paths::method_not_allowed;
 use crate::protocol::QueryRequest;
 use crate::state::ServerState;
 use crate::stream_body;
-use crate::updates::{self, CommitWish, HeldUpdate};
+use crate::updates::{self, CommitRequest, HeldUpdate};
 use crate::writes::{Change, Committed, Writes};
 use axum::body::Body;
 use axum::extract::{FromRequest, Multipart, Request};
@@ -143,15 +143,15 @@ async fn store(
     address: &Address,
     is_replacing: bool,
 ) -> Result<Response, ServerError> {
-    let wish = address.wish(parts)?;
+    let commit_request = address.commit_request(parts)?;
     let limit_bytes = state.options.update_bytes_max;
     if !is_replacing && bulk::is_large(parts, limit_bytes) {
-        return bulk::load(state, writes, parts, body, address, &wish).await;
+        return bulk::load(state, writes, parts, body, address, &commit_request).await;
     }
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
     // A load needs no more memory than it has, but keeps no conditions, and takes one document.
-    let may_load = !is_replacing && wish.conditions.is_empty() && !is_multipart(parts);
+    let may_load = !is_replacing && commit_request.conditions.is_empty() && !is_multipart(parts);
     let whole = may_load.then(|| body.bytes.clone());
     let (files, memory) = read_files(parts, body).await?;
     let target = match &address.target {
@@ -179,7 +179,15 @@ async fn store(
                 target,
                 ..address.clone()
             };
-            return bulk::load(state, writes, parts, whole.into(), &address, &wish).await;
+            return bulk::load(
+                state,
+                writes,
+                parts,
+                whole.into(),
+                &address,
+                &commit_request,
+            )
+            .await;
         }
         (read, _) => read?,
     };
@@ -196,7 +204,8 @@ async fn store(
         options: update_options(parts),
         memory,
     };
-    let (committed, existed) = make(state, writes, parts, changed, graph.clone(), wish).await?;
+    let (committed, existed) =
+        make(state, writes, parts, changed, graph.clone(), commit_request).await?;
     let is_new = matches!(&target, Target::Graph(Some(_))) && !existed;
     let status = if is_new {
         StatusCode::CREATED
@@ -227,22 +236,22 @@ async fn make(
     parts: &Parts,
     held: HeldUpdate<BodyMemory>,
     graph: Option<String>,
-    wish: CommitWish,
+    commit_request: CommitRequest,
 ) -> Result<(Committed, bool), ServerError> {
     let who = updates::who(&parts.headers);
     let engine = Arc::clone(&state.engine);
     let existed = Arc::new(AtomicBool::new(true));
     let watched = |held: Arc<HeldUpdate<BodyMemory>>| -> Change {
         let (engine, existed) = (Arc::clone(&engine), Arc::clone(&existed));
-        let (graph, wish, who) = (graph.clone(), wish.clone(), who.clone());
+        let (graph, commit_request, who) = (graph.clone(), commit_request.clone(), who.clone());
         Box::new(
             move |transaction: &mut Transaction, query_threads: &Handle| {
                 let view = held.options.query.view_of(transaction.snapshot()?)?;
                 let exists = graph_exists(&view, graph.as_deref())?;
-                wish.check(transaction, exists)?;
+                commit_request.check(transaction, exists)?;
                 query_threads.block_on(engine.apply(&held.update, &held.options, transaction))?;
                 existed.store(exists, Ordering::Relaxed);
-                Ok(wish.options(&who))
+                Ok(commit_request.options(&who))
             },
         )
     };
@@ -257,14 +266,15 @@ async fn delete(
     address: &Address,
 ) -> Result<Response, ServerError> {
     let graph = address.graph()?.map(str::to_owned);
-    let wish = address.wish(parts)?;
+    let commit_request = address.commit_request(parts)?;
     let update = ParsedUpdate::clear(graph.as_deref());
     let changed = HeldUpdate {
         update,
         options: update_options(parts),
         memory: BodyMemory::new(&state.engine),
     };
-    let (committed, existed) = make(state, writes, parts, changed, graph.clone(), wish).await?;
+    let (committed, existed) =
+        make(state, writes, parts, changed, graph.clone(), commit_request).await?;
     match graph {
         Some(name) if !existed => Err(no_such_graph(&name)),
         _ => Ok(updates::answer(StatusCode::OK, committed)),
@@ -279,7 +289,7 @@ async fn patch(
     address: &Address,
 ) -> Result<Response, ServerError> {
     let graph = address.graph()?.map(str::to_owned);
-    let wish = address.wish(parts)?;
+    let commit_request = address.commit_request(parts)?;
     let content_type = parts
         .headers
         .get(header::CONTENT_TYPE)
@@ -316,7 +326,7 @@ async fn patch(
         options,
         memory,
     };
-    let (committed, _) = make(state, writes, parts, changed, graph, wish).await?;
+    let (committed, _) = make(state, writes, parts, changed, graph, commit_request).await?;
     Ok(updates::answer(StatusCode::OK, committed))
 }
 

@@ -36,7 +36,7 @@ fn content_type_of(media_type: &'static str) -> HeaderValue {
 
 /// What a client takes: an explicit `format=` parameter, else its `Accept` headers.
 #[derive(Debug, Clone)]
-pub(crate) struct Wish {
+pub(crate) struct AcceptedFormats {
     format: Option<String>,
     accept: Option<Vec<MediaRange>>,
 }
@@ -50,7 +50,7 @@ pub(crate) enum NoFormat {
     NotAcceptable { offered: String },
 }
 
-impl Wish {
+impl AcceptedFormats {
     pub(crate) fn new(headers: &HeaderMap, format: Option<String>) -> Self {
         Self {
             format,
@@ -246,22 +246,22 @@ fn match_of(ranges: &[MediaRange], media_type: &str) -> Option<Match> {
 mod tests {
     use super::*;
 
-    fn wish(accept: &str) -> Wish {
+    fn accepted(accept: &str) -> AcceptedFormats {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, accept.parse().unwrap());
-        Wish::new(&headers, None)
+        AcceptedFormats::new(&headers, None)
     }
 
     #[test]
     fn no_accept_header_gets_the_favourite() {
-        let wish = Wish::new(&HeaderMap::new(), None);
-        assert_eq!(wish.solutions().unwrap().format, SolutionFormat::Json);
-        assert_eq!(wish.graph().unwrap().format, GraphFormat::Turtle);
+        let accepted = AcceptedFormats::new(&HeaderMap::new(), None);
+        assert_eq!(accepted.solutions().unwrap().format, SolutionFormat::Json);
+        assert_eq!(accepted.graph().unwrap().format, GraphFormat::Turtle);
     }
 
     #[test]
     fn quality_decides_then_specificity_then_the_servers_order() {
-        let solutions = |accept| wish(accept).solutions().unwrap().media_type;
+        let solutions = |accept| accepted(accept).solutions().unwrap().media_type;
         assert_eq!(solutions("*/*"), "application/sparql-results+json");
         assert_eq!(solutions("text/csv, */*"), "text/csv");
         assert_eq!(
@@ -295,7 +295,7 @@ mod tests {
             header::ACCEPT,
             HeaderValue::from_static("text/tab-separated-values"),
         );
-        let chosen = Wish::new(&headers, None).solutions().unwrap();
+        let chosen = AcceptedFormats::new(&headers, None).solutions().unwrap();
         assert_eq!(chosen.format, SolutionFormat::Tsv);
         assert_eq!(
             chosen.content_type(),
@@ -305,22 +305,22 @@ mod tests {
 
     #[test]
     fn nothing_acceptable_lists_what_there_is() {
-        let Err(NoFormat::NotAcceptable { offered }) = wish("image/png").solutions() else {
+        let Err(NoFormat::NotAcceptable { offered }) = accepted("image/png").solutions() else {
             panic!("an image was found acceptable");
         };
         assert!(offered.starts_with("application/sparql-results+json, application/json"));
-        assert!(wish("text/csv;q=0").solutions().is_err());
-        assert!(wish("nonsense").graph().is_err());
-        assert!(wish("text/csv;q=2").solutions().is_err());
+        assert!(accepted("text/csv;q=0").solutions().is_err());
+        assert!(accepted("nonsense").graph().is_err());
+        assert!(accepted("text/csv;q=2").solutions().is_err());
     }
 
     #[test]
     fn json_and_xml_mean_the_graph_formats_for_triples() {
         assert_eq!(
-            wish("application/json").graph().unwrap().format,
+            accepted("application/json").graph().unwrap().format,
             GraphFormat::JsonLd
         );
-        let xml = wish("application/xml").graph().unwrap();
+        let xml = accepted("application/xml").graph().unwrap();
         assert_eq!(
             (xml.format, xml.media_type),
             (GraphFormat::RdfXml, "application/xml")
@@ -331,7 +331,7 @@ mod tests {
     fn format_parameter_wins_over_accept() {
         let mut headers = HeaderMap::new();
         headers.insert(header::ACCEPT, HeaderValue::from_static("image/png"));
-        let ask = |name: &str| Wish::new(&headers, Some(name.to_owned())).solutions();
+        let ask = |name: &str| AcceptedFormats::new(&headers, Some(name.to_owned())).solutions();
         assert_eq!(ask("CSV").unwrap().format, SolutionFormat::Csv);
         assert_eq!(
             ask("table").unwrap().content_type(),

@@ -1,7 +1,7 @@
 //! What the handlers share, and what several of them do with it.
 
 use crate::access_log::AccessRecord;
-use crate::admission::{Admission, Turn};
+use crate::admission::{Admission, AdmissionPermit};
 use crate::body::body_bytes;
 use crate::conditions::Conditions;
 use crate::description::Capabilities;
@@ -9,7 +9,7 @@ use crate::edge;
 use crate::errors::ServerError;
 use crate::feeds::Feeds;
 use crate::guard::{HostRule, WriteRule, base_iri};
-use crate::negotiate::Wish;
+use crate::negotiate::AcceptedFormats;
 use crate::options::HttpOptions;
 use crate::parameters::parse_at;
 use crate::protocol::QueryRequest;
@@ -167,8 +167,8 @@ impl ServerState {
         &self,
         at: &str,
         time: &mut TimeLimit,
-        turn: Turn,
-    ) -> Result<(Arc<Snapshot>, Turn), ServerError> {
+        turn: AdmissionPermit,
+    ) -> Result<(Arc<Snapshot>, AdmissionPermit), ServerError> {
         let at = parse_at(at)?;
         let database = Arc::clone(self.engine.database());
         let started = Instant::now();
@@ -204,7 +204,7 @@ impl ServerState {
             method: parts.method.clone(),
             conditions,
             scope: edge::scope(parts),
-            wish: Wish::new(&parts.headers, request.format.clone()),
+            accepted: AcceptedFormats::new(&parts.headers, request.format.clone()),
             waiting: Weak::new(),
             union_default_graph: self.options.union_default_graph,
             time,

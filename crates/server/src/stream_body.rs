@@ -27,11 +27,11 @@
 //!   that takes nothing for [`CLIENT_STALL_MAX`] is given up.
 
 use crate::access_log::AccessRecord;
-use crate::admission::Turn;
+use crate::admission::AdmissionPermit;
 use crate::conditions::{Conditions, State, etag_of_read};
 use crate::errors::ServerError;
 use crate::format::{GraphSerializer, SolutionSerializer};
-use crate::negotiate::Wish;
+use crate::negotiate::AcceptedFormats;
 use crate::protocol::QueryRequest;
 use crate::request_times::{RequestTimes, SERVER_TIMING};
 use axum::body::Body;
@@ -104,7 +104,7 @@ pub(crate) struct Job {
     pub(crate) scope: ReadScope,
     pub(crate) method: Method,
     pub(crate) conditions: Conditions,
-    pub(crate) wish: Wish,
+    pub(crate) accepted: AcceptedFormats,
     pub(crate) time: TimeLimit,
     pub(crate) record: Arc<AccessRecord>,
     /// Gone when nobody waits for the answer to begin.
@@ -112,7 +112,7 @@ pub(crate) struct Job {
     /// When the request was read and had its turn.
     pub(crate) ready: std::time::Instant,
     /// Held until the job ends.
-    pub(crate) turn: Turn,
+    pub(crate) turn: AdmissionPermit,
 }
 
 /// Runs a query; returns as soon as it is known how the answer begins, or that the server waits for it no more.
@@ -126,9 +126,9 @@ pub(crate) async fn answer(
     job.waiting = Arc::downgrade(&waiting);
     let (head_sender, head) = oneshot::channel();
     if job.engine.is_soon_prepared(&job.request.query) {
-        begin_here(run(job, Place::Here, head_sender), query_threads).await;
+        begin_here(run(job, RunsOn::HttpThread, head_sender), query_threads).await;
     } else {
-        query_threads.spawn(run(job, Place::QueryThread, head_sender));
+        query_threads.spawn(run(job, RunsOn::QueryThread, head_sender));
     }
     let head = tokio::time::timeout(time.left() + LATE_ANSWER_MAX, head);
     let over = async {
@@ -261,16 +261,16 @@ impl<E: Into<ServerError>> From<E> for Stop {
 
 /// Where a job begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RunsOn {
     /// On the HTTP thread that has read the request.
-    Here,
+    HttpThread,
     QueryThread,
 }
 
 /// The job. The turn ends with it.
-async fn run(job: Job, place: Place, head: oneshot::Sender<Result<Head, ServerError>>) {
+async fn run(job: Job, runs_on: RunsOn, head: oneshot::Sender<Result<Head, ServerError>>) {
     let mut output = Output::new(head, &job);
-    match produce_within_memory(&job, place, &mut output).await {
+    match produce_within_memory(&job, runs_on, &mut output).await {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its query was stopped"),
         Err(Stop::Failed(error)) => output.fail(error),
@@ -278,8 +278,12 @@ async fn run(job: Job, place: Place, head: oneshot::Sender<Result<Head, ServerEr
 }
 
 /// Runs the query; once more, apart from others of its kind, if it ran out of memory before anything was sent.
-async fn produce_within_memory(job: &Job, place: Place, output: &mut Output) -> Result<(), Stop> {
-    let first = produce(job, place, output).await;
+async fn produce_within_memory(
+    job: &Job,
+    runs_on: RunsOn,
+    output: &mut Output,
+) -> Result<(), Stop> {
+    let first = produce(job, runs_on, output).await;
     if !is_out_of_memory(&first) || !output.can_restart() {
         return first;
     }
@@ -297,7 +301,7 @@ async fn produce_within_memory(job: &Job, place: Place, output: &mut Output) -> 
         Err(Stop::Failed(ServerError::Timeout { .. })) => return Err(busy()),
         Err(stop) => return Err(stop),
     };
-    let second = produce(job, place, output).await;
+    let second = produce(job, runs_on, output).await;
     // What others hold now they may have held then.
     match is_out_of_memory(&second) && job.engine.is_memory_scarce() {
         true => Err(busy()),
@@ -325,17 +329,17 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
     Ok(job.engine.prepare(&job.request.query, &options)?)
 }
 
-async fn produce(job: &Job, place: Place, output: &mut Output) -> Result<(), Stop> {
+async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), Stop> {
     let prepared = prepare(job)?;
     output.times.prepared(prepared.preparation());
-    if place == Place::Here && prepared.expected_rows() > ROWS_HERE_MAX {
+    if runs_on == RunsOn::HttpThread && prepared.expected_rows() > ROWS_HERE_MAX {
         // Giving way is what takes it to the query threads.
         tokio::task::yield_now().await;
     }
     // The format first: a client that cannot read the answer, or has it already, should not wait for it.
     match prepared.kind() {
         QueryKind::Select | QueryKind::Ask => {
-            let chosen = job.wish.solutions()?;
+            let chosen = job.accepted.solutions()?;
             output.content_type = Some(chosen.content_type());
             if is_known(job, &prepared, chosen.format.name(), output)? {
                 return output.send_head(Content::NotModified);
@@ -364,7 +368,7 @@ async fn produce(job: &Job, place: Place, output: &mut Output) -> Result<(), Sto
             }
         }
         QueryKind::Construct | QueryKind::Describe => {
-            let chosen = job.wish.graph()?;
+            let chosen = job.accepted.graph()?;
             output.content_type = Some(chosen.content_type());
             if is_known(job, &prepared, chosen.format.name(), output)? {
                 return output.send_head(Content::NotModified);

@@ -26,12 +26,12 @@ use tokio::task::JoinSet;
 
 /// How a change is committed, as the request asks.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct CommitWish {
+pub(crate) struct CommitRequest {
     pub(crate) is_relaxed: bool,
     pub(crate) conditions: Conditions,
 }
 
-impl CommitWish {
+impl CommitRequest {
     /// Reads the headers.
     pub(crate) fn new(headers: &HeaderMap, is_relaxed: bool) -> Result<Self, ServerError> {
         Ok(Self {
@@ -115,7 +115,7 @@ pub(crate) async fn update(
     parts: &Parts,
     request: UpdateRequest,
 ) -> Result<Response, ServerError> {
-    let wish = CommitWish::new(&parts.headers, request.is_relaxed)?;
+    let commit_request = CommitRequest::new(&parts.headers, request.is_relaxed)?;
     let options = UpdateOptions {
         query: QueryOptions {
             base_iri: base_iri(parts),
@@ -142,8 +142,14 @@ pub(crate) async fn update(
         memory,
     };
     let engine = Arc::clone(&state.engine);
-    let make_change =
-        |held: Arc<HeldUpdate<_>>| change(Arc::clone(&engine), held, wish.clone(), who.clone());
+    let make_change = |held: Arc<HeldUpdate<_>>| {
+        change(
+            Arc::clone(&engine),
+            held,
+            commit_request.clone(),
+            who.clone(),
+        )
+    };
     let committed = make(state, writes, held, make_change).await?;
     Ok(answer(StatusCode::OK, committed))
 }
@@ -193,14 +199,14 @@ pub(crate) async fn make<M: Send + Sync + 'static>(
 fn change<M: Send + Sync + 'static>(
     engine: Arc<Engine>,
     held: Arc<HeldUpdate<M>>,
-    wish: CommitWish,
+    commit_request: CommitRequest,
     who: String,
 ) -> Change {
     Box::new(
         move |transaction: &mut Transaction, query_threads: &Handle| {
-            wish.check(transaction, true)?;
+            commit_request.check(transaction, true)?;
             query_threads.block_on(engine.apply(&held.update, &held.options, transaction))?;
-            Ok(wish.options(&who))
+            Ok(commit_request.options(&who))
         },
     )
 }

@@ -29,14 +29,14 @@ struct Entries {
     chunks: Vec<Arc<[u8]>>,
     /// What will be the next chunk.
     open_chunk: Vec<u8>,
-    places: Vec<Place>,
+    places: Vec<KeyPlace>,
     table: HashTable<Slot>,
     key_bytes: u64,
 }
 
 /// Where a key lies.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct KeyPlace {
     chunk: u32,
     offset: u32,
     bytes: u32,
@@ -148,7 +148,7 @@ impl Entries {
             let full = std::mem::take(&mut self.open_chunk);
             self.chunks.push(full.into());
         }
-        self.places.push(Place {
+        self.places.push(KeyPlace {
             chunk: u32::try_from(self.chunks.len()).ok()?,
             offset: u32::try_from(self.open_chunk.len()).ok()?,
             bytes,

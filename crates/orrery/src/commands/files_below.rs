@@ -14,7 +14,7 @@ const FILES_MAX: usize = 1_000_000;
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FilesFound {
     /// In the order of their names, directory by directory.
     pub(crate) files: Vec<PathBuf>,
     /// Number of files whose names tell no format.
@@ -23,8 +23,8 @@ pub(crate) struct Found {
 
 /// All files below a directory whose names tell a format, or all without exception. Hidden files and directories are passed over
 /// silently; a link to a directory is not followed, for it may lead back.
-pub(crate) fn files_below(directory: &Path, takes_all: bool) -> Result<Found, Failure> {
-    let mut found = Found::default();
+pub(crate) fn files_below(directory: &Path, takes_all: bool) -> Result<FilesFound, Failure> {
+    let mut found = FilesFound::default();
     collect(directory, takes_all, 0, &mut found)?;
     Ok(found)
 }
@@ -33,7 +33,7 @@ fn collect(
     directory: &Path,
     takes_all: bool,
     depth: usize,
-    found: &mut Found,
+    found: &mut FilesFound,
 ) -> Result<(), Failure> {
     if depth > DEPTH_MAX {
         return Err(Failure::Other(format!(

@@ -6,7 +6,7 @@ use crate::parameters::checked_iri;
 use crate::parameters::{unknown, url_parameters};
 use crate::paths;
 use crate::protocol::parse_durability;
-use crate::updates::CommitWish;
+use crate::updates::CommitRequest;
 use axum::http::request::Parts;
 
 /// What errors in the data of a request call their place.
@@ -72,8 +72,8 @@ impl Address {
     }
 
     /// How a change is committed.
-    pub(super) fn wish(&self, parts: &Parts) -> Result<CommitWish, ServerError> {
-        CommitWish::new(&parts.headers, self.is_relaxed.unwrap_or(false))
+    pub(super) fn commit_request(&self, parts: &Parts) -> Result<CommitRequest, ServerError> {
+        CommitRequest::new(&parts.headers, self.is_relaxed.unwrap_or(false))
     }
 
     /// The graph, where the method needs one.

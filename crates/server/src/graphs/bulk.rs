@@ -11,7 +11,7 @@ use crate::documents::{format_of_body, has_graphs};
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::base_iri;
 use crate::state::ServerState;
-use crate::updates::{self, CommitWish};
+use crate::updates::{self, CommitRequest};
 use crate::writes::{Committed, Writes};
 use axum::body::Body;
 use axum::http::{StatusCode, header, request::Parts};
@@ -51,9 +51,9 @@ pub(super) async fn load(
     parts: &Parts,
     body: Body,
     address: &Address,
-    wish: &CommitWish,
+    commit_request: &CommitRequest,
 ) -> Result<Response, ServerError> {
-    if !wish.conditions.is_empty() {
+    if !commit_request.conditions.is_empty() {
         return Err(ServerError::bad_request(
             "If-Match and other conditions cannot be kept over a load; send the document without them",
         ));

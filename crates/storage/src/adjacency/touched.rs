@@ -22,12 +22,12 @@ const ENTRIES_FREE: u64 = 64;
 /// The keys of a predicate that some delta touches, for one predicate of one index.
 #[derive(Debug, Default)]
 pub struct Touched {
-    levels: Vec<Level>,
+    levels: Vec<TouchedLevel>,
 }
 
 /// One delta that may touch keys.
 #[derive(Debug)]
-enum Level {
+enum TouchedLevel {
     Set(Arc<KeySet>),
     Search { delta: DeltaIndex, predicate: u64 },
 }
@@ -37,7 +37,7 @@ impl QuadIndex {
     pub fn touched(&self, predicate: TermId, keys: usize) -> Result<Touched> {
         let mut levels = Vec::new();
         for delta in self.deltas() {
-            levels.extend(Level::of(delta, predicate.bits(), keys as u64)?);
+            levels.extend(TouchedLevel::of(delta, predicate.bits(), keys as u64)?);
         }
         Ok(Touched { levels })
     }
@@ -55,8 +55,8 @@ impl Touched {
     pub fn contains(&self, key: u64) -> Result<bool> {
         for level in &self.levels {
             let is_touched = match level {
-                Level::Set(keys) => keys.contains(key),
-                Level::Search { delta, predicate } => {
+                TouchedLevel::Set(keys) => keys.contains(key),
+                TouchedLevel::Search { delta, predicate } => {
                     delta.touches(&bounds(*predicate, Some(key)))?
                 }
             };
@@ -68,7 +68,7 @@ impl Touched {
     }
 }
 
-impl Level {
+impl TouchedLevel {
     /// Nothing if the delta touches no key.
     fn of(delta: &DeltaIndex, predicate: u64, keys: u64) -> Result<Option<Self>> {
         let all = bounds(predicate, None);

@@ -29,12 +29,12 @@ pub(super) struct BatchReader<'a> {
     found: Vec<(DirectoryEntry, &'a [u8])>,
     pages: Vec<OpenPage<'a>>,
     groups: Vec<Group<'a>>,
-    places: Vec<Place>,
+    places: Vec<KeyPlace>,
 }
 
 /// Where the key of a rank stands.
 #[derive(Clone, Copy)]
-struct Place {
+struct KeyPlace {
     rank: u64,
     /// Which page of the window.
     page: u32,
@@ -44,7 +44,7 @@ struct Place {
     within: usize,
 }
 
-impl Place {
+impl KeyPlace {
     /// Which group of its page.
     fn group_number(&self) -> usize {
         self.within / GROUP_KEYS
@@ -113,7 +113,7 @@ impl<'a> BatchReader<'a> {
                 let bytes = self.dictionary.terms.block(entry.block)?;
                 self.found.push((entry, bytes));
             }
-            self.places.push(Place {
+            self.places.push(KeyPlace {
                 rank,
                 page: (self.found.len() - 1) as u32,
                 group: 0,
@@ -145,8 +145,8 @@ impl<'a> BatchReader<'a> {
 
     fn open_groups(&mut self) -> Result<()> {
         let pages = &self.pages;
-        let head = |place: &Place| pages[place.page as usize].page.head(place.group_number());
-        let start = |place: &Place| {
+        let head = |place: &KeyPlace| pages[place.page as usize].page.head(place.group_number());
+        let start = |place: &KeyPlace| {
             pages[place.page as usize]
                 .page
                 .first_byte(place.group_number())

@@ -36,14 +36,14 @@ const LEVELS_MAX: usize = 8;
 
 /// Collects the entries of one level.
 #[derive(Default)]
-struct Level {
+struct DirectoryLevel {
     ranks: Vec<u64>,
     blocks: Vec<u32>,
     ends: Vec<u32>,
     separators: Vec<u8>,
 }
 
-impl Level {
+impl DirectoryLevel {
     fn bytes(&self) -> usize {
         HEADER_BYTES + self.ranks.len() * ENTRY_BYTES + self.separators.len()
     }
@@ -63,7 +63,7 @@ impl Level {
 /// Writes the tree while the pages are written.
 #[derive(Default)]
 pub(super) struct DirectoryBuilder {
-    levels: Vec<Level>,
+    levels: Vec<DirectoryLevel>,
 }
 
 impl DirectoryBuilder {
@@ -90,7 +90,7 @@ impl DirectoryBuilder {
             return Err(Error::invalid_input(file.path(), "too many pages"));
         }
         if level == self.levels.len() {
-            self.levels.push(Level::default());
+            self.levels.push(DirectoryLevel::default());
         }
         if self.levels[level].bytes() + ENTRY_BYTES + separator.len() > BLOCK_BYTES {
             self.close(level, file)?;

@@ -17,11 +17,11 @@ const KEY_BYTES_MAX: usize = 120;
 /// The cache of one dictionary, shared between threads. Its contents never go stale: a dictionary does not change.
 #[derive(Debug)]
 pub(super) struct FoundKeys {
-    places: Box<[Mutex<Option<Found>>]>,
+    places: Box<[Mutex<Option<FoundKey>>]>,
 }
 
 #[derive(Debug)]
-struct Found {
+struct FoundKey {
     key: Box<[u8]>,
     rank: u64,
 }
@@ -46,12 +46,12 @@ impl FoundKeys {
     pub(super) fn keep(&self, key: &[u8], rank: u64) {
         if let Some(place) = self.place(key) {
             let key = key.into();
-            *place.lock() = Some(Found { key, rank });
+            *place.lock() = Some(FoundKey { key, rank });
         }
     }
 
     /// The place of a key that is short enough.
-    fn place(&self, key: &[u8]) -> Option<&Mutex<Option<Found>>> {
+    fn place(&self, key: &[u8]) -> Option<&Mutex<Option<FoundKey>>> {
         if key.len() > KEY_BYTES_MAX {
             return None;
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use orrery_term::TermId;
 
 use super::base::BaseCursor;
-use super::level::{Level, Stack};
+use super::level::{DeltaLevel, Stack};
 use super::piece::Piece;
 use super::{COLUMNS, Prefix, QuadIndex, QuadRow, RowRange, Side};
 use crate::Result;
@@ -21,7 +21,7 @@ pub struct Cursor {
     index: Arc<QuadIndex>,
     base: BaseCursor,
     /// One for each delta, from the file up.
-    levels: Vec<Level>,
+    levels: Vec<DeltaLevel>,
     /// What the range that was read last is made of: mostly several columns of a range are read.
     pieces: Vec<Piece>,
     planned: Option<RowRange>,
@@ -70,7 +70,7 @@ impl QuadIndex {
         let prefix = Prefix::new(prefix);
         let mut net = 0;
         for delta in self.deltas() {
-            let nets = Level::new(delta.clone()).nets_around(&prefix)?;
+            let nets = DeltaLevel::new(delta.clone()).nets_around(&prefix)?;
             net += nets.end - nets.start;
         }
         Ok(net)
@@ -86,7 +86,12 @@ impl Cursor {
     pub(crate) fn new(index: Arc<QuadIndex>) -> Self {
         Self {
             base: BaseCursor::new(&index),
-            levels: index.deltas().iter().cloned().map(Level::new).collect(),
+            levels: index
+                .deltas()
+                .iter()
+                .cloned()
+                .map(DeltaLevel::new)
+                .collect(),
             index,
             pieces: Vec::new(),
             planned: None,

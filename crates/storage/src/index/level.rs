@@ -13,14 +13,14 @@ use crate::delta::{Chunk, DeltaIndex, UNKNOWN};
 
 /// A delta and where the last look-ups in it ended.
 #[derive(Debug)]
-pub(super) struct Level {
+pub(super) struct DeltaLevel {
     delta: DeltaIndex,
     /// Where the last search by prefix ended.
-    seeking: Place,
+    seeking: EntryPlace,
     /// The entries around that place, and the net count before it.
     around: Option<Around>,
     /// Where the last read ended.
-    reading: Place,
+    reading: EntryPlace,
     /// Rows `after.0 < row <= after.1` of the whole stand between the entry before `reading` and the one at it.
     gap: Option<(Option<u64>, u64)>,
 }
@@ -35,7 +35,7 @@ struct Around {
 
 /// Between two entries: before the entry with this number of the chunk, or behind the chunk's last.
 #[derive(Debug, Default)]
-struct Place {
+struct EntryPlace {
     chunk: Option<HeldChunk>,
     entry: usize,
 }
@@ -50,13 +50,13 @@ struct HeldChunk {
     net: i64,
 }
 
-impl Level {
+impl DeltaLevel {
     pub(super) fn new(delta: DeltaIndex) -> Self {
         Self {
             delta,
-            seeking: Place::default(),
+            seeking: EntryPlace::default(),
             around: None,
-            reading: Place::default(),
+            reading: EntryPlace::default(),
             gap: None,
         }
     }
@@ -122,7 +122,7 @@ impl Level {
     }
 }
 
-impl Place {
+impl EntryPlace {
     /// Takes a chunk in hand; the place is before its first entry.
     fn hold(&mut self, delta: &DeltaIndex, number: usize) -> Result<()> {
         let held = self.chunk.as_ref().map(|held| held.number);
@@ -142,11 +142,11 @@ impl Place {
 /// The file and the deltas over it, from the lowest up.
 pub(super) struct Stack<'a> {
     base: &'a mut BaseCursor,
-    levels: &'a mut [Level],
+    levels: &'a mut [DeltaLevel],
 }
 
 impl<'a> Stack<'a> {
-    pub(super) fn new(base: &'a mut BaseCursor, levels: &'a mut [Level]) -> Self {
+    pub(super) fn new(base: &'a mut BaseCursor, levels: &'a mut [DeltaLevel]) -> Self {
         Self { base, levels }
     }
 
@@ -171,7 +171,7 @@ impl<'a> Stack<'a> {
     }
 }
 
-impl Level {
+impl DeltaLevel {
     /// Appends the pieces of a range of the rows that this delta makes of those below.
     ///
     /// Once it has begun it counts rows below only, chunk by chunk, so an entry costs little more than its position.

@@ -16,7 +16,7 @@ const QUERIES_PER_NUMBER_QUERY: u64 = 20;
 const PROGRESS_QUERIES: u64 = 20_000;
 
 fn main() -> ExitCode {
-    let Wish {
+    let OracleArguments {
         options,
         estimated,
         updates,
@@ -96,7 +96,7 @@ fn main() -> ExitCode {
 }
 
 /// What the command line asks for.
-struct Wish {
+struct OracleArguments {
     options: Options,
     /// Of how many queries to report the estimates instead.
     estimated: u64,
@@ -104,7 +104,7 @@ struct Wish {
     updates: u64,
 }
 
-fn options(mut arguments: impl Iterator<Item = String>) -> Result<Wish, String> {
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArguments, String> {
     let (mut estimated, mut updates) = (0, 0);
     let mut options = Options {
         queries: 200_000,
@@ -126,7 +126,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Wish, String> 
             other => return Err(format!("{other} is not known")),
         }
     }
-    Ok(Wish {
+    Ok(OracleArguments {
         options,
         estimated,
         updates,
