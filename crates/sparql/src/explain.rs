@@ -16,7 +16,6 @@
 
 mod notation;
 
-use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ use datafusion_physical_plan::{ExecutionPlan, metrics::MetricsSet};
 use orrery_operators::pattern::{PatternExec, PatternMode, PatternReport};
 use serde_json::{Value, json};
 
-use crate::plan::{Estimates, address};
+use crate::plan::{PlanEstimates, Positions};
 
 pub(crate) use notation::prologue;
 
@@ -133,13 +132,12 @@ impl PlanStep {
 /// The tree of a plan, after a run if it `is_analyzed`.
 pub(crate) fn nodes(
     plan: &Arc<dyn ExecutionPlan>,
-    estimates: &Estimates,
+    estimates: &PlanEstimates,
     is_analyzed: bool,
 ) -> PlanNode {
     let mut reader = Reader {
-        estimates,
+        positions: estimates.positions(),
         is_analyzed,
-        seen: HashSet::new(),
     };
     reader.node(plan, true)
 }
@@ -147,7 +145,7 @@ pub(crate) fn nodes(
 /// The tree of a plan as text; IRIs are written by the prefixes of the query's `prologue`.
 pub(crate) fn tree(
     plan: &Arc<dyn ExecutionPlan>,
-    estimates: &Estimates,
+    estimates: &PlanEstimates,
     is_analyzed: bool,
     prologue: &str,
 ) -> String {
@@ -158,15 +156,13 @@ pub(crate) fn tree(
 
 /// Reads nodes off a plan.
 struct Reader<'e> {
-    estimates: &'e Estimates,
+    positions: Positions<'e>,
     is_analyzed: bool,
-    /// Addresses of the shared nodes so far.
-    seen: HashSet<usize>,
 }
 
 impl Reader<'_> {
     fn node(&mut self, plan: &Arc<dyn ExecutionPlan>, is_read_whole: bool) -> PlanNode {
-        let is_repeated = plan.name() == "SharedExec" && !self.seen.insert(address(plan));
+        let (estimated_rows, is_entered) = self.positions.visit(plan);
         let text = displayable(plan.as_ref()).one_line().to_string();
         let measured = plan
             .metrics()
@@ -176,7 +172,7 @@ impl Reader<'_> {
         let steps = steps.map(|pattern| self.steps(pattern, is_read_whole));
         let children = plan.children();
         let mut inputs: Vec<PlanNode> = Vec::with_capacity(children.len());
-        if !is_repeated {
+        if is_entered {
             for child in children {
                 let is_read_whole = match plan.name() {
                     "GlobalLimitExec" => false,
@@ -193,10 +189,10 @@ impl Reader<'_> {
         PlanNode {
             name: plan.name().to_owned(),
             text: text.trim_end().to_owned(),
-            estimated_rows: self.estimates.get(&address(plan)).copied(),
+            estimated_rows,
             measured,
             is_read_whole,
-            is_repeated,
+            is_repeated: !is_entered,
             steps: steps.unwrap_or_default(),
             inputs,
         }

@@ -23,7 +23,7 @@ use crate::error::QueryError;
 use crate::explain;
 use crate::options::QueryOptions;
 use crate::parse;
-use crate::plan::{Estimates, Planner, Relation};
+use crate::plan::{PlanEstimates, Planner, Relation};
 use crate::prepared::{Preparation, PreparedQuery, QueryKind};
 use crate::results::{Template, for_each_template_variable};
 use crate::statistics::Estimator;
@@ -130,7 +130,7 @@ struct Source<'p> {
 /// A plan with what it is run and read with.
 struct Planned {
     relation: Relation,
-    estimates: Estimates,
+    estimates: PlanEstimates,
     context: Arc<QueryContext>,
     dataset: Dataset,
     is_parallel: bool,
@@ -192,8 +192,8 @@ impl Source<'_> {
         context.patience().end_planning();
         let planned = Planned {
             is_parallel: !Arc::ptr_eq(&in_one, &relation.plan),
+            estimates: planner.estimates.of_plan(&relation.plan),
             relation,
-            estimates: planner.estimates,
             context,
             dataset,
         };

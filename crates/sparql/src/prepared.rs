@@ -14,7 +14,7 @@ use orrery_term::TermId;
 use crate::error::QueryError;
 use crate::execute::{self, Limits, Run};
 use crate::explain::{self, PlanNode};
-use crate::plan::Estimates;
+use crate::plan::PlanEstimates;
 use crate::results::{
     Decoder, IdStream, QueryResults, SolutionStream, Template, TripleStream, construct, describe,
     solutions,
@@ -49,7 +49,7 @@ pub struct PreparedQuery {
     /// The graphs from which `DESCRIBE` describes; all if there is no list.
     pub(crate) described: Option<Arc<[TermId]>>,
     pub(crate) plan: Arc<dyn ExecutionPlan>,
-    pub(crate) estimates: Estimates,
+    pub(crate) estimates: PlanEstimates,
     pub(crate) context: Arc<QueryContext>,
     pub(crate) task: Arc<TaskContext>,
     pub(crate) runtime: Arc<Runtime>,

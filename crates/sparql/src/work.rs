@@ -11,32 +11,40 @@ use orrery_operators::path::PathExec;
 use orrery_operators::pattern::PatternExec;
 use orrery_operators::service::ServiceExec;
 
-use crate::plan::{Estimates, address};
+use crate::plan::{PlanEstimates, Positions};
 
 /// Plans with more nodes than this are not looked at.
 const NODES_MAX: usize = 64;
 
 /// The rows of all nodes, and of all steps within them. Infinite where the planner cannot know: paths, other
 /// endpoints, leaves without an estimate.
-pub(crate) fn expected_rows(plan: &Arc<dyn ExecutionPlan>, estimates: &Estimates) -> f64 {
-    if estimates.len() > NODES_MAX {
+pub(crate) fn expected_rows(plan: &Arc<dyn ExecutionPlan>, estimates: &PlanEstimates) -> f64 {
+    if estimates.nodes() > NODES_MAX {
         return f64::INFINITY;
     }
+    rows_below(plan, &mut estimates.positions())
+}
+
+fn rows_below(plan: &Arc<dyn ExecutionPlan>, positions: &mut Positions<'_>) -> f64 {
     if plan.is::<PathExec>() || plan.is::<ServiceExec>() {
         return f64::INFINITY;
     }
     let children = plan.children();
-    let own = match estimates.get(&address(plan)) {
-        Some(rows) => *rows,
+    let (expected, is_entered) = positions.visit(plan);
+    let own = match expected {
+        Some(rows) => rows,
         None if children.is_empty() => return f64::INFINITY,
         None => 0.0,
     };
+    if !is_entered {
+        return own;
+    }
     let steps = match plan.downcast_ref::<PatternExec>() {
         Some(pattern) => rows_of_steps(pattern),
         None => 0.0,
     };
     let inputs = children.into_iter();
-    let inputs: f64 = inputs.map(|input| expected_rows(input, estimates)).sum();
+    let inputs: f64 = inputs.map(|input| rows_below(input, positions)).sum();
     own + steps + inputs
 }
 

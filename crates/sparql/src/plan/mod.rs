@@ -18,13 +18,15 @@
 
 mod build;
 mod estimate;
+mod expected_rows;
 mod order;
 mod parallel;
 mod planner;
 mod relation;
 mod rewrite;
 
+pub(crate) use expected_rows::{PlanEstimates, Positions};
 pub(crate) use order::order_cache::OrderCache;
 pub use order::order_cache::OrderCounts;
 pub(crate) use planner::Planner;
-pub(crate) use relation::{Estimates, Relation, address};
+pub(crate) use relation::Relation;

@@ -49,8 +49,8 @@ use orrery_operators::pattern::{PatternExec, Spread};
 use spargebra::algebra::Expression;
 
 use crate::error::Result;
+use crate::plan::expected_rows::identity;
 use crate::plan::planner::Planner;
-use crate::plan::relation::address;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -89,7 +89,7 @@ impl Planner<'_> {
 
 /// Counts how many nodes read each node.
 fn count_readers(plan: &Plan, readers: &mut HashMap<usize, usize>) {
-    let count = readers.entry(address(plan)).or_default();
+    let count = readers.entry(identity(plan)).or_default();
     *count += 1;
     if *count == 1 {
         for child in plan.children() {
@@ -132,7 +132,7 @@ impl Spreading<'_, '_> {
     /// The node in several partitions if that is right and pays; else as it is.
     fn node(&mut self, plan: &Plan, above: Above) -> Result<Plan> {
         // Each reader would have its own morsels.
-        if self.readers.get(&address(plan)).copied().unwrap_or(0) > 1 {
+        if self.readers.get(&identity(plan)).copied().unwrap_or(0) > 1 {
             return Ok(Arc::clone(plan));
         }
         // Kept for a second reader that did not come.
@@ -140,10 +140,8 @@ impl Spreading<'_, '_> {
             return self.node(shared.input(), above);
         }
         let spread = self.changed(plan, above)?;
-        if let Some(spread) = &spread
-            && let Some(rows) = self.planner.estimates.remove(&address(plan))
-        {
-            self.planner.estimates.insert(address(spread), rows);
+        if let Some(spread) = &spread {
+            self.planner.estimates.carry(plan, spread);
         }
         Ok(spread.unwrap_or_else(|| Arc::clone(plan)))
     }
@@ -389,18 +387,14 @@ impl Spreading<'_, '_> {
         if partitions(&plan) == 1 {
             return plan;
         }
-        let rows = self.planner.estimates.get(&address(&plan)).copied();
-        let single: Plan = Arc::new(CoalescePartitionsExec::new(plan));
-        if let Some(rows) = rows {
-            self.planner.estimates.insert(address(&single), rows);
-        }
+        let single: Plan = Arc::new(CoalescePartitionsExec::new(Arc::clone(&plan)));
+        self.planner.estimates.carry(&plan, &single);
         single
     }
 
     /// Expected rows of a node of the plan.
     fn rows(&self, plan: &Plan) -> f64 {
-        let rows = self.planner.estimates.get(&address(plan));
-        rows.copied().unwrap_or(0.0)
+        self.planner.estimates.get(plan).unwrap_or(0.0)
     }
 }
 

@@ -17,8 +17,9 @@ use spargebra::algebra::Expression;
 use crate::algebra::{Var, VarSet, VariableTable};
 use crate::error::{QueryError, Result};
 use crate::options::Tuning;
+use crate::plan::expected_rows::{NodeEstimates, identity};
 use crate::plan::order::order_cache::OrderCache;
-use crate::plan::relation::{Estimates, Relation, address};
+use crate::plan::relation::Relation;
 use crate::plan::rewrite::repeated::RepeatedSubqueries;
 use crate::statistics::Estimator;
 
@@ -31,13 +32,13 @@ pub(in crate::plan) const SAMPLED_LOOKUPS_MAX: usize = 300;
 
 /// How many nodes stand above each other, at most; `known` has those of the nodes that were seen, for several may read one.
 fn depth(plan: &Arc<dyn ExecutionPlan>, known: &mut HashMap<usize, usize>) -> usize {
-    if let Some(depth) = known.get(&address(plan)) {
+    if let Some(depth) = known.get(&identity(plan)) {
         return *depth;
     }
     let children = plan.children().into_iter();
     let below = children.map(|child| depth(child, known)).max();
     let depth = below.unwrap_or_default() + 1;
-    known.insert(address(plan), depth);
+    known.insert(identity(plan), depth);
     depth
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct Planner<'s> {
     pub(in crate::plan) context: Arc<QueryContext>,
     pub(in crate::plan) estimator: Estimator<'s>,
     pub(crate) table: VariableTable,
-    pub(crate) estimates: Estimates,
+    pub(crate) estimates: NodeEstimates,
     /// Rows that [`Item::Seed`](crate::algebra::Item::Seed) stands for.
     pub(in crate::plan) seeds: Vec<Relation>,
     /// How many values variables of seeds are expected to have, by the number of the seed; as many as rows where it is not there.
@@ -76,7 +77,7 @@ impl<'s> Planner<'s> {
             context,
             estimator,
             table,
-            estimates: Estimates::new(),
+            estimates: NodeEstimates::default(),
             seeds: Vec::new(),
             seed_values: HashMap::new(),
             nodes: 0,
@@ -116,7 +117,7 @@ impl<'s> Planner<'s> {
             )));
         }
         debug_assert_eq!(plan.schema().fields().len(), columns.len());
-        self.estimates.insert(address(&plan), rows);
+        self.estimates.set(&plan, rows);
         Ok(Relation {
             plan,
             columns,

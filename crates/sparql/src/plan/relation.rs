@@ -1,6 +1,5 @@
 //! Relations: plans with what the planner knows of their solutions.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion_physical_plan::ExecutionPlan;
@@ -29,12 +28,4 @@ impl Relation {
     pub(crate) fn column(&self, var: Var) -> Option<usize> {
         self.columns.iter().position(|column| *column == var)
     }
-}
-
-/// The expected rows of plan nodes, by their address.
-pub(crate) type Estimates = HashMap<usize, f64>;
-
-/// The address under which a node's estimate is kept.
-pub(crate) fn address(plan: &Arc<dyn ExecutionPlan>) -> usize {
-    Arc::as_ptr(plan).cast::<()>() as usize
 }

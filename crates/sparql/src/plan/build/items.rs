@@ -12,7 +12,7 @@ use crate::algebra::{Group, Item, Quad, Scope, Values, Var, VarSet};
 use crate::error::Result;
 use crate::plan::order::join_order::Order;
 use crate::plan::planner::Planner;
-use crate::plan::relation::{Relation, address};
+use crate::plan::relation::Relation;
 use crate::statistics::operator_pattern;
 
 /// A filter that waits until its variables are bound.
@@ -281,7 +281,7 @@ impl Planner<'_> {
         let needed = later.union(&keys);
         if let Some(mut relation) = self.distributed(&left, item, &keys, later)? {
             relation.rows = rows;
-            self.estimates.insert(address(&relation.plan), rows);
+            self.estimates.set(&relation.plan, rows);
             return Ok(relation);
         }
         if let Some((left, seed)) = self.seed_for(&left, item, &keys)? {

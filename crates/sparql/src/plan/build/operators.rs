@@ -17,7 +17,7 @@ use spargebra::term::Variable;
 use crate::algebra::{Group, Item, PathItem, Quad, Slot, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
-use crate::plan::relation::{Relation, address};
+use crate::plan::relation::Relation;
 use crate::statistics::{operator_scope, operator_slot};
 
 /// Rows of a union up to which its branches run one after the other: what tasks of their own cost does not come back.
@@ -71,7 +71,7 @@ impl Planner<'_> {
             return self.relation(plan, columns, certain, rows);
         }
         let union = UnionExec::try_new(inputs)?;
-        self.estimates.insert(address(&union), rows);
+        self.estimates.set(&union, rows);
         let plan = Arc::new(CoalescePartitionsExec::new(union));
         self.relation(plan, columns, certain, rows)
     }
