@@ -130,6 +130,8 @@ impl DisplayAs for ComplementExec {
 }
 
 impl Inputs for ComplementExec {
+    const TAKES_ANY_ORDER: bool = true;
+
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         let ComplementInputs {
             groups,

@@ -9,12 +9,17 @@ mod tests;
 use std::sync::Arc;
 
 use datafusion_common::{Result, assert_eq_or_internal_err};
-use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_expr::Distribution;
+use datafusion_physical_plan::{ExecutionPlan, InputDistributionRequirements};
 
 /// The inputs of a node.
 pub(crate) trait Inputs: ExecutionPlan + Sized {
     /// Whether the node reads each partition of its inputs by itself; else each input has one.
     const READS_PARTITIONS: bool = false;
+
+    /// Whether what the node gives are the same solutions in whatever order rows come, so that inputs that it reads whole may be
+    /// computed in several partitions.
+    const TAKES_ANY_ORDER: bool = Self::READS_PARTITIONS;
 
     /// What the node reads, in order.
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>>;
@@ -38,6 +43,15 @@ pub(crate) fn with_other_inputs<N: Inputs>(
         assert_eq_or_internal_err!(partitions, 1, "partitions of a child of {name}");
     }
     node.with_inputs(inputs)
+}
+
+/// How the rows of each input are to be spread, for those who spread a plan.
+pub(crate) fn distributions<N: Inputs>(node: &N) -> InputDistributionRequirements {
+    let of_each = match N::READS_PARTITIONS {
+        true => Distribution::UnspecifiedDistribution,
+        false => Distribution::SinglePartition,
+    };
+    InputDistributionRequirements::new(vec![of_each; node.inputs().len()])
 }
 
 /// A node without inputs over none.
@@ -119,6 +133,17 @@ macro_rules! node_methods {
         ) -> datafusion_common::Result<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>
         {
             $crate::node::with_other_inputs(self, children)
+        }
+
+        fn input_distribution_requirements(
+            &self,
+        ) -> datafusion_physical_plan::InputDistributionRequirements {
+            $crate::node::distributions(self)
+        }
+
+        fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+            let takes_any_order = <Self as $crate::node::Inputs>::TAKES_ANY_ORDER;
+            vec![takes_any_order; $crate::node::Inputs::inputs(self).len()]
         }
     };
     (@expressions) => {

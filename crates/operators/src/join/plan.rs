@@ -81,6 +81,8 @@ impl DisplayAs for SolutionJoinExec {
 }
 
 impl Inputs for SolutionJoinExec {
+    const TAKES_ANY_ORDER: bool = true;
+
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.left, &self.right]
     }

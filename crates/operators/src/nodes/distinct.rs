@@ -95,6 +95,8 @@ impl DisplayAs for DistinctExec {
 }
 
 impl Inputs for DistinctExec {
+    const TAKES_ANY_ORDER: bool = true;
+
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]
     }

@@ -83,6 +83,8 @@ impl DisplayAs for PathExec {
 }
 
 impl Inputs for PathExec {
+    const TAKES_ANY_ORDER: bool = true;
+
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         self.input.iter().collect()
     }

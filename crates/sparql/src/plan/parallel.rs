@@ -12,7 +12,10 @@
 //!         PatternExec ...          N
 //! ```
 //!
-//! A top-k is one for each partition, and their results are merged; everything else takes one partition again.
+//! A top-k is one for each partition, and their results are merged; everything else takes one partition again. What is made two nodes of
+//! (aggregations, sorts), and what is spread itself (patterns), is known here by its type. Every other node is asked: whether it reads each
+//! partition by itself (`input_distribution_requirements`), and if not, whether rows may come to it in any order
+//! (`benefits_from_input_partitioning`).
 //!
 //! **What must not change.** Answers are the same sets of solutions. Where the order in which rows come decides
 //! what comes out, the plan stays in one partition, so that an answer does not change from one run to the next:
@@ -27,24 +30,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
+use datafusion_physical_expr::Distribution;
 use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::expressions::Column;
-use datafusion_physical_plan::filter::FilterExec;
 use datafusion_physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion_physical_plan::limit::GlobalLimitExec;
-use datafusion_physical_plan::projection::ProjectionExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 use orrery_expressions::for_each_child;
 use orrery_operators::aggregate::{GroupExec, grouped};
-use orrery_operators::complement::ComplementExec;
-use orrery_operators::join::SolutionJoinExec;
-use orrery_operators::nodes::{CandidatesExec, DistinctExec, SharedExec};
-use orrery_operators::path::PathExec;
+use orrery_operators::nodes::SharedExec;
 use orrery_operators::pattern::{PatternExec, Spread};
 use spargebra::algebra::Expression;
 
@@ -166,44 +164,37 @@ impl Spreading<'_, '_> {
         if let Some(coalesce) = plan.downcast_ref::<CoalescePartitionsExec>() {
             return self.coalesce(plan, coalesce, above);
         }
-        if let Some(distinct) = plan.downcast_ref::<DistinctExec>() {
-            let input = self.node(distinct.input(), above)?;
-            if Arc::ptr_eq(&input, distinct.input()) {
-                return Ok(None);
-            }
-            return Ok(Some(over(plan, vec![self.single(input)])?));
-        }
-        if let Some(candidates) = plan.downcast_ref::<CandidatesExec>() {
-            let input = self.node(candidates.input(), above.and(self.rows(plan)))?;
-            if Arc::ptr_eq(&input, candidates.input()) {
-                return Ok(None);
-            }
-            return Ok(Some(over(plan, vec![input])?));
-        }
-        if plan.is::<FilterExec>() || plan.is::<ProjectionExec>() || plan.is::<UnionExec>() {
-            let above = above.and(self.rows(plan));
-            return self.children(plan, above, false);
-        }
         if plan.is::<GlobalLimitExec>() {
             // Which rows are the first ones is to be the same each time.
             let above = Above {
                 work: 0.0,
                 is_any_order: false,
             };
-            return self.children(plan, above, true);
+            return self.children(plan, above);
         }
-        if plan.is::<SolutionJoinExec>() || plan.is::<PathExec>() || plan.is::<ComplementExec>() {
-            return self.children(plan, Above { work: 0.0, ..above }, true);
+        if takes_any_order(plan) {
+            return self.children(plan, above.and(self.rows(plan)));
         }
         // Other nodes compute once and number their rows, or have nothing to read.
         Ok(None)
     }
 
     /// A node over what its children become, each in one partition if the node takes no more.
-    fn children(&mut self, plan: &Plan, above: Above, is_single: bool) -> Result<Option<Plan>> {
+    fn children(&mut self, plan: &Plan, above: Above) -> Result<Option<Plan>> {
+        let requirements = plan.input_distribution_requirements();
         let mut is_changed = false;
         let mut children = Vec::new();
-        for child in plan.children() {
+        for (child, wanted) in plan
+            .children()
+            .into_iter()
+            .zip(requirements.per_child_distributions())
+        {
+            let is_single = matches!(wanted, Distribution::SinglePartition);
+            // What reads all rows in one partition does its own work, and all above it, there.
+            let above = match is_single {
+                true => Above { work: 0.0, ..above },
+                false => above,
+            };
             let mut new = self.node(child, above)?;
             is_changed |= !Arc::ptr_eq(&new, child);
             if is_single {
@@ -230,7 +221,7 @@ impl Spreading<'_, '_> {
                 is_any_order,
                 ..above.and(work)
             };
-            return self.children(plan, above, false);
+            return self.children(plan, above);
         }
         if !above.is_any_order {
             return Ok(None);
@@ -404,6 +395,15 @@ fn over(plan: &Plan, children: Vec<Plan>) -> Result<Plan> {
     Ok(Arc::clone(plan).replace_children(children, options)?)
 }
 
+/// Whether a node gives the same solutions in whatever order it gets rows, as it says itself: it works on each partition, or
+/// is better off with several that are merged for it.
+fn takes_any_order(plan: &Plan) -> bool {
+    let requirements = plan.input_distribution_requirements();
+    let wanted = requirements.per_child_distributions();
+    let mut inputs = wanted.zip(plan.benefits_from_input_partitioning());
+    inputs.all(|(wanted, benefits)| benefits || !matches!(wanted, Distribution::SinglePartition))
+}
+
 fn partitions(plan: &Plan) -> usize {
     plan.properties().partitioning.partition_count()
 }
@@ -432,7 +432,31 @@ fn reads_text(expression: &Expression) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use datafusion_physical_plan::union::UnionExec;
+    use orrery_operators::nodes::{AppendExec, CandidatesExec, DistinctExec, NumberedExec};
+    use orrery_operators::rows::RowsExec;
+
     use super::*;
+
+    #[test]
+    fn nodes_say_themselves_whether_rows_may_come_in_any_order() {
+        let leaf = || {
+            let rows = [vec![None], vec![None]];
+            RowsExec::try_new(&[Arc::from("x")], &rows).unwrap()
+        };
+        let distinct: Plan = Arc::new(DistinctExec::new(leaf()));
+        let candidates: Plan = Arc::new(CandidatesExec::new(leaf(), 0, false, 1));
+        let union = UnionExec::try_new(vec![leaf(), leaf()]).unwrap();
+        for plan in [&distinct, &candidates, &union] {
+            assert!(takes_any_order(plan), "{}", plan.name());
+        }
+        let numbered: Plan = Arc::new(NumberedExec::new(leaf(), "row"));
+        let append: Plan = Arc::new(AppendExec::new(leaf(), [leaf()]));
+        let limit: Plan = Arc::new(GlobalLimitExec::new(leaf(), 0, Some(1)));
+        for plan in [&numbered, &append, &limit] {
+            assert!(!takes_any_order(plan), "{}", plan.name());
+        }
+    }
 
     #[test]
     fn a_function_makes_a_row_dearer() {
