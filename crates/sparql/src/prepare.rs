@@ -23,7 +23,7 @@ use crate::error::QueryError;
 use crate::explain;
 use crate::options::QueryOptions;
 use crate::parse;
-use crate::plan::{PlanEstimates, Planner, Relation};
+use crate::plan::{PlanEstimates, Planner, Relation, compile_patterns};
 use crate::prepared::{Preparation, PreparedQuery, QueryKind};
 use crate::results::{Template, for_each_template_variable};
 use crate::statistics::Estimator;
@@ -189,6 +189,7 @@ impl Source<'_> {
         if !self.is_repeated {
             relation.plan = planner.parallel(relation.plan)?;
         }
+        compile_patterns(relation.plan.as_ref())?;
         context.patience().end_planning();
         let planned = Planned {
             is_parallel: !Arc::ptr_eq(&in_one, &relation.plan),

@@ -1,6 +1,7 @@
-//! A compiled pattern: its programs, and what the executions of one plan node share.
+//! A pattern where it runs: its programs, compiled from the specification when they are needed, and what the executions of
+//! one plan node share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, internal_err};
@@ -23,35 +24,50 @@ pub(super) struct CompiledPattern {
     pub(super) schema: SchemaRef,
     /// By the number of the step; shared with parts of the pattern.
     pub(super) counters: Arc<[StepCounters]>,
-    /// The program for input rows in which all variables are bound.
-    pub(super) program: Arc<Program>,
+    /// The program for input rows in which all variables are bound, once it was asked for.
+    pub(super) bound: OnceLock<Arc<Program>>,
     /// Programs for other input rows, by which input variables are unbound.
     pub(super) others: Mutex<Vec<(Vec<bool>, Arc<Program>)>>,
 }
 
 impl CompiledPattern {
+    /// The program for input rows in which all variables are bound; compiled here and now if it was not.
+    pub(super) fn bound_program(&self) -> Result<&Arc<Program>> {
+        if let Some(program) = self.bound.get() {
+            return Ok(program);
+        }
+        let program = self.compile(&vec![false; self.input_variables.len()])?;
+        Ok(self.bound.get_or_init(|| program))
+    }
+
+    fn compile(&self, unbound: &[bool]) -> Result<Arc<Program>> {
+        let Self {
+            context,
+            specification,
+            input_variables,
+            ..
+        } = self;
+        let program = compile(context, specification, input_variables, unbound)?;
+        Ok(Arc::new(program))
+    }
+
     /// The program for input rows in which these variables are unbound.
     pub(super) fn program(&self, unbound: &[bool]) -> Result<Arc<Program>> {
         if !unbound.contains(&true) {
-            return Ok(Arc::clone(&self.program));
+            return self.bound_program().cloned();
         }
         let mut others = self.others.lock();
         if let Some((_, program)) = others.iter().find(|(mask, _)| mask == unbound) {
             return Ok(Arc::clone(program));
         }
-        let program = Arc::new(compile(
-            &self.context,
-            &self.specification,
-            &self.input_variables,
-            unbound,
-        )?);
+        let program = self.compile(unbound)?;
         others.push((unbound.to_vec(), Arc::clone(&program)));
         Ok(program)
     }
 
     /// The morsels of one execution.
     pub(super) fn cut(&self, spread: Spread) -> Result<Morsels> {
-        let Some((step, others)) = self.program.steps.split_first() else {
+        let Some((step, others)) = self.bound_program()?.steps.split_first() else {
             return internal_err!("a pattern without steps is in several partitions");
         };
         let workers = Arc::clone(self.context.workers());

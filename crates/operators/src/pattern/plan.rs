@@ -1,8 +1,8 @@
 //! The plan node of a basic graph pattern.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
@@ -13,7 +13,6 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use orrery_storage::Permutation;
 use parking_lot::Mutex;
 
-use super::compile::compile;
 use super::compiled::CompiledPattern;
 use super::display;
 use super::level::StepCounters;
@@ -74,8 +73,10 @@ pub struct PatternReport {
 }
 
 impl PatternExec {
-    /// Compiles the patterns against the context's snapshot. The variables of the input are those of
+    /// A node that is to do this over the context's snapshot. The variables of the input are those of
     /// its schema; any of them may be unbound in some rows.
+    ///
+    /// Nothing is compiled yet: that is done where the node runs, or by [`PatternExec::compile`].
     pub fn try_new(
         context: Arc<QueryContext>,
         input: Option<Arc<dyn ExecutionPlan>>,
@@ -98,8 +99,6 @@ impl PatternExec {
             .as_ref()
             .map(|input| schema_variables(&input.schema()))
             .unwrap_or_default();
-        let bound = vec![false; input_variables.len()];
-        let program = compile(&context, &specification, &input_variables, &bound)?;
         let schema = solution_schema(&specification.output);
         let partitions = input.as_ref().map_or(1, partitions_of);
         let properties = partitioned_plan_properties(&schema, partitions);
@@ -113,12 +112,18 @@ impl PatternExec {
                 input_variables,
                 schema,
                 counters,
-                program: Arc::new(program),
+                bound: OnceLock::new(),
                 others: Mutex::default(),
             }),
             properties,
             metrics,
         }))
+    }
+
+    /// Compiles the patterns and their conditions, if that was not done, so that what cannot be run is known before it is.
+    pub fn compile(&self) -> Result<(), Error> {
+        self.plan.bound_program()?;
+        Ok(())
     }
 
     /// The rows that the first step walks, if they can be spread over partitions: there is no input, every match
@@ -128,7 +133,10 @@ impl PatternExec {
         let is_whole = self.input.is_none()
             && specification.mode == PatternMode::Inner
             && specification.fetch.is_none();
-        let (true, Some(step)) = (is_whole, self.plan.program.steps.first()) else {
+        if !is_whole {
+            return Ok(None);
+        }
+        let Some(step) = self.plan.bound_program()?.steps.first() else {
             return Ok(None);
         };
         if step.intersection.is_some() {
@@ -161,9 +169,10 @@ impl PatternExec {
         &self.plan.specification
     }
 
-    /// What the steps are and have done so far.
+    /// What the steps are and have done so far; none of a pattern that cannot be compiled, and so not be run.
     pub fn reports(&self) -> Vec<StepReport> {
-        let steps = self.plan.program.steps.iter();
+        let program = self.plan.bound_program();
+        let steps = program.iter().flat_map(|program| &program.steps);
         steps.map(|program| self.report(program)).collect()
     }
 
@@ -317,11 +326,8 @@ impl ExecutionPlan for PatternExec {
             }
         };
         let baseline = BaselineMetrics::new(&self.metrics, partition);
-        Ok(Box::pin(PatternStream::new(
-            Arc::clone(&self.plan),
-            input,
-            baseline,
-        )))
+        let stream = PatternStream::new(Arc::clone(&self.plan), input, baseline)?;
+        Ok(Box::pin(stream))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

@@ -98,7 +98,11 @@ pub(super) struct PatternStream {
 }
 
 impl PatternStream {
-    pub(super) fn new(plan: Arc<CompiledPattern>, input: Input, baseline: BaselineMetrics) -> Self {
+    pub(super) fn new(
+        plan: Arc<CompiledPattern>,
+        input: Input,
+        baseline: BaselineMetrics,
+    ) -> Result<Self> {
         let specification = &plan.specification;
         let join_columns = (0..plan.input_variables.len())
             .filter(|&column| {
@@ -107,11 +111,11 @@ impl PatternStream {
                 steps.any(|step| step.pattern.variables().contains(&name))
             })
             .collect();
-        Self {
+        Ok(Self {
             vector_rows: VectorRows::new(
                 specification.vector_rows,
                 specification.fetch,
-                &plan.program,
+                plan.bound_program()?,
                 plan.context.on_the_way_pool(),
             ),
             remaining: specification.fetch.unwrap_or(usize::MAX),
@@ -124,7 +128,7 @@ impl PatternStream {
             within: None,
             pipelines: Vec::new(),
             join_columns,
-        }
+        })
     }
 
     /// Works on the current batch: an output batch, or nothing when it is finished or the time is up

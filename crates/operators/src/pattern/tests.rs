@@ -493,3 +493,39 @@ fn rows_that_lie_far_apart_are_not_scanned_for_a_set() {
     let reports = plan.downcast_ref::<PatternExec>().unwrap().reports();
     assert!(reports[0].seeks > 0);
 }
+
+#[test]
+fn a_pattern_is_a_description_until_it_is_compiled_or_run() {
+    let context = context_of(&[[term(1), term(2), term(3), TermId::DEFAULT_GRAPH]]);
+    let pattern = QuadPattern {
+        subject: var("a"),
+        predicate: Slot::Constant(term(2)),
+        object: var("b"),
+        graph: GraphScope::Default,
+    };
+    let mut specification = PatternSpecification::inner(vec![pattern], names(&["a", "b"]));
+    let node = |specification: &PatternSpecification| {
+        PatternExec::try_new(Arc::clone(&context), None, specification.clone()).unwrap()
+    };
+    let right = node(&specification);
+    let right = right.downcast_ref::<PatternExec>().unwrap();
+    assert!(right.plan.bound.get().is_none(), "nothing was compiled");
+    right.compile().unwrap();
+    let program = Arc::clone(right.plan.bound.get().unwrap());
+    right.compile().unwrap();
+    assert!(
+        Arc::ptr_eq(&program, right.plan.bound.get().unwrap()),
+        "compiled once"
+    );
+
+    // A function that nobody knows: the node can be made, not compiled, and not run.
+    let unknown = spargebra::algebra::Function::Custom(spargebra::term::NamedNode::new_unchecked(
+        "http://example.com/unknown",
+    ));
+    specification.filters = vec![Expression::FunctionCall(unknown, Vec::new())];
+    let wrong = node(&specification);
+    let pattern = wrong.downcast_ref::<PatternExec>().unwrap();
+    assert!(pattern.reports().is_empty());
+    assert!(pattern.compile().is_err());
+    assert!(wrong.execute(0, Arc::default()).is_err());
+}

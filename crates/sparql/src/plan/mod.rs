@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Group --rewrite--> Group --estimate, order--> order of its items --build--> Relation: nodes, columns, expected rows
-//!                                      the whole plan --parallel--> its large parts in several partitions
+//!                 the whole plan --parallel--> its large parts in several partitions --compile--> programs of its patterns
 //! ```
 //!
 //! Every plan node gives solutions as columns of ids, in one partition; where the whole plan is much
@@ -17,6 +17,7 @@
 //! Only columns that something above needs are carried.
 
 mod build;
+mod compile;
 mod estimate;
 mod expected_rows;
 mod order;
@@ -25,6 +26,7 @@ mod planner;
 mod relation;
 mod rewrite;
 
+pub(crate) use compile::compile_patterns;
 pub(crate) use expected_rows::{PlanEstimates, Positions};
 pub(crate) use order::order_cache::OrderCache;
 pub use order::order_cache::OrderCounts;

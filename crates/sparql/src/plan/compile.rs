@@ -1,0 +1,33 @@
+//! The last step of planning where a plan runs in this process: its patterns are compiled.
+//!
+//! A `PatternExec` is a specification that is compiled where it runs. Whoever prepares a query wants to be told at once what cannot be
+//! run, and has the stack for deep expressions; so the patterns of the finished plan, and no others, are compiled here.
+
+use std::collections::HashSet;
+
+use datafusion_physical_plan::ExecutionPlan;
+use orrery_operators::nodes::SharedExec;
+use orrery_operators::pattern::PatternExec;
+
+use crate::error::Result;
+
+/// Compiles the patterns of a plan.
+pub(crate) fn compile_patterns(plan: &dyn ExecutionPlan) -> Result<()> {
+    compile_below(plan, &mut HashSet::new())
+}
+
+/// What several nodes read is entered once.
+fn compile_below(plan: &dyn ExecutionPlan, shared: &mut HashSet<*const SharedExec>) -> Result<()> {
+    if let Some(pattern) = plan.downcast_ref::<PatternExec>() {
+        pattern.compile()?;
+    }
+    if let Some(node) = plan.downcast_ref::<SharedExec>()
+        && !shared.insert(std::ptr::from_ref(node))
+    {
+        return Ok(());
+    }
+    for child in plan.children() {
+        compile_below(child.as_ref(), shared)?;
+    }
+    Ok(())
+}
