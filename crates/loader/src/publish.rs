@@ -1,6 +1,6 @@
 //! From what was parsed, or staged in another way, to a segment, and from the segment to what readers see.
 //!
-//! Loads, compactions and bulk changes end here: [`write`] adds what changed since the base was written, and writes all
+//! Loads, compactions and bulk changes end here: [`write()`] adds what changed since the base was written, and writes all
 //! files but the statistics; [`Written::publish`] makes them the database.
 
 use crate::LoadOptions;

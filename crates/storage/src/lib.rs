@@ -1,7 +1,7 @@
 //! Dictionary, sorted permutations, manifest, snapshots: the only place that knows files.
 //!
 //! A [`Database`] is a directory; its [`Snapshot`] is what queries read: a [`Dictionary`] between terms and ids, sorted
-//! permutations of all quads ([`index`]), and [`Statistics`]. A [`SegmentBuilder`] writes the next state under
+//! permutations of all quads (`index`), and [`Statistics`]. A [`SegmentBuilder`] writes the next state under
 //! a [`WriterLock`] and publishes it by one atomic rename; [`verify()`] checks every byte.
 //!
 //! All files go through the seam in [`io`] and are made of checksummed blocks ([`block_file`]).

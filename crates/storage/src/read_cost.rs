@@ -10,7 +10,7 @@ pub(crate) struct ReadCost {
     rows: AtomicU64,
 }
 
-/// The figures of a [`ReadCost`].
+/// The figures of a `ReadCost`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadCounts {
     /// Ranges that were searched for.

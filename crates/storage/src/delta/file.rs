@@ -111,7 +111,7 @@ impl DeltaIndex {
     }
 
     /// Checks the file that the delta was opened from: checksums, that all chunks can be read, their order, and that they are what
-    /// the root says. That the entries fit the permutation is checked by [`QuadIndex::verify`].
+    /// the root says. That the entries fit the permutation is checked by `QuadIndex::verify`.
     pub fn verify(&self) -> Vec<Error> {
         let Some(file) = &self.root.file else {
             return Vec::new();

@@ -10,7 +10,7 @@
 //!
 //! The *position* of an entry is the number of rows of the index below that stand before the entry's row. It is looked up when
 //! it is first needed (`UNKNOWN` until then) and kept when chunks are copied. With it a row number of
-//! the whole becomes a row number below, which is how [`QuadIndex::view`](crate::index::QuadIndex::view) reads. So a delta
+//! the whole becomes a row number below, which is how `QuadIndex::view` reads. So a delta
 //! belongs to the index that it was made for, and must not be put over another.
 //!
 //! Invariants: rows ascend strictly; an insertion is of a row that the index below does not have, a tombstone of one that it has.
