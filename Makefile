@@ -9,11 +9,12 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build demo test lint doc bench soak crash conformance oracle instructions instructions-check instructions-accept compare structure structure-write
+.PHONY: help setup build programs demo test quick lint doc bench soak crash conformance oracle instructions instructions-check instructions-accept compare structure structure-write
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
 	@echo 'make test    every test (about 5 minutes once the dependencies are built)'
+	@echo 'make quick CRATE=operators   the unit tests of one crate, lightly optimized: within a minute of a change'
 	@echo 'make lint    structure, formatting, clippy and documentation, warnings are errors'
 	@echo 'make structure   no files that import each other, and the drawing in ARCHITECTURE.md is true; structure-write draws it'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
@@ -28,8 +29,13 @@ help:
 setup:
 	@bash scripts/setup.sh
 
+# The one binary. Its choice of packages is the workspace, as everywhere: see above.
 build: setup
-	cargo build --release --workspace
+	cargo build --release --workspace --bin orrery
+
+# The programs that check it, too.
+programs: setup
+	cargo build --release --workspace --bins
 
 demo: build
 	$(ORRERY) demo --products $(PRODUCTS)
@@ -37,12 +43,16 @@ demo: build
 test: setup
 	cargo test --release --workspace --no-fail-fast
 
+# The dependencies are those of all other targets; only our crates are built another time, beside those of a release.
+quick: setup
+	CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_INCREMENTAL=true \
+		cargo test --release -p orrery-$(or $(CRATE),operators) --lib -- $(TEST)
+
 lint: setup structure
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --release --workspace --no-deps
 
-# The program's choice of packages is the workspace, as everywhere: see above.
 structure structure-write: setup
 	cargo build --release --workspace --bin structure
 	$(CARGO_TARGET_DIR)/release/structure $(if $(filter structure-write,$@),--write)
@@ -65,12 +75,12 @@ crash: setup
 		cargo test --release -p orrery-loader --test crash -- --nocapture
 	ORRERY_KILLS=50 ORRERY_SERVER_KILLS=200 cargo test --release -p orrery --test cli killed -- --nocapture
 
-conformance: build
+conformance: programs
 	$(CARGO_TARGET_DIR)/release/conformance
 
-oracle: build
+oracle: programs
 	$(CARGO_TARGET_DIR)/release/oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)
 	$(CARGO_TARGET_DIR)/release/oracle --updates $(or $(UPDATES),5000) --seed $(or $(SEED),1)
 
-instructions instructions-check instructions-accept: build
+instructions instructions-check instructions-accept: programs
 	@scripts/instructions.sh $(or $(word 2,$(subst -, ,$@)),show)

@@ -1,5 +1,6 @@
 //! A query with its plan, ready to run or to be explained.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,12 +124,10 @@ impl PreparedQuery {
     /// Figures add up when the same prepared query was run before.
     pub async fn analyze(&self) -> Result<String, QueryError> {
         self.run_to_end().await?;
-        Ok(explain::tree(
-            &self.plan,
-            &self.estimates,
-            true,
-            &self.prologue,
-        ))
+        let mut text = explain::tree(&self.plan, &self.estimates, true, &self.prologue);
+        let ReadCounts { look_ups, rows } = self.cost();
+        _ = writeln!(text, "read: {look_ups} look-ups, {rows} rows");
+        Ok(text)
     }
 
     /// The plan as a tree, with estimates.

@@ -161,6 +161,10 @@ fn print(report: &Report) {
     println!("{} queries compared among our plans", report.among_plans);
     println!("{} queries left out: too many rows", report.too_large);
     println!("{} over data that came by updates", report.over_updates);
+    println!(
+        "{} of them beside graphs that the asker may not see",
+        report.among_hidden
+    );
     println!("{} had rows, {} rows in all", report.with_rows, report.rows);
     for (variant, count) in &report.variants {
         println!("{count} runs with {variant}");

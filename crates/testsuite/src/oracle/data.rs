@@ -150,10 +150,10 @@ impl DataSet {
                 sorted.push(quad);
             }
         }
-        let arrival = if random.chance(40) {
-            Arrival::Updated
-        } else {
-            Arrival::Built
+        let arrival = match random.below(10) {
+            0..=2 => Arrival::Updated,
+            3 | 4 => Arrival::AmongHidden,
+            _ => Arrival::Built,
         };
         Self {
             kind,

@@ -45,6 +45,8 @@ pub struct Report {
     pub with_rows: u64,
     /// Of all these queries, those over a database whose data came by updates.
     pub over_updates: u64,
+    /// And those over a database with graphs that the asker may not see.
+    pub among_hidden: u64,
     /// How often each variant was run.
     pub variants: VariantCounts,
     /// What differed, made small.
@@ -139,6 +141,7 @@ impl Report {
         self.rows += other.rows;
         self.with_rows += other.with_rows;
         self.over_updates += other.over_updates;
+        self.among_hidden += other.among_hidden;
         for (variant, count) in other.variants {
             *self.variants.entry(variant).or_default() += count;
         }
@@ -219,7 +222,8 @@ impl Report {
                 });
             }
         }
-        self.over_updates += u64::from(data.arrival == Arrival::Updated);
+        self.over_updates += u64::from(data.arrival != Arrival::Built);
+        self.among_hidden += u64::from(data.arrival == Arrival::AmongHidden);
         match opinion {
             Opinion::Reference => self.with_reference += 1,
             Opinion::OurPlainPlan => self.among_plans += 1,

@@ -10,7 +10,8 @@ use orrery_sparql::{
     Engine, EngineOptions, QueryError, QueryOptions, QueryResults, Tuning, term_to_oxrdf,
 };
 use orrery_storage::{
-    CommitOptions, Durability, SmallQuad, Transaction, Writer, WriterOptions, build_small,
+    Asker, CommitOptions, Durability, GraphNames, ReadScope, SmallQuad, Transaction, Writer,
+    WriterOptions, build_small,
 };
 use orrery_term::{Term, TermId, Triple};
 use oxrdf::{GraphName, NamedOrBlankNode, Quad};
@@ -22,6 +23,9 @@ use crate::Error;
 
 /// A query that takes longer hangs.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Before and behind the other names of graphs.
+const HIDDEN_GRAPHS: [&str; 2] = ["http://example.org/0", "http://example.org/z"];
 
 /// A query that is only asked for its estimates may be left out.
 const ANALYSIS_TIME_LIMIT: Duration = Duration::from_secs(5);
@@ -123,11 +127,15 @@ pub enum Arrival {
     /// Some at first, with others that do not belong there; two transactions put that right. What is read
     /// then are the files with insertions and tombstones over them.
     Updated,
+    /// As `Updated`, beside others in graphs that the asker may not see.
+    AmongHidden,
 }
 
 /// A database in a temporary directory.
 pub(crate) struct Store {
     engine: Engine,
+    /// What the asker may see.
+    scope: ReadScope,
     runtime: Runtime,
     _writer: Option<Writer>,
     _directory: TempDir,
@@ -152,10 +160,18 @@ impl Store {
             .iter()
             .map(small_quad)
             .collect::<Result<Vec<_>, _>>()?;
+        let scope = match arrival {
+            Arrival::Built | Arrival::Updated => ReadScope::all(Asker::Anonymous),
+            Arrival::AmongHidden => scope_of(&quads),
+        };
         let (database, writer) = match arrival {
             Arrival::Built => (Arc::new(build_small(directory.path(), &quads)?), None),
             Arrival::Updated => {
                 let writer = updated(directory.path(), &quads)?;
+                (Arc::clone(writer.database()), Some(writer))
+            }
+            Arrival::AmongHidden => {
+                let writer = updated(directory.path(), &among_hidden(quads))?;
                 (Arc::clone(writer.database()), Some(writer))
             }
         };
@@ -168,6 +184,7 @@ impl Store {
             })?;
         Ok(Self {
             engine: Engine::new(database, EngineOptions::default())?,
+            scope,
             runtime,
             _writer: writer,
             _directory: directory,
@@ -187,6 +204,7 @@ impl Store {
     pub(crate) fn analyzed(&self, query: &str) -> Result<serde_json::Value, String> {
         let options = QueryOptions {
             timeout: Some(ANALYSIS_TIME_LIMIT),
+            scope: self.scope.clone(),
             ..QueryOptions::default()
         };
         let run = || {
@@ -203,6 +221,7 @@ impl Store {
     async fn evaluate(&self, query: &str, variant: Variant) -> Result<Answer, QueryError> {
         let options = QueryOptions {
             timeout: Some(TIME_LIMIT),
+            scope: self.scope.clone(),
             tuning: Tuning {
                 rewrites: variant.rewrites,
                 vector_rows: variant.vector_rows,
@@ -324,6 +343,29 @@ fn updated(directory: &Path, quads: &[SmallQuad]) -> Result<Writer, Error> {
     transaction.insert(&mut inserted)?;
     commit(transaction)?;
     Ok(writer)
+}
+
+/// The graphs of these quads, and the default graph.
+fn scope_of(quads: &[SmallQuad]) -> ReadScope {
+    let named = quads.iter().filter_map(|quad| quad.3.clone());
+    let graphs = GraphNames {
+        has_default: true,
+        named: named.collect(),
+    };
+    ReadScope::only(Asker::Anonymous, graphs)
+}
+
+/// The quads, and in two other graphs the same triples and wrong ones.
+fn among_hidden(quads: Vec<SmallQuad>) -> Vec<SmallQuad> {
+    let wrong = wrong_quads(&quads);
+    let graphs = [HIDDEN_GRAPHS[0], HIDDEN_GRAPHS[1]].map(|name| Some(Term::iri(name)));
+    let hidden = [&quads, &wrong].into_iter().zip(&graphs);
+    let hidden = hidden.flat_map(|(quads, graph)| {
+        let of_graph = |(s, p, o, _): &SmallQuad| (s.clone(), p.clone(), o.clone(), graph.clone());
+        quads.iter().map(of_graph)
+    });
+    let hidden: Vec<SmallQuad> = hidden.collect();
+    quads.into_iter().chain(hidden).collect()
 }
 
 /// Quads of the same terms that are not among the given ones.
