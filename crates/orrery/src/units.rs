@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use orrery_server::parse_time;
-use orrery_term::inline::{InlineDateTime, TimeZone};
+use orrery_term::inline::{DAYS_TO_1970, InlineDateTime, TimeZone};
 
 /// A number of bytes. `K`, `M`, `G`, `T` count in powers of 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,11 +132,10 @@ pub(crate) struct ShowTime(pub(crate) i64);
 
 impl fmt::Display for ShowTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DAYS_BEFORE_1970: i64 = 719_528;
         const MILLISECONDS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
         let time = InlineDateTime {
             fraction_digits: 3,
-            instant_ms: self.0.div_euclid(1000) + DAYS_BEFORE_1970 * MILLISECONDS_PER_DAY,
+            instant_ms: self.0.div_euclid(1000) + DAYS_TO_1970 * MILLISECONDS_PER_DAY,
             zone: TimeZone::Utc,
         };
         time.fmt(f)

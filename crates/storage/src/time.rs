@@ -2,15 +2,13 @@
 
 use std::str::FromStr;
 
-use orrery_term::inline::{civil_from_days, days_from_civil};
+use orrery_term::inline::{DAYS_TO_1970, civil_from_days, days_from_civil};
 
 use crate::history::At;
 
 const US_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 const DATE_BYTES: usize = "2026-11-21".len();
-/// Days from 0000-01-01, where the calendar counts from, to 1970-01-01.
-const DAYS_TO_1970: i64 = 719_528;
 
 /// Neither a commit nor a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -279,6 +279,9 @@ fn two_digits(bytes: &[u8]) -> Option<i64> {
     (tens <= 9 && ones <= 9).then(|| i64::from(tens) * 10 + i64::from(ones))
 }
 
+/// Days from 0000-01-01, where the calendar counts from, to 1970-01-01.
+pub const DAYS_TO_1970: i64 = 719_528;
+
 /// Days from 0000-01-01 to a civil date; Howard Hinnant, "chrono-Compatible Low-Level Date
 /// Algorithms", with the epoch moved to the year 0.
 pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {

@@ -28,7 +28,9 @@ use crate::lexical::canonical_exponent;
 use crate::term::{Literal, LiteralKind, Term};
 use crate::vocabulary::xsd;
 
-pub use calendar::{InlineDate, InlineDateTime, TimeZone, civil_from_days, days_from_civil};
+pub use calendar::{
+    DAYS_TO_1970, InlineDate, InlineDateTime, TimeZone, civil_from_days, days_from_civil,
+};
 pub use number::{DECIMAL_UNITS, IntegerType};
 pub use order::ValueOrder;
 pub use text::ShortString;

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
-use orrery_term::inline::IntegerType;
+use orrery_term::inline::{DAYS_TO_1970, IntegerType, days_from_civil};
 use orrery_term::lexical::{parse_double, parse_float};
 use orrery_term::{LiteralKind, Term, vocabulary::xsd};
 use oxsdatatypes::{Boolean, Date, DateTime};
@@ -291,7 +291,7 @@ pub(super) fn days(text: &str) -> Option<i32> {
     if date.timezone_offset().is_some() {
         return None;
     }
-    i32::try_from(days_from_civil(date.year(), date.month(), date.day())).ok()
+    i32::try_from(days_since_1970(date.year(), date.month(), date.day())).ok()
 }
 
 /// Microseconds since 1970-01-01T00:00:00 (of UTC, if it has a time zone), and whether it has one.
@@ -304,21 +304,14 @@ pub(super) fn microseconds(text: &str) -> Option<(i64, bool)> {
     let offset_minutes = time
         .timezone_offset()
         .map(|offset| i16::from_be_bytes(offset.to_be_bytes()));
-    let days = i128::from(days_from_civil(time.year(), time.month(), time.day()));
+    let days = i128::from(days_since_1970(time.year(), time.month(), time.day()));
     let minutes = (days * 24 + i128::from(time.hour())) * 60 + i128::from(time.minute())
         - i128::from(offset_minutes.unwrap_or(0));
     let microseconds = minutes * 60 * MICROSECONDS_PER_SECOND + second / DECIMAL_PER_MICROSECOND;
     Some((i64::try_from(microseconds).ok()?, offset_minutes.is_some()))
 }
 
-/// Days since 1970-01-01 in the proleptic Gregorian calendar
-/// (H. Hinnant, "chrono-compatible low-level date algorithms", `days_from_civil`).
-fn days_from_civil(year: i64, month: u8, day: u8) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let shifted_month = (i64::from(month) + 9) % 12;
-    let day_of_year = (153 * shifted_month + 2) / 5 + i64::from(day) - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
+/// Days since 1970-01-01 in the proleptic Gregorian calendar.
+fn days_since_1970(year: i64, month: u8, day: u8) -> i64 {
+    days_from_civil(year, i64::from(month), i64::from(day)) - DAYS_TO_1970
 }
