@@ -312,5 +312,5 @@ pub(super) fn encode_double(lexical: &str) -> Option<TermId> {
     }
 }
 
-/// How many units of [`InlineValue::Decimal`] make one.
+/// How many units of [`InlineValue::Decimal`](super::InlineValue::Decimal) make one.
 pub const DECIMAL_UNITS: i64 = 1_000_000;
