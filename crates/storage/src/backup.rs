@@ -16,13 +16,14 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use crate::components::DirectoryComponents;
 use crate::create::{create_directory, refuse_foreign_files};
 use crate::database::{OPEN_ATTEMPTS_MAX, missing_file};
 use crate::identity::DatabaseIdentity;
 use crate::io::{FileBytes, FileSystem, FileWriter};
 use crate::lock::{ClosedLog, WriterLock};
 use crate::log::{LOG_DIRECTORY, LogTail, LogWriter};
-use crate::manifest::{BaseEntry, LogEntry, Manifest, SegmentEntry};
+use crate::manifest::{BaseEntry, LogEntry, Manifest};
 use crate::replay::{log_path, logs_after, open_log};
 use crate::{Error, Result};
 
@@ -82,10 +83,10 @@ impl StateFiles {
             identity: manifest.identity.clone(),
         };
         let base = only_present(manifest.present());
-        held.segment(file_system, directory, &base.segment)?;
+        held.files_of(file_system, directory, &base.segment)?;
         held.commit = base.commit;
         if let Some(delta) = base.deltas.last() {
-            held.segment(file_system, directory, &delta.segment)?;
+            held.files_of(file_system, directory, &delta.delta)?;
             held.commit = delta.commit;
         }
         for log in &base.logs {
@@ -100,14 +101,14 @@ impl StateFiles {
         Ok(held)
     }
 
-    fn segment(
+    fn files_of(
         &mut self,
         file_system: &dyn FileSystem,
         directory: &Path,
-        segment: &SegmentEntry,
+        files: &DirectoryComponents,
     ) -> Result<()> {
-        for entry in &segment.files {
-            let name = format!("{}/{}", segment.name, entry.name);
+        for entry in files.files() {
+            let name = format!("{}/{}", files.name, entry.name);
             let path = directory.join(&name);
             let content = file_system.map(&path)?;
             if content.len() as u64 != entry.bytes {

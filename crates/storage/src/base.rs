@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::block_file::{BlockFile, FileSummary};
+use crate::components::{Component, DirectoryComponents, FileEntry, index_file};
 use crate::delta_dictionary::DeltaDictionary;
 use crate::dictionary::{Dictionary, LARGE_FILE, TERMS_FILE};
 use crate::index::{Permutation, QuadIndex};
 use crate::io::FileSystem;
-use crate::manifest::{BaseEntry, FileEntry};
+use crate::manifest::BaseEntry;
 use crate::statistics::STATISTICS_FILE;
 use crate::statistics::{self, STATISTICS_KIND, Statistics};
 use crate::{Error, Result};
@@ -24,11 +25,6 @@ pub(crate) const BASE_PERMUTATIONS: [Permutation; 4] = [
     Permutation::Spog,
     Permutation::Ospg,
 ];
-
-/// Name of a permutation's file.
-pub(crate) fn index_file(permutation: Permutation) -> String {
-    format!("{}.col", permutation.name())
-}
 
 /// An open base.
 #[derive(Debug)]
@@ -54,17 +50,13 @@ impl Base {
         entry: &BaseEntry,
     ) -> Result<Self> {
         let segment = directory.join(&entry.segment.name);
-        check_lengths(file_system, &segment, &entry.segment.files)?;
+        check_lengths(file_system, &segment, &entry.segment)?;
         let base = Self::open_files(file_system, segment, entry)?;
-        for file in &entry.segment.files {
+        for (component, file) in entry.segment.known_files() {
             let path = base.directory.join(&file.name);
-            let found = base.summary_of(&file.name).ok_or_else(|| {
-                Error::corrupt(
-                    &path,
-                    0,
-                    "the manifest names a file that this program does not know",
-                )
-            })?;
+            let found = base
+                .summary_of(component, file)
+                .ok_or_else(|| Error::corrupt(&path, 0, "it is not a file of a segment"))?;
             check_summary(&path, file, found)?;
         }
         Ok(base)
@@ -76,12 +68,18 @@ impl Base {
         directory: &Path,
         entry: &mut BaseEntry,
     ) -> Result<Self> {
-        let base = Self::open_files(file_system, directory.join(&entry.segment.name), entry)?;
-        for file in &mut entry.segment.files {
-            let summary = base.summary_of(&file.name).ok_or_else(|| {
-                let path = base.directory.join(&file.name);
-                Error::invalid_input(&path, "a file that does not belong into a segment")
-            })?;
+        let segment = directory.join(&entry.segment.name);
+        entry.segment.check_known(&segment)?;
+        let base = Self::open_files(file_system, segment, entry)?;
+        let summaries: Option<Vec<FileSummary>> = entry
+            .segment
+            .known_files()
+            .map(|(component, file)| base.summary_of(component, file))
+            .collect();
+        let summaries = summaries.ok_or_else(|| {
+            Error::invalid_input(&base.directory, "a file does not belong into a segment")
+        })?;
+        for (file, summary) in entry.segment.files_mut().zip(summaries) {
             file.bytes = summary.bytes;
             file.crc32c = summary.crc;
         }
@@ -94,12 +92,21 @@ impl Base {
         entry: &BaseEntry,
     ) -> Result<Self> {
         let mut indexes: [Option<Arc<QuadIndex>>; 5] = Default::default();
-        for permutation in Permutation::ALL {
-            let name = index_file(permutation);
-            let is_required = BASE_PERMUTATIONS.contains(&permutation);
-            let is_listed = entry.segment.files.iter().any(|file| file.name == name);
-            if is_required || is_listed {
-                let index = QuadIndex::open(file_system, &directory.join(name))?;
+        let listed = entry
+            .segment
+            .known()
+            .filter_map(|(component, _)| match component {
+                Component::Permutation(permutation) => Some(permutation),
+                Component::Terms
+                | Component::Statistics
+                | Component::NewTerms
+                | Component::Changes(_) => None,
+            });
+        // A required one that is not listed is told as the file that is missing.
+        for permutation in BASE_PERMUTATIONS.into_iter().chain(listed) {
+            if indexes[permutation as usize].is_none() {
+                let path = directory.join(index_file(permutation));
+                let index = QuadIndex::open(file_system, &path)?;
                 check_index(&index, permutation, entry.quad_count)?;
                 indexes[permutation as usize] = Some(index);
             }
@@ -124,16 +131,17 @@ impl Base {
         })
     }
 
-    fn summary_of(&self, name: &str) -> Option<FileSummary> {
-        match name {
-            TERMS_FILE => Some(self.dictionary.terms_file().summary()),
-            LARGE_FILE => Some(self.dictionary.large_file().summary()),
-            STATISTICS_FILE => Some(self.statistics_file.summary()),
-            _ => {
-                let indexes = self.indexes.iter().flatten();
-                let mut found = indexes.filter(|index| index_file(index.permutation()) == name);
-                found.next().map(|index| index.summary())
+    fn summary_of(&self, component: Component, file: &FileEntry) -> Option<FileSummary> {
+        match component {
+            Component::Terms if file.name == LARGE_FILE => {
+                Some(self.dictionary.large_file().summary())
             }
+            Component::Terms => Some(self.dictionary.terms_file().summary()),
+            Component::Statistics => Some(self.statistics_file.summary()),
+            Component::Permutation(permutation) => {
+                self.index(permutation).map(|index| index.summary())
+            }
+            Component::NewTerms | Component::Changes(_) => None,
         }
     }
 
@@ -181,10 +189,11 @@ impl Base {
 pub(crate) fn check_lengths(
     file_system: &dyn FileSystem,
     directory: &Path,
-    files: &[FileEntry],
+    entry: &DirectoryComponents,
 ) -> Result<()> {
-    files
-        .iter()
+    entry
+        .known_files()
+        .map(|(_, file)| file)
         .try_for_each(|file| check_length(file_system, &directory.join(&file.name), file.bytes))
 }
 

@@ -105,6 +105,14 @@ pub enum Error {
         /// What the section says it is.
         kind: u8,
     },
+    /// A database needs something that this program does not know.
+    #[error("{} needs {what}, which this program does not know; use the program that wrote it, or a newer one", path.display())]
+    UnknownPart {
+        /// The manifest.
+        path: PathBuf,
+        /// What is needed.
+        what: String,
+    },
     /// The directory does not hold a database.
     #[error("{} is not an Orrery database: {what}; create one with `orrery load --db`", path.display())]
     NotADatabase {

@@ -13,25 +13,19 @@ use std::sync::Arc;
 
 use crate::base::{Base, check_lengths, check_summary};
 use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber, FileKind, FileSummary};
+use crate::components::{Component, DELTA_TERMS_FILE, DirectoryComponents, FileEntry, delta_file};
 use crate::counts::SnapshotCounts;
 use crate::delta::{DeltaIndex, write_delta};
 use crate::delta_dictionary::DeltaDictionary;
 use crate::index::Permutation;
 use crate::io::FileSystem;
-use crate::manifest::{FileEntry, FlushedEntry, SegmentEntry};
+use crate::manifest::FlushedEntry;
 use crate::snapshot::Snapshot;
 use crate::stored::{Deltas, Stored};
 use crate::{Error, Result, varint};
 
-/// Name of the file with the keys.
-pub(crate) const DELTA_TERMS_FILE: &str = "terms.delta";
 pub(crate) const DELTA_TERMS_KIND: FileKind = FileKind(*b"DTRM");
 const BLOCK_BYTES: usize = 64 * 1024;
-
-/// Name of the file with a permutation's changes.
-pub(crate) fn delta_file(permutation: Permutation) -> String {
-    format!("{}.delta", permutation.name())
-}
 
 /// Writes all changes between a snapshot's base and the snapshot into a new directory; when it returns, they are on
 /// the disk.
@@ -77,10 +71,7 @@ pub(crate) fn write(
         next_blank_node: snapshot.next_blank_node(),
         has_named_graphs: snapshot.has_named_graphs(),
         cleared: snapshot.stored().hidden.clone(),
-        segment: SegmentEntry {
-            name: name.to_owned(),
-            files,
-        },
+        delta: DirectoryComponents::of_files(name.to_owned(), files),
     })
 }
 
@@ -91,13 +82,13 @@ pub(crate) fn open(
     base: Arc<Base>,
     entry: &FlushedEntry,
 ) -> Result<Stored> {
-    let segment = directory.join(&entry.segment.name);
-    check_lengths(file_system, &segment, &entry.segment.files)?;
+    let delta_directory = directory.join(&entry.delta.name);
+    check_lengths(file_system, &delta_directory, &entry.delta)?;
     let mut deltas = Deltas::default();
-    for file in &entry.segment.files {
-        let path = segment.join(&file.name);
-        let summary = match permutation_of(&file.name) {
-            Some(permutation) => {
+    for (component, file) in entry.delta.known_files() {
+        let path = delta_directory.join(&file.name);
+        let summary = match component {
+            Component::Changes(permutation) => {
                 let delta = DeltaIndex::open(file_system, &path)?;
                 let summary = delta.file_summary();
                 if delta.permutation() != permutation {
@@ -107,7 +98,7 @@ pub(crate) fn open(
                 deltas.set(delta);
                 summary
             }
-            None if file.name == DELTA_TERMS_FILE => {
+            Component::NewTerms => {
                 let dictionary = &base.delta_dictionary;
                 Some(read_terms(
                     file_system,
@@ -116,8 +107,8 @@ pub(crate) fn open(
                     entry.term_count,
                 )?)
             }
-            None => {
-                let what = "the manifest names a file that this program does not know";
+            Component::Terms | Component::Permutation(_) | Component::Statistics => {
+                let what = "it is not a file of a flushed delta";
                 return Err(Error::corrupt(&path, 0, what));
             }
         };
@@ -134,12 +125,6 @@ pub(crate) fn open(
     };
     let hidden = entry.cleared.clone();
     Stored::new(base, hidden, deltas, entry.has_named_graphs, counts)
-}
-
-/// The permutation whose changes a file of this name holds.
-pub(crate) fn permutation_of(name: &str) -> Option<Permutation> {
-    let mut all = Permutation::ALL.into_iter();
-    all.find(|&permutation| delta_file(permutation) == name)
 }
 
 fn write_terms(

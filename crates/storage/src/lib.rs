@@ -18,6 +18,7 @@ pub mod statistics;
 
 mod base;
 mod changes;
+mod components;
 mod counts;
 mod create;
 mod damage;
@@ -34,6 +35,7 @@ mod manifest;
 mod read_cost;
 mod read_scope;
 mod read_view;
+mod renumbering;
 mod replay;
 mod row_checks;
 mod segment;
@@ -50,6 +52,7 @@ mod words;
 mod writer;
 
 pub use adjacency::{Adjacency, AdjacencySlot};
+pub use components::{ComponentEntry, DirectoryComponents, FileEntry, Need};
 pub use damage::{Damage, Note, Verified};
 pub use database::Database;
 pub use delta::{DeltaEntry, DeltaIndex, write_delta};
@@ -65,7 +68,7 @@ pub use index::{
     Scan, ScanVector,
 };
 pub use lock::WriterLock;
-pub use manifest::{BaseEntry, FileEntry, FlushedEntry, Loaded, LogEntry, Manifest, SegmentEntry};
+pub use manifest::{BaseEntry, FlushedEntry, Loaded, LogEntry, Manifest};
 pub use read_cost::ReadCounts;
 pub use read_scope::{Asker, GraphNames, ReadScope};
 pub use read_view::{IndexView, ReadView};

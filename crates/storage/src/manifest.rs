@@ -18,10 +18,12 @@
 //! are removed only after that. Later versions of the format keep `format_version` and the last line, so
 //! that this program can say that it is too old.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::components::{DirectoryComponents, Need};
 use crate::graph_set::GraphSet;
 use crate::identity::DatabaseIdentity;
 use crate::io::FileSystem;
@@ -29,12 +31,17 @@ use crate::{Error, Result};
 
 /// The database format that this program writes.
 pub(crate) const FORMAT_VERSION: u32 = 4;
-/// The format before the log had sections and the manifest language tags. Read, never written.
+/// The format before components, features and language tags, and sections in the log. Read, never written.
 const FORMAT_VERSION_3: u32 = 3;
 /// The format before graphs could be cleared as a whole: no such records in the log, nothing cleared in a delta. Read, never written.
 const FORMAT_VERSION_2: u32 = 2;
 /// The format before there were updates: one segment and nothing else. Read, never written.
 const FORMAT_VERSION_1: u32 = 1;
+
+/// A flushed delta says which graphs of its base are cleared: without that they would be back.
+const CLEARED_GRAPHS: &str = "cleared-graphs";
+/// It is noted how language tags are written.
+const LANGUAGE_TAGS: &str = "language-tags";
 
 const MANIFEST_FILE: &str = "MANIFEST";
 const MANIFEST_NEW_FILE: &str = "MANIFEST.new";
@@ -54,6 +61,9 @@ pub struct Manifest {
     /// Who the database is; missing until the first writer that knows of identities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<DatabaseIdentity>,
+    /// What the database makes use of beside its components.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub features: BTreeMap<String, Need>,
     /// The oldest first; never empty.
     pub bases: Vec<BaseEntry>,
     /// The language tags of the terms, as they are written; the dictionaries have them in lower case. Those that came with commits in
@@ -81,7 +91,7 @@ pub struct BaseEntry {
     /// Generation of the manifest that brought the segment.
     pub generation: u64,
     /// The segment's files.
-    pub segment: SegmentEntry,
+    pub segment: DirectoryComponents,
     /// Flushed changes relative to the segment, each complete by itself; the oldest first.
     pub deltas: Vec<FlushedEntry>,
     /// The log files, the oldest first; each goes on where the one before ends.
@@ -117,7 +127,8 @@ pub struct FlushedEntry {
     #[serde(default)]
     pub cleared: GraphSet,
     /// The delta's files.
-    pub segment: SegmentEntry,
+    #[serde(alias = "segment")]
+    pub delta: DirectoryComponents,
 }
 
 /// A log file in `DIR/log`.
@@ -127,26 +138,6 @@ pub struct LogEntry {
     pub name: String,
     /// The number of the first commit that is, or will be, in it.
     pub first_commit: u64,
-}
-
-/// A directory of files that are never changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SegmentEntry {
-    /// Name of its directory within the database's.
-    pub name: String,
-    /// Its files.
-    pub files: Vec<FileEntry>,
-}
-
-/// A file of a segment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileEntry {
-    /// Name within the segment's directory.
-    pub name: String,
-    /// Length.
-    pub bytes: u64,
-    /// CRC32C of the block file's footer, which holds the checksums of all blocks.
-    pub crc32c: u32,
 }
 
 /// As much as every version of the format has.
@@ -162,7 +153,7 @@ struct ManifestVersion1 {
     quad_count: u64,
     term_count: u64,
     next_blank_node: u64,
-    segment: SegmentEntry,
+    segment: DirectoryComponents,
 }
 
 impl From<ManifestVersion1> for Manifest {
@@ -171,6 +162,7 @@ impl From<ManifestVersion1> for Manifest {
             format_version: FORMAT_VERSION,
             generation: old.generation,
             identity: None,
+            features: BTreeMap::new(),
             bases: vec![BaseEntry {
                 // The first manifest was that of the empty database; each load made another.
                 commit: old.generation.saturating_sub(1),
@@ -186,13 +178,6 @@ impl From<ManifestVersion1> for Manifest {
             }],
             language_tags: Vec::new(),
         }
-    }
-}
-
-impl SegmentEntry {
-    /// Bytes of all files.
-    pub fn bytes(&self) -> u64 {
-        self.files.iter().map(|file| file.bytes).sum()
     }
 }
 
@@ -227,7 +212,7 @@ impl Manifest {
     /// Names of all segments and deltas that are in use.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &str> {
         self.bases.iter().flat_map(|base| {
-            let deltas = base.deltas.iter().map(|delta| delta.segment.name.as_str());
+            let deltas = base.deltas.iter().map(|delta| delta.delta.name.as_str());
             deltas.chain([base.segment.name.as_str()])
         })
     }
@@ -297,12 +282,52 @@ impl Manifest {
     }
 
     pub(crate) fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
-        let mut bytes = serde_json::to_vec_pretty(self)
+        let mut written = self.clone();
+        written.state_features();
+        let mut bytes = serde_json::to_vec_pretty(&written)
             .map_err(|error| Error::invalid_input(path, error.to_string()))?;
         bytes.push(b'\n');
         let line = checksum_line(&bytes);
         bytes.extend_from_slice(line.as_bytes());
         Ok(bytes)
+    }
+
+    /// Says which features are in use; those that this program does not know stay as they are.
+    fn state_features(&mut self) {
+        let deltas = || self.bases.iter().flat_map(|base| &base.deltas);
+        let has_cleared = deltas().any(|delta| !delta.cleared.is_empty());
+        for (name, need, is_used) in [
+            (CLEARED_GRAPHS, Need::Required, has_cleared),
+            (
+                LANGUAGE_TAGS,
+                Need::Optional,
+                !self.language_tags.is_empty(),
+            ),
+        ] {
+            match is_used {
+                true => self.features.insert(name.to_owned(), need),
+                false => self.features.remove(name),
+            };
+        }
+    }
+
+    /// Fails if there is something that must be understood and is not.
+    fn check_known(&self, path: &Path) -> Result<()> {
+        let mut features = self.features.iter();
+        let unknown = features.find(|(name, need)| {
+            **need == Need::Required && !matches!(name.as_str(), CLEARED_GRAPHS | LANGUAGE_TAGS)
+        });
+        if let Some((name, _)) = unknown {
+            return Err(Error::UnknownPart {
+                path: path.to_path_buf(),
+                what: format!("the feature '{name}'"),
+            });
+        }
+        self.bases.iter().try_for_each(|base| {
+            base.segment.check_known(path)?;
+            let mut deltas = base.deltas.iter();
+            deltas.try_for_each(|delta| delta.delta.check_known(path))
+        })
     }
 
     fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
@@ -337,6 +362,7 @@ impl Manifest {
         if manifest.bases.is_empty() {
             return Err(Error::corrupt(path, 0, "it names no segment"));
         }
+        manifest.check_known(path)?;
         Ok(manifest)
     }
 }
@@ -348,13 +374,15 @@ fn checksum_line(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::components::FileEntry;
     use crate::io::LocalFileSystem;
 
     fn example() -> Manifest {
         Manifest {
             format_version: FORMAT_VERSION,
             generation: 3,
-            identity: Some(DatabaseIdentity::random()),
+            identity: None,
+            features: BTreeMap::from([(LANGUAGE_TAGS.to_owned(), Need::Optional)]),
             bases: vec![BaseEntry {
                 commit: 2,
                 time_us: 1_000,
@@ -366,14 +394,14 @@ mod tests {
                     removed: 0,
                 }),
                 generation: 3,
-                segment: SegmentEntry {
-                    name: "segment-000003".to_owned(),
-                    files: vec![FileEntry {
+                segment: DirectoryComponents::of_files(
+                    "segment-000003".to_owned(),
+                    vec![FileEntry {
                         name: "psog.col".to_owned(),
                         bytes: 400,
                         crc32c: 5,
                     }],
-                },
+                ),
                 deltas: Vec::new(),
                 logs: vec![LogEntry {
                     name: "000003.log".to_owned(),
@@ -398,6 +426,157 @@ mod tests {
         assert_eq!((base.quad_count, base.term_count), (17, 9));
         assert_eq!(manifest.identity, None);
         assert!(base.deltas.is_empty() && base.logs.is_empty());
+    }
+
+    /// A change of these bytes needs a new format version.
+    #[test]
+    fn the_text_of_a_manifest_is_this() {
+        let bytes = example().to_bytes(Path::new("MANIFEST")).unwrap();
+        let expected = r#"{
+  "format_version": 4,
+  "generation": 3,
+  "features": {
+    "language-tags": "optional"
+  },
+  "bases": [
+    {
+      "commit": 2,
+      "time_us": 1000,
+      "quad_count": 17,
+      "term_count": 9,
+      "next_blank_node": 2,
+      "loaded": {
+        "added": 17,
+        "removed": 0
+      },
+      "generation": 3,
+      "segment": {
+        "name": "segment-000003",
+        "components": [
+          {
+            "kind": "permutation",
+            "order": "psog",
+            "version": 1,
+            "need": "required",
+            "files": [
+              {
+                "name": "psog.col",
+                "bytes": 400,
+                "crc32c": 5
+              }
+            ]
+          }
+        ]
+      },
+      "deltas": [],
+      "logs": [
+        {
+          "name": "000003.log",
+          "first_commit": 3
+        }
+      ]
+    }
+  ],
+  "language_tags": [
+    "de",
+    "en-GB"
+  ]
+}
+"#;
+        let text = String::from_utf8(bytes).unwrap();
+        let (json, _) = text.rsplit_once("crc32c ").unwrap();
+        assert_eq!(json, expected);
+    }
+
+    /// The example with another text in place of one.
+    fn parsed_with(from: &str, to: &str) -> Result<Manifest> {
+        let bytes = example().to_bytes(Path::new("MANIFEST")).unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let (json, _) = text.rsplit_once("crc32c ").unwrap();
+        assert!(json.contains(from));
+        let mut changed = json.replace(from, to).into_bytes();
+        let line = checksum_line(&changed);
+        changed.extend_from_slice(line.as_bytes());
+        Manifest::parse(&changed, Path::new("MANIFEST"))
+    }
+
+    #[test]
+    fn what_must_be_understood_and_is_not_refuses_the_database_by_name() {
+        for (from, to, named) in [
+            (
+                "\"permutation\"",
+                "\"rows\"",
+                "the component 'rows' of version 1 in segment-000003",
+            ),
+            (
+                "\"version\": 1",
+                "\"version\": 2",
+                "the component 'permutation' of version 2",
+            ),
+            (
+                "\"psog\"",
+                "\"opgs\"",
+                "the component 'permutation' of version 1",
+            ),
+            (
+                "\"language-tags\": \"optional\"",
+                "\"tables\": \"required\"",
+                "the feature 'tables'",
+            ),
+        ] {
+            let error = parsed_with(from, to).unwrap_err();
+            assert!(matches!(error, Error::UnknownPart { .. }), "{error}");
+            let message = error.to_string();
+            assert!(message.contains(named), "{message}");
+            assert!(message.contains("use the program that wrote it, or a newer one"));
+        }
+    }
+
+    #[test]
+    fn what_may_be_passed_over_is_kept_as_it_is() {
+        let added = r#""components": [
+            { "kind": "text", "version": 3, "need": "optional", "stemmer": "en",
+              "files": [{ "name": "text.idx", "bytes": 5, "crc32c": 7 }] },"#;
+        let read = parsed_with("\"components\": [", added).unwrap();
+        assert_eq!(read.present().segment.known().count(), 1);
+        assert_eq!(read.present().segment.bytes(), 405);
+        let bytes = read.to_bytes(Path::new("MANIFEST")).unwrap();
+        let again = Manifest::parse(&bytes, Path::new("MANIFEST")).unwrap();
+        assert_eq!(again, read);
+        assert!(
+            String::from_utf8(bytes)
+                .unwrap()
+                .contains("\"stemmer\": \"en\"")
+        );
+        let read = parsed_with("\"language-tags\"", "\"hints\"").unwrap();
+        let bytes = read.to_bytes(Path::new("MANIFEST")).unwrap();
+        let again = Manifest::parse(&bytes, Path::new("MANIFEST")).unwrap();
+        assert_eq!(again.features.get("hints"), Some(&Need::Optional));
+    }
+
+    #[test]
+    fn directories_of_before_are_lists_of_files_whose_names_say_what_they_are() {
+        let from = r#""components": [
+          {
+            "kind": "permutation",
+            "order": "psog",
+            "version": 1,
+            "need": "required",
+            "files": [
+              {
+                "name": "psog.col",
+                "bytes": 400,
+                "crc32c": 5
+              }
+            ]
+          }
+        ]"#;
+        let files = r#""files": [{ "name": "psog.col", "bytes": 400, "crc32c": 5 }]"#;
+        let read = parsed_with(from, files).unwrap();
+        assert_eq!(read.bases, example().bases);
+        let stranger = files.replace("psog.col", "psog.new");
+        let error = parsed_with(from, &stranger).unwrap_err().to_string();
+        assert!(error.contains("'psog.new'"), "{error}");
     }
 
     #[test]

@@ -4,13 +4,14 @@
 //! syncs it, opens it as readers will, checks that it is complete, and replaces the manifest. A writer killed
 //! before that leaves a directory that the next writer removes.
 
-use crate::statistics::STATISTICS_FILE;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orrery_term::LanguageTags;
 
-use crate::base::{Base, index_file};
+use crate::base::Base;
+use crate::components::{DirectoryComponents, FileEntry, Need, index_file};
 use crate::counts::counts_of_base;
 use crate::dictionary::DictionaryWriter;
 use crate::identity::DatabaseIdentity;
@@ -18,9 +19,9 @@ use crate::index::{Permutation, QuadIndexWriter};
 use crate::io::{Clock, FileSystem, SystemClock};
 use crate::lock::WriterLock;
 use crate::log::LOG_DIRECTORY;
-use crate::manifest::{BaseEntry, FORMAT_VERSION, FileEntry, Loaded, Manifest, SegmentEntry};
+use crate::manifest::{BaseEntry, FORMAT_VERSION, Loaded, Manifest};
 use crate::snapshot::Snapshot;
-use crate::statistics::{self, Statistics};
+use crate::statistics::{self, STATISTICS_FILE, Statistics};
 use crate::stored::Stored;
 use crate::{Database, Error, Result};
 
@@ -75,9 +76,13 @@ impl SegmentFiles {
         QuadIndexWriter::create(&*self.file_system, &path, permutation)
     }
 
-    /// Once dictionary and permutations are finished: adds the statistics and puts everything on the disk. Returns the files,
-    /// without their lengths and checksums.
-    pub(crate) fn finish(&self, statistics: &Statistics) -> Result<Vec<FileEntry>> {
+    /// Once dictionary and permutations are finished: adds the statistics and puts everything on the disk. Returns what the
+    /// directory `name` holds, without lengths and checksums.
+    pub(crate) fn finish(
+        &self,
+        name: String,
+        statistics: &Statistics,
+    ) -> Result<DirectoryComponents> {
         let file_system = &*self.file_system;
         let statistics_path = self.directory.join(STATISTICS_FILE);
         statistics::write(statistics, file_system, &statistics_path)?;
@@ -87,13 +92,12 @@ impl SegmentFiles {
         }
         let paths = file_system.list(&self.directory)?;
         let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
-        Ok(names
-            .map(|name| FileEntry {
-                name: name.to_owned(),
-                bytes: 0,
-                crc32c: 0,
-            })
-            .collect())
+        let files = names.map(|name| FileEntry {
+            name: name.to_owned(),
+            bytes: 0,
+            crc32c: 0,
+        });
+        Ok(DirectoryComponents::of_files(name, files.collect()))
     }
 }
 
@@ -114,6 +118,8 @@ pub struct SegmentBuilder<'a> {
     old_quads: u64,
     name: String,
     language_tags: LanguageTags,
+    /// Those that another program may know.
+    features: BTreeMap<String, Need>,
 }
 
 impl<'a> SegmentBuilder<'a> {
@@ -163,6 +169,9 @@ impl<'a> SegmentBuilder<'a> {
             commit: present.map_or(0, |snapshot| snapshot.commit() + 1),
             last_time_us: present.map_or(0, Snapshot::commit_time_us),
             old_quads: present.map_or(0, Snapshot::quad_count),
+            features: present.map_or_else(BTreeMap::new, |snapshot| {
+                snapshot.manifest().features.clone()
+            }),
             language_tags: present
                 .map(Snapshot::language_tags)
                 .cloned()
@@ -213,10 +222,7 @@ impl<'a> SegmentBuilder<'a> {
                 removed: self.old_quads.saturating_sub(counts.quads),
             }),
             generation: self.generation,
-            segment: SegmentEntry {
-                name: self.name.clone(),
-                files: self.files.finish(statistics)?,
-            },
+            segment: self.files.finish(self.name.clone(), statistics)?,
             deltas: Vec::new(),
             logs: Vec::new(),
         };
@@ -226,6 +232,7 @@ impl<'a> SegmentBuilder<'a> {
             format_version: FORMAT_VERSION,
             generation: self.generation,
             identity: Some(self.identity),
+            features: self.features,
             bases: vec![entry],
             language_tags: self.language_tags.iter().map(str::to_owned).collect(),
         };

@@ -251,7 +251,7 @@ impl Snapshot {
     /// Bytes of all files of the base and of the flushed delta.
     pub fn file_bytes(&self) -> u64 {
         let base = self.manifest.present();
-        let delta = base.deltas.last().map_or(0, |delta| delta.segment.bytes());
+        let delta = base.deltas.last().map_or(0, |delta| delta.delta.bytes());
         base.segment.bytes() + delta
     }
 

@@ -16,13 +16,14 @@ use std::sync::Arc;
 use orrery_term::key::FIRST_TRIPLE_KEY;
 use orrery_term::{Term, parse_key};
 
-use crate::base::{BASE_PERMUTATIONS, index_file};
+use crate::base::BASE_PERMUTATIONS;
 use crate::block_file::BlockFile;
+use crate::components::{Component, FileEntry, index_file};
 use crate::damage::{Damage, Verified, damage_of};
 use crate::dictionary::{Dictionary, LARGE_FILE, LARGE_KIND, StreamedKey, TERMS_FILE, TERMS_KIND};
 use crate::index::{COLUMNS, Permutation, QuadIndex};
 use crate::io::{FileSystem, LocalFileSystem};
-use crate::manifest::{BaseEntry, FileEntry, Manifest};
+use crate::manifest::{BaseEntry, Manifest};
 use crate::row_checks::{Limits, hash_quad};
 use crate::statistics::STATISTICS_FILE;
 use crate::statistics::{self, STATISTICS_KIND};
@@ -80,13 +81,13 @@ pub fn verify_with(
         check.names();
         // The dictionary first, for the permutations refer to it.
         let dictionary = check.dictionary();
-        for entry in &base.segment.files {
+        for (component, entry) in base.segment.known_files() {
             progress(VerifyProgress {
                 file: &entry.name,
                 bytes_done,
                 bytes_total,
             });
-            check.file(entry, dictionary.as_ref())?;
+            check.file(component, entry, dictionary.as_ref())?;
             bytes_done += entry.bytes;
         }
         verified.damages.append(&mut check.damages);
@@ -123,8 +124,7 @@ impl Check<'_> {
         let required = BASE_PERMUTATIONS.map(index_file);
         let fixed = [TERMS_FILE, LARGE_FILE, STATISTICS_FILE];
         for name in fixed.into_iter().chain(required.iter().map(String::as_str)) {
-            let files = &self.base.segment.files;
-            if !files.iter().any(|file| file.name == name) {
+            if !self.base.segment.files().any(|file| file.name == name) {
                 let path = self.manifest_path.clone();
                 self.report(&path, 0, format!("it does not name the file {name}"));
             }
@@ -136,7 +136,12 @@ impl Check<'_> {
         Dictionary::open(self.file_system, &self.segment).ok()
     }
 
-    fn file(&mut self, entry: &FileEntry, dictionary: Option<&Dictionary>) -> Result<()> {
+    fn file(
+        &mut self,
+        component: Component,
+        entry: &FileEntry,
+        dictionary: Option<&Dictionary>,
+    ) -> Result<()> {
         let path = self.segment.join(&entry.name);
         match self.file_system.metadata(&path)? {
             None => {
@@ -150,25 +155,21 @@ impl Check<'_> {
             Some(_) => {}
         }
         let before = self.damages.len();
-        let checked = match entry.name.as_str() {
-            TERMS_FILE => self.terms(&path, entry, dictionary),
-            LARGE_FILE => self.blocks(&path, entry, LARGE_KIND).map(drop),
-            STATISTICS_FILE => self.statistics(&path, entry),
-            name => match Permutation::ALL
-                .into_iter()
-                .find(|&p| index_file(p) == name)
-            {
-                Some(permutation) => self.permutation(&path, entry, permutation, dictionary),
-                None => {
-                    let manifest_path = self.manifest_path.clone();
-                    self.report(
-                        &manifest_path,
-                        0,
-                        format!("it names an unknown file, {name}"),
-                    );
-                    Ok(())
-                }
-            },
+        let checked = match component {
+            Component::Terms if entry.name == LARGE_FILE => {
+                self.blocks(&path, entry, LARGE_KIND).map(drop)
+            }
+            Component::Terms => self.terms(&path, entry, dictionary),
+            Component::Statistics => self.statistics(&path, entry),
+            Component::Permutation(permutation) => {
+                self.permutation(&path, entry, permutation, dictionary)
+            }
+            Component::NewTerms | Component::Changes(_) => {
+                let (manifest_path, name) = (self.manifest_path.clone(), &entry.name);
+                let what = format!("it names {name}, which does not belong into a segment");
+                self.report(&manifest_path, 0, what);
+                Ok(())
+            }
         };
         if let Err(error) = checked
             // A damaged block may show up in two ways; once is enough.

@@ -13,13 +13,14 @@ use orrery_term::{TermId, TermKind, parse_key};
 
 use crate::base::check_summary;
 use crate::block_file::BlockFile;
+use crate::components::{Component, DirectoryComponents, FileEntry};
 use crate::damage::{Damage, Verified, damage_of};
 use crate::delta::DeltaIndex;
-use crate::flushed::{DELTA_TERMS_FILE, DELTA_TERMS_KIND, for_each_term, permutation_of};
+use crate::flushed::{DELTA_TERMS_KIND, for_each_term};
 use crate::io::FileSystem;
 use crate::lock::{ClosedLog, LOCK_FILE, LockText};
 use crate::log::{LogEnd, LogTail};
-use crate::manifest::{BaseEntry, FileEntry, Manifest, SegmentEntry};
+use crate::manifest::{BaseEntry, Manifest};
 use crate::replay::{Start, log_path, logs_after, open_log};
 use crate::row_checks::{Limits, hash_quad};
 use crate::snapshot::Snapshot;
@@ -44,7 +45,7 @@ pub(crate) fn verify_changes(
     for base in &manifest.bases {
         for delta in &base.deltas {
             let damages = &mut verified.damages;
-            check_files(file_system, directory, &delta.segment, damages);
+            check_files(file_system, directory, &delta.delta, damages);
         }
         for log in &base.logs {
             let path = log_path(directory, &log.name);
@@ -153,20 +154,25 @@ fn note_end(path: &Path, end: &LogEnd, last_commit: u64, verified: &mut Verified
 fn check_files(
     file_system: &dyn FileSystem,
     directory: &Path,
-    segment: &SegmentEntry,
+    entry: &DirectoryComponents,
     damages: &mut Vec<Damage>,
 ) {
-    let directory = directory.join(&segment.name);
-    for file in &segment.files {
+    let directory = directory.join(&entry.name);
+    for (component, file) in entry.known_files() {
         let path = directory.join(&file.name);
-        match check_file(file_system, &path, file) {
+        match check_file(file_system, &path, component, file) {
             Ok(found) => damages.extend(found.into_iter().map(|error| damage_of(error, &path))),
             Err(error) => damages.push(damage_of(error, &path)),
         }
     }
 }
 
-fn check_file(file_system: &dyn FileSystem, path: &Path, entry: &FileEntry) -> Result<Vec<Error>> {
+fn check_file(
+    file_system: &dyn FileSystem,
+    path: &Path,
+    component: Component,
+    entry: &FileEntry,
+) -> Result<Vec<Error>> {
     match file_system.metadata(path)? {
         None => return Err(Error::corrupt(path, 0, "the file is missing")),
         Some(found) if found.bytes != entry.bytes => {
@@ -175,15 +181,15 @@ fn check_file(file_system: &dyn FileSystem, path: &Path, entry: &FileEntry) -> R
         }
         Some(_) => {}
     }
-    if permutation_of(&entry.name).is_some() {
+    if let Component::Changes(_) = component {
         let delta = DeltaIndex::open(file_system, path)?;
         if let Some(summary) = delta.file_summary() {
             check_summary(path, entry, summary)?;
         }
         return Ok(delta.verify());
     }
-    if entry.name != DELTA_TERMS_FILE {
-        let what = "the manifest names a file that this program does not know";
+    if component != Component::NewTerms {
+        let what = "it is not a file of a flushed delta";
         return Err(Error::corrupt(path, 0, what));
     }
     let file = BlockFile::open(file_system, path, DELTA_TERMS_KIND)?;

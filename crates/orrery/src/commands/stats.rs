@@ -56,8 +56,8 @@ fn gather(database: &Database, predicates_max: usize) -> Result<Report, Failure>
     predicates.truncate(predicates_max);
     let base = snapshot.manifest().present();
     let segments = [&base.segment].into_iter();
-    let segments = segments.chain(base.deltas.last().map(|delta| &delta.segment));
-    let files = segments.flat_map(|segment| &segment.files);
+    let segments = segments.chain(base.deltas.last().map(|delta| &delta.delta));
+    let files = segments.flat_map(|segment| segment.files());
     Ok(Report {
         identity: snapshot
             .manifest()

@@ -45,7 +45,7 @@ pub struct ClearedGraphs {
     pub removed: u64,
 }
 
-/// What a section of a record holds. A number below [`OPTIONAL`] must be understood by who reads the record; one from there on may be
+/// What a section of a record holds. A number below `OPTIONAL` must be understood by who reads the record; one from there on may be
 /// passed over.
 mod section {
     pub(super) const WHO: u8 = 1;

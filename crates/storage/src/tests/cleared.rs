@@ -266,6 +266,10 @@ fn a_graph_is_cleared_by_one_small_record_however_many_quads_it_has() {
         drop(writer);
         let reader = Database::open(directory.path()).unwrap();
         assert_eq!(reader.snapshot().quad_count(), before.len() as u64 - gone);
+        // Who does not know of this must not read the delta.
+        let present = reader.snapshot();
+        let need = present.manifest().features.get("cleared-graphs");
+        assert_eq!(need, Some(&Need::Required));
     }
 }
 

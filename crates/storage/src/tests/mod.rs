@@ -12,6 +12,7 @@ use crate::index::{Permutation, QuadIndex};
 
 mod backup;
 mod cleared;
+mod components;
 mod faults;
 mod kept_states;
 mod log_ends;
@@ -202,8 +203,11 @@ fn what_is_no_database_or_not_whole_is_refused_with_one_line() {
 fn files_of(directory: &Path) -> Vec<PathBuf> {
     let database = Database::open(directory).unwrap();
     let snapshot = database.snapshot();
-    let names = snapshot.manifest().present().segment.files.iter();
-    let mut files: Vec<PathBuf> = names
+    let mut files: Vec<PathBuf> = snapshot
+        .manifest()
+        .present()
+        .segment
+        .files()
         .map(|file| snapshot.directory().join(&file.name))
         .collect();
     files.push(directory.join("MANIFEST"));

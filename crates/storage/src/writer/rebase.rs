@@ -14,10 +14,9 @@
 //!
 //! Killed before the manifest is published, it leaves a directory that the next writer removes.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use orrery_term::{LanguageTags, TermId, TermKind};
+use orrery_term::{LanguageTags, TermId};
 use parking_lot::MutexGuard;
 
 use super::checkpoint::{remove_dropped, stop_where_unknown};
@@ -33,7 +32,8 @@ use crate::flushed;
 use crate::history::forget;
 use crate::index::{Permutation, QuadIndex};
 use crate::log::LogWriter;
-use crate::manifest::{BaseEntry, Loaded, Manifest, SegmentEntry};
+use crate::manifest::{BaseEntry, Loaded, Manifest};
+use crate::renumbering::Renumbering;
 use crate::segment::{DELTA_PREFIX, PublishedCounts, SEGMENT_PREFIX, SegmentFiles, ignore_missing};
 use crate::snapshot::Snapshot;
 use crate::statistics::Statistics;
@@ -44,8 +44,6 @@ use crate::{Error, Result};
 /// With so many changes left, or after so many rounds, the last round takes the writers' turn.
 const LAST_ROUND_CHANGES: usize = 10_000;
 const ROUNDS_MAX: usize = 8;
-/// Ids whose translation is remembered, at most.
-const KNOWN_MAX: usize = 1 << 20;
 
 /// A new base being written. Dropped without being published, it leaves the database as it was.
 #[derive(Debug)]
@@ -162,10 +160,7 @@ impl Rebase<'_> {
             next_blank_node: counts.next_blank_node,
             loaded: None,
             generation: 0,
-            segment: SegmentEntry {
-                name: self.name.clone(),
-                files: self.files.finish(statistics)?,
-            },
+            segment: self.files.finish(self.name.clone(), statistics)?,
             deltas: Vec::new(),
             logs: Vec::new(),
         };
@@ -312,20 +307,17 @@ struct Carried {
     counts: SnapshotCounts,
     /// The state over the old base up to which everything is here.
     until: Arc<Snapshot>,
-    /// New ids by old ones.
-    known: HashMap<TermId, TermId>,
-    key: Vec<u8>,
+    renumbering: Renumbering,
 }
 
 impl Carried {
     fn new(base: Arc<Base>, counts: SnapshotCounts, source: &Arc<Snapshot>) -> Result<Self> {
         Ok(Self {
+            renumbering: Renumbering::to(Arc::clone(&base)),
             stored: Arc::new(Stored::of_base(base, counts)?),
             deltas: Deltas::default(),
             counts,
             until: Arc::clone(source),
-            known: HashMap::new(),
-            key: Vec::new(),
         })
     }
 
@@ -355,7 +347,7 @@ impl Carried {
         for change in &old {
             let mut row = [0; 4];
             for (new, old) in row.iter_mut().zip(change.row) {
-                *new = self.translate(TermId::from_bits(old), latest)?.bits();
+                *new = self.renumbering.id(TermId::from_bits(old), latest)?.bits();
             }
             changes.push(DeltaEntry { row, ..*change });
         }
@@ -372,30 +364,5 @@ impl Carried {
             .map_or(0, QuadIndex::rows);
         self.until = Arc::clone(latest);
         Ok(old.len())
-    }
-
-    /// The id that a term of the old base's or its delta's dictionary has in the new ones, where it is entered if need be.
-    fn translate(&mut self, id: TermId, old: &Snapshot) -> Result<TermId> {
-        match id.checked_kind() {
-            Some(TermKind::Iri | TermKind::Literal | TermKind::TripleTerm | TermKind::Delta) => {}
-            _ => return Ok(id),
-        }
-        if let Some(&new) = self.known.get(&id) {
-            return Ok(new);
-        }
-        old.term_key(id, &mut self.key)?;
-        let base = &self.stored.base;
-        let new = match base.dictionary().find(&self.key)? {
-            Some(rank) => base.dictionary().id_of_rank(rank),
-            None => match base.delta_dictionary.insert(&self.key) {
-                Some(index) => TermId::delta(index),
-                None => return Err(Error::invalid_input(base.directory(), "too many new terms")),
-            },
-        };
-        if self.known.len() >= KNOWN_MAX {
-            self.known.clear();
-        }
-        self.known.insert(id, new);
-        Ok(new)
     }
 }
