@@ -190,11 +190,12 @@ impl Way {
     }
 }
 
+/// Nodes, the outermost first, and the pattern below them.
+type ChainAndLeaf = (Vec<Arc<dyn ExecutionPlan>>, Arc<dyn ExecutionPlan>);
+
 /// The nodes from a plan down to a pattern without input, the outermost first, and the pattern; only nodes whose rows are those
 /// of pieces of the pattern, one after the other.
-fn chain_of(
-    plan: &Arc<dyn ExecutionPlan>,
-) -> Option<(Vec<Arc<dyn ExecutionPlan>>, Arc<dyn ExecutionPlan>)> {
+fn chain_of(plan: &Arc<dyn ExecutionPlan>) -> Option<ChainAndLeaf> {
     let mut chain = Vec::new();
     let mut node = Arc::clone(plan);
     loop {
