@@ -60,7 +60,7 @@ pub struct ComplementExec {
     inputs: ComplementInputs,
     group: Arc<str>,
     member: Arc<str>,
-    columns: Columns,
+    columns: ComplementColumns,
     aggregates: Arc<[Arc<AggregateFunctionExpr>]>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
@@ -69,7 +69,7 @@ pub struct ComplementExec {
 
 /// Where the variables are in the inputs.
 #[derive(Clone, Copy, Debug)]
-struct Columns {
+struct ComplementColumns {
     group: usize,
     member: usize,
     matched_group: usize,
@@ -92,7 +92,7 @@ impl ComplementExec {
         (group, member): (&Arc<str>, &Arc<str>),
         aggregates: Vec<Arc<AggregateFunctionExpr>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let columns = Columns {
+        let columns = ComplementColumns {
             group: inputs.groups.schema().index_of(group)?,
             member: inputs.members.schema().index_of(member)?,
             matched_group: inputs.matches.schema().index_of(group)?,
@@ -171,7 +171,7 @@ impl ExecutionPlan for ComplementExec {
     ) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "ComplementExec has one partition");
         let reservation = MemoryConsumer::new("ComplementExec").register(context.memory_pool());
-        let run = Run {
+        let run = ComplementRun {
             members: self.inputs.members.execute(0, Arc::clone(&context))?,
             matches: self.inputs.matches.execute(0, Arc::clone(&context))?,
             groups: self.inputs.groups.execute(0, context)?,
@@ -196,18 +196,18 @@ impl ExecutionPlan for ComplementExec {
 }
 
 /// One execution.
-struct Run {
+struct ComplementRun {
     members: SendableRecordBatchStream,
     matches: SendableRecordBatchStream,
     groups: SendableRecordBatchStream,
-    columns: Columns,
+    columns: ComplementColumns,
     aggregates: Arc<[Arc<AggregateFunctionExpr>]>,
     schema: SchemaRef,
     reservation: MemoryReservation,
     pace: Pace,
 }
 
-impl Run {
+impl ComplementRun {
     async fn aggregate(mut self) -> Result<Vec<RecordBatch>> {
         let (keys, tree) = self.tree().await?;
         let matches = self.sorted_matches(&keys).await?;
@@ -237,7 +237,7 @@ impl Run {
     }
 
     /// The members in the order of their ids, and the tree over them.
-    async fn tree(&mut self) -> Result<(Vec<u64>, Tree)> {
+    async fn tree(&mut self) -> Result<(Vec<u64>, StateTree)> {
         let schema = self.members.schema();
         let mut batches = Vec::new();
         while let Some(batch) = self.members.next().await {
@@ -261,7 +261,7 @@ impl Run {
         let columns = members.columns().iter();
         let columns = columns.map(|column| take(column, &order, None));
         let sorted = RecordBatch::try_new(schema, columns.collect::<Result<_, _>>()?)?;
-        let tree = Tree::new(&self.aggregates, &sorted)?;
+        let tree = StateTree::new(&self.aggregates, &sorted)?;
         self.reservation.try_grow(tree.bytes())?;
         Ok((keys, tree))
     }
@@ -306,7 +306,7 @@ fn bound(batch: &RecordBatch, column: usize) -> Result<UInt64Array> {
 }
 
 /// States of members, of pairs of them, of pairs of pairs and so on.
-struct Tree {
+struct StateTree {
     /// The states of all nodes of each aggregate, level by level.
     states: Vec<ArrayRef>,
     /// The first node of each level.
@@ -314,7 +314,7 @@ struct Tree {
     leaves: u32,
 }
 
-impl Tree {
+impl StateTree {
     /// Over the rows of a batch in their order.
     fn new(aggregates: &[Arc<AggregateFunctionExpr>], members: &RecordBatch) -> Result<Self> {
         let mut levels = vec![0];
@@ -396,7 +396,7 @@ fn only(mut states: Vec<ArrayRef>) -> Result<ArrayRef> {
 
 /// What was added up for each group.
 struct Totals<'t> {
-    tree: &'t Tree,
+    tree: &'t StateTree,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
     numbers: HashMap<u64, usize>,
     groups: Vec<u64>,
@@ -406,7 +406,7 @@ struct Totals<'t> {
 }
 
 impl<'t> Totals<'t> {
-    fn new(aggregates: &[Arc<AggregateFunctionExpr>], tree: &'t Tree) -> Result<Self> {
+    fn new(aggregates: &[Arc<AggregateFunctionExpr>], tree: &'t StateTree) -> Result<Self> {
         let accumulators = aggregates.iter();
         let accumulators = accumulators.map(|aggregate| aggregate.create_groups_accumulator());
         Ok(Self {
@@ -477,12 +477,12 @@ mod tests {
     #[test]
     fn nodes_cover_each_place_between_two_once() {
         for leaves in 0..40_u32 {
-            let mut tree = Tree {
+            let mut tree = StateTree {
                 states: Vec::new(),
                 levels: vec![0],
                 leaves,
             };
-            // The places of each node, as `Tree::new` numbers them.
+            // The places of each node, as `StateTree::new` numbers them.
             let mut places: Vec<Vec<u32>> = (0..leaves).map(|place| vec![place]).collect();
             let mut level = 0..places.len();
             while level.len() > 1 {

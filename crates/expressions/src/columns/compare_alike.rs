@@ -9,18 +9,18 @@ use arrow::array::{Array, BooleanArray, UInt64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use orrery_term::{TermId, TermKind};
 
-use crate::values::compare::{Comparison, Question};
+use crate::values::compare::{Comparison, TermComparison};
 
 /// What a column is compared with.
 #[derive(Clone, Copy)]
-pub(crate) enum Side<'a> {
+pub(crate) enum ComparedWith<'a> {
     /// The id in the same row of another column.
     Column(&'a UInt64Array),
     /// The same id in every row.
     Constant(TermId),
 }
 
-impl Side<'_> {
+impl ComparedWith<'_> {
     fn nulls(&self) -> Option<&NullBuffer> {
         match self {
             Self::Column(ids) => ids.nulls(),
@@ -39,9 +39,9 @@ impl Side<'_> {
 
 /// The answers, if the ids are such that their bits tell; a null is an error.
 pub(crate) fn compare_alike(
-    question: Question,
+    question: TermComparison,
     left: &UInt64Array,
-    right: Side<'_>,
+    right: ComparedWith<'_>,
 ) -> Option<BooleanArray> {
     let ids = left.values();
     let first = TermId::from_bits(*ids.first()?);
@@ -54,7 +54,7 @@ pub(crate) fn compare_alike(
             answers(question, ids, right, order.shift)
         }
         // One side is enough: whatever the other has, it is the same node or another term.
-        None if question == Question::Equal && (are_nodes(ids) || right.has(are_nodes)) => {
+        None if question == TermComparison::Equal && (are_nodes(ids) || right.has(are_nodes)) => {
             answers(question, ids, right, 0)
         }
         None => return None,
@@ -79,31 +79,36 @@ fn are_nodes(ids: &[u64]) -> bool {
         .fold(false, |seen, id| seen | (*id < low) | (*id > high))
 }
 
-fn answers(question: Question, left: &[u64], right: Side<'_>, shift: u32) -> BooleanBuffer {
+fn answers(
+    question: TermComparison,
+    left: &[u64],
+    right: ComparedWith<'_>,
+    shift: u32,
+) -> BooleanBuffer {
     match question {
-        Question::Equal => by(left, right, shift, |a, b| a == b),
-        Question::Order(Comparison::Less) => by(left, right, shift, |a, b| a < b),
-        Question::Order(Comparison::LessOrEqual) => by(left, right, shift, |a, b| a <= b),
-        Question::Order(Comparison::Greater) => by(left, right, shift, |a, b| a > b),
-        Question::Order(Comparison::GreaterOrEqual) => by(left, right, shift, |a, b| a >= b),
+        TermComparison::Equal => by(left, right, shift, |a, b| a == b),
+        TermComparison::Order(Comparison::Less) => by(left, right, shift, |a, b| a < b),
+        TermComparison::Order(Comparison::LessOrEqual) => by(left, right, shift, |a, b| a <= b),
+        TermComparison::Order(Comparison::Greater) => by(left, right, shift, |a, b| a > b),
+        TermComparison::Order(Comparison::GreaterOrEqual) => by(left, right, shift, |a, b| a >= b),
     }
 }
 
 #[inline]
 fn by(
     left: &[u64],
-    right: Side<'_>,
+    right: ComparedWith<'_>,
     shift: u32,
     holds: impl Fn(u64, u64) -> bool,
 ) -> BooleanBuffer {
     match right {
-        Side::Column(right) => {
+        ComparedWith::Column(right) => {
             let right = &right.values()[..left.len()];
             BooleanBuffer::collect_bool(left.len(), |row| {
                 holds(left[row] >> shift, right[row] >> shift)
             })
         }
-        Side::Constant(right) => {
+        ComparedWith::Constant(right) => {
             let right = right.bits() >> shift;
             BooleanBuffer::collect_bool(left.len(), |row| holds(left[row] >> shift, right))
         }
@@ -139,12 +144,12 @@ mod tests {
         (xsd::STRING, &["", "a", "ab", "b"]),
     ];
 
-    const QUESTIONS: [Question; 5] = [
-        Question::Equal,
-        Question::Order(Comparison::Less),
-        Question::Order(Comparison::LessOrEqual),
-        Question::Order(Comparison::Greater),
-        Question::Order(Comparison::GreaterOrEqual),
+    const QUESTIONS: [TermComparison; 5] = [
+        TermComparison::Equal,
+        TermComparison::Order(Comparison::Less),
+        TermComparison::Order(Comparison::LessOrEqual),
+        TermComparison::Order(Comparison::Greater),
+        TermComparison::Order(Comparison::GreaterOrEqual),
     ];
 
     fn id(family: usize, member: usize) -> u64 {
@@ -157,7 +162,7 @@ mod tests {
         vec((option::weighted(0.9, 0usize..5), 0usize..5), 1..70)
     }
 
-    fn expected(question: Question, a: Option<u64>, b: Option<u64>) -> Option<bool> {
+    fn expected(question: TermComparison, a: Option<u64>, b: Option<u64>) -> Option<bool> {
         let value = |bits| Value::from_inline(TermId::from_bits(bits));
         question.answer(&value(a?)?, &value(b?)?)
     }
@@ -176,12 +181,12 @@ mod tests {
             let b: UInt64Array = rows.iter().map(|(_, b)| of(right, Some(*b))).collect();
             let constant = TermId::from_bits(id(right, rows[0].1));
             for question in QUESTIONS {
-                if let Some(answers) = compare_alike(question, &a, Side::Column(&b)) {
+                if let Some(answers) = compare_alike(question, &a, ComparedWith::Column(&b)) {
                     let expected: BooleanArray =
                         a.iter().zip(&b).map(|(a, b)| expected(question, a, b)).collect();
                     prop_assert_eq!(answers, expected);
                 }
-                if let Some(answers) = compare_alike(question, &a, Side::Constant(constant)) {
+                if let Some(answers) = compare_alike(question, &a, ComparedWith::Constant(constant)) {
                     let constant = Some(constant.bits());
                     let expected: BooleanArray =
                         a.iter().map(|a| expected(question, a, constant)).collect();
@@ -202,14 +207,14 @@ mod tests {
                 .map(|(_, b)| Some(if *b == 3 { id(0, 0) } else { node(*b).bits() }))
                 .collect();
             for (a, b) in [(&a, &b), (&b, &a)] {
-                let answers = match compare_alike(Question::Equal, a, Side::Column(b)) {
+                let answers = match compare_alike(TermComparison::Equal, a, ComparedWith::Column(b)) {
                     Some(answers) => answers,
                     // Begins with a literal.
                     None => continue,
                 };
                 let expected: BooleanArray = a.iter().zip(b).map(|(a, b)| Some(a == b)).collect();
                 prop_assert_eq!(answers, expected);
-                prop_assert!(compare_alike(Question::Order(Comparison::Less), a, Side::Column(b)).is_none());
+                prop_assert!(compare_alike(TermComparison::Order(Comparison::Less), a, ComparedWith::Column(b)).is_none());
             }
         }
     }
@@ -219,10 +224,10 @@ mod tests {
         let integers = UInt64Array::from(vec![id(0, 0), id(1, 1), id(0, 3)]);
         let dates = UInt64Array::from(vec![id(4, 0), id(4, 1), id(4, 2)]);
         let mixed = UInt64Array::from(vec![id(0, 0), id(3, 0), id(0, 3)]);
-        let less = Question::Order(Comparison::Less);
-        assert!(compare_alike(less, &integers, Side::Column(&integers)).is_some());
-        assert!(compare_alike(less, &dates, Side::Column(&dates)).is_some());
-        assert!(compare_alike(less, &mixed, Side::Column(&integers)).is_none());
-        assert!(compare_alike(less, &integers, Side::Column(&dates)).is_none());
+        let less = TermComparison::Order(Comparison::Less);
+        assert!(compare_alike(less, &integers, ComparedWith::Column(&integers)).is_some());
+        assert!(compare_alike(less, &dates, ComparedWith::Column(&dates)).is_some());
+        assert!(compare_alike(less, &mixed, ComparedWith::Column(&integers)).is_none());
+        assert!(compare_alike(less, &integers, ComparedWith::Column(&dates)).is_none());
     }
 }

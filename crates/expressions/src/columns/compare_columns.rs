@@ -19,11 +19,11 @@ use orrery_term::{TermId, TermKind};
 use oxsdatatypes::Decimal;
 
 use crate::columns::column::{Column, Constant, Reading, read_ids, take_ids};
-use crate::columns::compare_alike::{Side, compare_alike};
+use crate::columns::compare_alike::{ComparedWith, compare_alike};
 use crate::columns::plain_numbers::compare_plain;
 use crate::context::{ExpressionContext, LiteralClass, LiteralRanks};
 use crate::error::Result;
-use crate::values::compare::Question;
+use crate::values::compare::TermComparison;
 use crate::values::decimal;
 use crate::values::of_terms::decimal_of_millionths;
 use crate::values::value::Value;
@@ -73,7 +73,7 @@ fn undecided(verdicts: &[Verdict]) -> UInt32Array {
 
 /// Asks a question of two columns, row by row.
 pub(crate) fn compare_columns(
-    question: Question,
+    question: TermComparison,
     left: Column,
     right: Column,
     rows: usize,
@@ -104,12 +104,12 @@ pub(crate) fn compare_columns(
 }
 
 fn compare_with_constant(
-    question: Question,
+    question: TermComparison,
     ids: &UInt64Array,
     constant: &Constant,
     context: &ExpressionContext,
 ) -> Result<BooleanArray> {
-    if let Some(answers) = compare_alike(question, ids, Side::Constant(constant.id)) {
+    if let Some(answers) = compare_alike(question, ids, ComparedWith::Constant(constant.id)) {
         return Ok(answers);
     }
     let ranks = context.literal_ranks()?;
@@ -149,14 +149,14 @@ fn strike_nulls(verdicts: &mut [Verdict], nulls: Option<&NullBuffer>) {
 /// A constant made ready to be compared with inline ids.
 struct Against<'a> {
     constant: &'a Constant,
-    number: Option<Number>,
+    number: Option<RowNumber>,
     /// The constant as it stands in its id, if it does.
     inline: Option<InlineValue>,
 }
 
 /// The number of a constant, in the forms it is compared in.
 #[derive(Clone, Copy)]
-enum Number {
+enum RowNumber {
     Integer(i64),
     Decimal(Decimal),
     Double(f64),
@@ -165,9 +165,9 @@ enum Number {
 impl<'a> Against<'a> {
     fn new(constant: &'a Constant) -> Self {
         let number = match &constant.value {
-            Value::Integer(value) => Some(Number::Integer((*value).into())),
-            Value::Decimal(value) => Some(Number::Decimal(*value)),
-            Value::Double(value) => Some(Number::Double((*value).into())),
+            Value::Integer(value) => Some(RowNumber::Integer((*value).into())),
+            Value::Decimal(value) => Some(RowNumber::Decimal(*value)),
+            Value::Double(value) => Some(RowNumber::Double((*value).into())),
             _ => None,
         };
         Self {
@@ -178,7 +178,7 @@ impl<'a> Against<'a> {
     }
 
     #[inline]
-    fn verdict(&self, question: Question, id: TermId, ranks: LiteralRanks) -> Verdict {
+    fn verdict(&self, question: TermComparison, id: TermId, ranks: LiteralRanks) -> Verdict {
         match id.kind() {
             TermKind::Integer | TermKind::Decimal | TermKind::Double | TermKind::DoublePlain => {
                 Verdict::of(match self.number {
@@ -194,7 +194,7 @@ impl<'a> Against<'a> {
             TermKind::Literal => self.verdict_literal(question, id, ranks),
             // Only an IRI constant is surely different from whatever the query computed.
             TermKind::QueryLocal | TermKind::Delta => match (question, &self.constant.value) {
-                (Question::Equal, Value::Iri(_)) => Verdict::of(Some(id == self.constant.id)),
+                (TermComparison::Equal, Value::Iri(_)) => Verdict::of(Some(id == self.constant.id)),
                 _ => Verdict::ReadTerms,
             },
             TermKind::TripleTerm => match self.constant.value {
@@ -205,18 +205,18 @@ impl<'a> Against<'a> {
         }
     }
 
-    fn answer_inline(&self, question: Question, id: TermId) -> Option<bool> {
+    fn answer_inline(&self, question: TermComparison, id: TermId) -> Option<bool> {
         if let Some(order) = instants(id.inline_value(), self.inline) {
             return Some(question.of_order(Some(order)));
         }
         question.answer(&Value::from_inline(id)?, &self.constant.value)
     }
 
-    fn answer_short_string(&self, question: Question, id: TermId) -> Option<bool> {
+    fn answer_short_string(&self, question: TermComparison, id: TermId) -> Option<bool> {
         match &self.constant.value {
             Value::String(text) => match (question, id.inline_value()) {
-                (Question::Equal, _) => Some(id == self.constant.id),
-                (Question::Order(comparison), Some(InlineValue::String(short))) => {
+                (TermComparison::Equal, _) => Some(id == self.constant.id),
+                (TermComparison::Order(comparison), Some(InlineValue::String(short))) => {
                     Some(comparison.accepts(short.as_str().cmp(text)))
                 }
                 _ => None,
@@ -228,16 +228,21 @@ impl<'a> Against<'a> {
 
     /// IRIs and blank nodes: equal to themselves only.
     #[inline]
-    fn answer_node(&self, question: Question, id: TermId) -> Option<bool> {
+    fn answer_node(&self, question: TermComparison, id: TermId) -> Option<bool> {
         match question {
-            Question::Equal => Some(id == self.constant.id),
-            Question::Order(comparison) => {
+            TermComparison::Equal => Some(id == self.constant.id),
+            TermComparison::Order(comparison) => {
                 (id == self.constant.id).then(|| comparison.accepts(Ordering::Equal))
             }
         }
     }
 
-    fn verdict_literal(&self, question: Question, id: TermId, ranks: LiteralRanks) -> Verdict {
+    fn verdict_literal(
+        &self,
+        question: TermComparison,
+        id: TermId,
+        ranks: LiteralRanks,
+    ) -> Verdict {
         if let Value::Iri(_) = self.constant.value {
             return Verdict::of(question.of_strangers());
         }
@@ -245,8 +250,8 @@ impl<'a> Against<'a> {
             (LiteralClass::Typed, _) => Verdict::ReadTerms,
             (LiteralClass::String, Value::String(_))
             | (LiteralClass::Language, Value::LanguageString { .. }) => match question {
-                Question::Equal => Verdict::of(Some(id == self.constant.id)),
-                Question::Order(_) => Verdict::ReadTerms,
+                TermComparison::Equal => Verdict::of(Some(id == self.constant.id)),
+                TermComparison::Order(_) => Verdict::ReadTerms,
             },
             (LiteralClass::String, Value::Other { .. }) => Verdict::of(None),
             (LiteralClass::String | LiteralClass::Language, _) => {
@@ -273,7 +278,7 @@ fn instants(a: Option<InlineValue>, b: Option<InlineValue>) -> Option<Ordering> 
     }
 }
 
-impl Number {
+impl RowNumber {
     /// The order of an inline number against this one.
     #[inline]
     fn order_of(self, id: TermId) -> Option<Ordering> {
@@ -309,12 +314,12 @@ impl Number {
 }
 
 fn compare_ids(
-    question: Question,
+    question: TermComparison,
     left: &UInt64Array,
     right: &UInt64Array,
     context: &ExpressionContext,
 ) -> Result<BooleanArray> {
-    if let Some(answers) = compare_alike(question, left, Side::Column(right)) {
+    if let Some(answers) = compare_alike(question, left, ComparedWith::Column(right)) {
         return Ok(answers);
     }
     let mut verdicts: Vec<Verdict> = left
@@ -340,7 +345,7 @@ fn compare_ids(
     Ok(answers(&verdicts))
 }
 
-fn verdict_of_pair(question: Question, a: TermId, b: TermId) -> Verdict {
+fn verdict_of_pair(question: TermComparison, a: TermId, b: TermId) -> Verdict {
     let is_node = |id: TermId| matches!(id.kind(), TermKind::Iri | TermKind::BlankNode);
     if is_node(a) || is_node(b) {
         return Verdict::of(if a == b {

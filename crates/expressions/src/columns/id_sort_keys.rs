@@ -32,7 +32,7 @@ pub fn sort_keys_of_ids(
     context: &ExpressionContext,
     mut each: impl FnMut(usize, &[u8]),
 ) -> Result<()> {
-    let mut writer = Writer {
+    let mut writer = SortKeyWriter {
         context,
         ranks: context.literal_ranks()?,
         strings: context.string_keys(|| first_choice(ids)),
@@ -77,7 +77,7 @@ fn first_choice(ids: &UInt64Array) -> StringKeys {
     }
 }
 
-struct Writer<'a> {
+struct SortKeyWriter<'a> {
     context: &'a ExpressionContext,
     ranks: LiteralRanks,
     strings: StringKeys,
@@ -85,7 +85,7 @@ struct Writer<'a> {
     places: HashMap<TermId, u64>,
 }
 
-impl Writer<'_> {
+impl SortKeyWriter<'_> {
     /// Whether the id alone does not tell the key.
     #[inline]
     fn must_be_read(&self, id: TermId) -> bool {

@@ -12,18 +12,18 @@ use crate::columns::column::Column;
 use crate::values::operator::Arithmetic;
 
 /// An operand of every row.
-enum Side<'a> {
+enum InlineOperand<'a> {
     Ids(&'a UInt64Array),
-    Constant(Number),
+    Constant(InlineNumber),
 }
 
 #[derive(Clone, Copy)]
-enum Number {
+enum InlineNumber {
     Integer(i64),
     Double(f64),
 }
 
-impl Number {
+impl InlineNumber {
     #[inline]
     fn of(id: TermId) -> Option<Self> {
         if let Some(value) = id.integer_value() {
@@ -43,11 +43,11 @@ impl Number {
     }
 }
 
-impl<'a> Side<'a> {
+impl<'a> InlineOperand<'a> {
     fn of(column: &'a Column) -> Option<Self> {
         match column {
             Column::Ids(ids) => Some(Self::Ids(ids)),
-            Column::Constant(Some(constant)) => Number::of(constant.id).map(Self::Constant),
+            Column::Constant(Some(constant)) => InlineNumber::of(constant.id).map(Self::Constant),
             _ => None,
         }
     }
@@ -72,10 +72,10 @@ impl<'a> Side<'a> {
 
     /// The operand of a row: outer `None` if it is no inline integer or double, inner if it is null.
     #[inline]
-    fn get(&self, row: usize) -> Option<Option<Number>> {
+    fn get(&self, row: usize) -> Option<Option<InlineNumber>> {
         match self {
             Self::Ids(ids) if ids.is_null(row) => Some(None),
-            Self::Ids(ids) => Number::of(TermId::from_bits(ids.value(row))).map(Some),
+            Self::Ids(ids) => InlineNumber::of(TermId::from_bits(ids.value(row))).map(Some),
             Self::Constant(number) => Some(Some(*number)),
         }
     }
@@ -89,7 +89,7 @@ pub(crate) fn apply_inline(
     right: &Column,
     rows: usize,
 ) -> Option<UInt64Array> {
-    let (left, right) = (Side::of(left)?, Side::of(right)?);
+    let (left, right) = (InlineOperand::of(left)?, InlineOperand::of(right)?);
     let result = |row| match (left.get(row)?, right.get(row)?) {
         (Some(a), Some(b)) => Some(Some(apply(operator, a, b)?.bits())),
         _ => Some(None),
@@ -105,8 +105,8 @@ pub(crate) fn apply_inline(
 }
 
 #[inline]
-fn apply(operator: Arithmetic, a: Number, b: Number) -> Option<TermId> {
-    if let (Number::Integer(a), Number::Integer(b)) = (a, b) {
+fn apply(operator: Arithmetic, a: InlineNumber, b: InlineNumber) -> Option<TermId> {
+    if let (InlineNumber::Integer(a), InlineNumber::Integer(b)) = (a, b) {
         return TermId::integer(match operator {
             Arithmetic::Add => a.checked_add(b)?,
             Arithmetic::Subtract => a.checked_sub(b)?,

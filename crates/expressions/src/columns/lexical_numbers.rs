@@ -72,12 +72,12 @@ trait Parsed: ArrowPrimitiveType {
     type Cell: Default + Send + Sync + 'static;
 
     fn parse(text: &str) -> Option<Self::Native>;
-    fn load(cell: &Self::Cell) -> Known<Self::Native>;
+    fn load(cell: &Self::Cell) -> MemoizedNumber<Self::Native>;
     fn store(cell: &Self::Cell, number: Option<Self::Native>);
 }
 
 /// What a memo says of a literal.
-enum Known<N> {
+enum MemoizedNumber<N> {
     Number(N),
     NoNumber,
     Unread,
@@ -99,11 +99,11 @@ macro_rules! parsed {
             }
 
             #[inline]
-            fn load(cell: &$cell) -> Known<$native> {
+            fn load(cell: &$cell) -> MemoizedNumber<$native> {
                 match cell.load(Ordering::Relaxed) {
-                    $unread => Known::Unread,
-                    $error => Known::NoNumber,
-                    bits => Known::Number(<$native>::from_bits(!bits)),
+                    $unread => MemoizedNumber::Unread,
+                    $error => MemoizedNumber::NoNumber,
+                    bits => MemoizedNumber::Number(<$native>::from_bits(!bits)),
                 }
             }
 
@@ -156,10 +156,10 @@ impl<P: Parsed> Memo<P> {
     }
 
     #[inline]
-    fn get(&self, rank: u64) -> Known<P::Native> {
+    fn get(&self, rank: u64) -> MemoizedNumber<P::Native> {
         self.place(rank)
             .and_then(|(chunk, cell)| Some(P::load(&self.chunks.get(chunk)?.get()?[cell])))
-            .unwrap_or(Known::Unread)
+            .unwrap_or(MemoizedNumber::Unread)
     }
 
     fn put(&self, rank: u64, number: Option<P::Native>) {
@@ -239,15 +239,15 @@ fn read_with<P: Parsed>(
         let id = TermId::from_bits(bits);
         let known = match id.kind() {
             TermKind::Literal => memo.get(id.payload()),
-            _ => Known::Unread,
+            _ => MemoizedNumber::Unread,
         };
         match known {
-            Known::Number(number) => {
+            MemoizedNumber::Number(number) => {
                 numbers.values[row] = number;
                 numbers.is_number[row] = true;
             }
-            Known::NoNumber => {}
-            Known::Unread => unread.push(row as u32),
+            MemoizedNumber::NoNumber => {}
+            MemoizedNumber::Unread => unread.push(row as u32),
         }
     }
     if !unread.is_empty() {

@@ -15,12 +15,12 @@ use crate::columns::column::{Column, Reading};
 use crate::columns::lexical_numbers::NumberType;
 use crate::context::ExpressionContext;
 use crate::error::Result;
-use crate::values::compare::Question;
+use crate::values::compare::TermComparison;
 use crate::values::operator::Arithmetic;
 use crate::values::value::Value;
 
 /// An operand in the type in which both sides meet.
-enum Side<P: ArrowPrimitiveType> {
+enum PlainOperand<P: ArrowPrimitiveType> {
     Column(PrimitiveArray<P>),
     Constant(P::Native),
 }
@@ -87,7 +87,7 @@ impl Plain for Float64Type {
     }
 }
 
-impl<P: Plain> Side<P> {
+impl<P: Plain> PlainOperand<P> {
     fn of(column: &Column) -> Option<Self> {
         Some(match column {
             Column::Ids(ids) if ids.null_count() == 0 => {
@@ -153,7 +153,10 @@ fn meeting(left: &Column, right: &Column) -> Option<NumberType> {
 pub(crate) fn apply_plain(operator: Arithmetic, left: &Column, right: &Column) -> Option<Column> {
     match meeting(left, right)? {
         NumberType::Float => {
-            let (left, right) = (Side::<Float32Type>::of(left)?, Side::of(right)?);
+            let (left, right) = (
+                PlainOperand::<Float32Type>::of(left)?,
+                PlainOperand::of(right)?,
+            );
             let results = match operator {
                 Arithmetic::Add => left.with(right, |a, b| a + b),
                 Arithmetic::Subtract => left.with(right, |a, b| a - b),
@@ -163,7 +166,10 @@ pub(crate) fn apply_plain(operator: Arithmetic, left: &Column, right: &Column) -
             results.map(Column::Floats)
         }
         NumberType::Double => {
-            let (left, right) = (Side::<Float64Type>::of(left)?, Side::of(right)?);
+            let (left, right) = (
+                PlainOperand::<Float64Type>::of(left)?,
+                PlainOperand::of(right)?,
+            );
             let results = match operator {
                 Arithmetic::Add => left.with(right, |a, b| a + b),
                 Arithmetic::Subtract => left.with(right, |a, b| a - b),
@@ -177,7 +183,7 @@ pub(crate) fn apply_plain(operator: Arithmetic, left: &Column, right: &Column) -
 
 /// A comparison if one side is plain and the other can be taken in.
 pub(crate) fn compare_plain(
-    question: Question,
+    question: TermComparison,
     left: &Column,
     right: &Column,
     rows: usize,
@@ -185,8 +191,8 @@ pub(crate) fn compare_plain(
     Some(match meeting(left, right)? {
         NumberType::Float => {
             let (left, right) = (
-                Side::<Float32Type>::of(left)?,
-                Side::<Float32Type>::of(right)?,
+                PlainOperand::<Float32Type>::of(left)?,
+                PlainOperand::<Float32Type>::of(right)?,
             );
             (0..rows)
                 .map(|row| Some(question.of_order(left.get(row)?.partial_cmp(&right.get(row)?))))
@@ -194,8 +200,8 @@ pub(crate) fn compare_plain(
         }
         NumberType::Double => {
             let (left, right) = (
-                Side::<Float64Type>::of(left)?,
-                Side::<Float64Type>::of(right)?,
+                PlainOperand::<Float64Type>::of(left)?,
+                PlainOperand::<Float64Type>::of(right)?,
             );
             (0..rows)
                 .map(|row| Some(question.of_order(left.get(row)?.partial_cmp(&right.get(row)?))))
@@ -215,12 +221,12 @@ pub(crate) fn cast_to_plain(
     let is_plain = matches!(column, Column::Ids(_) | Column::Floats(_));
     match number_type {
         NumberType::Float if is_plain => {
-            if let Some(Side::Column(numbers)) = Side::<Float32Type>::of(&column) {
+            if let Some(PlainOperand::Column(numbers)) = PlainOperand::<Float32Type>::of(&column) {
                 return Ok(Column::Floats(numbers));
             }
         }
         NumberType::Double if is_plain => {
-            if let Some(Side::Column(numbers)) = Side::<Float64Type>::of(&column) {
+            if let Some(PlainOperand::Column(numbers)) = PlainOperand::<Float64Type>::of(&column) {
                 return Ok(Column::Doubles(numbers));
             }
         }
@@ -351,9 +357,9 @@ mod tests {
                 }
             }
             for question in [
-                Question::Equal,
-                Question::Order(Comparison::Less),
-                Question::Order(Comparison::GreaterOrEqual),
+                TermComparison::Equal,
+                TermComparison::Order(Comparison::Less),
+                TermComparison::Order(Comparison::GreaterOrEqual),
             ] {
                 if let Some(answers) = compare_plain(question, &left, &right, rows) {
                     let expected: BooleanArray = pairs()

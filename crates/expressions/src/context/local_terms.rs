@@ -12,20 +12,20 @@ use crate::error::Result;
 /// Memory is reserved in steps of this size, so that the pool is not asked for every term.
 const RESERVATION_STEP_BYTES: usize = 1 << 16;
 /// What a term costs beside its key: its place, and its share of the hash table, both at worst.
-const OVERHEAD_BYTES: usize = 2 * size_of::<Place>() + 18;
+const OVERHEAD_BYTES: usize = 2 * size_of::<KeyPlace>() + 18;
 /// Bytes of a segment of keys; a longer key has one of its own.
 const SEGMENT_BYTES: usize = 1 << 16;
 
 /// Where a key stands.
 #[derive(Clone, Copy)]
-struct Place {
+struct KeyPlace {
     segment: u32,
     start: u32,
     bytes: u32,
 }
 
 /// The key at a place of the segments.
-fn key_at(segments: &[Vec<u8>], place: Place) -> &[u8] {
+fn key_at(segments: &[Vec<u8>], place: KeyPlace) -> &[u8] {
     let start = place.start as usize;
     &segments[place.segment as usize][start..start + place.bytes as usize]
 }
@@ -33,7 +33,7 @@ fn key_at(segments: &[Vec<u8>], place: Place) -> &[u8] {
 /// An interning table of term keys; see the module's documentation.
 pub(super) struct LocalTerms {
     segments: Vec<Vec<u8>>,
-    places: Vec<Place>,
+    places: Vec<KeyPlace>,
     indexes: HashTable<u32>,
     hasher: foldhash::fast::FixedState,
     reservation: MemoryReservation,
@@ -103,7 +103,7 @@ impl LocalTerms {
     }
 
     /// Puts a key to the end of the last segment, or begins the next one.
-    fn append(&mut self, key: &[u8], bytes: u32) -> Place {
+    fn append(&mut self, key: &[u8], bytes: u32) -> KeyPlace {
         let fits = |segment: &Vec<u8>| segment.len() + key.len() <= segment.capacity();
         if !self.segments.last().is_some_and(fits) {
             let capacity = match key.len() > SEGMENT_BYTES / 8 {
@@ -119,7 +119,7 @@ impl LocalTerms {
         let segment = &mut self.segments[at];
         let start = segment.len();
         segment.extend_from_slice(key);
-        Place {
+        KeyPlace {
             segment: at as u32,
             start: start as u32,
             bytes,

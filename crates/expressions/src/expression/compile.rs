@@ -85,7 +85,7 @@ impl Reads {
 }
 
 /// A compiled part, not yet wrapped.
-struct Part {
+struct CompiledPart {
     node: Node,
     reads: Reads,
     /// Whether it reads texts, so that doing it once per distinct term pays.
@@ -93,7 +93,7 @@ struct Part {
     is_volatile: bool,
 }
 
-impl Part {
+impl CompiledPart {
     fn leaf(node: Node, reads: Reads) -> Self {
         Self {
             node,
@@ -115,7 +115,7 @@ impl Part {
 }
 
 impl Compiler<'_> {
-    fn compile(&mut self, expression: &Expression) -> Result<Part> {
+    fn compile(&mut self, expression: &Expression) -> Result<CompiledPart> {
         if self.depth == DEPTH_MAX {
             return Err(Error::Unsupported(format!(
                 "an expression nested deeper than {DEPTH_MAX} levels"
@@ -127,16 +127,16 @@ impl Compiler<'_> {
         part
     }
 
-    fn compile_node(&mut self, expression: &Expression) -> Result<Part> {
+    fn compile_node(&mut self, expression: &Expression) -> Result<CompiledPart> {
         match expression {
             Expression::NamedNode(iri) => self.constant(&Term::iri(iri.as_str())),
             Expression::Literal(literal) => self.constant(&term_of_literal(literal)),
             Expression::Variable(variable) => Ok(match self.place(variable.as_str()) {
-                Some(place) => Part::leaf(Node::Variable(place), Reads::One(place)),
-                None => Part::leaf(Node::Error, Reads::Nothing),
+                Some(place) => CompiledPart::leaf(Node::Variable(place), Reads::One(place)),
+                None => CompiledPart::leaf(Node::Error, Reads::Nothing),
             }),
             Expression::Bound(variable) => match self.place(variable.as_str()) {
-                Some(place) => Ok(Part::leaf(Node::Bound(place), Reads::One(place))),
+                Some(place) => Ok(CompiledPart::leaf(Node::Bound(place), Reads::One(place))),
                 None => self.constant_value(Value::Boolean(false)),
             },
             Expression::Or(_, _) => {
@@ -204,23 +204,27 @@ impl Compiler<'_> {
         }))
     }
 
-    fn constant(&self, term: &Term<'_>) -> Result<Part> {
+    fn constant(&self, term: &Term<'_>) -> Result<CompiledPart> {
         let constant = Constant {
             id: self.context.intern(term)?,
             value: Value::from_term(term),
             written: Value::written(term),
         };
-        Ok(Part::leaf(
+        Ok(CompiledPart::leaf(
             Node::Constant(Arc::new(constant)),
             Reads::Nothing,
         ))
     }
 
-    fn constant_value(&self, value: Value) -> Result<Part> {
+    fn constant_value(&self, value: Value) -> Result<CompiledPart> {
         self.constant(&value.to_term())
     }
 
-    fn unary(&mut self, part: &Expression, make: impl FnOnce(Box<Node>) -> Node) -> Result<Part> {
+    fn unary(
+        &mut self,
+        part: &Expression,
+        make: impl FnOnce(Box<Node>) -> Node,
+    ) -> Result<CompiledPart> {
         self.combine(&[part], false, |mut nodes| match nodes.pop() {
             Some(node) => make(Box::new(node)),
             None => Node::Error,
@@ -232,7 +236,7 @@ impl Compiler<'_> {
         left: &Expression,
         right: &Expression,
         make: impl FnOnce(Box<Node>, Box<Node>) -> Node,
-    ) -> Result<Part> {
+    ) -> Result<CompiledPart> {
         self.combine(&[left, right], false, |mut nodes| {
             match (nodes.pop(), nodes.pop()) {
                 (Some(right), Some(left)) => make(Box::new(left), Box::new(right)),
@@ -246,7 +250,7 @@ impl Compiler<'_> {
         comparison: Comparison,
         left: &Expression,
         right: &Expression,
-    ) -> Result<Part> {
+    ) -> Result<CompiledPart> {
         self.binary(left, right, |left, right| {
             Node::Compare(comparison, left, right)
         })
@@ -254,7 +258,7 @@ impl Compiler<'_> {
 
     // Apart, so that a level of recursion stays small; so is what follows.
     #[inline(never)]
-    fn membership(&mut self, needle: &Expression, list: &[Expression]) -> Result<Part> {
+    fn membership(&mut self, needle: &Expression, list: &[Expression]) -> Result<CompiledPart> {
         let all: Vec<&Expression> = std::iter::once(needle).chain(list).collect();
         self.combine(&all, false, |mut nodes| {
             let needle = nodes.remove(0);
@@ -263,7 +267,7 @@ impl Compiler<'_> {
     }
 
     #[inline(never)]
-    fn arithmetic(&mut self, expression: &Expression) -> Result<Part> {
+    fn arithmetic(&mut self, expression: &Expression) -> Result<CompiledPart> {
         let (first, others) = arithmetic_chain(expression);
         if let [(operator, right)] = others[..] {
             return self.binary(first, right, |left, right| {
@@ -283,7 +287,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn call(&mut self, function: &Function, arguments: &[Expression]) -> Result<Part> {
+    fn call(&mut self, function: &Function, arguments: &[Expression]) -> Result<CompiledPart> {
         if let Some(part) = self.triple_function(function, arguments)? {
             return Ok(part);
         }
@@ -291,13 +295,16 @@ impl Compiler<'_> {
         if let (Some(kind), [Expression::Variable(variable)]) = (kind_asked(function), arguments)
             && let Some(place) = self.place(variable.as_str())
         {
-            return Ok(Part::leaf(Node::IsKind(kind, place), Reads::One(place)));
+            return Ok(CompiledPart::leaf(
+                Node::IsKind(kind, place),
+                Reads::One(place),
+            ));
         }
         if let Some((number_type, form, variable)) = number_of_text(function, arguments)
             && let Some(place) = self.place(variable)
         {
             let node = Node::NumberOfText(number_type, form, place);
-            return Ok(Part::leaf(node, Reads::One(place)));
+            return Ok(CompiledPart::leaf(node, Reads::One(place)));
         }
         if let (Some(number_type), Implementation::Pure(cast), [argument]) =
             (cast_to_number(function), scalar.implementation, arguments)
@@ -331,7 +338,7 @@ impl Compiler<'_> {
         &mut self,
         function: &Function,
         arguments: &[Expression],
-    ) -> Result<Option<Part>> {
+    ) -> Result<Option<CompiledPart>> {
         let part_of = |part: TriplePart| move |triple| Node::PartOfTriple(part, triple);
         let mut part = match (function, arguments) {
             (Function::Triple, [subject, predicate, object]) => {
@@ -360,12 +367,12 @@ impl Compiler<'_> {
         expressions: &[&Expression],
         is_volatile: bool,
         make: impl FnOnce(Vec<Node>) -> Node,
-    ) -> Result<Part> {
+    ) -> Result<CompiledPart> {
         let parts = expressions
             .iter()
             .map(|expression| self.compile(expression))
             .collect::<Result<Vec<_>>>()?;
-        let mut combined = Part {
+        let mut combined = CompiledPart {
             node: Node::Error,
             reads: parts
                 .iter()
@@ -387,7 +394,7 @@ impl Compiler<'_> {
     }
 
     /// The constant that a part without variables is.
-    fn folded(&self, node: &Node) -> Result<Part> {
+    fn folded(&self, node: &Node) -> Result<CompiledPart> {
         let input = Input {
             columns: Vec::new(),
             rows: 1,
@@ -397,7 +404,7 @@ impl Compiler<'_> {
         let ids = column.into_ids(1, self.context)?;
         match ids.iter().next().flatten().map(TermId::from_bits) {
             Some(id) => self.constant(&self.context.term(id)?),
-            None => Ok(Part::leaf(Node::Error, Reads::Nothing)),
+            None => Ok(CompiledPart::leaf(Node::Error, Reads::Nothing)),
         }
     }
 }

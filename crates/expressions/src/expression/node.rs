@@ -25,7 +25,7 @@ use crate::context::ExpressionContext;
 use crate::error::Result;
 use crate::functions::{Implementation, PureFunction, ScalarFunction, regex::matches};
 use crate::values::arithmetic::{negate, plus};
-use crate::values::compare::{Comparison, Question};
+use crate::values::compare::{Comparison, TermComparison};
 use crate::values::operator::Arithmetic;
 use crate::values::value::Value;
 use crate::xpath_regex::Pattern;
@@ -184,7 +184,7 @@ impl Node {
                 let left = left.evaluate(input, context)?;
                 let right = right.evaluate(input, context)?;
                 Column::Booleans(compare_columns(
-                    Question::Equal,
+                    TermComparison::Equal,
                     left,
                     right,
                     rows,
@@ -194,7 +194,7 @@ impl Node {
             Self::Compare(comparison, left, right) => {
                 let left = left.evaluate(input, context)?;
                 let right = right.evaluate(input, context)?;
-                let question = Question::Order(*comparison);
+                let question = TermComparison::Order(*comparison);
                 Column::Booleans(compare_columns(question, left, right, rows, context)?)
             }
             Self::SameTerm(left, right) => {
@@ -411,7 +411,7 @@ fn is_in(
     };
     for item in list {
         let item = item.evaluate(input, context)?;
-        let equal = compare_columns(Question::Equal, needle.clone(), item, rows, context)?;
+        let equal = compare_columns(TermComparison::Equal, needle.clone(), item, rows, context)?;
         for (answer, equal) in answers.iter_mut().zip(&equal) {
             *answer = or(*answer, equal);
         }
@@ -435,14 +435,14 @@ fn evaluate_if(
             .map(|row| row as u32)
             .collect()
     };
-    let mut merged = Merged::new(input.rows);
+    let mut merged = MergedBranches::new(input.rows);
     merged.fill(then, &rows_where(true), input, context)?;
     merged.fill(otherwise, &rows_where(false), input, context)?;
     Ok(merged.finish())
 }
 
 fn coalesce(parts: &[Node], input: &Input, context: &ExpressionContext) -> Result<Column> {
-    let mut merged = Merged::new(input.rows);
+    let mut merged = MergedBranches::new(input.rows);
     let mut open: Vec<u32> = (0..input.rows as u32).collect();
     for part in parts {
         merged.fill(part, &open, input, context)?;
@@ -453,11 +453,11 @@ fn coalesce(parts: &[Node], input: &Input, context: &ExpressionContext) -> Resul
 
 /// Results that come from different parts for different rows. They meet as ids: a term that a
 /// variable passes on must stay the very term it was.
-struct Merged {
+struct MergedBranches {
     ids: Vec<Option<u64>>,
 }
 
-impl Merged {
+impl MergedBranches {
     fn new(rows: usize) -> Self {
         Self {
             ids: vec![None; rows],

@@ -26,7 +26,7 @@ use crate::values::value::Value;
 
 /// What the expression gives for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Output {
+pub(crate) enum ResultKind {
     /// Its effective boolean value.
     Filter,
     /// Its term id.
@@ -38,7 +38,7 @@ pub(crate) enum Output {
 }
 
 /// What does not change when the children do.
-pub(crate) struct Program {
+pub(crate) struct ExpressionProgram {
     pub(crate) expression: Expression,
     pub(crate) root: Node,
     pub(crate) is_volatile: bool,
@@ -49,9 +49,9 @@ pub(crate) struct Program {
 
 /// An expression that can be run on record batches.
 pub(crate) struct TermPhysicalExpr {
-    pub(crate) program: Arc<Program>,
+    pub(crate) program: Arc<ExpressionProgram>,
     pub(crate) variables: Vec<Arc<dyn PhysicalExpr>>,
-    pub(crate) output: Output,
+    pub(crate) output: ResultKind,
 }
 
 impl TermPhysicalExpr {
@@ -89,16 +89,16 @@ impl TermPhysicalExpr {
 impl PhysicalExpr for TermPhysicalExpr {
     fn data_type(&self, _: &Schema) -> Result<DataType> {
         Ok(match self.output {
-            Output::Filter => DataType::Boolean,
-            Output::Value => DataType::UInt64,
-            Output::Number(NumberType::Float) => DataType::Float32,
-            Output::Number(NumberType::Double) => DataType::Float64,
-            Output::SortKey => DataType::Binary,
+            ResultKind::Filter => DataType::Boolean,
+            ResultKind::Value => DataType::UInt64,
+            ResultKind::Number(NumberType::Float) => DataType::Float32,
+            ResultKind::Number(NumberType::Double) => DataType::Float64,
+            ResultKind::SortKey => DataType::Binary,
         })
     }
 
     fn nullable(&self, _: &Schema) -> Result<bool> {
-        Ok(self.output != Output::SortKey)
+        Ok(self.output != ResultKind::SortKey)
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
@@ -106,26 +106,28 @@ impl PhysicalExpr for TermPhysicalExpr {
         let context = &self.program.context;
         let column = self.program.root.evaluate(&self.input(batch)?, context)?;
         Ok(match (self.output, column) {
-            (Output::Filter, Column::Constant(constant)) => {
+            (ResultKind::Filter, Column::Constant(constant)) => {
                 ColumnarValue::Scalar(ScalarValue::Boolean(
                     constant.and_then(|constant| constant.value.effective_boolean()),
                 ))
             }
-            (Output::Filter, column) => {
+            (ResultKind::Filter, column) => {
                 ColumnarValue::Array(Arc::new(column.into_booleans(rows, context)?))
             }
-            (Output::Value, Column::Constant(constant)) => ColumnarValue::Scalar(
+            (ResultKind::Value, Column::Constant(constant)) => ColumnarValue::Scalar(
                 ScalarValue::UInt64(constant.map(|constant| constant.id.bits())),
             ),
-            (Output::Value, column) => {
+            (ResultKind::Value, column) => {
                 ColumnarValue::Array(Arc::new(column.into_ids(rows, context)?))
             }
-            (Output::Number(_), Column::Floats(numbers)) => ColumnarValue::Array(Arc::new(numbers)),
-            (Output::Number(_), Column::Doubles(numbers)) => {
+            (ResultKind::Number(_), Column::Floats(numbers)) => {
                 ColumnarValue::Array(Arc::new(numbers))
             }
-            (Output::Number(_), _) => return internal_err!("{self} gave no plain numbers"),
-            (Output::SortKey, column) => sort_keys(column, rows, context)?,
+            (ResultKind::Number(_), Column::Doubles(numbers)) => {
+                ColumnarValue::Array(Arc::new(numbers))
+            }
+            (ResultKind::Number(_), _) => return internal_err!("{self} gave no plain numbers"),
+            (ResultKind::SortKey, column) => sort_keys(column, rows, context)?,
         })
     }
 

@@ -15,11 +15,11 @@ use crate::error::{Error, Result};
 use crate::expression::compile;
 use crate::expression::display::Sparql;
 use crate::expression::node::Node;
-use crate::expression::physical::{Output, Program, TermPhysicalExpr};
+use crate::expression::physical::{ExpressionProgram, ResultKind, TermPhysicalExpr};
 
 /// A compiled SPARQL expression, ready to become a physical expression.
 pub struct TermExpression {
-    program: Arc<Program>,
+    program: Arc<ExpressionProgram>,
     variables: Vec<Arc<dyn PhysicalExpr>>,
 }
 
@@ -52,7 +52,7 @@ impl TermExpression {
             context.note_volatile();
         }
         Ok(Self {
-            program: Arc::new(Program {
+            program: Arc::new(ExpressionProgram {
                 expression: expression.clone(),
                 root: compiled.root,
                 is_volatile: compiled.is_volatile,
@@ -80,7 +80,7 @@ impl TermExpression {
 
     /// The effective boolean value: `Boolean`, null for an error, which a filter takes for false.
     pub fn into_filter(self) -> Arc<dyn PhysicalExpr> {
-        self.into_physical(Output::Filter)
+        self.into_physical(ResultKind::Filter)
     }
 
     /// The term: `UInt64` ids, null for an error. A plain variable is its column.
@@ -90,24 +90,24 @@ impl TermExpression {
         {
             return variable;
         }
-        self.into_physical(Output::Value)
+        self.into_physical(ResultKind::Value)
     }
 
     /// The argument of a sum: a plain `Float32` or `Float64` column where the expression is known to give such numbers,
     /// else what [`into_value`](Self::into_value) gives. Null for an error.
     pub fn into_number_or_value(self) -> Arc<dyn PhysicalExpr> {
         match self.program.root.number_type() {
-            Some(number_type) => self.into_physical(Output::Number(number_type)),
+            Some(number_type) => self.into_physical(ResultKind::Number(number_type)),
             None => self.into_value(),
         }
     }
 
     /// The bytes to sort by: `Binary` without nulls, whose `memcmp` order is that of `ORDER BY`.
     pub fn into_sort_key(self) -> Arc<dyn PhysicalExpr> {
-        self.into_physical(Output::SortKey)
+        self.into_physical(ResultKind::SortKey)
     }
 
-    fn into_physical(self, output: Output) -> Arc<dyn PhysicalExpr> {
+    fn into_physical(self, output: ResultKind) -> Arc<dyn PhysicalExpr> {
         Arc::new(TermPhysicalExpr {
             program: self.program,
             variables: self.variables,

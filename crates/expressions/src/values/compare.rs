@@ -272,14 +272,14 @@ fn compare_numbers(a: &Value, b: &Value) -> Option<Ordering> {
 
 /// What is asked of two terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum TermComparison {
     /// `=`.
     Equal,
     /// `<` and its kin.
     Order(Comparison),
 }
 
-impl Question {
+impl TermComparison {
     pub(crate) fn answer(self, a: &Value, b: &Value) -> Option<bool> {
         match self {
             Self::Equal => equals(a, b),

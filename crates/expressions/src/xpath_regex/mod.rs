@@ -72,22 +72,26 @@ impl Pattern {
     }
 
     /// What is to stand in the place of a match: this text, or what it means by `$` and `\\`; none if it is wrong.
-    pub(crate) fn replacement(&self, text: &str, is_literal: bool) -> Option<Vec<Piece>> {
+    pub(crate) fn replacement(
+        &self,
+        text: &str,
+        is_literal: bool,
+    ) -> Option<Vec<ReplacementPiece>> {
         match is_literal {
-            true => Some(vec![Piece::Text(text.to_owned())]),
+            true => Some(vec![ReplacementPiece::Text(text.to_owned())]),
             false => pieces(text, self.regex.captures_len().saturating_sub(1)),
         }
     }
 
     /// The text with each match replaced.
-    pub(crate) fn replace(&self, text: &str, replacement: &[Piece]) -> Result<String> {
+    pub(crate) fn replace(&self, text: &str, replacement: &[ReplacementPiece]) -> Result<String> {
         self.replace_within(text, replacement, REPLACE_TIME_MAX)
     }
 
     fn replace_within(
         &self,
         text: &str,
-        replacement: &[Piece],
+        replacement: &[ReplacementPiece],
         time_max: Duration,
     ) -> Result<String> {
         let mut replaced = Replaced {
@@ -108,7 +112,7 @@ impl Pattern {
             }
             None if !replacement
                 .iter()
-                .any(|piece| matches!(piece, Piece::Group(_))) =>
+                .any(|piece| matches!(piece, ReplacementPiece::Group(_))) =>
             {
                 for found in self.regex.find_iter(text) {
                     replaced.push_match(|_| Some(found.range()))?;
@@ -126,7 +130,7 @@ impl Pattern {
 
 /// A piece of what stands in the place of a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum ReplacementPiece {
     Text(String),
     /// What a group matched; 0 for all that was matched.
     Group(usize),
@@ -135,7 +139,7 @@ pub(crate) enum Piece {
 /// A text in the making.
 struct Replaced<'a> {
     text: &'a str,
-    replacement: &'a [Piece],
+    replacement: &'a [ReplacementPiece],
     out: String,
     /// So much of the text was dealt with.
     copied: usize,
@@ -156,9 +160,9 @@ impl Replaced<'_> {
         self.copied = matched.end;
         for piece in self.replacement {
             match piece {
-                Piece::Text(text) => self.push(text)?,
+                ReplacementPiece::Text(text) => self.push(text)?,
                 // A group that took no part is the empty text.
-                Piece::Group(number) => {
+                ReplacementPiece::Group(number) => {
                     let part = group(*number).and_then(|range| text.get(range));
                     self.push(part.unwrap_or_default())?;
                 }
@@ -272,7 +276,7 @@ fn refusal(error: ::regex::Error) -> Refusal {
 
 /// The pieces of XPath's replacement (`$1`, `\$`, `\\`). `None` if it is wrong (err:FORX0004). `$12` means group 12 if
 /// there is one, else group 1 and the digit 2; a group that there is not is empty.
-fn pieces(replacement: &str, groups: usize) -> Option<Vec<Piece>> {
+fn pieces(replacement: &str, groups: usize) -> Option<Vec<ReplacementPiece>> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = replacement.chars().peekable();
@@ -292,13 +296,13 @@ fn pieces(replacement: &str, groups: usize) -> Option<Vec<Piece>> {
                     group = longer;
                     rest.next();
                 }
-                pieces.push(Piece::Text(std::mem::take(&mut text)));
-                pieces.push(Piece::Group(group));
+                pieces.push(ReplacementPiece::Text(std::mem::take(&mut text)));
+                pieces.push(ReplacementPiece::Group(group));
             }
             other => text.push(other),
         }
     }
-    pieces.push(Piece::Text(text));
-    pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
+    pieces.push(ReplacementPiece::Text(text));
+    pieces.retain(|piece| !matches!(piece, ReplacementPiece::Text(text) if text.is_empty()));
     Some(pieces)
 }

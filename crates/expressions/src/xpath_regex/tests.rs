@@ -232,8 +232,8 @@ fn the_cache_is_bounded() {
 
 #[test]
 fn a_replacement_is_taken_apart() {
-    let text = |text: &str| Piece::Text(text.to_owned());
-    let group = Piece::Group;
+    let text = |text: &str| ReplacementPiece::Text(text.to_owned());
+    let group = ReplacementPiece::Group;
     for (xpath, groups, expected) in [
         ("plain", 0, Some(vec![text("plain")])),
         ("", 0, Some(vec![])),
@@ -278,7 +278,7 @@ fn matches_are_replaced() {
 fn what_grows_beyond_measure_ends_the_query_and_says_why() {
     let compiled = RegexCache::default().get("a", "").unwrap().unwrap();
     let text = "a".repeat(100_000);
-    let long = [Piece::Text("b".repeat(1_000))];
+    let long = [ReplacementPiece::Text("b".repeat(1_000))];
     match compiled.replace(&text, &long) {
         Err(Error::Unsupported(what)) => {
             assert_eq!(
@@ -288,7 +288,7 @@ fn what_grows_beyond_measure_ends_the_query_and_says_why() {
         }
         other => panic!("{:?}", other.map(|text| text.len())),
     }
-    let short = [Piece::Text("b".repeat(600))];
+    let short = [ReplacementPiece::Text("b".repeat(600))];
     assert_eq!(compiled.replace(&text, &short).unwrap().len(), 60_000_000);
 }
 
@@ -297,7 +297,7 @@ fn replacements_of_one_text_have_a_time() {
     let pattern = ".*[^A-Z]|[A-Z]";
     let compiled = RegexCache::default().get(pattern, "").unwrap().unwrap();
     let text = "A".repeat(1_000);
-    let piece = [Piece::Text("b".to_owned())];
+    let piece = [ReplacementPiece::Text("b".to_owned())];
     match compiled.replace_within(&text, &piece, Duration::ZERO) {
         Err(Error::Unsupported(what)) => {
             assert_eq!(

@@ -20,13 +20,13 @@ pub(super) struct Distinct<A> {
 
 /// What a group has seen.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SeenIds {
     set: HashSet<u64>,
     order: Vec<u64>,
     has_error: bool,
 }
 
-impl Seen {
+impl SeenIds {
     fn insert(&mut self, id: u64) {
         if self.set.insert(id) {
             self.order.push(id);
@@ -35,14 +35,14 @@ impl Seen {
 }
 
 impl<A: Aggregate> Aggregate for Distinct<A> {
-    type State = Seen;
+    type State = SeenIds;
     type Rows = UInt64Array;
 
     fn read(&self, columns: &[ArrayRef]) -> Result<UInt64Array> {
         ids_of(columns, 0)
     }
 
-    fn update(&self, state: &mut Seen, rows: &UInt64Array, row: usize) {
+    fn update(&self, state: &mut SeenIds, rows: &UInt64Array, row: usize) {
         if rows.is_valid(row) {
             state.insert(rows.value(row));
         } else {
@@ -50,14 +50,14 @@ impl<A: Aggregate> Aggregate for Distinct<A> {
         }
     }
 
-    fn merge(&self, state: &mut Seen, other: Seen) {
+    fn merge(&self, state: &mut SeenIds, other: SeenIds) {
         state.has_error |= other.has_error;
         for id in other.order {
             state.insert(id);
         }
     }
 
-    fn result(&self, state: &Seen) -> Result<Option<TermId>> {
+    fn result(&self, state: &SeenIds) -> Result<Option<TermId>> {
         let ids: UInt64Array = state
             .order
             .iter()
@@ -75,18 +75,18 @@ impl<A: Aggregate> Aggregate for Distinct<A> {
         self.aggregate.result(&total)
     }
 
-    fn write(&self, state: &Seen, out: &mut Vec<u8>) {
+    fn write(&self, state: &SeenIds, out: &mut Vec<u8>) {
         out.push(u8::from(state.has_error));
         for id in &state.order {
             out.extend_from_slice(&id.to_le_bytes());
         }
     }
 
-    fn parse(&self, bytes: &[u8]) -> Option<Seen> {
+    fn parse(&self, bytes: &[u8]) -> Option<SeenIds> {
         let (has_error, ids) = bytes.split_first()?;
-        let mut seen = Seen {
+        let mut seen = SeenIds {
             has_error: *has_error != 0,
-            ..Seen::default()
+            ..SeenIds::default()
         };
         for chunk in ids.chunks_exact(8) {
             seen.insert(split_u64(chunk)?.0);
@@ -94,7 +94,7 @@ impl<A: Aggregate> Aggregate for Distinct<A> {
         Some(seen)
     }
 
-    fn heap_bytes(&self, state: &Seen) -> usize {
+    fn heap_bytes(&self, state: &SeenIds) -> usize {
         state.set.capacity() * 9 + state.order.capacity() * 8
     }
 }

@@ -134,7 +134,7 @@ impl ExecutionPlan for GroupExec {
             .aggregate
             .input()
             .execute(partition, Arc::clone(&context))?;
-        let groups = Groups::new(self, partition, &context)?;
+        let groups = GroupTable::new(self, partition, &context)?;
         let schema = self.aggregate.schema();
         let batches = futures::stream::once(groups.of_all(input, context)).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
@@ -162,7 +162,7 @@ fn over(
 }
 
 /// The groups of one execution.
-struct Groups {
+struct GroupTable {
     aggregate: AggregateExec,
     key: usize,
     table: IdTable,
@@ -178,7 +178,7 @@ struct Groups {
 /// Stands for an unbound key in the table; no term has this id, and no row this number.
 const NULL: u64 = u64::MAX;
 
-impl Groups {
+impl GroupTable {
     fn new(plan: &GroupExec, partition: usize, context: &TaskContext) -> Result<Self> {
         let functions = plan.aggregate.aggr_expr().iter();
         Ok(Self {

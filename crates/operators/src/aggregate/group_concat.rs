@@ -24,7 +24,7 @@ pub(super) struct GroupConcat {
 
 /// The text so far.
 #[derive(Default)]
-pub(super) enum Text {
+pub(super) enum JoinedText {
     /// Nothing seen.
     #[default]
     Empty,
@@ -35,11 +35,11 @@ pub(super) enum Text {
 }
 
 impl GroupConcat {
-    fn append(&self, state: &mut Text, more: &str) {
+    fn append(&self, state: &mut JoinedText, more: &str) {
         match state {
-            Text::Failed => {}
-            Text::Empty => *state = Text::Joined(more.to_owned()),
-            Text::Joined(text) => {
+            JoinedText::Failed => {}
+            JoinedText::Empty => *state = JoinedText::Joined(more.to_owned()),
+            JoinedText::Joined(text) => {
                 text.push_str(&self.separator);
                 text.push_str(more);
             }
@@ -48,7 +48,7 @@ impl GroupConcat {
 }
 
 impl Aggregate for GroupConcat {
-    type State = Text;
+    type State = JoinedText;
     type Rows = Operand;
 
     fn read(&self, columns: &[ArrayRef]) -> Result<Operand> {
@@ -60,55 +60,55 @@ impl Aggregate for GroupConcat {
         .map_err(engine)
     }
 
-    fn update(&self, state: &mut Text, rows: &Operand, row: usize) {
+    fn update(&self, state: &mut JoinedText, rows: &Operand, row: usize) {
         match rows.get(row).and_then(Value::lexical) {
             Some(text) => self.append(state, &text),
-            None => *state = Text::Failed,
+            None => *state = JoinedText::Failed,
         }
     }
 
-    fn merge(&self, state: &mut Text, other: Text) {
+    fn merge(&self, state: &mut JoinedText, other: JoinedText) {
         match other {
-            Text::Empty => {}
-            Text::Failed => *state = Text::Failed,
-            Text::Joined(text) => self.append(state, &text),
+            JoinedText::Empty => {}
+            JoinedText::Failed => *state = JoinedText::Failed,
+            JoinedText::Joined(text) => self.append(state, &text),
         }
     }
 
-    fn result(&self, state: &Text) -> Result<Option<TermId>> {
+    fn result(&self, state: &JoinedText) -> Result<Option<TermId>> {
         let value = match state {
-            Text::Failed => return Ok(None),
-            Text::Empty => Value::string(""),
-            Text::Joined(text) => Value::string(text.as_str()),
+            JoinedText::Failed => return Ok(None),
+            JoinedText::Empty => Value::string(""),
+            JoinedText::Joined(text) => Value::string(text.as_str()),
         };
         intern_value(&value, self.context.expressions())
             .map(Some)
             .map_err(engine)
     }
 
-    fn write(&self, state: &Text, out: &mut Vec<u8>) {
+    fn write(&self, state: &JoinedText, out: &mut Vec<u8>) {
         match state {
-            Text::Empty => {}
-            Text::Failed => out.push(0),
-            Text::Joined(text) => {
+            JoinedText::Empty => {}
+            JoinedText::Failed => out.push(0),
+            JoinedText::Joined(text) => {
                 out.push(1);
                 out.extend_from_slice(text.as_bytes());
             }
         }
     }
 
-    fn parse(&self, bytes: &[u8]) -> Option<Text> {
+    fn parse(&self, bytes: &[u8]) -> Option<JoinedText> {
         Some(match bytes {
-            [] => Text::Empty,
-            [0] => Text::Failed,
-            [_, text @ ..] => Text::Joined(std::str::from_utf8(text).ok()?.to_owned()),
+            [] => JoinedText::Empty,
+            [0] => JoinedText::Failed,
+            [_, text @ ..] => JoinedText::Joined(std::str::from_utf8(text).ok()?.to_owned()),
         })
     }
 
-    fn heap_bytes(&self, state: &Text) -> usize {
+    fn heap_bytes(&self, state: &JoinedText) -> usize {
         match state {
-            Text::Joined(text) => text.capacity(),
-            Text::Empty | Text::Failed => 0,
+            JoinedText::Joined(text) => text.capacity(),
+            JoinedText::Empty | JoinedText::Failed => 0,
         }
     }
 }

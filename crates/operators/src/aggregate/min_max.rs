@@ -28,7 +28,7 @@ pub(super) struct MinMax {
 
 /// The best so far.
 #[derive(Default)]
-pub(super) enum Best {
+pub(super) enum BestTerm {
     /// Nothing seen.
     #[default]
     Empty,
@@ -39,13 +39,13 @@ pub(super) enum Best {
 }
 
 /// The ids of a batch and their sort keys.
-pub(super) struct Keys {
+pub(super) struct TermKeys {
     ids: UInt64Array,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Keys {
+impl TermKeys {
     fn get(&self, row: usize) -> &[u8] {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start..self.ends[row]]
@@ -63,16 +63,16 @@ impl MinMax {
         by_value.then(id.cmp(&than.1)) == Ordering::Less
     }
 
-    fn offer(&self, state: &mut Best, id: u64, key: &[u8]) {
+    fn offer(&self, state: &mut BestTerm, id: u64, key: &[u8]) {
         match state {
-            Best::Failed => {}
-            Best::Empty => {
-                *state = Best::Term {
+            BestTerm::Failed => {}
+            BestTerm::Empty => {
+                *state = BestTerm::Term {
                     id,
                     key: key.to_vec(),
                 };
             }
-            Best::Term {
+            BestTerm::Term {
                 id: best,
                 key: best_key,
             } => {
@@ -87,10 +87,10 @@ impl MinMax {
 }
 
 impl Aggregate for MinMax {
-    type State = Best;
-    type Rows = Keys;
+    type State = BestTerm;
+    type Rows = TermKeys;
 
-    fn read(&self, columns: &[ArrayRef]) -> Result<Keys> {
+    fn read(&self, columns: &[ArrayRef]) -> Result<TermKeys> {
         let ids = ids_of(columns, 0)?;
         let mut bytes = Vec::with_capacity(ids.len() * 12);
         let mut ends = Vec::with_capacity(ids.len());
@@ -99,50 +99,50 @@ impl Aggregate for MinMax {
             ends.push(bytes.len());
         })
         .map_err(engine)?;
-        Ok(Keys { ids, bytes, ends })
+        Ok(TermKeys { ids, bytes, ends })
     }
 
-    fn update(&self, state: &mut Best, rows: &Keys, row: usize) {
+    fn update(&self, state: &mut BestTerm, rows: &TermKeys, row: usize) {
         if rows.ids.is_valid(row) {
             self.offer(state, rows.ids.value(row), rows.get(row));
         } else {
-            *state = Best::Failed;
+            *state = BestTerm::Failed;
         }
     }
 
-    fn merge(&self, state: &mut Best, other: Best) {
+    fn merge(&self, state: &mut BestTerm, other: BestTerm) {
         match other {
-            Best::Empty => {}
-            Best::Failed => *state = Best::Failed,
-            Best::Term { id, key } => self.offer(state, id, &key),
+            BestTerm::Empty => {}
+            BestTerm::Failed => *state = BestTerm::Failed,
+            BestTerm::Term { id, key } => self.offer(state, id, &key),
         }
     }
 
-    fn result(&self, state: &Best) -> Result<Option<TermId>> {
+    fn result(&self, state: &BestTerm) -> Result<Option<TermId>> {
         Ok(match state {
-            Best::Term { id, .. } => Some(TermId::from_bits(*id)),
-            Best::Empty | Best::Failed => None,
+            BestTerm::Term { id, .. } => Some(TermId::from_bits(*id)),
+            BestTerm::Empty | BestTerm::Failed => None,
         })
     }
 
-    fn write(&self, state: &Best, out: &mut Vec<u8>) {
+    fn write(&self, state: &BestTerm, out: &mut Vec<u8>) {
         match state {
-            Best::Empty => {}
-            Best::Failed => out.push(0),
-            Best::Term { id, key } => {
+            BestTerm::Empty => {}
+            BestTerm::Failed => out.push(0),
+            BestTerm::Term { id, key } => {
                 out.extend_from_slice(&id.to_le_bytes());
                 out.extend_from_slice(key);
             }
         }
     }
 
-    fn parse(&self, bytes: &[u8]) -> Option<Best> {
+    fn parse(&self, bytes: &[u8]) -> Option<BestTerm> {
         Some(match bytes {
-            [] => Best::Empty,
-            [_] => Best::Failed,
+            [] => BestTerm::Empty,
+            [_] => BestTerm::Failed,
             bytes => {
                 let (id, key) = split_u64(bytes)?;
-                Best::Term {
+                BestTerm::Term {
                     id,
                     key: key.to_vec(),
                 }
@@ -150,10 +150,10 @@ impl Aggregate for MinMax {
         })
     }
 
-    fn heap_bytes(&self, state: &Best) -> usize {
+    fn heap_bytes(&self, state: &BestTerm) -> usize {
         match state {
-            Best::Term { key, .. } => key.capacity(),
-            Best::Empty | Best::Failed => 0,
+            BestTerm::Term { key, .. } => key.capacity(),
+            BestTerm::Empty | BestTerm::Failed => 0,
         }
     }
 }

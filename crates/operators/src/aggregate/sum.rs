@@ -48,44 +48,44 @@ impl Default for Running {
 
 impl Aggregate for Sum {
     type State = Running;
-    type Rows = Numbers;
+    type Rows = Summands;
 
-    fn read(&self, columns: &[ArrayRef]) -> Result<Numbers> {
+    fn read(&self, columns: &[ArrayRef]) -> Result<Summands> {
         if let Some(column) = columns.first() {
             if let Some(floats) = column.as_primitive_opt::<Float32Type>() {
-                return Ok(Numbers::Floats(floats.clone()));
+                return Ok(Summands::Floats(floats.clone()));
             }
             if let Some(doubles) = column.as_primitive_opt::<Float64Type>() {
-                return Ok(Numbers::Doubles(doubles.clone()));
+                return Ok(Summands::Doubles(doubles.clone()));
             }
         }
         let ids = ids_of(columns, 0)?;
         let is_inline = |bits: u64| TermId::from_bits(bits).is_inline();
         if ids.null_count() == 0 && ids.values().iter().copied().all(is_inline) {
-            return Ok(Numbers::Inline(ids));
+            return Ok(Summands::Inline(ids));
         }
         read_ids(&ids, Reading::Value, self.context.expressions())
-            .map(Numbers::Values)
+            .map(Summands::Values)
             .map_err(engine)
     }
 
     #[inline]
-    fn update(&self, state: &mut Running, rows: &Numbers, row: usize) {
+    fn update(&self, state: &mut Running, rows: &Summands, row: usize) {
         state.count += 1;
         let Some(sum) = &state.sum else {
             return;
         };
         state.sum = match rows {
-            Numbers::Inline(ids) => add_inline(sum, TermId::from_bits(ids.value(row))),
-            Numbers::Floats(floats) => floats
+            Summands::Inline(ids) => add_inline(sum, TermId::from_bits(ids.value(row))),
+            Summands::Floats(floats) => floats
                 .is_valid(row)
                 .then(|| add_float(sum, floats.value(row).into()))
                 .flatten(),
-            Numbers::Doubles(doubles) => doubles
+            Summands::Doubles(doubles) => doubles
                 .is_valid(row)
                 .then(|| add_double(sum, doubles.value(row).into()))
                 .flatten(),
-            Numbers::Values(values) => values.get(row).and_then(|value| add(sum, value)),
+            Summands::Values(values) => values.get(row).and_then(|value| add(sum, value)),
         };
     }
 
@@ -177,7 +177,7 @@ impl Aggregate for Sum {
 }
 
 /// The argument of a batch.
-pub(super) enum Numbers {
+pub(super) enum Summands {
     /// All in their ids: no need to make values of them.
     Inline(UInt64Array),
     /// Plain `xsd:float`s.

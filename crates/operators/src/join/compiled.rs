@@ -50,19 +50,19 @@ pub(super) struct CompiledJoin {
     /// For every output variable its place in `merged`.
     pub(super) merged_output: Vec<Option<usize>>,
     pub(super) output: Vec<OutputColumn>,
-    pub(super) counted: Counted,
+    pub(super) counted: CountedVariables,
 }
 
 /// Which shared variables `MINUS` counts, by their places among the shared ones.
 #[derive(Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct CountedVariables {
     /// In every row.
     pub(super) always: VariableSet,
     /// In rows where this column of the left side is null.
     pub(super) unless: Vec<(VariableSet, usize)>,
 }
 
-impl Counted {
+impl CountedVariables {
     fn new(mode: &JoinMode, shared: &[&str], left: &[Arc<str>]) -> Self {
         let mut counted = Self {
             always: all_of(shared.len()),
@@ -131,7 +131,7 @@ impl CompiledJoin {
             .collect();
         let merged_output = specification.output.iter();
         let shared: Vec<&str> = left_shared.iter().map(|&column| &*left[column]).collect();
-        let counted = Counted::new(&specification.mode, &shared, left);
+        let counted = CountedVariables::new(&specification.mode, &shared, left);
         Ok(Self {
             schema: solution_schema(&specification.output),
             merged_output: merged_output.map(|name| place(name, &names)).collect(),

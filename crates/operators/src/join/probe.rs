@@ -4,7 +4,7 @@ use arrow::array::{Array, UInt64Array};
 use datafusion_common::Result;
 
 use super::build::{BuildSide, NO_ROW, all_of, unbound_in};
-use super::compiled::Counted;
+use super::compiled::CountedVariables;
 
 /// Pairs per call.
 const PAIRS_PER_CALL: usize = 8_192;
@@ -13,7 +13,7 @@ const PROBES_PER_CALL: usize = 16_384;
 
 /// Row numbers of compatible solutions.
 #[derive(Default)]
-pub(super) struct Pairs {
+pub(super) struct RowPairs {
     pub(super) left: Vec<u32>,
     pub(super) right: Vec<u32>,
 }
@@ -51,7 +51,7 @@ pub(super) struct ProbeRules<'p> {
     /// The first pair of a row decides: there are no filters.
     pub(super) first_decides: bool,
     /// Solutions that share no bound variable of these are no match.
-    pub(super) counted: Option<&'p Counted>,
+    pub(super) counted: Option<&'p CountedVariables>,
 }
 
 impl Probe {
@@ -75,8 +75,8 @@ impl Probe {
         build: &mut BuildSide,
         shared: &[usize],
         rules: ProbeRules<'_>,
-    ) -> Result<(Pairs, bool)> {
-        let mut pairs = Pairs::default();
+    ) -> Result<(RowPairs, bool)> {
+        let mut pairs = RowPairs::default();
         let mut probes = 0;
         while pairs.left.len() < PAIRS_PER_CALL && probes < PROBES_PER_CALL {
             if self.row == self.rows {
@@ -147,7 +147,7 @@ impl Probe {
         table: usize,
         mut position: u32,
         rules: ProbeRules<'_>,
-        pairs: &mut Pairs,
+        pairs: &mut RowPairs,
     ) {
         while position != NO_ROW {
             if pairs.left.len() == PAIRS_PER_CALL {
@@ -171,7 +171,7 @@ impl Probe {
         build: &BuildSide,
         position: u32,
         rules: ProbeRules<'_>,
-        pairs: &mut Pairs,
+        pairs: &mut RowPairs,
     ) {
         let rows = &build.groups[self.group].rows[position as usize..];
         let room = match rules.first_decides {

@@ -19,7 +19,7 @@ use orrery_term::TermId;
 
 use super::build::{BuildSide, NO_ROW, TABLE_BYTES_PER_ROW};
 use super::compiled::{CompiledJoin, MergedColumn, OutputColumn};
-use super::probe::{Pairs, Probe, ProbeRules};
+use super::probe::{Probe, ProbeRules, RowPairs};
 use super::specification::JoinMode;
 use super::spill::{OpenFile, Passes, Spill};
 use crate::pattern::Chunk;
@@ -33,22 +33,22 @@ const POLL_TIME_MAX: Duration = Duration::from_millis(1);
 const ROW_BYTES: usize = size_of::<u64>() + size_of::<u32>() + TABLE_BYTES_PER_ROW;
 
 /// The right side, or a block of it, while it is collected.
-struct Collection {
+struct CollectedRows {
     batches: Vec<RecordBatch>,
     rows: usize,
     reservation: MemoryReservation,
 }
 
-enum Phase {
+enum JoinPhase {
     /// The right side goes to memory.
-    Collect(Collection),
+    Collect(CollectedRows),
     /// It goes to the disk, because it does not fit. A block may take half of what did.
     Spill {
         file: OpenFile,
         block_bytes_max: usize,
     },
     /// The next block of it comes from there.
-    Block(Collection),
+    Block(CollectedRows),
     Probe(BuildSide),
     Ended,
 }
@@ -58,7 +58,7 @@ pub(super) struct JoinStream {
     plan: Arc<CompiledJoin>,
     left: SendableRecordBatchStream,
     right: SendableRecordBatchStream,
-    phase: Phase,
+    phase: JoinPhase,
     probe: Option<Probe>,
     spill: Spill,
     /// If the right side is on the disk.
@@ -82,7 +82,7 @@ impl JoinStream {
             plan,
             left,
             right,
-            phase: Phase::Collect(Collection::new(&reservation)),
+            phase: JoinPhase::Collect(CollectedRows::new(&reservation)),
             probe: None,
             spill,
             passes: None,
@@ -103,7 +103,7 @@ impl JoinStream {
 
     fn collect(&mut self, batch: RecordBatch) -> Result<()> {
         match &mut self.phase {
-            Phase::Collect(collection) => {
+            JoinPhase::Collect(collection) => {
                 let Err(batch) = collection.add(batch, usize::MAX) else {
                     return Ok(());
                 };
@@ -112,22 +112,22 @@ impl JoinStream {
                 for batch in collection.batches.drain(..).chain([batch]) {
                     file.append(&batch)?;
                 }
-                self.phase = Phase::Spill {
+                self.phase = JoinPhase::Spill {
                     file,
                     block_bytes_max,
                 };
             }
-            Phase::Spill { file, .. } => {
+            JoinPhase::Spill { file, .. } => {
                 file.append(&batch)?;
             }
-            Phase::Block(_) | Phase::Probe(_) | Phase::Ended => {}
+            JoinPhase::Block(_) | JoinPhase::Probe(_) | JoinPhase::Ended => {}
         }
         Ok(())
     }
 
     fn end_collection(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.phase, Phase::Ended) {
-            Phase::Collect(collection) => {
+        match std::mem::replace(&mut self.phase, JoinPhase::Ended) {
+            JoinPhase::Collect(collection) => {
                 let build = self.build(collection)?;
                 let gives_nothing = match self.plan.specification.mode {
                     JoinMode::Inner | JoinMode::Semi => build.groups.is_empty(),
@@ -136,25 +136,26 @@ impl JoinStream {
                     }
                 };
                 if !gives_nothing {
-                    self.phase = Phase::Probe(build);
+                    self.phase = JoinPhase::Probe(build);
                 }
             }
-            Phase::Spill {
+            JoinPhase::Spill {
                 file,
                 block_bytes_max,
             } => {
                 let matched = self.reservation.new_empty();
                 self.passes = Some(self.spill.passes(file, block_bytes_max, matched)?);
-                self.phase = Phase::Block(Collection::new(&self.reservation));
+                self.phase = JoinPhase::Block(CollectedRows::new(&self.reservation));
             }
-            Phase::Block(_) | Phase::Probe(_) | Phase::Ended => {}
+            JoinPhase::Block(_) | JoinPhase::Probe(_) | JoinPhase::Ended => {}
         }
         Ok(())
     }
 
     /// Takes one more batch of the right side on the disk, or ends the block.
     fn poll_block(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let (Phase::Block(collection), Some(passes)) = (&mut self.phase, &mut self.passes) else {
+        let (JoinPhase::Block(collection), Some(passes)) = (&mut self.phase, &mut self.passes)
+        else {
             return Poll::Ready(Ok(()));
         };
         let next = match passes.held.take() {
@@ -178,13 +179,13 @@ impl JoinStream {
             }
             None => passes.is_last = true,
         }
-        if let Phase::Block(collection) = std::mem::replace(&mut self.phase, Phase::Ended) {
-            self.phase = Phase::Probe(self.build(collection)?);
+        if let JoinPhase::Block(collection) = std::mem::replace(&mut self.phase, JoinPhase::Ended) {
+            self.phase = JoinPhase::Probe(self.build(collection)?);
         }
         Poll::Ready(Ok(()))
     }
 
-    fn build(&self, collection: Collection) -> Result<BuildSide> {
+    fn build(&self, collection: CollectedRows) -> Result<BuildSide> {
         let batches = collection.batches.iter().map(id_columns);
         BuildSide::new(
             batches.collect::<Result<_>>()?,
@@ -217,10 +218,10 @@ impl JoinStream {
 
     fn end_pass(&mut self) -> Result<()> {
         // The block's memory is for the next one.
-        self.phase = Phase::Ended;
+        self.phase = JoinPhase::Ended;
         if let Some(passes) = self.passes.as_mut().filter(|passes| !passes.is_last) {
             self.left = passes.next_pass(&self.spill)?;
-            self.phase = Phase::Block(Collection::new(&self.reservation));
+            self.phase = JoinPhase::Block(CollectedRows::new(&self.reservation));
         }
         Ok(())
     }
@@ -234,7 +235,7 @@ impl JoinStream {
             first_decides: mode.is_existence() && self.plan.filters.is_empty(),
             counted: matches!(mode, JoinMode::Minus(_)).then_some(&self.plan.counted),
         };
-        while let (Phase::Probe(build), Some(probe)) = (&mut self.phase, &mut self.probe) {
+        while let (JoinPhase::Probe(build), Some(probe)) = (&mut self.phase, &mut self.probe) {
             let (pairs, is_exhausted) = probe.advance(build, &self.plan.left_shared, rules)?;
             let output = merge(&self.plan, build, probe, &pairs)?;
             if is_exhausted {
@@ -292,7 +293,7 @@ impl JoinStream {
     }
 }
 
-impl Collection {
+impl CollectedRows {
     fn new(like: &MemoryReservation) -> Self {
         Self {
             batches: Vec::new(),
@@ -329,7 +330,7 @@ fn merge(
     plan: &CompiledJoin,
     build: &BuildSide,
     probe: &mut Probe,
-    pairs: &Pairs,
+    pairs: &RowPairs,
 ) -> Result<Option<RecordBatch>> {
     if pairs.left.is_empty() {
         return Ok(None);
@@ -366,7 +367,7 @@ fn merge(
 }
 
 /// The left values, or the right ones where those are unbound.
-fn coalesce(left: &UInt64Array, right: &UInt64Array, pairs: &Pairs) -> Result<UInt64Array> {
+fn coalesce(left: &UInt64Array, right: &UInt64Array, pairs: &RowPairs) -> Result<UInt64Array> {
     if left.null_count() == 0 {
         return gather(left, &pairs.left);
     }
@@ -388,11 +389,13 @@ impl JoinStream {
         deadline: Instant,
     ) -> Poll<Result<Option<RecordBatch>>> {
         match &self.phase {
-            Phase::Ended => Poll::Ready(Ok(None)),
-            Phase::Collect(_) | Phase::Spill { .. } => self.poll_collect(cx).map_ok(|()| None),
-            Phase::Block(_) => self.poll_block(cx).map_ok(|()| None),
-            Phase::Probe(_) if self.probe.is_none() => self.poll_left(cx).map_ok(|()| None),
-            Phase::Probe(_) => {
+            JoinPhase::Ended => Poll::Ready(Ok(None)),
+            JoinPhase::Collect(_) | JoinPhase::Spill { .. } => {
+                self.poll_collect(cx).map_ok(|()| None)
+            }
+            JoinPhase::Block(_) => self.poll_block(cx).map_ok(|()| None),
+            JoinPhase::Probe(_) if self.probe.is_none() => self.poll_left(cx).map_ok(|()| None),
+            JoinPhase::Probe(_) => {
                 let start = Instant::now();
                 let output = self.work(deadline);
                 self.baseline.elapsed_compute().add_elapsed(start);
@@ -413,7 +416,7 @@ impl Stream for JoinStream {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        while !matches!(this.phase, Phase::Ended) {
+        while !matches!(this.phase, JoinPhase::Ended) {
             match ready!(this.poll_step(cx, deadline)) {
                 Ok(Some(batch)) => {
                     this.baseline.record_output(batch.num_rows());
@@ -425,7 +428,7 @@ impl Stream for JoinStream {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    this.phase = Phase::Ended;
+                    this.phase = JoinPhase::Ended;
                     this.probe = None;
                     return Poll::Ready(Some(Err(error)));
                 }

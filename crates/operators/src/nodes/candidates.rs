@@ -65,13 +65,13 @@ impl CandidatesExec {
 }
 
 /// The places of the best rows so far, the last of them on top.
-struct Best {
+struct BestPlaces {
     places: BinaryHeap<u64>,
     rows_asked: usize,
     is_descending: bool,
 }
 
-impl Best {
+impl BestPlaces {
     /// Which of the rows may be among the first ones.
     fn keep(&mut self, ids: &UInt64Array) -> BooleanArray {
         let kept = ids.iter().map(|id| {
@@ -169,7 +169,7 @@ impl ExecutionPlan for CandidatesExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let column = self.column;
-        let mut best = Best {
+        let mut best = BestPlaces {
             places: BinaryHeap::new(),
             rows_asked: self.rows_asked,
             is_descending: self.is_descending,
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn kept(is_descending: bool, rows_asked: usize, ids: &[Option<u64>]) -> Vec<usize> {
-        let mut best = Best {
+        let mut best = BestPlaces {
             places: BinaryHeap::new(),
             rows_asked,
             is_descending,

@@ -52,12 +52,12 @@ impl DistinctExec {
 }
 
 /// The rows seen so far.
-struct Seen {
+struct SeenRows {
     rows: HashSet<Box<[u64]>>,
     reservation: MemoryReservation,
 }
 
-impl Seen {
+impl SeenRows {
     fn filter(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns: Vec<_> = batch
             .columns()
@@ -118,7 +118,7 @@ impl ExecutionPlan for DistinctExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let reservation = MemoryConsumer::new("DistinctExec").register(context.memory_pool());
-        let mut seen = Seen {
+        let mut seen = SeenRows {
             rows: HashSet::new(),
             reservation,
         };

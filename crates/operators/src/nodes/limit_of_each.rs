@@ -54,7 +54,7 @@ impl LimitOfEachExec {
 }
 
 /// How many rows each value had so far.
-struct Counted {
+struct RowCounts {
     column: usize,
     offset: usize,
     /// The first row of a value that is not passed on any more.
@@ -63,7 +63,7 @@ struct Counted {
     reservation: MemoryReservation,
 }
 
-impl Counted {
+impl RowCounts {
     fn filter(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let values = batch.column(self.column).as_primitive::<UInt64Type>();
         let before = self.rows.len();
@@ -125,7 +125,7 @@ impl ExecutionPlan for LimitOfEachExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let mut counted = Counted {
+        let mut counted = RowCounts {
             column: self.column,
             offset: self.offset,
             end: self

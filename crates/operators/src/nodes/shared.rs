@@ -23,7 +23,7 @@ struct KeptBatches {
     _reservation: MemoryReservation,
 }
 
-type Collected =
+type SharedBatches =
     Shared<BoxFuture<'static, std::result::Result<Arc<KeptBatches>, Arc<DataFusionError>>>>;
 
 /// Computes its input once per execution of the plan, and gives it to every reader.
@@ -31,7 +31,7 @@ pub struct SharedExec {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
     /// What is collected, and the execution that it belongs to.
-    collected: Mutex<Option<(Weak<TaskContext>, Collected)>>,
+    collected: Mutex<Option<(Weak<TaskContext>, SharedBatches)>>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -51,7 +51,7 @@ impl SharedExec {
         }
     }
 
-    fn collect(&self, context: &Arc<TaskContext>) -> Result<Collected> {
+    fn collect(&self, context: &Arc<TaskContext>) -> Result<SharedBatches> {
         let mut collected = self
             .collected
             .lock()

@@ -17,13 +17,13 @@ use super::reached::{Reached, Repetition};
 const NODE_BYTES: usize = 32;
 
 /// One of the two searches.
-struct Side<'p> {
+struct MeetingSide<'p> {
     inner: &'p Path,
     visited: HashSet<u64, FixedState>,
     frontier: Vec<u64>,
 }
 
-impl<'p> Side<'p> {
+impl<'p> MeetingSide<'p> {
     fn new(inner: &'p Path, start: u64) -> Self {
         let mut visited = HashSet::with_hasher(FixedState::default());
         visited.insert(start);
@@ -83,8 +83,8 @@ pub(super) async fn is_connected(
     }
     let reservation: MemoryReservation = evaluator.reservation().new_empty();
     let mut sides = [
-        Side::new(forward.inner, from),
-        Side::new(backward.inner, to),
+        MeetingSide::new(forward.inner, from),
+        MeetingSide::new(backward.inner, to),
     ];
     while sides.iter().all(|side| !side.frontier.is_empty()) {
         let [from, to] = &mut sides;

@@ -44,22 +44,22 @@ pub(super) struct PathRun {
     input: Option<SendableRecordBatchStream>,
     is_input_ended: bool,
     columns: Vec<UInt64Array>,
-    tasks: VecDeque<Task>,
+    tasks: VecDeque<WalkTask>,
     current: Option<Walking>,
     reservation: MemoryReservation,
     baseline: BaselineMetrics,
 }
 
 /// Input rows that are walked from in the same graph and direction.
-struct Task {
+struct WalkTask {
     graph: ActiveGraph,
     /// The value of the graph variable.
     graph_name: Option<TermId>,
-    seeds: Seeds,
+    seeds: WalkSeeds,
 }
 
 /// Where the walks begin.
-enum Seeds {
+enum WalkSeeds {
     /// At a bound end: the node and the row, ascending.
     Bound(Direction, Vec<(u64, u32)>),
     /// Neither end of these rows is bound.
@@ -100,7 +100,7 @@ enum RowsOfSeeds {
 
 /// Output rows: input row, start, end.
 #[derive(Default)]
-struct Found {
+struct PathRows {
     rows: Vec<u32>,
     starts: Vec<u64>,
     ends: Vec<u64>,
@@ -250,12 +250,12 @@ impl PathRun {
         subjects.sort_unstable();
         objects.sort_unstable();
         let tasks = [
-            (!subjects.is_empty()).then_some(Seeds::Bound(Direction::Forward, subjects)),
-            (!objects.is_empty()).then_some(Seeds::Bound(Direction::Backward, objects)),
-            (!neither.is_empty()).then_some(Seeds::Everywhere(neither)),
+            (!subjects.is_empty()).then_some(WalkSeeds::Bound(Direction::Forward, subjects)),
+            (!objects.is_empty()).then_some(WalkSeeds::Bound(Direction::Backward, objects)),
+            (!neither.is_empty()).then_some(WalkSeeds::Everywhere(neither)),
         ];
         for seeds in tasks.into_iter().flatten() {
-            self.tasks.push_back(Task {
+            self.tasks.push_back(WalkTask {
                 graph: graph.clone(),
                 graph_name,
                 seeds,
@@ -263,12 +263,12 @@ impl PathRun {
         }
     }
 
-    fn begin(&mut self, task: Task) -> Result<Walking> {
+    fn begin(&mut self, task: WalkTask) -> Result<Walking> {
         let view = Arc::clone(self.plan.context.view());
         let edges = Edges::new(view, task.graph);
         let mut evaluator = Evaluator::new(edges, self.reservation.new_empty());
         let (direction, nodes, rows) = match task.seeds {
-            Seeds::Bound(direction, pairs) => {
+            WalkSeeds::Bound(direction, pairs) => {
                 let mut nodes: Vec<u64> = pairs.iter().map(|(node, _)| *node).collect();
                 nodes.dedup();
                 if self.plan.is_among_nodes() {
@@ -276,7 +276,7 @@ impl PathRun {
                 }
                 (direction, nodes, RowsOfSeeds::PerNode(pairs))
             }
-            Seeds::Everywhere(rows) => {
+            WalkSeeds::Everywhere(rows) => {
                 let nodes = evaluator.start_nodes(&self.plan.forward)?;
                 (Direction::Forward, nodes, RowsOfSeeds::All(rows))
             }
@@ -461,8 +461,8 @@ impl Walking {
     }
 
     /// Some of the finished walks, with the rows that they belong to.
-    fn give_out(&mut self, plan: &CompiledPath, columns: &[UInt64Array]) -> Found {
-        let mut found = Found::default();
+    fn give_out(&mut self, plan: &CompiledPath, columns: &[UInt64Array]) -> PathRows {
+        let mut found = PathRows::default();
         let specification = &plan.specification;
         let is_loop = specification.subject == specification.object;
         let other = match self.direction {
@@ -542,7 +542,7 @@ fn output(
     plan: &CompiledPath,
     columns: &[UInt64Array],
     graph_name: Option<TermId>,
-    found: Found,
+    found: PathRows,
 ) -> Result<RecordBatch> {
     let rows = found.rows.len();
     let (starts, ends) = (

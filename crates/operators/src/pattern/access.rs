@@ -11,7 +11,7 @@ use crate::solutions::storage_error;
 
 /// What is known about one position of a quad when a step begins.
 #[derive(Clone, Debug)]
-pub(super) enum Known {
+pub(super) enum KnownPosition {
     /// A constant or a column of the incoming chunk.
     Fixed(Key),
     /// A variable that this step binds.
@@ -20,7 +20,7 @@ pub(super) enum Known {
     Ignored,
 }
 
-impl Known {
+impl KnownPosition {
     fn key(&self) -> Option<Key> {
         match self {
             Self::Fixed(key) => Some(*key),
@@ -38,10 +38,10 @@ impl Known {
 
 /// The four positions of a step's pattern: subject, predicate, object, graph.
 #[derive(Clone, Debug)]
-pub(super) struct Positions(pub(super) [Known; 4]);
+pub(super) struct Positions(pub(super) [KnownPosition; 4]);
 
 impl Positions {
-    pub(super) fn at(&self, position: QuadPosition) -> &Known {
+    pub(super) fn at(&self, position: QuadPosition) -> &KnownPosition {
         &self.0[position_number(position)]
     }
 
@@ -66,7 +66,7 @@ impl Positions {
     fn is_constant(&self) -> bool {
         self.0
             .iter()
-            .all(|known| !matches!(known, Known::Fixed(Key::Column(_))))
+            .all(|known| !matches!(known, KnownPosition::Fixed(Key::Column(_))))
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) const fn position_number(position: QuadPosition) -> usize {
 }
 
 /// What the choice depends on besides the known positions.
-pub(super) struct Wishes<'a> {
+pub(super) struct AccessNeeds<'a> {
     /// There are bounds on the object.
     pub(super) has_object_ranges: bool,
     /// The variables that the next step looks up: best read in their order.
@@ -103,14 +103,14 @@ const GRAPH_LAST: [Permutation; 4] = [
 pub(super) fn choose(
     view: &ReadView,
     positions: &Positions,
-    wishes: &Wishes<'_>,
+    needs: &AccessNeeds<'_>,
 ) -> Result<IndexView> {
     let mut best: Option<(Score, Permutation)> = None;
     for permutation in GRAPH_LAST {
         if !view.has_index(permutation) {
             continue;
         }
-        let score = score(positions, permutation, wishes);
+        let score = score(positions, permutation, needs);
         if best.is_none_or(|(best_score, _)| score > best_score) {
             best = Some((score, permutation));
         }
@@ -120,7 +120,7 @@ pub(super) fn choose(
             "the database has no sorted permutation".to_owned(),
         ));
     };
-    if !wishes.merges_graphs
+    if !needs.merges_graphs
         && let Some(by_graph) = view.index(Permutation::Gspo)
         && prefers_graph_first(positions, &best, &by_graph)?
     {
@@ -134,16 +134,16 @@ type Score = (usize, usize, bool, bool);
 
 /// Prefix length; then constants before looked-up columns (neighbouring keys stay close together);
 /// then a prefix that bounds on the object can narrow; then the order of the next step's keys.
-fn score(positions: &Positions, permutation: Permutation, wishes: &Wishes<'_>) -> Score {
+fn score(positions: &Positions, permutation: Permutation, needs: &AccessNeeds<'_>) -> Score {
     let columns = permutation.columns();
     let prefix = positions.prefix(permutation).len();
     let constants = positions.constant_prefix(permutation).len();
     let next = columns.get(prefix);
     let narrows =
-        wishes.has_object_ranges && prefix == constants && next == Some(&QuadPosition::Object);
+        needs.has_object_ranges && prefix == constants && next == Some(&QuadPosition::Object);
     let sorts = next.is_some_and(|&position| match positions.at(position) {
-        Known::Free(variable) => wishes.next_keys.contains(variable),
-        Known::Fixed(_) | Known::Ignored => false,
+        KnownPosition::Free(variable) => needs.next_keys.contains(variable),
+        KnownPosition::Fixed(_) | KnownPosition::Ignored => false,
     });
     (prefix, constants, narrows, sorts)
 }
@@ -155,7 +155,7 @@ fn prefers_graph_first(
     by_graph: &IndexView,
 ) -> Result<bool> {
     let best_prefix = positions.prefix(best.permutation());
-    if matches!(positions.at(QuadPosition::Graph), Known::Free(_)) {
+    if matches!(positions.at(QuadPosition::Graph), KnownPosition::Free(_)) {
         // A scan of everything but the default graph: one range in GSPO.
         return Ok(best_prefix.is_empty());
     }

@@ -76,7 +76,7 @@ pub(super) struct AdjacentExpansion {
 
 /// What some rows of a chunk gave.
 #[derive(Default)]
-struct Found {
+struct AdjacentMatches {
     /// A row for each match, ascending.
     rows: Vec<u32>,
     /// The value of each match, if they are read.
@@ -112,7 +112,7 @@ impl AdjacentExpansion {
         keys: &mut usize,
     ) -> Result<(Chunk, bool)> {
         let first = self.next;
-        let mut found = Found::default();
+        let mut found = AdjacentMatches::default();
         self.read_single_values(program, step, limit, &mut found)?;
         if self.next == first {
             self.look_up(program, step, limit, matched, &mut found)?;
@@ -133,7 +133,7 @@ impl AdjacentExpansion {
         program: &StepProgram,
         step: &AdjacentStep,
         limit: usize,
-        found: &mut Found,
+        found: &mut AdjacentMatches,
     ) -> Result<()> {
         let (ThirdColumn::Read(None), Key::Column(column)) = (&step.third, step.key) else {
             return Ok(());
@@ -175,9 +175,9 @@ impl AdjacentExpansion {
         step: &AdjacentStep,
         limit: usize,
         matched: Option<&[bool]>,
-        found: &mut Found,
+        found: &mut AdjacentMatches,
     ) -> Result<()> {
-        let lists = Lists {
+        let lists = ValueLists {
             adjacency: &self.adjacency,
             third: &step.third,
             first_match_only: program.first_match_only,
@@ -200,26 +200,26 @@ impl AdjacentExpansion {
                 _ => false,
             };
             let matches = if is_done {
-                Matches::Done(0)
+                MatchesOfRow::Done(0)
             } else if !self.touched.is_empty()
                 && self.touched.contains(key).map_err(storage_error)?
             {
                 self.aside.push(row as u32);
-                Matches::Done(0)
+                MatchesOfRow::Done(0)
             } else if let Some(equals) = &equals {
-                Matches::Done(usize::from(lists.contains(key, equals.at(row))))
+                MatchesOfRow::Done(usize::from(lists.contains(key, equals.at(row))))
             } else {
                 let room = (limit - found.count()).min(work_left);
                 lists.read(key, self.offset, room, &mut found.values)
             };
             match matches {
-                Matches::Done(count) => {
+                MatchesOfRow::Done(count) => {
                     found.push_rows(row, count);
                     found.is_uneven |= self.offset > 0;
                     self.offset = 0;
                     self.next += 1;
                 }
-                Matches::More { count, taken } => {
+                MatchesOfRow::More { count, taken } => {
                     found.push_rows(row, count);
                     found.is_uneven = true;
                     self.offset += taken;
@@ -232,7 +232,12 @@ impl AdjacentExpansion {
     }
 
     /// What was found from row `first` on, as a chunk of the outgoing layout.
-    fn chunk_of(&self, program: &StepProgram, first: usize, found: Found) -> Result<Chunk> {
+    fn chunk_of(
+        &self,
+        program: &StepProgram,
+        first: usize,
+        found: AdjacentMatches,
+    ) -> Result<Chunk> {
         let rows = found.count();
         let is_same_rows = !found.is_uneven && rows == self.next - first;
         let mut columns = Vec::with_capacity(program.carried.len() + program.produced.len());
@@ -253,7 +258,7 @@ impl AdjacentExpansion {
 }
 
 /// What a step asks of the values of its keys.
-struct Lists<'a> {
+struct ValueLists<'a> {
     adjacency: &'a Adjacency,
     third: &'a ThirdColumn,
     first_match_only: bool,
@@ -261,14 +266,14 @@ struct Lists<'a> {
 }
 
 /// The matches of one row.
-enum Matches {
+enum MatchesOfRow {
     /// So many, and there are no more.
     Done(usize),
     /// So many, of so many values; others are still to be looked at.
     More { count: usize, taken: usize },
 }
 
-impl Lists<'_> {
+impl ValueLists<'_> {
     /// Whether a value is among those of a key.
     #[inline]
     fn contains(&self, key: u64, value: u64) -> bool {
@@ -281,13 +286,13 @@ impl Lists<'_> {
 
     /// Appends the values of a key from `offset` on, if they are read; looks at no more than `room`.
     #[inline]
-    fn read(&self, key: u64, offset: usize, room: usize, values: &mut Vec<u64>) -> Matches {
+    fn read(&self, key: u64, offset: usize, room: usize, values: &mut Vec<u64>) -> MatchesOfRow {
         let Some(rank) = self.adjacency.rank(key) else {
-            return Matches::Done(0);
+            return MatchesOfRow::Done(0);
         };
         let mut positions = self.adjacency.positions(rank);
         if self.first_match_only {
-            return Matches::Done(1);
+            return MatchesOfRow::Done(1);
         }
         positions.start += offset;
         let is_last = positions.len() <= room;
@@ -315,13 +320,13 @@ impl Lists<'_> {
             }
         };
         match is_last {
-            true => Matches::Done(count),
-            false => Matches::More { count, taken },
+            true => MatchesOfRow::Done(count),
+            false => MatchesOfRow::More { count, taken },
         }
     }
 }
 
-impl Found {
+impl AdjacentMatches {
     /// Matches so far.
     fn count(&self) -> usize {
         self.rows.len()

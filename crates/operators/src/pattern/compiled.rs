@@ -8,8 +8,8 @@ use datafusion_common::{Result, internal_err};
 use parking_lot::Mutex;
 
 use super::compile::compile;
-use super::level::StepCounters;
 use super::morsel::{FurtherSteps, Morsels, Spread};
+use super::pipeline::StepCounters;
 use super::program::Program;
 use super::specification::PatternSpecification;
 use crate::context::QueryContext;

@@ -9,7 +9,7 @@ use super::chunk::{Chunk, repeat};
 use super::cursors::{ANNOUNCED_KEYS, Cursors, seek_ranges};
 use super::program::{Check, Key, StepProgram};
 use super::sort::sort_rows;
-use super::span::{Found, SetFilter, Span};
+use super::span::{SetFilter, Span, SpanMatches};
 use crate::solutions::{gather, storage_error};
 use arrow::array::UInt64Array;
 use arrow::buffer::ScalarBuffer;
@@ -20,7 +20,7 @@ use orrery_term::TermId;
 /// Look-ups per call, at least: with tiny chunks a call must still get somewhere.
 const SEEKS_PER_CALL_MIN: usize = 64;
 /// The keys of a chunk, ascending, and the rows they came from.
-struct Keys {
+struct ChunkKeys {
     /// `width` ids per key.
     values: ScalarBuffer<u64>,
     width: usize,
@@ -30,7 +30,7 @@ struct Keys {
 }
 
 /// Rows that share a key, while their matches are given out.
-struct Group {
+struct RowsOfKey {
     /// The next key position to give matches for, and the end of the equal keys.
     position: usize,
     end: usize,
@@ -42,10 +42,10 @@ struct Group {
 /// The work of one step on one chunk.
 pub(super) struct Expansion {
     input: Chunk,
-    keys: Keys,
+    keys: ChunkKeys,
     /// Position of the first key that was not looked up yet.
     next: usize,
-    group: Option<Group>,
+    group: Option<RowsOfKey>,
     ranges: Vec<RowRange>,
     /// The last triple that came through a merge of graphs, with its row.
     last_merged: Option<(u32, [u64; 4])>,
@@ -72,7 +72,7 @@ impl Expansion {
                 Key::Column(column) => Some(&input.columns[*column].values()[..]),
             })
             .collect();
-        let keys = Keys::sort(&key_columns, &input, program);
+        let keys = ChunkKeys::sort(&key_columns, &input, program);
         Self {
             keys,
             next: 0,
@@ -136,7 +136,7 @@ impl Expansion {
                 skip.as_ref()
                     .is_some_and(|skip: &Vec<bool>| skip[keys.row(position)])
             };
-            let mut found = Found {
+            let mut found = SpanMatches {
                 keys: Vec::new(),
                 columns: std::mem::take(&mut self.columns),
             };
@@ -209,7 +209,7 @@ impl Expansion {
             if self.ranges.is_empty() {
                 continue;
             }
-            self.group = Some(Group {
+            self.group = Some(RowsOfKey {
                 position,
                 end,
                 range: 0,
@@ -270,10 +270,10 @@ impl Expansion {
         &mut self,
         program: &StepProgram,
         reader: &mut Cursor,
-        mut group: Group,
+        mut group: RowsOfKey,
         limit: usize,
         skip: Option<&Vec<bool>>,
-    ) -> Result<Option<Group>> {
+    ) -> Result<Option<RowsOfKey>> {
         if self.emit_copies(program, reader, &group, limit, skip)? {
             return Ok(None);
         }
@@ -311,7 +311,7 @@ impl Expansion {
         &mut self,
         program: &StepProgram,
         reader: &mut Cursor,
-        group: &Group,
+        group: &RowsOfKey,
         limit: usize,
         skip: Option<&Vec<bool>>,
     ) -> Result<bool> {
@@ -504,7 +504,7 @@ impl Expansion {
     }
 }
 
-impl Group {
+impl RowsOfKey {
     fn next_position(&mut self) {
         self.position += 1;
         self.range = 0;
@@ -512,7 +512,7 @@ impl Group {
     }
 }
 
-impl Keys {
+impl ChunkKeys {
     fn sort(columns: &[&[u64]], input: &Chunk, program: &StepProgram) -> Self {
         let (values, order) = match columns {
             [] => (ScalarBuffer::from(Vec::new()), None),

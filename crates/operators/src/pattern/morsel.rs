@@ -25,7 +25,7 @@ use orrery_term::TermId;
 use parking_lot::Mutex;
 
 use super::cursors::seek_ranges;
-use super::level::VECTOR_ROWS_MAX;
+use super::pipeline::VECTOR_ROWS_MAX;
 use super::program::{Key, StepProgram};
 use crate::solutions::storage_error;
 
@@ -82,14 +82,14 @@ pub(super) fn first_ranges(step: &StepProgram, seeker: &mut Cursor) -> Result<Ve
 #[derive(Debug)]
 pub(super) struct Morsels {
     ranges: Vec<RowRange>,
-    queue: Mutex<Queue>,
+    queue: Mutex<MorselQueue>,
     workers: Arc<Workers>,
     /// How many partitions the morsels are dealt out to in turn, if they are.
     dealt_to: Option<usize>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct MorselQueue {
     next: usize,
     /// Partitions that are at work.
     active: usize,
@@ -169,7 +169,7 @@ fn boundary(step: &StepProgram, cursor: &mut Cursor, end: u64, range: RowRange) 
 
 /// What allows a partition to work.
 #[derive(Debug)]
-enum Role {
+enum PartitionRole {
     /// Nothing: it waits, or is done.
     Outside,
     /// It is the one that works in any case.
@@ -182,7 +182,7 @@ enum Role {
 #[derive(Debug)]
 pub(super) struct MorselReader {
     morsels: Arc<Morsels>,
-    role: Role,
+    role: PartitionRole,
     /// The next morsel, where they are dealt out.
     next_dealt: usize,
 }
@@ -201,14 +201,14 @@ impl MorselReader {
             self.leave(&mut queue);
             return Poll::Ready(None);
         };
-        if matches!(self.role, Role::Extra(_)) && morsels.workers.is_crowded() {
+        if matches!(self.role, PartitionRole::Extra(_)) && morsels.workers.is_crowded() {
             self.leave(&mut queue);
         }
-        if matches!(self.role, Role::Outside) {
+        if matches!(self.role, PartitionRole::Outside) {
             self.role = if queue.active == 0 {
-                Role::First
+                PartitionRole::First
             } else if let Some(busy) = morsels.workers.try_extra() {
-                Role::Extra(busy)
+                PartitionRole::Extra(busy)
             } else {
                 let waker = cx.waker();
                 if !queue.waiting.iter().any(|other| other.will_wake(waker)) {
@@ -225,9 +225,9 @@ impl MorselReader {
         Poll::Ready(Some(range))
     }
 
-    fn leave(&mut self, queue: &mut Queue) {
-        if !matches!(self.role, Role::Outside) {
-            self.role = Role::Outside;
+    fn leave(&mut self, queue: &mut MorselQueue) {
+        if !matches!(self.role, PartitionRole::Outside) {
+            self.role = PartitionRole::Outside;
             queue.active -= 1;
             queue.waiting.drain(..).for_each(Waker::wake);
         }
@@ -282,7 +282,7 @@ impl Executions {
         }
         Ok(MorselReader {
             morsels: Arc::clone(&execution.morsels),
-            role: Role::Outside,
+            role: PartitionRole::Outside,
             next_dealt: partition,
         })
     }
@@ -316,7 +316,7 @@ mod tests {
     fn reader(morsels: &Arc<Morsels>) -> MorselReader {
         MorselReader {
             morsels: Arc::clone(morsels),
-            role: Role::Outside,
+            role: PartitionRole::Outside,
             next_dealt: 0,
         }
     }

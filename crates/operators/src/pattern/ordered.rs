@@ -67,25 +67,25 @@ pub struct FirstRows {
 pub struct OrderedExec {
     /// All rows.
     input: Arc<dyn ExecutionPlan>,
-    way: Arc<Way>,
+    way: Arc<PieceWay>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 /// How pieces of the rows are made.
 #[derive(Debug)]
-struct Way {
+struct PieceWay {
     /// The nodes from the whole down to the pattern, without the pattern.
     chain: Vec<Arc<dyn ExecutionPlan>>,
     pattern: Arc<dyn ExecutionPlan>,
     wanted: FirstRows,
-    objects: Objects,
+    objects: OrderedObjects,
     first_piece_rows: u64,
 }
 
 /// The objects of the predicate that are ordered by.
 #[derive(Clone, Debug)]
-struct Objects {
+struct OrderedObjects {
     posg: IndexView,
     predicate: TermId,
     kind: TermKind,
@@ -110,7 +110,7 @@ impl OrderedExec {
         };
         let view = pattern.plan.context.view();
         let objects = match view.index(Permutation::Posg) {
-            Some(posg) => Objects::of(&posg, predicate)?,
+            Some(posg) => OrderedObjects::of(&posg, predicate)?,
             None => None,
         };
         let Some(objects) = objects.filter(|_| specification.mode == PatternMode::Inner) else {
@@ -136,7 +136,7 @@ impl OrderedExec {
         Ok(Some(Arc::new(Self {
             input: over(&chain, Arc::clone(&pattern))?,
             properties: plan_properties(&input.schema()),
-            way: Arc::new(Way {
+            way: Arc::new(PieceWay {
                 chain,
                 pattern,
                 wanted,
@@ -148,7 +148,7 @@ impl OrderedExec {
     }
 }
 
-impl Way {
+impl PieceWay {
     /// The same way for other nodes over the same pattern, or over it anew.
     fn over(&self, input: &Arc<dyn ExecutionPlan>) -> Result<Self> {
         let Some((chain, leaf)) = chain_of(input) else {
@@ -162,7 +162,7 @@ impl Way {
                     ordered_step(steps, &self.wanted.variable),
                     context.view().index(Permutation::Posg),
                 ) {
-                    (Some((0, predicate)), Some(posg)) => Objects::of(&posg, predicate)?,
+                    (Some((0, predicate)), Some(posg)) => OrderedObjects::of(&posg, predicate)?,
                     _ => None,
                 }
             }
@@ -262,7 +262,7 @@ fn beginning_with(steps: &[PatternStep], first: usize) -> Vec<PatternStep> {
 }
 
 /// How many objects to begin with; nothing if the usual way is expected to do no more.
-fn first_piece(steps: &[PatternStep], wanted: &FirstRows, objects: &Objects) -> Option<u64> {
+fn first_piece(steps: &[PatternStep], wanted: &FirstRows, objects: &OrderedObjects) -> Option<u64> {
     let objects_in_all = objects.rows.len() as f64;
     let objects_per_row = (objects_in_all / wanted.rows_in_all.max(1.0)).max(1.0);
     let rows =
@@ -272,7 +272,7 @@ fn first_piece(steps: &[PatternStep], wanted: &FirstRows, objects: &Objects) -> 
     (rows <= usual.min(objects_in_all) * SHARE_MAX).then_some(rows as u64)
 }
 
-impl Objects {
+impl OrderedObjects {
     /// The objects of a predicate, if they are of one kind in which ids ascend with values.
     fn of(posg: &IndexView, predicate: TermId) -> Result<Option<Self>, Error> {
         let mut cursor = posg.cursor();
@@ -318,9 +318,9 @@ const fn form_bits(kind: TermKind) -> Option<u32> {
 }
 
 /// Ranges of objects, from one end to the other.
-struct Pieces {
+struct ObjectPieces {
     cursor: Cursor,
-    objects: Objects,
+    objects: OrderedObjects,
     is_descending: bool,
     /// Rows that are left, and the ids that they have.
     rows: RowRange,
@@ -328,8 +328,8 @@ struct Pieces {
     piece_rows: u64,
 }
 
-impl Pieces {
-    fn new(objects: &Objects, is_descending: bool, first_piece_rows: u64) -> Self {
+impl ObjectPieces {
+    fn new(objects: &OrderedObjects, is_descending: bool, first_piece_rows: u64) -> Self {
         Self {
             cursor: objects.posg.cursor(),
             is_descending,
@@ -443,8 +443,8 @@ impl ExecutionPlan for OrderedExec {
     ) -> Result<SendableRecordBatchStream> {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let schema = self.input.schema();
-        let mut work = Work {
-            pieces: Pieces::new(
+        let mut work = OrderedRun {
+            pieces: ObjectPieces::new(
                 &self.way.objects,
                 self.way.wanted.is_descending,
                 self.way.first_piece_rows,
@@ -477,15 +477,15 @@ impl ExecutionPlan for OrderedExec {
 }
 
 /// An execution.
-struct Work {
-    way: Arc<Way>,
-    pieces: Pieces,
+struct OrderedRun {
+    way: Arc<PieceWay>,
+    pieces: ObjectPieces,
     current: Option<SendableRecordBatchStream>,
     /// Rows given out.
     rows: usize,
 }
 
-impl Work {
+impl OrderedRun {
     fn next_piece(
         &mut self,
         context: &Arc<TaskContext>,

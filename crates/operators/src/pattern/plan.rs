@@ -15,11 +15,11 @@ use parking_lot::Mutex;
 
 use super::compiled::CompiledPattern;
 use super::display;
-use super::level::StepCounters;
 use super::morsel::{Executions, Spread, first_ranges};
+use super::pipeline::StepCounters;
 use super::program::StepProgram;
 use super::specification::{ObjectRanges, PatternMode, PatternSpecification, PatternStep};
-use super::stream::{Input, PatternStream};
+use super::stream::{PatternInput, PatternStream};
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::{Inputs, node_methods};
@@ -317,12 +317,12 @@ impl ExecutionPlan for PatternExec {
             "PatternExec has {partitions} partitions, not {partition}"
         );
         let input = match (&self.input, self.spread) {
-            (Some(input), _) => Input::Stream(input.execute(partition, context)?),
-            (None, None) => Input::EmptyRow,
+            (Some(input), _) => PatternInput::Stream(input.execute(partition, context)?),
+            (None, None) => PatternInput::EmptyRow,
             (None, Some(spread)) => {
                 let cut = || self.plan.cut(spread);
                 let place = (partition, partitions);
-                Input::Morsels(self.executions.reader(&context, place, cut)?)
+                PatternInput::Morsels(self.executions.reader(&context, place, cut)?)
             }
         };
         let baseline = BaselineMetrics::new(&self.metrics, partition);

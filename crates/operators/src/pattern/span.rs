@@ -50,7 +50,7 @@ pub(super) struct Span {
     key_column: usize,
     /// Where the last key's rows end.
     end: u64,
-    block: Block,
+    block: KeyBlock,
     filter: Option<SetFilter>,
     /// The key to go on with, and how many of its matches in the block were given out.
     next_key: usize,
@@ -98,7 +98,7 @@ impl SetFilter {
 
 /// What matched.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct SpanMatches {
     /// Positions of keys, one for each match.
     pub(super) keys: Vec<u32>,
     /// The columns that the step reads.
@@ -145,7 +145,7 @@ impl Span {
             prefix,
             key_column: constants.len(),
             end: rows.end,
-            block: Block::before(rows),
+            block: KeyBlock::before(rows),
             filter,
             next_key: 0,
             offset: 0,
@@ -163,7 +163,7 @@ impl Span {
         keys: &[u64],
         limit: usize,
         is_skipped: impl Fn(usize) -> bool,
-        found: &mut Found,
+        found: &mut SpanMatches,
     ) -> Result<bool> {
         let mut rows = Vec::new();
         if self.filter.is_none() {
@@ -322,7 +322,7 @@ impl Span {
         reads: &[usize],
         reader: &mut Cursor,
         rows: &[u32],
-        found: &mut Found,
+        found: &mut SpanMatches,
     ) -> Result<()> {
         let (Some(&first), Some(&last)) = (rows.iter().min(), rows.iter().max()) else {
             return Ok(());
@@ -358,7 +358,7 @@ impl Span {
 }
 
 /// The key column of some rows. Rows with equal keys are in it together.
-struct Block {
+struct KeyBlock {
     rows: RowRange,
     keys: Vec<u64>,
     /// The rows, counted from the block's first, that the key sought last has.
@@ -366,7 +366,7 @@ struct Block {
     run_key: Option<u64>,
 }
 
-impl Block {
+impl KeyBlock {
     /// An empty block where a stretch begins.
     fn before(rows: RowRange) -> Self {
         Self {

@@ -7,7 +7,7 @@ use datafusion_common::Result;
 use orrery_storage::QuadPosition;
 use orrery_term::TermId;
 
-use super::access::{self, Known, Positions, Wishes};
+use super::access::{self, AccessNeeds, KnownPosition, Positions};
 use super::liveness::Liveness;
 use super::program::{Check, Key, StepProgram};
 use super::specification::{GraphScope, ObjectRanges, PatternStep, Slot};
@@ -18,7 +18,7 @@ const FIRST_NAMED_GRAPH: TermId = TermId::from_bits(TermId::DEFAULT_GRAPH.bits()
 
 /// What the graph scope asks of a step besides a value for the graph position.
 pub(super) struct GraphDemand {
-    pub(super) known: Known,
+    pub(super) known: KnownPosition,
     /// The graph must be one of these.
     pub(super) one_of: Option<Arc<[TermId]>>,
     /// The same triple in several graphs matches once.
@@ -68,7 +68,7 @@ impl<'a> StepCompiler<'a> {
         let index = access::choose(
             self.context.view(),
             &positions,
-            &Wishes {
+            &AccessNeeds {
                 has_object_ranges: self.step.object_ranges.is_some(),
                 next_keys: &next_keys,
                 merges_graphs: demand.merges,
@@ -85,19 +85,19 @@ impl<'a> StepCompiler<'a> {
         let mut bound: Vec<(&Arc<str>, usize)> = Vec::new();
         for (column, position) in columns.into_iter().enumerate() {
             match positions.at(position) {
-                Known::Fixed(_) if column < prefix.len() => {}
-                Known::Fixed(Key::Constant(term)) => {
+                KnownPosition::Fixed(_) if column < prefix.len() => {}
+                KnownPosition::Fixed(Key::Constant(term)) => {
                     let read = self.read(column);
                     self.checks.push(Check::Constant { read, term: *term });
                 }
-                Known::Fixed(Key::Column(from)) => {
+                KnownPosition::Fixed(Key::Column(from)) => {
                     let read = self.read(column);
                     self.checks.push(Check::Column {
                         read,
                         column: *from,
                     });
                 }
-                Known::Free(variable) => {
+                KnownPosition::Free(variable) => {
                     if let Some((_, first)) = bound.iter().find(|(name, _)| *name == variable) {
                         let left = self.read(*first);
                         let right = self.read(column);
@@ -106,7 +106,7 @@ impl<'a> StepCompiler<'a> {
                         bound.push((variable, column));
                     }
                 }
-                Known::Ignored => {}
+                KnownPosition::Ignored => {}
             }
             let is_bounded = between.is_some() && column == prefix.len();
             match position {
@@ -169,17 +169,17 @@ impl<'a> StepCompiler<'a> {
         ])
     }
 
-    fn known(&self, slot: &Slot) -> Known {
+    fn known(&self, slot: &Slot) -> KnownPosition {
         match slot {
-            Slot::Constant(term) => Known::Fixed(Key::Constant(*term)),
+            Slot::Constant(term) => KnownPosition::Fixed(Key::Constant(*term)),
             Slot::Variable(name) => self.known_variable(name),
         }
     }
 
-    fn known_variable(&self, name: &Arc<str>) -> Known {
+    fn known_variable(&self, name: &Arc<str>) -> KnownPosition {
         match self.layout.iter().position(|variable| variable == name) {
-            Some(column) => Known::Fixed(Key::Column(column)),
-            None => Known::Free(Arc::clone(name)),
+            Some(column) => KnownPosition::Fixed(Key::Column(column)),
+            None => KnownPosition::Free(Arc::clone(name)),
         }
     }
 
@@ -193,24 +193,24 @@ impl<'a> StepCompiler<'a> {
         };
         match &self.step.pattern.graph {
             GraphScope::Default if has_named_graphs => {
-                plain(Known::Fixed(Key::Constant(TermId::DEFAULT_GRAPH)))
+                plain(KnownPosition::Fixed(Key::Constant(TermId::DEFAULT_GRAPH)))
             }
-            GraphScope::Default => plain(Known::Ignored),
+            GraphScope::Default => plain(KnownPosition::Ignored),
             GraphScope::AllUnion => GraphDemand {
                 merges: has_named_graphs,
-                ..plain(Known::Ignored)
+                ..plain(KnownPosition::Ignored)
             },
-            GraphScope::Named(graph) => plain(Known::Fixed(Key::Constant(*graph))),
+            GraphScope::Named(graph) => plain(KnownPosition::Fixed(Key::Constant(*graph))),
             GraphScope::Union(graphs) => match &**graphs {
                 [] => GraphDemand {
                     is_empty: true,
-                    ..plain(Known::Ignored)
+                    ..plain(KnownPosition::Ignored)
                 },
-                [graph] => plain(Known::Fixed(Key::Constant(*graph))),
+                [graph] => plain(KnownPosition::Fixed(Key::Constant(*graph))),
                 several => GraphDemand {
                     one_of: Some(ascending(several)),
                     merges: true,
-                    ..plain(Known::Ignored)
+                    ..plain(KnownPosition::Ignored)
                 },
             },
             GraphScope::NamedVariable { variable, allowed } => GraphDemand {
@@ -231,8 +231,10 @@ impl<'a> StepCompiler<'a> {
             .0
             .iter()
             .filter_map(|known| match known {
-                Known::Free(variable) if wanted.contains(&variable) => Some(Arc::clone(variable)),
-                Known::Free(_) | Known::Fixed(_) | Known::Ignored => None,
+                KnownPosition::Free(variable) if wanted.contains(&variable) => {
+                    Some(Arc::clone(variable))
+                }
+                KnownPosition::Free(_) | KnownPosition::Fixed(_) | KnownPosition::Ignored => None,
             })
             .collect()
     }
@@ -246,7 +248,7 @@ impl<'a> StepCompiler<'a> {
     ) -> Option<Vec<(TermId, TermId)>> {
         let is_constant = prefix.iter().all(|key| matches!(key, Key::Constant(_)));
         let next = *next?;
-        if !is_constant || !matches!(positions.at(next), Known::Free(_)) {
+        if !is_constant || !matches!(positions.at(next), KnownPosition::Free(_)) {
             return None;
         }
         match next {
@@ -279,7 +281,8 @@ impl<'a> StepCompiler<'a> {
             let terms = Arc::clone(terms);
             let read = self.read(column);
             self.checks.push(Check::OneOf { read, terms });
-        } else if matches!(positions.at(QuadPosition::Graph), Known::Free(_)) && !is_bounded {
+        } else if matches!(positions.at(QuadPosition::Graph), KnownPosition::Free(_)) && !is_bounded
+        {
             let read = self.read(column);
             self.checks.push(Check::NotDefaultGraph { read });
         }

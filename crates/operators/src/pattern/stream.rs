@@ -21,8 +21,8 @@ use orrery_term::TermId;
 use super::chunk::{Chunk, row_numbers};
 use super::compiled::CompiledPattern;
 use super::distinct_rows::distinct_rows;
-use super::level::{Pipeline, Progress, VectorRows};
 use super::morsel::MorselReader;
+use super::pipeline::{Pipeline, PipelineProgress, VectorRows};
 use super::program::OutputColumn;
 use super::specification::PatternMode;
 use crate::solutions::{gather, id_columns, solution_batch};
@@ -35,7 +35,7 @@ const INPUT_ROWS_MAX: usize = 65_536;
 const PARTLY_BOUND_MAX: usize = 64;
 
 /// Where the rows to extend come from.
-pub(super) enum Input {
+pub(super) enum PatternInput {
     /// One row without variables, still to come.
     EmptyRow,
     /// One row without variables for each morsel.
@@ -80,7 +80,7 @@ impl CurrentBatch {
 /// The stream of a [`super::PatternExec`].
 pub(super) struct PatternStream {
     plan: Arc<CompiledPattern>,
-    input: Input,
+    input: PatternInput,
     /// The rest of an input batch that was too long.
     rest: Option<RecordBatch>,
     baseline: BaselineMetrics,
@@ -100,7 +100,7 @@ pub(super) struct PatternStream {
 impl PatternStream {
     pub(super) fn new(
         plan: Arc<CompiledPattern>,
-        input: Input,
+        input: PatternInput,
         baseline: BaselineMetrics,
     ) -> Result<Self> {
         let specification = &plan.specification;
@@ -156,13 +156,13 @@ impl PatternStream {
                 deadline,
             )?;
             match progress {
-                Progress::Chunk(chunk) => {
+                PipelineProgress::Chunk(chunk) => {
                     if let Some(output) = self.accept(active, chunk)? {
                         return Ok(Some(output));
                     }
                 }
-                Progress::Working => return Ok(None),
-                Progress::Exhausted => batch.active = None,
+                PipelineProgress::Working => return Ok(None),
+                PipelineProgress::Exhausted => batch.active = None,
             }
             if Instant::now() >= deadline {
                 return Ok(None);
@@ -316,26 +316,26 @@ impl PatternStream {
             return Poll::Ready(Some(Ok(rest)));
         }
         match &mut self.input {
-            Input::EmptyRow => {
-                self.input = Input::Ended;
+            PatternInput::EmptyRow => {
+                self.input = PatternInput::Ended;
                 Poll::Ready(Some(empty_row()))
             }
-            Input::Morsels(reader) => {
+            PatternInput::Morsels(reader) => {
                 self.within = ready!(reader.poll_next(cx));
                 if self.within.is_none() {
-                    self.input = Input::Ended;
+                    self.input = PatternInput::Ended;
                     return Poll::Ready(None);
                 }
                 Poll::Ready(Some(empty_row()))
             }
-            Input::Stream(stream) => {
+            PatternInput::Stream(stream) => {
                 let batch = ready!(stream.poll_next_unpin(cx));
                 if batch.is_none() {
-                    self.input = Input::Ended;
+                    self.input = PatternInput::Ended;
                 }
                 Poll::Ready(batch)
             }
-            Input::Ended => Poll::Ready(None),
+            PatternInput::Ended => Poll::Ready(None),
         }
     }
 
@@ -356,7 +356,7 @@ impl PatternStream {
 
     /// Lets go of everything.
     fn stop(&mut self) {
-        self.input = Input::Ended;
+        self.input = PatternInput::Ended;
         self.rest = None;
         self.batch = None;
         self.pipelines.clear();

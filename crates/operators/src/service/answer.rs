@@ -2,7 +2,7 @@
 //!
 //! A task receives the bytes; a blocking thread parses them, for the parsers read from
 //! [`io::Read`], and interns the terms; chunks of rows come back through a bounded channel. Dropping the
-//! [`Answer`] ends both.
+//! [`ServiceAnswer`] ends both.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -60,24 +60,24 @@ impl From<RemoteFailure> for AnswerError {
 
 /// Some rows: the bits of an id per variable, all set where the variable is unbound.
 #[derive(Debug, Default)]
-pub(super) struct Chunk {
+pub(super) struct AnswerChunk {
     pub(super) ids: Vec<u64>,
     pub(super) rows: usize,
 }
 
 /// An answer that is being received.
-pub(super) struct Answer {
-    chunks: mpsc::Receiver<Result<Chunk, AnswerError>>,
+pub(super) struct ServiceAnswer {
+    chunks: mpsc::Receiver<Result<AnswerChunk, AnswerError>>,
     receiving: tokio::task::JoinHandle<()>,
 }
 
-impl Drop for Answer {
+impl Drop for ServiceAnswer {
     fn drop(&mut self) {
         self.receiving.abort();
     }
 }
 
-impl Answer {
+impl ServiceAnswer {
     /// Begins to receive and to parse.
     pub(super) fn start(
         plan: &Arc<CompiledService>,
@@ -117,7 +117,7 @@ impl Answer {
     }
 
     /// The next rows; `None` after the last.
-    pub(super) async fn next(&mut self) -> Result<Option<Chunk>, AnswerError> {
+    pub(super) async fn next(&mut self) -> Result<Option<AnswerChunk>, AnswerError> {
         self.chunks.recv().await.transpose()
     }
 }
@@ -158,7 +158,7 @@ impl Parsing {
         &mut self,
         format: QueryResultsFormat,
         reader: PieceReader,
-        sender: &mpsc::Sender<Result<Chunk, AnswerError>>,
+        sender: &mpsc::Sender<Result<AnswerChunk, AnswerError>>,
     ) -> Result<(), AnswerError> {
         let parser = QueryResultsParser::from_format(format);
         let solutions = match parser.for_reader(reader).map_err(failure)? {
@@ -177,7 +177,7 @@ impl Parsing {
             .iter()
             .map(|wanted| answered.iter().position(|name| *name == wanted.name))
             .collect();
-        let mut chunk = Chunk::default();
+        let mut chunk = AnswerChunk::default();
         for solution in solutions {
             self.row(&solution.map_err(failure)?, &columns, &mut chunk)?;
             if chunk.rows == CHUNK_ROWS {
@@ -197,7 +197,7 @@ impl Parsing {
         &mut self,
         solution: &QuerySolution,
         columns: &[Option<usize>],
-        chunk: &mut Chunk,
+        chunk: &mut AnswerChunk,
     ) -> Result<(), AnswerError> {
         self.rows += 1;
         let limit = self.plan.options.answer_rows_max;

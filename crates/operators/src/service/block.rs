@@ -28,7 +28,7 @@ const BLOCK_ROWS_MAX: usize = 1 << 16;
 const FIRST_BLOCK_DIVISOR: usize = 10;
 
 /// Cuts the input into blocks.
-pub(super) struct Blocks {
+pub(super) struct RequestBlocks {
     /// The input; `None` is one row without variables.
     input: Option<SendableRecordBatchStream>,
     is_ended: bool,
@@ -38,9 +38,9 @@ pub(super) struct Blocks {
 }
 
 /// Some rows of the input, and how they are asked for.
-pub(super) struct Block {
+pub(super) struct RequestBlock {
     pub(super) rows: Arc<BlockRows>,
-    pub(super) parts: VecDeque<Part>,
+    pub(super) parts: VecDeque<BlockPart>,
 }
 
 /// The rows of a block, for as long as an answer is joined to them.
@@ -52,7 +52,7 @@ pub(super) struct BlockRows {
 }
 
 /// Rows for one request.
-pub(super) struct Part {
+pub(super) struct BlockPart {
     /// Whom to ask; `None` where the row's term is no IRI.
     pub(super) endpoint: Option<Arc<str>>,
     /// The value of the endpoint's variable.
@@ -64,7 +64,7 @@ pub(super) struct Part {
     pub(super) rows: HashMap<Box<[u64]>, Vec<u32>>,
 }
 
-impl Blocks {
+impl RequestBlocks {
     pub(super) fn new(input: Option<SendableRecordBatchStream>, keys_max: usize) -> Self {
         Self {
             input,
@@ -79,10 +79,10 @@ impl Blocks {
         &mut self,
         plan: &CompiledService,
         reservation: &MemoryReservation,
-    ) -> Result<Option<Block>> {
+    ) -> Result<Option<RequestBlock>> {
         let Some(input) = &mut self.input else {
             let is_first = !std::mem::replace(&mut self.is_ended, true);
-            return Ok(is_first.then(|| Block::of_nothing(plan, reservation.new_empty())));
+            return Ok(is_first.then(|| RequestBlock::of_nothing(plan, reservation.new_empty())));
         };
         let reservation = reservation.new_empty();
         let mut seen: HashSet<Box<[u64]>> = HashSet::new();
@@ -114,7 +114,7 @@ impl Blocks {
         };
         self.keys_max = (self.keys_max * 2).min(plan.options.block_keys_max.max(1));
         let rows = concat_batches(&first.schema(), &batches)?;
-        Block::new(plan, &rows, reservation).map(Some)
+        RequestBlock::new(plan, &rows, reservation).map(Some)
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn bits(column: &UInt64Array, row: usize) -> u64 {
 /// What decides to which part a row belongs.
 type PartKey = (u64, Box<[usize]>);
 
-impl Block {
+impl RequestBlock {
     /// One row without variables.
     fn of_nothing(plan: &CompiledService, reservation: MemoryReservation) -> Self {
         let mut rows = HashMap::new();
@@ -159,7 +159,7 @@ impl Block {
             Endpoint::Iri(iri) => Some(Arc::clone(iri)),
             Endpoint::Variable(_) => None,
         };
-        let part = Part {
+        let part = BlockPart {
             endpoint,
             sent: Vec::new(),
             keys: Vec::new(),
@@ -183,7 +183,7 @@ impl Block {
         let columns = id_columns(rows)?;
         // Each distinct term is looked at once.
         let mut terms: HashMap<u64, Option<GroundTerm>> = HashMap::new();
-        let mut parts: HashMap<PartKey, Part> = HashMap::new();
+        let mut parts: HashMap<PartKey, BlockPart> = HashMap::new();
         let mut order: Vec<PartKey> = Vec::new();
         #[expect(clippy::cast_possible_truncation, reason = "BLOCK_ROWS_MAX rows")]
         for row in 0..rows.num_rows() as u32 {
@@ -219,7 +219,7 @@ impl Block {
                 hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
                 hashbrown::hash_map::Entry::Vacant(entry) => {
                     order.push(part_key.clone());
-                    entry.insert(Part::new(plan, endpoint, &part_key.1)?)
+                    entry.insert(BlockPart::new(plan, endpoint, &part_key.1)?)
                 }
             };
             if let Some(rows) = part.rows.get_mut(key.as_slice()) {
@@ -241,7 +241,7 @@ impl Block {
     }
 }
 
-impl Part {
+impl BlockPart {
     fn new(plan: &CompiledService, endpoint: u64, sent: &[usize]) -> Result<Self> {
         let iri = match &plan.specification.endpoint {
             Endpoint::Iri(iri) => Some(Arc::clone(iri)),

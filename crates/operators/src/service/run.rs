@@ -16,8 +16,8 @@ use futures::future::BoxFuture;
 use spargebra::term::Variable;
 use tokio::task::JoinHandle;
 
-use super::answer::{ACCEPT, Answer, AnswerError, Chunk};
-use super::block::{Block, BlockRows, Blocks, Part, bits};
+use super::answer::{ACCEPT, AnswerChunk, AnswerError, ServiceAnswer};
+use super::block::{BlockPart, BlockRows, RequestBlock, RequestBlocks, bits};
 use super::compiled::CompiledService;
 use super::endpoints::{RemoteAnswer, RemoteFailure};
 use super::query::request;
@@ -34,12 +34,12 @@ const PAIRS_PER_TURN: usize = 1 << 16;
 /// The state of a run.
 pub(super) struct ServiceRun {
     plan: Arc<CompiledService>,
-    blocks: Blocks,
+    blocks: RequestBlocks,
     /// The last block, with the parts that were not asked for yet.
-    block: Option<Block>,
+    block: Option<RequestBlock>,
     /// In the order in which they were sent.
-    requests: VecDeque<Request>,
-    current: Option<Asked>,
+    requests: VecDeque<PendingRequest>,
+    current: Option<AskedPart>,
     /// Whether an answer has come to its end.
     has_answered: bool,
     /// Of which blocks and answers have theirs.
@@ -48,14 +48,14 @@ pub(super) struct ServiceRun {
 }
 
 /// A request under way, which ends with this value.
-struct Request(JoinHandle<Result<Asked>>);
+struct PendingRequest(JoinHandle<Result<AskedPart>>);
 
 /// A part whose answer is coming.
-struct Asked {
-    part: Part,
+struct AskedPart {
+    part: BlockPart,
     rows: Arc<BlockRows>,
-    source: Source,
-    chunk: Chunk,
+    source: AnswerSource,
+    chunk: AnswerChunk,
     /// The next row of the chunk, and the next of its candidates.
     next_row: usize,
     next_candidate: usize,
@@ -64,12 +64,12 @@ struct Asked {
 }
 
 /// Where the solutions come from.
-enum Source {
+enum AnswerSource {
     /// From the endpoint.
-    Coming(Answer),
+    Coming(ServiceAnswer),
     /// The silent answer is complete; what it holds is freed at its end.
     Kept(
-        std::vec::IntoIter<Chunk>,
+        std::vec::IntoIter<AnswerChunk>,
         #[expect(dead_code, reason = "holds memory")] MemoryReservation,
     ),
     /// It failed silently: one solution without bindings.
@@ -78,7 +78,7 @@ enum Source {
 
 /// Pairs of an input row and a solution.
 #[derive(Default)]
-struct Pairs {
+struct ComparedPairs {
     rows: Vec<u32>,
     /// The solution's place in the chunk.
     solutions: Vec<usize>,
@@ -92,7 +92,7 @@ impl ServiceRun {
         baseline: BaselineMetrics,
     ) -> Self {
         Self {
-            blocks: Blocks::new(input, plan.options.block_keys_max),
+            blocks: RequestBlocks::new(input, plan.options.block_keys_max),
             plan,
             block: None,
             requests: VecDeque::new(),
@@ -128,7 +128,7 @@ impl ServiceRun {
             let block = self.block.as_mut();
             let part = block.and_then(|block| Some((block.parts.pop_front()?, &block.rows)));
             if let Some((part, rows)) = part {
-                let request = Request::send(&self.plan, &self.reservation, part, rows);
+                let request = PendingRequest::send(&self.plan, &self.reservation, part, rows);
                 self.requests.push_back(request);
             } else if self.has_answered || self.requests.is_empty() {
                 self.block = self.blocks.next(&self.plan, &self.reservation).await?;
@@ -143,12 +143,12 @@ impl ServiceRun {
     }
 }
 
-impl Request {
+impl PendingRequest {
     /// Sends the request for a part.
     fn send(
         plan: &Arc<CompiledService>,
         reservation: &MemoryReservation,
-        mut part: Part,
+        mut part: BlockPart,
         rows: &Arc<BlockRows>,
     ) -> Self {
         let (plan, rows) = (Arc::clone(plan), Arc::clone(rows));
@@ -156,18 +156,18 @@ impl Request {
         // Here and not in the task: requests go out in the order of their blocks.
         let answer = begin(&plan, &mut part);
         Self(tokio::spawn(async move {
-            let source = match Source::of(&plan, reservation, answer).await {
+            let source = match AnswerSource::of(&plan, reservation, answer).await {
                 Ok(source) => source,
                 Err(AnswerError::Remote(_)) if plan.specification.is_silent => {
-                    Source::Failed { is_given: false }
+                    AnswerSource::Failed { is_given: false }
                 }
                 Err(error) => return Err(in_query(error, &part).into()),
             };
-            Ok(Asked {
+            Ok(AskedPart {
                 part,
                 rows,
                 source,
-                chunk: Chunk::default(),
+                chunk: AnswerChunk::default(),
                 next_row: 0,
                 next_candidate: 0,
                 all_rows: None,
@@ -176,13 +176,13 @@ impl Request {
     }
 
     /// What comes back, when it begins to.
-    async fn answer(mut self) -> Result<Asked> {
+    async fn answer(mut self) -> Result<AskedPart> {
         let ended = (&mut self.0).await;
         ended.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
     }
 }
 
-impl Drop for Request {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -192,7 +192,7 @@ impl Drop for Request {
 type Beginning = Result<BoxFuture<'static, Result<RemoteAnswer, RemoteFailure>>, RemoteFailure>;
 
 /// Asks for a part.
-fn begin(plan: &CompiledService, part: &mut Part) -> Beginning {
+fn begin(plan: &CompiledService, part: &mut BlockPart) -> Beginning {
     let specification = &plan.specification;
     let Some(endpoint) = &part.endpoint else {
         return Err(RemoteFailure::new("the endpoint is not an IRI"));
@@ -205,20 +205,20 @@ fn begin(plan: &CompiledService, part: &mut Part) -> Beginning {
     Ok(plan.options.endpoints.ask(endpoint, query, ACCEPT))
 }
 
-impl Source {
+impl AnswerSource {
     async fn of(
         plan: &Arc<CompiledService>,
         kept_reservation: MemoryReservation,
         beginning: Beginning,
     ) -> Result<Self, AnswerError> {
         let answer = beginning?.await?;
-        let mut answer = Answer::start(plan, answer, kept_reservation.new_empty())?;
+        let mut answer = ServiceAnswer::start(plan, answer, kept_reservation.new_empty())?;
         if !plan.specification.is_silent {
             return Ok(Self::Coming(answer));
         }
         let mut kept = Vec::new();
         while let Some(chunk) = answer.next().await? {
-            let bytes = chunk.ids.capacity() * size_of::<u64>() + size_of::<Chunk>();
+            let bytes = chunk.ids.capacity() * size_of::<u64>() + size_of::<AnswerChunk>();
             kept_reservation.try_grow(bytes).map_err(Error::from)?;
             kept.push(chunk);
         }
@@ -227,7 +227,7 @@ impl Source {
 }
 
 /// The error that ends the query.
-fn in_query(error: AnswerError, part: &Part) -> Error {
+fn in_query(error: AnswerError, part: &BlockPart) -> Error {
     match error {
         AnswerError::Local(error) => error,
         AnswerError::Remote(failure) => Error::Service {
@@ -238,7 +238,7 @@ fn in_query(error: AnswerError, part: &Part) -> Error {
     }
 }
 
-impl Asked {
+impl AskedPart {
     /// The next batch of joined rows; `None` at the end of the answer.
     async fn next_batch(&mut self, plan: &CompiledService) -> Result<Option<RecordBatch>> {
         let rows = Arc::clone(&self.rows);
@@ -264,18 +264,18 @@ impl Asked {
         }
     }
 
-    async fn next_chunk(&mut self, plan: &CompiledService) -> Result<Option<Chunk>> {
+    async fn next_chunk(&mut self, plan: &CompiledService) -> Result<Option<AnswerChunk>> {
         match &mut self.source {
-            Source::Coming(answer) => Ok(answer
+            AnswerSource::Coming(answer) => Ok(answer
                 .next()
                 .await
                 .map_err(|error| in_query(error, &self.part))?),
-            Source::Kept(chunks, _) => Ok(chunks.next()),
-            Source::Failed { is_given } => {
+            AnswerSource::Kept(chunks, _) => Ok(chunks.next()),
+            AnswerSource::Failed { is_given } => {
                 if std::mem::replace(is_given, true) {
                     return Ok(None);
                 }
-                Ok(Some(Chunk {
+                Ok(Some(AnswerChunk {
                     ids: vec![u64::MAX; plan.specification.variables.len()],
                     rows: 1,
                 }))
@@ -289,8 +289,8 @@ impl Asked {
         plan: &CompiledService,
         columns: &[UInt64Array],
         compared: &mut usize,
-    ) -> Pairs {
-        let mut pairs = Pairs::default();
+    ) -> ComparedPairs {
+        let mut pairs = ComparedPairs::default();
         let width = plan.specification.variables.len();
         let mut key = Vec::with_capacity(self.part.sent.len());
         while self.next_row < self.chunk.rows {
@@ -330,7 +330,7 @@ impl Asked {
         &self,
         plan: &CompiledService,
         columns: &[UInt64Array],
-        pairs: &Pairs,
+        pairs: &ComparedPairs,
     ) -> Result<RecordBatch> {
         let width = plan.specification.variables.len();
         let output = plan.output.iter().map(|column| {

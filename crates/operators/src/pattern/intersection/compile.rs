@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use datafusion_common::{DataFusionError, Result};
 use orrery_storage::{Permutation, QuadPosition};
 
-use super::super::access::Known;
+use super::super::access::KnownPosition;
 use super::super::arrange::common_ranges;
 use super::super::program::{
     AdjacentStep, IntersectionProgram, Key, SetScanProgram, SideProgram, StepProgram,
@@ -70,8 +70,8 @@ fn side(member: &StepCompiler<'_>) -> Result<(SideProgram, Arc<str>)> {
     let demand = member.graph_demand();
     let positions = member.positions(&demand);
     let free = |position| match positions.at(position) {
-        Known::Free(variable) => Some((position, Arc::clone(variable))),
-        Known::Fixed(_) | Known::Ignored => None,
+        KnownPosition::Free(variable) => Some((position, Arc::clone(variable))),
+        KnownPosition::Fixed(_) | KnownPosition::Ignored => None,
     };
     let unknown = [
         QuadPosition::Subject,
@@ -95,8 +95,8 @@ fn side(member: &StepCompiler<'_>) -> Result<(SideProgram, Arc<str>)> {
         return Err(not_arranged());
     };
     let graph = match demand.known {
-        Known::Fixed(key) => Some(key),
-        Known::Free(_) | Known::Ignored => None,
+        KnownPosition::Fixed(key) => Some(key),
+        KnownPosition::Free(_) | KnownPosition::Ignored => None,
     };
     let side = SideProgram {
         index,

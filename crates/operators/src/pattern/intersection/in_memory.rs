@@ -10,7 +10,7 @@ use datafusion_common::Result;
 use super::super::adjacent::{ColumnOrConstant, WithTouched, aside_of};
 use super::super::chunk::Chunk;
 use super::super::program::{AdjacentStep, IntersectionProgram, StepProgram};
-use super::matches::{Matches, chunk_of, retain_within};
+use super::matches::{IntersectionMatches, chunk_of, retain_within};
 use crate::solutions::storage_error;
 
 /// Candidates of one call, at least.
@@ -53,7 +53,7 @@ impl InMemoryIntersection {
         let numbers = program
             .existence_of
             .map(|column| self.input.columns[column].values());
-        let mut matches = Matches::default();
+        let mut matches = IntersectionMatches::default();
         let mut aside = Vec::new();
         let (mut next, mut offset) = (self.next, self.offset);
         let mut lists: Vec<Range<usize>> = Vec::with_capacity(self.sides.len());
@@ -68,9 +68,9 @@ impl InMemoryIntersection {
             let of_row = keys.iter().map(|key| key.at(row));
             let is_candidate = !is_done
                 && match self.find_lists(of_row, &mut lists)? {
-                    Lists::Found => true,
-                    Lists::Missing => false,
-                    Lists::Touched => {
+                    ListsOfRow::Found => true,
+                    ListsOfRow::Missing => false,
+                    ListsOfRow::Touched => {
                         aside.push(row as u32);
                         false
                     }
@@ -120,18 +120,18 @@ impl InMemoryIntersection {
         &self,
         keys: impl Iterator<Item = u64>,
         lists: &mut Vec<Range<usize>>,
-    ) -> Result<Lists> {
+    ) -> Result<ListsOfRow> {
         lists.clear();
         for ((adjacency, touched), key) in self.sides.iter().zip(keys) {
             if !touched.is_empty() && touched.contains(key).map_err(storage_error)? {
-                return Ok(Lists::Touched);
+                return Ok(ListsOfRow::Touched);
             }
             match adjacency.rank(key) {
                 Some(rank) => lists.push(adjacency.positions(rank)),
-                None => return Ok(Lists::Missing),
+                None => return Ok(ListsOfRow::Missing),
             }
         }
-        Ok(Lists::Found)
+        Ok(ListsOfRow::Found)
     }
 
     /// Keeps the candidates from `before` on that all sides have.
@@ -155,7 +155,7 @@ impl InMemoryIntersection {
 }
 
 /// What the sides have for the keys of a row.
-enum Lists {
+enum ListsOfRow {
     /// Each has values.
     Found,
     /// One has none.

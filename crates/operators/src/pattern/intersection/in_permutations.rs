@@ -7,7 +7,7 @@ use super::super::chunk::Chunk;
 use super::super::cursors::Cursors;
 use super::super::program::{IntersectionProgram, StepProgram};
 use super::lists::{SideKeys, retain_common};
-use super::matches::{Matches, chunk_of, retain_within};
+use super::matches::{IntersectionMatches, chunk_of, retain_within};
 use super::probes::Probes;
 
 /// Candidates of a block, at least: with tiny chunks a call must still get somewhere.
@@ -28,18 +28,18 @@ pub(in super::super) struct Intersection {
 
 /// A row and where its candidates come from.
 #[derive(Clone, Copy)]
-struct Entry {
+struct DrivenRow {
     row: u32,
     /// The side with the smallest range.
     driver: usize,
 }
 
 /// What is done at once.
-enum Block {
+enum RowBlock {
     /// Rows with the whole of their smallest ranges.
-    Rows(Vec<Entry>),
+    Rows(Vec<DrivenRow>),
     /// A part of the smallest range of one row.
-    Piece(Entry, RowRange),
+    Piece(DrivenRow, RowRange),
 }
 
 impl Intersection {
@@ -82,8 +82,8 @@ impl Intersection {
         let block = self.take_block(limit.max(CANDIDATES_MIN) as u64, is_skipped);
         let mut work = BlockWork::new(intersection, &mut self.sides, cursors);
         let (matches, part_done) = match block {
-            Block::Rows(entries) => (work.rows(&entries)?, None),
-            Block::Piece(entry, range) => {
+            RowBlock::Rows(entries) => (work.rows(&entries)?, None),
+            RowBlock::Piece(entry, range) => {
                 let (matches, end) = work.piece(entry, range)?;
                 (matches, Some((entry, end)))
             }
@@ -115,7 +115,7 @@ impl Intersection {
     }
 
     /// The next rows whose smallest ranges together have about so many values.
-    fn take_block(&mut self, candidates: u64, is_skipped: impl Fn(usize) -> bool) -> Block {
+    fn take_block(&mut self, candidates: u64, is_skipped: impl Fn(usize) -> bool) -> RowBlock {
         let mut entries = Vec::new();
         let mut taken = 0;
         while self.next < self.input.rows && taken < candidates {
@@ -134,13 +134,13 @@ impl Intersection {
                 self.offset = 0;
                 continue;
             }
-            let entry = Entry { row, driver };
+            let entry = DrivenRow { row, driver };
             if range.len() > candidates || self.offset > 0 {
                 if !entries.is_empty() {
                     break;
                 }
                 let start = range.start + self.offset;
-                return Block::Piece(
+                return RowBlock::Piece(
                     entry,
                     RowRange::new(start, range.end.min(start + candidates)),
                 );
@@ -149,11 +149,11 @@ impl Intersection {
             taken += range.len();
             self.next += 1;
         }
-        Block::Rows(entries)
+        RowBlock::Rows(entries)
     }
 
     /// Notes that a row was done up to this row of its smallest range.
-    fn advance_in_row(&mut self, entry: Entry, end: u64) {
+    fn advance_in_row(&mut self, entry: DrivenRow, end: u64) {
         let range = self.sides[entry.driver].range(entry.row as usize);
         if end < range.end {
             self.offset = end - range.start;
@@ -171,7 +171,7 @@ struct BlockWork<'a> {
     cursors: &'a mut [Cursors],
     /// What is to be found in ranges that were not read, by side.
     probes: Vec<Probes>,
-    matches: Matches,
+    matches: IntersectionMatches,
     seeks: usize,
 }
 
@@ -186,14 +186,14 @@ impl<'a> BlockWork<'a> {
             program,
             sides,
             cursors,
-            matches: Matches::default(),
+            matches: IntersectionMatches::default(),
             seeks: 0,
         }
     }
 
     /// Rows with the whole of their smallest ranges.
-    fn rows(&mut self, entries: &[Entry]) -> Result<Matches> {
-        for &Entry { row, driver } in entries {
+    fn rows(&mut self, entries: &[DrivenRow]) -> Result<IntersectionMatches> {
+        for &DrivenRow { row, driver } in entries {
             let candidates = self.sides[driver].range(row as usize).len();
             for (number, side) in self.sides.iter_mut().enumerate() {
                 side.want(row as usize, candidates, number == driver);
@@ -222,7 +222,7 @@ impl<'a> BlockWork<'a> {
     }
 
     /// A part of the smallest range of one row, and up to which row of the permutation it was.
-    fn piece(&mut self, entry: Entry, range: RowRange) -> Result<(Matches, u64)> {
+    fn piece(&mut self, entry: DrivenRow, range: RowRange) -> Result<(IntersectionMatches, u64)> {
         let side = &self.program.sides[entry.driver];
         let cursors = &mut self.cursors[entry.driver];
         let keys = &self.sides[entry.driver];
@@ -233,7 +233,7 @@ impl<'a> BlockWork<'a> {
     }
 
     /// Keeps the candidates of a row that the lists at hand have; what is left are matches if the probes find them.
-    fn narrow(&mut self, entry: Entry, values: &mut Vec<u64>) {
+    fn narrow(&mut self, entry: DrivenRow, values: &mut Vec<u64>) {
         if let Some(ranges) = &self.program.ranges {
             retain_within(values, 0, ranges);
         }
@@ -261,7 +261,7 @@ impl<'a> BlockWork<'a> {
     }
 
     /// Drops the matches that some side does not have.
-    fn settle_probes(&mut self) -> Result<Matches> {
+    fn settle_probes(&mut self) -> Result<IntersectionMatches> {
         let mut matches = std::mem::take(&mut self.matches);
         let mut is_missing = Vec::new();
         for (number, probes) in self.probes.iter_mut().enumerate() {

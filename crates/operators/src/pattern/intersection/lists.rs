@@ -28,16 +28,16 @@ pub(super) struct SideKeys {
     numbers: Vec<u32>,
     /// By number, as all that follows.
     ranges: Vec<RowRange>,
-    wishes: Vec<Wish>,
-    /// Keys with wishes.
-    wished: Vec<u32>,
-    lists: Vec<List>,
+    demands: Vec<RangeDemand>,
+    /// Keys with demands.
+    demanded: Vec<u32>,
+    lists: Vec<ReadList>,
     list_values: Vec<u64>,
 }
 
 /// What a block wants of a range.
 #[derive(Clone, Copy, Default)]
-struct Wish {
+struct RangeDemand {
     /// Values that are to be found in it.
     candidates: u64,
     /// Whether it gives the candidates of a row.
@@ -46,12 +46,12 @@ struct Wish {
 
 /// Where the values of a range stand in `list_values`, if it was read.
 #[derive(Clone, Copy)]
-struct List {
+struct ReadList {
     start: usize,
     end: usize,
 }
 
-impl List {
+impl ReadList {
     const UNREAD: Self = Self { start: 1, end: 0 };
 }
 
@@ -79,8 +79,8 @@ impl SideKeys {
             width,
             numbers: Vec::new(),
             ranges: Vec::new(),
-            wishes: Vec::new(),
-            wished: Vec::new(),
+            demands: Vec::new(),
+            demanded: Vec::new(),
             lists: Vec::new(),
             list_values: Vec::new(),
         };
@@ -96,8 +96,9 @@ impl SideKeys {
                 }
             }
         }
-        keys.wishes.resize(keys.ranges.len(), Wish::default());
-        keys.lists.resize(keys.ranges.len(), List::UNREAD);
+        keys.demands
+            .resize(keys.ranges.len(), RangeDemand::default());
+        keys.lists.resize(keys.ranges.len(), ReadList::UNREAD);
         Ok((keys, order))
     }
 
@@ -133,9 +134,9 @@ impl SideKeys {
     /// Notes that so many candidates of a row are to be found in the range of its key, or that it gives them.
     pub(super) fn want(&mut self, row: usize, candidates: u64, drives: bool) {
         let number = self.number(row);
-        let wish = &mut self.wishes[number as usize];
+        let wish = &mut self.demands[number as usize];
         if wish.candidates == 0 {
-            self.wished.push(number);
+            self.demanded.push(number);
         }
         wish.candidates += candidates;
         wish.drives |= drives;
@@ -143,14 +144,14 @@ impl SideKeys {
 
     /// Reads the ranges that give candidates, and those in which many are to be found.
     pub(super) fn read_lists(&mut self, side: &SideProgram, reader: &mut Cursor) -> Result<()> {
-        self.wished.sort_unstable();
+        self.demanded.sort_unstable();
         let is_plain = !side.checks_graph() && !side.merges;
         let mut rows_read = 0;
         let mut pending: Option<RowRange> = None;
         let mut pending_rows = 0;
-        for at in 0..self.wished.len() {
-            let number = self.wished[at];
-            let (wish, range) = (self.wishes[number as usize], self.ranges[number as usize]);
+        for at in 0..self.demanded.len() {
+            let number = self.demanded[at];
+            let (wish, range) = (self.demands[number as usize], self.ranges[number as usize]);
             let is_worthwhile = range.len() <= wish.candidates * ROWS_PER_CANDIDATE_MAX
                 && rows_read + range.len() <= LIST_ROWS_MAX;
             if !wish.drives && !is_worthwhile {
@@ -161,7 +162,7 @@ impl SideKeys {
                 let start = self.list_values.len();
                 let (_, graph) = self.prefix(side, number);
                 read_values(side, graph, reader, range, &mut self.list_values)?;
-                self.lists[number as usize] = List {
+                self.lists[number as usize] = ReadList {
                     start,
                     end: self.list_values.len(),
                 };
@@ -169,7 +170,7 @@ impl SideKeys {
             }
             // Neighbouring ranges are read as one.
             let start = self.list_values.len() + pending_rows;
-            self.lists[number as usize] = List {
+            self.lists[number as usize] = ReadList {
                 start,
                 end: start + range.len() as usize,
             };
@@ -192,17 +193,17 @@ impl SideKeys {
 
     /// The values of a row's range, if they were read.
     pub(super) fn list(&self, row: usize) -> Option<&[u64]> {
-        let List { start, end } = self.lists[self.number(row) as usize];
+        let ReadList { start, end } = self.lists[self.number(row) as usize];
         self.list_values.get(start..end)
     }
 
     /// Ends a block.
     pub(super) fn forget_lists(&mut self) {
-        for &number in &self.wished {
-            self.wishes[number as usize] = Wish::default();
-            self.lists[number as usize] = List::UNREAD;
+        for &number in &self.demanded {
+            self.demands[number as usize] = RangeDemand::default();
+            self.lists[number as usize] = ReadList::UNREAD;
         }
-        self.wished.clear();
+        self.demanded.clear();
         self.list_values.clear();
     }
 

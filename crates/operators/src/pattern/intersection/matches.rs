@@ -18,13 +18,17 @@ pub(super) const GRAPH_COLUMN: usize = 3;
 
 /// What was found: a row of the chunk and a value of the variable each.
 #[derive(Default)]
-pub(super) struct Matches {
+pub(super) struct IntersectionMatches {
     pub(super) rows: Vec<u32>,
     pub(super) values: Vec<u64>,
 }
 
 /// Matches of rows of a chunk in the outgoing layout.
-pub(super) fn chunk_of(input: &Chunk, program: &StepProgram, matches: Matches) -> Result<Chunk> {
+pub(super) fn chunk_of(
+    input: &Chunk,
+    program: &StepProgram,
+    matches: IntersectionMatches,
+) -> Result<Chunk> {
     let rows = matches.rows.len();
     let mut columns = Vec::with_capacity(program.carried.len() + 1);
     for &column in &program.carried {

@@ -33,7 +33,7 @@ pub(super) struct StepCounters {
 }
 
 /// What a call gave.
-pub(super) enum Progress {
+pub(super) enum PipelineProgress {
     /// Some matches of the last step, at least one.
     Chunk(Chunk),
     /// Nothing yet, and the time is up.
@@ -45,7 +45,7 @@ pub(super) enum Progress {
 /// The levels of one program.
 pub(super) struct Pipeline {
     pub(super) program: Arc<Program>,
-    levels: Vec<Level>,
+    levels: Vec<StepLevel>,
     /// The entry chunk of a program without steps.
     passed_through: Option<Chunk>,
 }
@@ -53,7 +53,7 @@ pub(super) struct Pipeline {
 impl Pipeline {
     pub(super) fn new(program: Arc<Program>, context: &Arc<QueryContext>) -> Self {
         let steps = program.steps.iter();
-        let levels = steps.map(|step| Level::new(Arc::clone(step), context));
+        let levels = steps.map(|step| StepLevel::new(Arc::clone(step), context));
         let levels = levels.collect();
         Self {
             program,
@@ -85,19 +85,19 @@ impl Pipeline {
         matched: Option<&[bool]>,
         counters: &[StepCounters],
         deadline: Instant,
-    ) -> Result<Progress> {
+    ) -> Result<PipelineProgress> {
         if let Some(chunk) = self.passed_through.take() {
-            return Ok(Progress::Chunk(chunk));
+            return Ok(PipelineProgress::Chunk(chunk));
         }
         loop {
-            let Some(deepest) = self.levels.iter().rposition(Level::has_work) else {
-                return Ok(Progress::Exhausted);
+            let Some(deepest) = self.levels.iter().rposition(StepLevel::has_work) else {
+                return Ok(PipelineProgress::Exhausted);
             };
             let mut limit = vector_rows.next(deepest == 0, deepest + 1 == self.levels.len());
             if self
                 .levels
                 .get(deepest + 1)
-                .is_some_and(Level::is_in_memory)
+                .is_some_and(StepLevel::is_in_memory)
             {
                 limit = limit.min(IN_MEMORY_ROWS_MAX);
             }
@@ -105,11 +105,11 @@ impl Pipeline {
             if let Some(chunk) = chunk {
                 match self.levels.get_mut(deepest + 1) {
                     Some(level) => level.start(chunk, None)?,
-                    None => return Ok(Progress::Chunk(chunk)),
+                    None => return Ok(PipelineProgress::Chunk(chunk)),
                 }
             }
             if Instant::now() >= deadline {
-                return Ok(Progress::Working);
+                return Ok(PipelineProgress::Working);
             }
         }
     }
@@ -213,7 +213,7 @@ impl VectorRows {
     clippy::large_enum_variant,
     reason = "there is one a level, and a box would cost each small query an allocation a step"
 )]
-enum Work {
+enum StepWork {
     /// One pattern.
     Expansion(Expansion),
     /// Several patterns that bind one variable.
@@ -226,7 +226,7 @@ enum Work {
     InMemory(InMemoryIntersection),
 }
 
-struct Level {
+struct StepLevel {
     program: Arc<StepProgram>,
     context: Arc<QueryContext>,
     /// The place of the adjacency by which the step can be done; looked for at the first need.
@@ -235,14 +235,14 @@ struct Level {
     side_slots: Vec<Arc<AdjacencySlot>>,
     /// One pair for each permutation that the step reads; made at the first need.
     cursors: Vec<Cursors>,
-    work: Option<Work>,
+    work: Option<StepWork>,
     /// Small chunks, put together before they go on: a selective step would otherwise starve the
     /// later ones of rows to sort.
     gathered: Vec<Chunk>,
     gathered_rows: usize,
 }
 
-impl Level {
+impl StepLevel {
     fn new(program: Arc<StepProgram>, context: &Arc<QueryContext>) -> Self {
         Self {
             program,
@@ -271,9 +271,9 @@ impl Level {
         debug_assert!(within.is_none() || self.program.intersection.is_none());
         self.work = Some(
             if let Some((adjacency, set)) = self.find_adjacency(&chunk, within)? {
-                Work::Adjacent(AdjacentExpansion::new(chunk, adjacency, set))
+                StepWork::Adjacent(AdjacentExpansion::new(chunk, adjacency, set))
             } else if let Some(sides) = self.find_sides(chunk.rows)? {
-                Work::InMemory(InMemoryIntersection::new(chunk, sides))
+                StepWork::InMemory(InMemoryIntersection::new(chunk, sides))
             } else {
                 self.work_in_permutation(chunk, within)?
             },
@@ -343,11 +343,11 @@ impl Level {
     }
 
     /// The way in which a chunk is done without an adjacency.
-    fn work_in_permutation(&mut self, chunk: Chunk, within: Option<RowRange>) -> Result<Work> {
+    fn work_in_permutation(&mut self, chunk: Chunk, within: Option<RowRange>) -> Result<StepWork> {
         let program = Arc::clone(&self.program);
         let cursors = self.cursors();
         Ok(match &program.intersection {
-            None => Work::Expansion(Expansion::new(&program, chunk).within(within)),
+            None => StepWork::Expansion(Expansion::new(&program, chunk).within(within)),
             Some(intersection) => intersect(intersection, cursors, chunk)?,
         })
     }
@@ -355,9 +355,10 @@ impl Level {
     /// Ends what was done; begins with the rows that an adjacency left to the permutation. Whether there are any.
     fn begin_aside(&mut self) -> Result<bool> {
         let aside = match self.work.take() {
-            Some(Work::Adjacent(adjacent)) => adjacent.into_aside()?,
-            Some(Work::InMemory(sides)) => sides.into_aside()?,
-            Some(Work::Expansion(_) | Work::Intersection(_) | Work::SetScan(_)) | None => None,
+            Some(StepWork::Adjacent(adjacent)) => adjacent.into_aside()?,
+            Some(StepWork::InMemory(sides)) => sides.into_aside()?,
+            Some(StepWork::Expansion(_) | StepWork::Intersection(_) | StepWork::SetScan(_))
+            | None => None,
         };
         self.work = match aside {
             Some(chunk) => Some(self.work_in_permutation(chunk, None)?),
@@ -380,26 +381,26 @@ impl Level {
         let mut seeks = 0;
         let mut in_memory = 0;
         let (mut chunk, is_exhausted) = match work {
-            Work::Expansion(expansion) => {
+            StepWork::Expansion(expansion) => {
                 expansion.advance(program, &mut self.cursors[0], limit, matched, &mut seeks)?
             }
-            Work::Intersection(intersection) => {
+            StepWork::Intersection(intersection) => {
                 intersection.advance(program, &mut self.cursors, limit, matched, &mut seeks)?
             }
-            Work::SetScan(scan) => match program.set_scan() {
+            StepWork::SetScan(scan) => match program.set_scan() {
                 Some(by_set) => {
                     let cursors = &mut self.cursors[by_set.side];
                     scan.advance(&by_set.step, cursors, limit, matched, &mut seeks)?
                 }
                 None => return internal_err!("a step without sets is scanned by one"),
             },
-            Work::InMemory(sides) => match &program.intersection {
+            StepWork::InMemory(sides) => match &program.intersection {
                 Some(intersection) => {
                     sides.advance(program, intersection, limit, matched, &mut in_memory)?
                 }
                 None => return internal_err!("a step of one pattern is no intersection"),
             },
-            Work::Adjacent(adjacent) => match program.adjacent_program() {
+            StepWork::Adjacent(adjacent) => match program.adjacent_program() {
                 Some((step_program, step)) => {
                     adjacent.advance(step_program, step, limit, matched, &mut in_memory)?
                 }
@@ -434,7 +435,11 @@ impl Level {
 type FoundAdjacency = (WithTouched, Option<Arc<IdSet>>);
 
 /// The way in which the patterns of an intersection are matched for a chunk.
-fn intersect(program: &IntersectionProgram, cursors: &mut [Cursors], chunk: Chunk) -> Result<Work> {
+fn intersect(
+    program: &IntersectionProgram,
+    cursors: &mut [Cursors],
+    chunk: Chunk,
+) -> Result<StepWork> {
     if let Some(by_set) = &program.by_set
         && chunk.rows >= SCANNED_KEYS_MIN
         && let Some(ids) = set_of_values(program, by_set, cursors, chunk.rows)?
@@ -443,10 +448,10 @@ fn intersect(program: &IntersectionProgram, cursors: &mut [Cursors], chunk: Chun
         let filter = SetFilter::new(by_set.read, ids);
         return Ok(
             match scan.scan(&by_set.step, &mut cursors[by_set.side], Some(filter))? {
-                true => Work::SetScan(scan),
-                false => Work::Intersection(Intersection::new(scan.into_input())),
+                true => StepWork::SetScan(scan),
+                false => StepWork::Intersection(Intersection::new(scan.into_input())),
             },
         );
     }
-    Ok(Work::Intersection(Intersection::new(chunk)))
+    Ok(StepWork::Intersection(Intersection::new(chunk)))
 }
