@@ -103,7 +103,7 @@ impl LogEnd {
 
 /// What stands at a position.
 enum Frame {
-    Commit(LogRecord, u64),
+    Commit(Box<LogRecord>, u64),
     /// All bytes from there to the end of the file: none, a mark and what follows it, or anything else.
     Tail(Vec<u8>),
 }
@@ -189,7 +189,7 @@ impl<'a> LogReader<'a> {
                 Ok(Some(LoggedRecord {
                     start,
                     end: self.position,
-                    record,
+                    record: *record,
                 }))
             }
             Frame::Tail(_) if self.is_damage(&frame) => Err(Error::corrupt(
@@ -281,7 +281,7 @@ impl<'a> LogReader<'a> {
         decode: impl FnOnce(&[u8]) -> std::result::Result<LogRecord, RecordError>,
     ) -> Result<Frame> {
         match decode(&bytes[FRAME_BYTES + PREFIX_BYTES..]) {
-            Ok(record) => Ok(Frame::Commit(record, bytes.len() as u64)),
+            Ok(record) => Ok(Frame::Commit(Box::new(record), bytes.len() as u64)),
             Err(RecordError::UnknownSection(kind)) => Err(Error::UnknownSection {
                 path: self.path.clone(),
                 offset: self.position,
