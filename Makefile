@@ -14,7 +14,7 @@ PRODUCTS ?= 2785
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
 	@echo 'make test    every test (about 5 minutes once the dependencies are built)'
-	@echo 'make quick CRATE=operators   the unit tests of one crate, lightly optimized: within a minute of a change'
+	@echo 'make quick CRATE=operators   the unit tests of one crate, lightly optimized: within a minute of a change, once its dependencies are there (TEST=)'
 	@echo 'make lint    structure, formatting, clippy and documentation, warnings are errors'
 	@echo 'make structure   no files that import each other, and the drawing in ARCHITECTURE.md is true; structure-write draws it'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
@@ -43,10 +43,11 @@ demo: build
 test: setup
 	cargo test --release --workspace --no-fail-fast
 
-# The dependencies are those of all other targets; only our crates are built another time, beside those of a release.
+# A crate by itself has fewer features than the workspace, so the first run builds the dependencies once more, lightly.
+LIGHTLY := --config profile.release.opt-level=1 --config profile.release.incremental=true \
+	--config 'profile.release.package."*".opt-level=1'
 quick: setup
-	CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_INCREMENTAL=true \
-		cargo test --release -p orrery-$(or $(CRATE),operators) --lib -- $(TEST)
+	cargo test --release $(LIGHTLY) -p orrery-$(or $(CRATE),operators) --lib -- $(TEST)
 
 lint: setup structure
 	cargo fmt --all --check
