@@ -55,7 +55,7 @@ pub use adjacency::{Adjacency, AdjacencySlot};
 pub use components::{ComponentEntry, DirectoryComponents, FileEntry, Need};
 pub use damage::{Damage, Note, Verified};
 pub use database::Database;
-pub use delta::{DeltaEntry, DeltaIndex, write_delta};
+pub use delta::{DeltaEntry, DeltaIndex};
 pub use delta_dictionary::DeltaDictionary;
 pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter};
 pub use dump::{QuadBatch, QuadRef, Quads};

@@ -8,7 +8,7 @@
 //! A [`Snapshot`] gives terms, and nothing that is in the permutations; these are reached through a view alone, so that what a
 //! scope hides is hidden wherever rows are read or counted, whatever reads them. Where graphs are hidden, the view is of a
 //! snapshot without their quads, as after a `DROP` of them: rows are masked in each permutation, row numbers and counts are
-//! those of what is left. Making such a view reads the column of the graph once; a view of all graphs costs nothing.
+//! those of what is left. Making such a view reads the column of the graph once; a view of all graphs costs two small allocations.
 //!
 //! Not hidden are terms (that a dictionary knows a term says not in which graph it is) and the base's statistics, on which
 //! plans depend and answers never.
@@ -54,7 +54,7 @@ pub struct ReadView {
 impl ReadView {
     /// What a scope shows of a snapshot.
     ///
-    /// Costs nothing where all graphs may be seen; otherwise a look-up for each graph, and one pass over the column of the graph.
+    /// Two small allocations where all graphs may be seen; otherwise a look-up for each graph, and one pass over the column of the graph.
     pub fn new(snapshot: Arc<Snapshot>, scope: ReadScope) -> Result<Arc<Self>> {
         let hidden = hidden_by(&snapshot, &scope)?;
         let snapshot = match hidden.is_empty() {

@@ -35,7 +35,7 @@ const ROOT_ENTRY_BYTES: usize = 48;
 const CHUNKS_PER_ROOT_BLOCK: usize = 2048;
 const METADATA_BYTES: usize = 21;
 /// Writes all that changed over the file of `index` into one file, with the positions; syncs it.
-pub fn write_delta(
+pub(crate) fn write_delta(
     file_system: &dyn FileSystem,
     path: &Path,
     index: &Arc<QuadIndex>,
@@ -58,7 +58,7 @@ pub fn write_delta(
 
 impl DeltaIndex {
     /// Opens what [`write_delta`] wrote.
-    pub fn open(file_system: &dyn FileSystem, path: &Path) -> Result<Self> {
+    pub(crate) fn open(file_system: &dyn FileSystem, path: &Path) -> Result<Self> {
         let file = BlockFile::open(file_system, path, DELTA_KIND)?;
         let corrupt = |what: &str| Error::corrupt(path, file.metadata_offset(), what);
         let metadata: &[u8; METADATA_BYTES] = file

@@ -35,7 +35,7 @@ pub use changes::Changes;
 pub use chunk::DeltaEntry;
 pub(crate) use chunk::{Chunk, UNKNOWN};
 pub use entries::Entries;
-pub use file::write_delta;
+pub(crate) use file::write_delta;
 pub(crate) use touched_sets::{KeySet, TouchedSets};
 
 /// Insertions and tombstones over an index, sorted by row. Cheap to clone.
