@@ -1,10 +1,10 @@
 //! From text to a prepared query: parse, resolve the dataset, normalise, plan.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use datafusion_physical_plan::ExecutionPlan;
+use hashbrown::{HashMap, HashSet};
 use orrery_operators::context::{ContextOptions, QueryContext};
 use orrery_operators::service::ServiceOptions;
 use orrery_runtime::Patience;

@@ -10,9 +10,9 @@ mod plain;
 mod taken_apart;
 mod triple_terms;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use orrery_operators::context::QueryContext;
 use orrery_term::{Term, TermId};
 use spargebra::algebra::{

@@ -3,8 +3,9 @@
 //! The planner asks "do these two share a variable" thousands of times per query;
 //! with numbers in a bit set that is one `and` per 64 variables.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 /// A variable of one query, by its number in the [`VariableTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

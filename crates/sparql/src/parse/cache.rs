@@ -16,10 +16,10 @@
 //!
 //! Bounded by [`SHAPES_MAX`] and [`SHAPE_BYTES_MAX`]; the shape that was not used for longest goes.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hashbrown::HashMap;
 use spargebra::Query;
 
 use super::shape::{Shaped, shaped};

@@ -5,7 +5,8 @@
 //! of the variable, which means the same unless each evaluation gives another value.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+
+use hashbrown::HashMap;
 
 use super::skip::{skip_comment, skip_iri, skip_string};
 use super::tokens::is_name;

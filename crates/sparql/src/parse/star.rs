@@ -3,8 +3,7 @@
 //! SPARQL does not say in which order they come, and spargebra gives them by their names. Who reads a table expects
 //! what was asked first to stand first.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
 use spargebra::term::Variable;

@@ -3,9 +3,8 @@
 //! A `PatternExec` is a specification that is compiled where it runs. Whoever prepares a query wants to be told at once what cannot be
 //! run, and has the stack for deep expressions; so the patterns of the finished plan, and no others, are compiled here.
 
-use std::collections::HashSet;
-
 use datafusion_physical_plan::ExecutionPlan;
+use hashbrown::HashSet;
 use orrery_operators::nodes::SharedExec;
 use orrery_operators::pattern::PatternExec;
 

@@ -14,10 +14,10 @@
 //!
 //! Whoever reads them walks the plan in this order ([`Positions`]). So they do not depend on where the nodes are in memory.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion_physical_plan::ExecutionPlan;
+use hashbrown::{HashMap, HashSet};
 use orrery_operators::nodes::SharedExec;
 
 type Plan = Arc<dyn ExecutionPlan>;

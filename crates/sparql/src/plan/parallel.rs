@@ -26,7 +26,6 @@
 //!
 //! **What it costs.** Plans below [`WORK_MIN`] rows of work stay as they are.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
@@ -40,6 +39,7 @@ use datafusion_physical_plan::limit::GlobalLimitExec;
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion_physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+use hashbrown::HashMap;
 use orrery_expressions::for_each_child;
 use orrery_operators::aggregate::{GroupExec, grouped};
 use orrery_operators::nodes::SharedExec;

@@ -1,13 +1,13 @@
 //! What all parts of the planner share: the query's context, estimates and bounds, and nodes with what is expected of them.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::empty::EmptyExec;
 use datafusion_physical_plan::filter::FilterExec;
+use hashbrown::HashMap;
 use orrery_expressions::TermExpression;
 use orrery_operators::context::QueryContext;
 use orrery_operators::rows::RowsExec;

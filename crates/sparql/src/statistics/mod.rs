@@ -6,10 +6,10 @@
 //! gathered. Filters get a guess by their form.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use orrery_operators::count::exact_count;
 use orrery_operators::pattern::{GraphScope, ObjectRanges, QuadPattern, Slot as PatternSlot};
 use orrery_storage::statistics::{PredicateStatistics, Star};

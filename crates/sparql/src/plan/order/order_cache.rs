@@ -13,8 +13,9 @@
 //!
 //! Bounded by [`SHAPES_MAX`], with [`VARIANTS_MAX`] sets of counts each; the shape that was not used for longest goes.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
 
 use crate::algebra::{Group, Item, Quad, Scope, Slot};
 use crate::plan::estimate::cardinality::{Access, Correction, Join};

@@ -1,6 +1,6 @@
 //! Which subqueries a query has more than once, and what they were planned to.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use super::subquery_text::text_of;
 use crate::algebra::{Derived, Group, Item, Modifier, StepKind, Var, VariableTable};
