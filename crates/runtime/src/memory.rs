@@ -15,6 +15,7 @@
 //! process as a whole has to stay within the budget, [`ProcessBoundPool`] looks at what the process really
 //! holds, and refuses growth beyond it, as if that much were reserved.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -135,8 +136,9 @@ impl Memory {
         wait_max: Duration,
     ) -> std::result::Result<MemoryReservation, Error> {
         let end = Instant::now() + wait_max;
+        let bytes = working_set_bytes(plan.as_ref(), batch_rows);
         loop {
-            if let Some(reservation) = self.try_working_set(plan.as_ref(), batch_rows) {
+            if let Some(reservation) = self.try_working_set(bytes) {
                 return Ok(reservation);
             }
             if Instant::now() >= end {
@@ -146,12 +148,7 @@ impl Memory {
         }
     }
 
-    fn try_working_set(
-        &self,
-        plan: &dyn ExecutionPlan,
-        batch_rows: usize,
-    ) -> Option<MemoryReservation> {
-        let bytes = working_set_bytes(plan, batch_rows);
+    fn try_working_set(&self, bytes: usize) -> Option<MemoryReservation> {
         let bytes = bytes.min(self.on_the_way_bytes / WORKING_SET_PART_MAX);
         let reservation = MemoryConsumer::new("working set").register(&self.on_the_way);
         reservation.try_grow(bytes).ok()?;
@@ -160,10 +157,15 @@ impl Memory {
 }
 
 /// What a plan has on its way: a batch of ids at each node, what operators that keep rows use beside, and the answer.
+/// A node that several others read counts once: its readers may be read by several again, so that the ways to it double each time.
 fn working_set_bytes(plan: &dyn ExecutionPlan, batch_rows: usize) -> usize {
     let mut bytes = ANSWER_BYTES;
     let mut nodes = vec![plan];
+    let mut entered = HashSet::new();
     while let Some(node) = nodes.pop() {
+        if !entered.insert(std::ptr::from_ref(node).cast::<()>()) {
+            continue;
+        }
         bytes += node.schema().fields().len() * batch_rows * size_of::<u64>();
         if node.pipeline_behavior() == EmissionType::Final || node.children().len() > 1 {
             bytes += KEEPER_BYTES;
@@ -317,7 +319,9 @@ fn anonymous_bytes() -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use arrow::datatypes::Schema;
+    use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
     use datafusion_physical_plan::empty::EmptyExec;
+    use datafusion_physical_plan::union::UnionExec;
 
     use super::*;
 
@@ -359,11 +363,25 @@ mod tests {
     fn a_query_beyond_what_may_be_on_its_way_has_no_room() {
         let memory = Memory::new(8 << 20, false);
         let plan = EmptyExec::new(Arc::new(Schema::empty()));
-        let next = || memory.try_working_set(&plan, 8_192);
+        let bytes = working_set_bytes(&plan, 8_192);
+        let next = || memory.try_working_set(bytes);
         let mut held: Vec<_> = (0..WORKING_SET_PART_MAX).map(|_| next().unwrap()).collect();
         assert_eq!(memory.reserved_bytes(), 2 << 20);
         assert!(next().is_none());
         held.pop();
         assert!(next().is_some());
+    }
+
+    #[test]
+    fn what_several_nodes_read_counts_once() {
+        const UNIONS: usize = 60;
+        let mut plan: Arc<dyn ExecutionPlan> = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
+        let leaf_bytes = working_set_bytes(plan.as_ref(), 8_192);
+        for _ in 0..UNIONS {
+            let twice = UnionExec::try_new(vec![Arc::clone(&plan), plan]).unwrap();
+            plan = Arc::new(CoalescePartitionsExec::new(twice));
+        }
+        let bytes = working_set_bytes(plan.as_ref(), 8_192);
+        assert_eq!(bytes, leaf_bytes + UNIONS * KEEPER_BYTES);
     }
 }

@@ -83,6 +83,13 @@ fn a_long_literal_is_given_only_where_there_is_room_for_it() {
 #[test]
 fn hostile_nesting_neither_crashes_nor_hangs() {
     let fixture = Fixture::new(DATA);
+    // Each is planned over the solutions so far, which it and the next one read.
+    let correlated = (1..=25).map(|x| {
+        format!(
+            "FILTER EXISTS {{ {{ ?s ?a ?x{x} }} UNION {{ ?x{x} ?a ?s }} FILTER(?x{x} != ?o) }} "
+        )
+    });
+    let correlated: String = correlated.collect();
     for query in [
         format!(
             "SELECT * {{ {} }}",
@@ -108,6 +115,7 @@ fn hostile_nesting_neither_crashes_nor_hangs() {
         format!("SELECT * {{ ?s {}?p ?o }}", "^".repeat(5_000)),
         format!("SELECT * {{ ?s <p>{} ?o }}", "/<p>".repeat(5_000)),
         format!("SELECT * {{ {} }}", "{".repeat(100_000)),
+        format!("SELECT * {{ ?s ?p ?o {correlated} }}"),
     ] {
         match fixture.ask(&query) {
             Ok(_) | Err(QueryError::Syntax { .. } | QueryError::Unsupported { .. }) => {}
