@@ -179,11 +179,12 @@ impl ExpressionContext {
 
     /// Says that an expression of the query tells rows apart by counting them (`BNODE(label)`) or is another one
     /// each time: then all expressions must see the rows in the same order.
-    pub(crate) fn note_volatile(&self) {
+    pub fn note_volatile(&self) {
         self.counts_rows.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the order in which rows come may change what the query's expressions compiled so far give.
+    /// Whether the order in which rows come may change what the query's expressions give, as far as noted: those compiled so far, and
+    /// those of which the planner said so before.
     pub fn depends_on_row_order(&self) -> bool {
         self.counts_rows.load(Ordering::Relaxed)
     }

@@ -114,7 +114,12 @@ impl QueryContext {
         &self.adjacencies
     }
 
-    /// Whether the order in which rows come may change what the query's expressions compiled so far give.
+    /// Says that an expression that is not compiled yet gives another value each time ([`ExpressionContext::note_volatile`]).
+    pub fn note_volatile(&self) {
+        self.expressions.note_volatile();
+    }
+
+    /// Whether the order in which rows come may change what the query's expressions give ([`ExpressionContext::depends_on_row_order`]).
     pub fn depends_on_row_order(&self) -> bool {
         self.expressions.depends_on_row_order()
     }

@@ -168,6 +168,9 @@ fn what_depends_on_the_order_of_rows_stays_in_one_partition() {
         "SELECT (GROUP_CONCAT(?n) AS ?x) { ?a :name ?n }",
         "SELECT ?a (BNODE(?n) AS ?x) (BNODE(?n) AS ?y) { ?a :name ?n }",
         "SELECT ?a (RAND() AS ?x) { ?a :name ?n }",
+        "SELECT * { ?a :weight ?w FILTER(?w < RAND()) }",
+        "SELECT * { ?a :age ?n OPTIONAL { ?a :weight ?w FILTER(?n < RAND()) } }",
+        "SELECT * { ?a :age ?n FILTER NOT EXISTS { ?a :weight ?w FILTER(?w < RAND()) } }",
         "ASK { ?a :knows ?b . ?b :age 7 }",
     ] {
         assert!(!plan(&fixture, query).contains("partitions"), "{query}");

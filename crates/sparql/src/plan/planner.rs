@@ -10,10 +10,12 @@ use datafusion_physical_plan::filter::FilterExec;
 use hashbrown::HashMap;
 use orrery_expressions::TermExpression;
 use orrery_operators::context::QueryContext;
+use orrery_operators::pattern::{PatternExec, PatternSpecification};
 use orrery_operators::rows::RowsExec;
 use orrery_operators::service::ServiceOptions;
 use spargebra::algebra::Expression;
 
+use crate::algebra::expression::is_volatile;
 use crate::algebra::{Var, VarSet, VariableTable};
 use crate::error::{QueryError, Result};
 use crate::options::Tuning;
@@ -171,6 +173,20 @@ impl<'s> Planner<'s> {
             schema,
             self.context.expressions(),
         )?)
+    }
+
+    /// The node of a pattern. It is compiled only when the plan is finished, so whether its filters depend on the order of rows is noted
+    /// here, for those who spread the plan before.
+    pub(in crate::plan) fn pattern_node(
+        &self,
+        input: Option<Arc<dyn ExecutionPlan>>,
+        specification: PatternSpecification,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if specification.filters.iter().any(is_volatile) {
+            self.context.note_volatile();
+        }
+        let context = Arc::clone(&self.context);
+        Ok(PatternExec::try_new(context, input, specification)?)
     }
 
     /// Keeps the rows for which all conditions are true.

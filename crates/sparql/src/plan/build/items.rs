@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use orrery_operators::graph_names::GraphNamesExec;
-use orrery_operators::pattern::{PatternExec, PatternMode, PatternSpecification, PatternStep};
+use orrery_operators::pattern::{PatternMode, PatternSpecification, PatternStep};
 use orrery_operators::rows::RowsExec;
 use spargebra::algebra::Expression;
 
@@ -202,7 +202,7 @@ impl Planner<'_> {
             intersects: self.tuning.intersects,
         };
         let input = input.map(|input| input.plan);
-        let plan = PatternExec::try_new(Arc::clone(&self.context), input, specification)?;
+        let plan = self.pattern_node(input, specification)?;
         let certain = certain.intersection(&VarSet::of(columns.iter().copied()));
         self.relation(plan, columns, certain, rows)
     }

@@ -4,9 +4,7 @@
 //! (`PatternExec` in optional or anti mode). Anything else is planned by itself, from the left
 //! side's distinct keys where all of it would be too much, and joined.
 
-use std::sync::Arc;
-
-use orrery_operators::pattern::{PatternExec, PatternMode, PatternSpecification};
+use orrery_operators::pattern::{PatternMode, PatternSpecification};
 use spargebra::algebra::Expression;
 use spargebra::term::Variable;
 
@@ -131,7 +129,7 @@ impl Planner<'_> {
             vector_rows: self.tuning.vector_rows,
             intersects: self.tuning.intersects,
         };
-        let plan = PatternExec::try_new(Arc::clone(&self.context), Some(left.plan), specification)?;
+        let plan = self.pattern_node(Some(left.plan), specification)?;
         let certain = certain.intersection(&VarSet::of(columns.iter().copied()));
         self.relation(plan, columns, certain, rows)
     }
