@@ -15,7 +15,7 @@
 //! A top-k is one for each partition, and their results are merged; everything else takes one partition again. What is made two nodes of
 //! (aggregations, sorts), and what is spread itself (patterns), is known here by its type. Every other node is asked: whether it reads each
 //! partition by itself (`input_distribution_requirements`), and if not, whether rows may come to it in any order
-//! (`benefits_from_input_partitioning`).
+//! (`benefits_from_input_partitioning`). One that ends after its first rows (`fetch`) wants them in the same order each time.
 //!
 //! **What must not change.** Answers are the same sets of solutions. Where the order in which rows come decides
 //! what comes out, the plan stays in one partition, so that an answer does not change from one run to the next:
@@ -396,8 +396,11 @@ fn over(plan: &Plan, children: Vec<Plan>) -> Result<Plan> {
 }
 
 /// Whether a node gives the same solutions in whatever order it gets rows, as it says itself: it works on each partition, or
-/// is better off with several that are merged for it.
+/// is better off with several that are merged for it, and does not end after the first rows that it gives.
 fn takes_any_order(plan: &Plan) -> bool {
+    if plan.fetch().is_some() {
+        return false;
+    }
     let requirements = plan.input_distribution_requirements();
     let wanted = requirements.per_child_distributions();
     let mut inputs = wanted.zip(plan.benefits_from_input_partitioning());
@@ -432,6 +435,7 @@ fn reads_text(expression: &Expression) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use datafusion_physical_plan::limit::LocalLimitExec;
     use datafusion_physical_plan::union::UnionExec;
     use orrery_operators::nodes::{AppendExec, CandidatesExec, DistinctExec, NumberedExec};
     use orrery_operators::rows::RowsExec;
@@ -453,7 +457,8 @@ mod tests {
         let numbered: Plan = Arc::new(NumberedExec::new(leaf(), "row"));
         let append: Plan = Arc::new(AppendExec::new(leaf(), [leaf()]));
         let limit: Plan = Arc::new(GlobalLimitExec::new(leaf(), 0, Some(1)));
-        for plan in [&numbered, &append, &limit] {
+        let first: Plan = Arc::new(LocalLimitExec::new(leaf(), 1));
+        for plan in [&numbered, &append, &limit, &first] {
             assert!(!takes_any_order(plan), "{}", plan.name());
         }
     }
