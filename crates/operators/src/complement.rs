@@ -130,7 +130,9 @@ impl DisplayAs for ComplementExec {
 }
 
 impl Inputs for ComplementExec {
-    const TAKES_ANY_ORDER: bool = true;
+    fn takes_any_order(&self) -> bool {
+        true
+    }
 
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         let ComplementInputs {

@@ -15,11 +15,15 @@ use datafusion_physical_plan::{ExecutionPlan, InputDistributionRequirements};
 /// The inputs of a node.
 pub(crate) trait Inputs: ExecutionPlan + Sized {
     /// Whether the node reads each partition of its inputs by itself; else each input has one.
-    const READS_PARTITIONS: bool = false;
+    fn reads_partitions(&self) -> bool {
+        false
+    }
 
     /// Whether what the node gives are the same solutions in whatever order rows come, so that inputs that it reads whole may be
     /// computed in several partitions.
-    const TAKES_ANY_ORDER: bool = Self::READS_PARTITIONS;
+    fn takes_any_order(&self) -> bool {
+        self.reads_partitions()
+    }
 
     /// What the node reads, in order.
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>>;
@@ -38,7 +42,8 @@ pub(crate) fn with_other_inputs<N: Inputs>(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let (name, wanted) = (node.name(), node.inputs().len());
     assert_eq_or_internal_err!(inputs.len(), wanted, "children of {name}");
-    for input in inputs.iter().filter(|_| !N::READS_PARTITIONS) {
+    let reads_partitions = node.reads_partitions();
+    for input in inputs.iter().filter(|_| !reads_partitions) {
         let partitions = input.properties().partitioning.partition_count();
         assert_eq_or_internal_err!(partitions, 1, "partitions of a child of {name}");
     }
@@ -47,7 +52,7 @@ pub(crate) fn with_other_inputs<N: Inputs>(
 
 /// How the rows of each input are to be spread, for those who spread a plan.
 pub(crate) fn distributions<N: Inputs>(node: &N) -> InputDistributionRequirements {
-    let of_each = match N::READS_PARTITIONS {
+    let of_each = match node.reads_partitions() {
         true => Distribution::UnspecifiedDistribution,
         false => Distribution::SinglePartition,
     };
@@ -141,8 +146,10 @@ macro_rules! node_methods {
             $crate::node::distributions(self)
         }
 
+        // Here it says whether rows may come in any order, not whether more partitions make the node faster: a query's plan passes
+        // no rule of DataFusion's that would add any, and its spreading over the cores (`sparql/src/plan/parallel.rs`) asks this.
         fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-            let takes_any_order = <Self as $crate::node::Inputs>::TAKES_ANY_ORDER;
+            let takes_any_order = $crate::node::Inputs::takes_any_order(self);
             vec![takes_any_order; $crate::node::Inputs::inputs(self).len()]
         }
     };

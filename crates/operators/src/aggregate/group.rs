@@ -97,7 +97,10 @@ impl DisplayAs for GroupExec {
 }
 
 impl Inputs for GroupExec {
-    const READS_PARTITIONS: bool = true;
+    /// A state of each partition; whole groups are made of one.
+    fn reads_partitions(&self) -> bool {
+        *self.aggregate.mode() == AggregateMode::Partial
+    }
 
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![self.aggregate.input()]

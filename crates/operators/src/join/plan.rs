@@ -81,7 +81,9 @@ impl DisplayAs for SolutionJoinExec {
 }
 
 impl Inputs for SolutionJoinExec {
-    const TAKES_ANY_ORDER: bool = true;
+    fn takes_any_order(&self) -> bool {
+        true
+    }
 
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.left, &self.right]

@@ -9,6 +9,7 @@ use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, Physica
 use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::expressions::Column;
 use datafusion_physical_plan::limit::GlobalLimitExec;
+use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions, collect,
 };
@@ -89,13 +90,12 @@ fn sum_of_x() -> [(String, AggregateExpression); 1] {
     [("sum".to_owned(), sum)]
 }
 
-fn group(context: &Arc<QueryContext>) -> Plan {
+fn group(context: &Arc<QueryContext>, mode: AggregateMode) -> Plan {
     let input = rows();
     let schema = input.schema();
     let functions = aggregate::plan(&sum_of_x(), &schema, context).unwrap();
     let key = Arc::new(Column::new("s", 0));
     let by = PhysicalGroupBy::new_single(vec![(key, "s".to_owned())]);
-    let mode = AggregateMode::Single;
     grouped(AggregateExec::try_new(mode, by, functions, vec![None], input, schema).unwrap())
 }
 
@@ -230,7 +230,7 @@ fn one_of_each() -> Vec<Plan> {
         service(context, Some(rows())),
         service(context, None),
         join.unwrap(),
-        group(context),
+        group(context, AggregateMode::Single),
         complement(context),
         Arc::new(AppendExec::new(rows(), [rows(), rows()])),
         Arc::new(CandidatesExec::new(partitioned, 1, false, 3)),
@@ -361,6 +361,26 @@ fn a_node_that_reads_one_partition_refuses_several() {
     let candidates: Plan = Arc::new(CandidatesExec::new(scan(&context), 1, false, 3));
     let rebuilt = replace(&candidates, vec![several]).unwrap();
     assert_eq!(rebuilt.properties().partitioning.partition_count(), 2);
+}
+
+#[test]
+fn what_is_of_all_rows_together_refuses_several_partitions() {
+    let context = context_of(&quads());
+    let two = UnionExec::try_new(vec![rows(), rows()]).unwrap();
+    let pattern = |fetch| {
+        let mut specification = PatternSpecification::inner(vec![pattern()], names(&["s", "o"]));
+        specification.fetch = fetch;
+        PatternExec::try_new(Arc::clone(&context), Some(rows()), specification).unwrap()
+    };
+    for whole in [group(&context, AggregateMode::Single), pattern(Some(3))] {
+        let error = replace(&whole, vec![Arc::clone(&two)]).unwrap_err();
+        assert!(error.to_string().contains("partitions"), "{error}");
+        assert!(replace(&whole, vec![rows()]).is_ok());
+    }
+    for of_each in [group(&context, AggregateMode::Partial), pattern(None)] {
+        let rebuilt = replace(&of_each, vec![Arc::clone(&two)]).unwrap();
+        assert_eq!(rebuilt.properties().partitioning.partition_count(), 2);
+    }
 }
 
 /// Whoever adds a node adds it to [`one_of_each`].

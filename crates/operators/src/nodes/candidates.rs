@@ -134,7 +134,9 @@ impl DisplayAs for CandidatesExec {
 }
 
 impl Inputs for CandidatesExec {
-    const READS_PARTITIONS: bool = true;
+    fn reads_partitions(&self) -> bool {
+        true
+    }
 
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]

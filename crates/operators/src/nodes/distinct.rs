@@ -95,7 +95,9 @@ impl DisplayAs for DistinctExec {
 }
 
 impl Inputs for DistinctExec {
-    const TAKES_ANY_ORDER: bool = true;
+    fn takes_any_order(&self) -> bool {
+        true
+    }
 
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]

@@ -83,7 +83,9 @@ impl DisplayAs for PathExec {
 }
 
 impl Inputs for PathExec {
-    const TAKES_ANY_ORDER: bool = true;
+    fn takes_any_order(&self) -> bool {
+        true
+    }
 
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         self.input.iter().collect()

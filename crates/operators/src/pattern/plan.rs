@@ -284,7 +284,10 @@ impl PatternExec {
 }
 
 impl Inputs for PatternExec {
-    const READS_PARTITIONS: bool = true;
+    /// A limit holds for all partitions together.
+    fn reads_partitions(&self) -> bool {
+        self.plan.specification.fetch.is_none()
+    }
 
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         self.input.iter().collect()
