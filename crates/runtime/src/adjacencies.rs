@@ -140,7 +140,7 @@ impl Adjacencies {
         let missed = slot.count(keys as u64);
         let wanted = thresholds
             .keys_min
-            .max(slot.rows() / thresholds.rows_per_key)
+            .max(slot.rows() / thresholds.rows_per_key.max(1))
             << slot.begun().min(DOUBLINGS_MAX);
         if missed < wanted || self.bytes_max == 0 {
             return None;

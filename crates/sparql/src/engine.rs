@@ -53,13 +53,22 @@ impl Engine {
             threads: options.threads,
         })
         .map_err(|error| QueryError::from_runtime(error, options.memory_bytes))?;
-        Ok(Self {
+        Ok(Self::over(database, Arc::new(runtime), options))
+    }
+
+    /// An engine that shares a runtime with others. What the runtime decides (memory, place for spills, batches, threads) is as it was made.
+    pub fn over(database: Arc<Database>, runtime: Arc<Runtime>, options: EngineOptions) -> Self {
+        let memory_bytes = runtime.memory_bytes();
+        Self {
             database,
-            options,
-            runtime: Arc::new(runtime),
+            options: EngineOptions {
+                memory_bytes,
+                ..options
+            },
+            runtime,
             shapes: ShapeCache::default(),
             orders: Arc::default(),
-        })
+        }
     }
 
     /// Whether a text can be prepared on any thread and soon: it is short, nests little, and is no larger
@@ -85,7 +94,7 @@ impl Engine {
         self.runtime.hold_memory(what)
     }
 
-    /// What its queries share; a second engine over the same data may take it.
+    /// What its queries share; a second engine over the same data may take it ([`Engine::over`]).
     pub fn runtime(&self) -> &Arc<Runtime> {
         &self.runtime
     }
@@ -150,5 +159,29 @@ impl Engine {
             timeout: timeout.or(self.options.default_timeout),
             memory_bytes: self.options.memory_bytes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use orrery_storage::build_small;
+
+    use super::*;
+
+    #[test]
+    fn two_engines_over_one_runtime_keep_within_one_budget() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Arc::new(build_small(directory.path(), &[]).unwrap());
+        let options = EngineOptions {
+            memory_bytes: 64 << 20,
+            ..EngineOptions::default()
+        };
+        let first = Engine::new(Arc::clone(&database), options).unwrap();
+        let runtime = Arc::clone(first.runtime());
+        let second = Engine::over(database, runtime, EngineOptions::default());
+        assert_eq!(second.options().memory_bytes, 64 << 20);
+        let held = first.hold_memory("the body of a request");
+        held.resize(1_000).unwrap();
+        assert_eq!(second.memory_held_bytes(), 1_000);
     }
 }
