@@ -140,12 +140,12 @@ impl Engine {
     pub(crate) async fn run(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
-        is_parallel: bool,
+        has_own_task: bool,
         limits: Limits,
     ) -> Result<IdStream, QueryError> {
         let run = Run {
             plan,
-            is_parallel,
+            has_own_task,
             task: &self.runtime.task(None),
             runtime: &self.runtime,
             limits,

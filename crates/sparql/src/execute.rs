@@ -28,8 +28,8 @@ pub(crate) struct Limits {
 /// A plan that is to run, and what it runs with.
 pub(crate) struct Run<'r> {
     pub(crate) plan: &'r Arc<dyn ExecutionPlan>,
-    /// Whether parts of it run as tasks of their own.
-    pub(crate) is_parallel: bool,
+    /// Whether parts of it, partitions and readers of shared rows, know by the task's context which execution they belong to.
+    pub(crate) has_own_task: bool,
     pub(crate) task: &'r Arc<TaskContext>,
     pub(crate) runtime: &'r Runtime,
     pub(crate) limits: Limits,
@@ -47,10 +47,9 @@ impl Run<'_> {
             .working_set(self.plan, batch_rows, self.wait_max)
             .await?;
         let (limits, workers) = (self.limits, self.runtime.workers());
-        let ids = match self.is_parallel {
+        let ids = match self.has_own_task {
             false => start(self.plan, self.task, workers, limits)?,
             true => {
-                // Partitions know by the context which execution they belong to.
                 let task = Runtime::task_of_its_own(self.task);
                 start(self.plan, &task, workers, limits)?
             }

@@ -93,6 +93,7 @@ fn prepared(
         gives_each_triple_once: gives_each_triple_once(&query, &planned.dataset),
         described: planned.dataset.graphs(),
         is_parallel: planned.is_parallel,
+        has_own_task: planned.has_own_task,
         plan: planned.relation.plan,
         estimates: planned.estimates,
         context: planned.context,
@@ -134,6 +135,7 @@ struct Planned {
     context: Arc<QueryContext>,
     dataset: Dataset,
     is_parallel: bool,
+    has_own_task: bool,
 }
 
 impl Source<'_> {
@@ -189,10 +191,12 @@ impl Source<'_> {
         if !self.is_repeated {
             relation.plan = planner.parallel(relation.plan)?;
         }
-        compile_patterns(relation.plan.as_ref())?;
+        let has_shared = compile_patterns(relation.plan.as_ref())?;
+        let is_parallel = !Arc::ptr_eq(&in_one, &relation.plan);
         context.patience().end_planning();
         let planned = Planned {
-            is_parallel: !Arc::ptr_eq(&in_one, &relation.plan),
+            is_parallel,
+            has_own_task: is_parallel || has_shared,
             estimates: planner.estimates.of_plan(&relation.plan),
             relation,
             context,
@@ -347,7 +351,8 @@ pub(crate) struct Pattern<'p> {
 /// A planned `WHERE`.
 pub(crate) struct PreparedPattern {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
-    pub(crate) is_parallel: bool,
+    /// Whether parts of the plan know by the task's context which execution they belong to.
+    pub(crate) has_own_task: bool,
     pub(crate) context: Arc<QueryContext>,
     /// The column of each variable that can be bound.
     pub(crate) columns: HashMap<String, usize>,
@@ -394,7 +399,7 @@ pub(crate) fn prepare_pattern(
     Ok(PreparedPattern {
         columns: columns.collect(),
         plan: planned.relation.plan,
-        is_parallel: planned.is_parallel,
+        has_own_task: planned.has_own_task,
         context: planned.context,
     })
 }

@@ -62,6 +62,8 @@ pub struct PreparedQuery {
     pub(crate) prologue: Box<str>,
     /// Whether parts of the plan run as tasks of their own.
     pub(crate) is_parallel: bool,
+    /// Whether parts of the plan know by the task's context which execution they belong to.
+    pub(crate) has_own_task: bool,
 }
 
 /// How long it took to prepare a query.
@@ -163,7 +165,7 @@ impl PreparedQuery {
     pub async fn execute(&self) -> Result<QueryResults, QueryError> {
         let run = Run {
             plan: &self.plan,
-            is_parallel: self.is_parallel,
+            has_own_task: self.has_own_task,
             task: &self.task,
             runtime: &self.runtime,
             limits: self.limits,

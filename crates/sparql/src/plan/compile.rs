@@ -10,9 +10,11 @@ use orrery_operators::pattern::PatternExec;
 
 use crate::error::Result;
 
-/// Compiles the patterns of a plan.
-pub(crate) fn compile_patterns(plan: &dyn ExecutionPlan) -> Result<()> {
-    compile_below(plan, &mut HashSet::new())
+/// Compiles the patterns of a plan; tells whether it has relations that are computed once in each execution ([`SharedExec`]).
+pub(crate) fn compile_patterns(plan: &dyn ExecutionPlan) -> Result<bool> {
+    let mut shared = HashSet::new();
+    compile_below(plan, &mut shared)?;
+    Ok(!shared.is_empty())
 }
 
 /// What several nodes read is entered once.

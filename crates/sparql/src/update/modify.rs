@@ -88,7 +88,7 @@ pub(super) async fn modify(
     let limits = engine.limits(options.query.timeout);
     let added: Result<(), QueryError> = async {
         let mut rows = engine
-            .run(&prepared.plan, prepared.is_parallel, limits)
+            .run(&prepared.plan, prepared.has_own_task, limits)
             .await?;
         while let Some(batch) = rows.next().await {
             changes.add(&batch?, &delete, &insert, transaction)?;

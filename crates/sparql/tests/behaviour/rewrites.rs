@@ -2,7 +2,7 @@
 
 use orrery_sparql::QueryOptions;
 
-use crate::common::{Fixture, PREFIXES};
+use crate::common::{Answer, Fixture, PREFIXES};
 use crate::{DATA, rows, rows_both_ways, rows_with};
 
 #[test]
@@ -250,4 +250,29 @@ fn a_volatile_expression_is_evaluated_once_for_each_solution_of_its_own_group() 
     // The same moment in all of them.
     let query = "SELECT DISTINCT ?y { ?s :knows ?o BIND(NOW() AS ?y) }";
     assert_eq!(rows(&fixture, query).len(), 1);
+}
+
+#[test]
+fn each_run_of_a_prepared_query_computes_anew_what_its_parts_share() {
+    let fixture = Fixture::new(DATA);
+    let draw = "{ SELECT ?s (RAND() AS ?r) { ?s a :Boss ; :name ?n } }";
+    let query = format!("SELECT ?s ?o ?r {{ {draw} {{ ?s :knows ?o }} UNION {{ ?o :knows ?s }} }}");
+    let options = QueryOptions {
+        tuning: orrery_sparql::Tuning {
+            reduces_always: true,
+            ..orrery_sparql::Tuning::default()
+        },
+        ..QueryOptions::default()
+    };
+    let prepared = fixture
+        .engine
+        .prepare(&format!("{PREFIXES}{query}"), &options)
+        .unwrap();
+    let plan = prepared.explain();
+    assert!(plan.contains("SharedExec"), "{plan}");
+    assert!(!prepared.is_parallel(), "{plan}");
+    let first = fixture.run(&prepared).unwrap();
+    let second = fixture.run(&prepared).unwrap();
+    assert_ne!(first, Answer::Solutions(Vec::new()), "{plan}");
+    assert_ne!(first.sorted(), second.sorted(), "{plan}");
 }
