@@ -1,7 +1,7 @@
 //! How many rows the nodes of a plan are expected to give.
 //!
-//! While a plan is made, [`NodeEstimates`] keeps the figure of each node together with the node itself, so that
-//! no other one can take its place. Of the finished plan they are told by position, in [`PlanEstimates`]:
+//! While a plan is made, [`NodeEstimates`] keeps the figure of each node together with its place in memory, so that
+//! no other one can take that; what a dropped node held is freed. Of the finished plan they are told by position, in [`PlanEstimates`]:
 //!
 //! ```text
 //!   SortExec              1
@@ -14,7 +14,7 @@
 //!
 //! Whoever reads them walks the plan in this order ([`Positions`]). So they do not depend on where the nodes are in memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use datafusion_physical_plan::ExecutionPlan;
 use hashbrown::{HashMap, HashSet};
@@ -30,14 +30,14 @@ pub(in crate::plan) fn identity(plan: &Plan) -> usize {
 /// The expected rows of nodes while a plan is made of them.
 #[derive(Debug, Default)]
 pub(crate) struct NodeEstimates {
-    /// With the nodes, which live as long as their identities are of use.
-    by_identity: HashMap<usize, (Plan, f64)>,
+    /// With the nodes: a weak one keeps the memory at its address, but nothing that it held.
+    by_identity: HashMap<usize, (Weak<dyn ExecutionPlan>, f64)>,
 }
 
 impl NodeEstimates {
     /// A node gives so many rows.
     pub(in crate::plan) fn set(&mut self, plan: &Plan, rows: f64) {
-        let known = (Arc::clone(plan), rows);
+        let known = (Arc::downgrade(plan), rows);
         self.by_identity.insert(identity(plan), known);
     }
 
@@ -133,6 +133,22 @@ mod tests {
     use orrery_operators::rows::RowsExec;
 
     use super::*;
+
+    #[test]
+    fn a_node_that_is_dropped_keeps_nothing_alive() {
+        let leaf = RowsExec::single_empty_row().unwrap();
+        let dropped: Plan = Arc::new(SharedExec::new(Arc::clone(&leaf)));
+        let mut estimates = NodeEstimates::default();
+        estimates.set(&dropped, 1.0);
+        let place = identity(&dropped);
+        drop(dropped);
+        assert_eq!(Arc::strong_count(&leaf), 1);
+        let others = (0..100).map(|_| Arc::new(SharedExec::new(Arc::clone(&leaf))) as Plan);
+        for other in others.collect::<Vec<_>>() {
+            assert_ne!(identity(&other), place);
+            assert_eq!(estimates.get(&other), None);
+        }
+    }
 
     #[test]
     fn a_plan_that_is_built_anew_has_the_same_figures_by_position() {
