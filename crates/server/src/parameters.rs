@@ -67,11 +67,14 @@ fn decode_form(encoded: &[u8], what: impl Fn() -> String) -> Result<String, Serv
     if let Some(at) = (0..encoded.len()).find(is_broken) {
         return Err(broken_escape(&encoded[at..], at, &what()));
     }
-    let spaced: Vec<u8> = encoded
-        .iter()
-        .map(|&byte| if byte == b'+' { b' ' } else { byte })
-        .collect();
-    String::from_utf8(percent_decode(&spaced).collect())
+    let mut decoded = Vec::with_capacity(encoded.len());
+    for (number, part) in encoded.split(|&byte| byte == b'+').enumerate() {
+        if number > 0 {
+            decoded.push(b' ');
+        }
+        decoded.extend(percent_decode(part));
+    }
+    String::from_utf8(decoded)
         .map_err(|_| ServerError::bad_request(format!("{} is not UTF-8", what())))
 }
 
@@ -101,10 +104,13 @@ mod tests {
     #[test]
     fn broken_escapes_are_named_with_their_place() {
         assert_eq!(decoded("a+b%20%c3%A4").unwrap(), "a b ä");
+        assert_eq!(decoded("++%2B+").unwrap(), "  + ");
+        assert_eq!(decoded("").unwrap(), "");
         for (encoded, place) in [
             ("ab%zz", "byte 2: `%zz`"),
             ("100%", "byte 3: `%`"),
             ("%2", "byte 0: `%2`"),
+            ("a+%2+0", "byte 2: `%2+`"),
         ] {
             let message = decoded(encoded).unwrap_err();
             assert!(
