@@ -48,5 +48,5 @@ pub use results::{
 };
 pub use update::{
     DocumentSource, NumberedQuad, ParsedUpdate, Statements, TermNumber, TooMuchText, UpdateOptions,
-    graph_exists,
+    check_may_write, graph_exists,
 };

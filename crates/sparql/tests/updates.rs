@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use orrery_sparql::{Engine, EngineOptions, QueryError, UpdateOptions};
 use orrery_storage::{
-    CommitOptions, Database, Durability, Permutation, SmallQuad, Writer, WriterOptions, build_small,
+    Asker, CommitOptions, Database, Durability, GraphNames, Permutation, ReadScope, SmallQuad,
+    Writer, WriterOptions, build_small,
 };
+use orrery_term::Term as TermOf;
 use oxrdf::{Dataset, GraphName, NamedNode, Quad, Term};
 use proptest::prelude::*;
 use spareval::{QueryEvaluator, QueryResults};
@@ -504,6 +506,46 @@ fn changes_beyond_the_memory_are_refused_with_the_budget_and_nothing_is_changed(
     store.apply("INSERT DATA { <http://e/a> <http://e/b> 1 }", true);
     store.apply("DELETE WHERE { <http://e/s1> ?p <http://e/o3> }", true);
     assert_eq!(store.engine.memory_held_bytes(), 0);
+}
+
+/// There are no rights to write yet: an update would change graphs that its author may not see.
+#[test]
+fn who_may_not_see_all_graphs_changes_nothing() {
+    let store = Store::over(
+        &small_quads(100),
+        WriterOptions::default(),
+        EngineOptions::default(),
+    );
+    let before = store.lines();
+    let visible = GraphNames {
+        has_default: true,
+        named: [TermOf::iri("http://e/g1")].into(),
+    };
+    let mut options = UpdateOptions::default();
+    options.query.scope = ReadScope::only(Asker::Anonymous, visible);
+    for text in [
+        "CLEAR ALL",
+        "CLEAR GRAPH <http://e/g1>",
+        "DROP NAMED",
+        "DELETE WHERE { GRAPH ?g { ?s ?p ?o } }",
+        "DELETE WHERE { ?s ?p ?o }",
+        "INSERT DATA { GRAPH <http://e/g2> { <http://e/a> <http://e/b> 1 } }",
+        "DELETE DATA { <http://e/a> <http://e/b> 1 }",
+        "CREATE GRAPH <http://e/g2>",
+    ] {
+        let update = store.engine.prepare_update(text, &options).unwrap();
+        let mut transaction = store.writer.begin().unwrap();
+        let applied = store.engine.apply(&update, &options, &mut transaction);
+        let refused = store.runtime.block_on(applied).expect_err(text);
+        assert!(matches!(refused, QueryError::UpdateFailed { .. }), "{text}");
+        assert!(refused.to_string().contains("see all graphs"), "{refused}");
+        transaction
+            .commit(CommitOptions::default())
+            .unwrap()
+            .wait()
+            .unwrap();
+        assert_eq!(store.lines(), before, "{text}");
+    }
 }
 
 /// The records of commits bring new tags; what is rolled back brings none.

@@ -1,6 +1,6 @@
 //! Applies the operations of an update to a transaction, one after the other.
 
-use orrery_storage::{Error as StorageError, ReadView, Transaction};
+use orrery_storage::{Error as StorageError, ReadScope, ReadView, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
 
@@ -16,6 +16,8 @@ impl Engine {
     /// an error the caller drops it, and nothing has happened. After [`QueryError::AskFirst`] it goes on with
     /// [`Engine::ask`] and another transaction.
     ///
+    /// Fails before anything is done where the options' scope hides graphs.
+    ///
     /// Blocks while it works; the streams of `WHERE`s run on the caller's tokio runtime.
     pub async fn apply(
         &self,
@@ -23,6 +25,7 @@ impl Engine {
         options: &UpdateOptions,
         transaction: &mut Transaction,
     ) -> Result<(), QueryError> {
+        check_may_write(&options.query.scope)?;
         transaction.count_memory(|| Box::new(memory::EngineMemory::new(self)));
         if let Some(services) = &update.services {
             services.begin_pass();
@@ -111,6 +114,17 @@ impl Engine {
                 | GraphUpdateOperation::Load { .. },
             ) => Err(QueryError::internal("an operation that was not prepared")),
         }
+    }
+}
+
+/// Fails where a scope hides graphs: until there are rights to write, only who sees all of them may change data, for `CLEAR ALL`
+/// and their like do not ask which they are.
+pub fn check_may_write(scope: &ReadScope) -> Result<(), QueryError> {
+    match scope.graphs() {
+        None => Ok(()),
+        Some(_) => Err(QueryError::update_failed(
+            "only who may see all graphs may change data",
+        )),
     }
 }
 

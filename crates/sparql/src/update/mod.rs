@@ -39,7 +39,7 @@ use spargebra::GraphUpdateOperation;
 
 use crate::options::QueryOptions;
 
-pub use execute::graph_exists;
+pub use execute::{check_may_write, graph_exists};
 pub use statements::{NumberedQuad, Statements, TermNumber, TooMuchText};
 
 /// Gives the documents that `LOAD` names. The engine itself opens no file and no connection.
