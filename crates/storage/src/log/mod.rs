@@ -16,8 +16,8 @@
 //!            of a commit (kind 4): commit number u64 | time i64, microseconds since 1970 | sections, by ascending kind
 //! section    kind u8 | length u32 | content:
 //!            1 who: UTF-8
-//!            2 next blank node: varint
-//!            3 new terms: index of the first varint | each: varint length, key
+//!            2 next blank node: varint; always there
+//!            3 new terms: index of the first varint | each: varint length, key; always there
 //!            4 insertions, 5 deletions: count varint | rows
 //!            6 graphs that were cleared first: flags u8 (1: all named graphs) | count varint | ids of graphs, varint each |
 //!              added varint | removed varint

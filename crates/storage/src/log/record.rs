@@ -56,6 +56,8 @@ mod section {
     pub(super) const CLEARED: u8 = 6;
     pub(super) const OPTIONAL: u8 = 128;
     pub(super) const LANGUAGE_TAGS: u8 = 128;
+    /// A record without these would say that the numbers begin anew.
+    pub(super) const ALWAYS_THERE: [u8; 2] = [NEXT_BLANK_NODE, NEW_TERMS];
 }
 
 /// Why bytes with the right checksum are not a record.
@@ -122,7 +124,7 @@ impl LogRecord {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut record = Self::default();
         let rest = &mut record.decode_head(bytes).ok_or(RecordError::Form)?;
-        let mut last = 0;
+        let (mut last, mut always_there) = (0, 0);
         while !rest.is_empty() {
             let (kind, mut content) = take_section(rest).ok_or(RecordError::Form)?;
             // Each stands once, in the order of the numbers.
@@ -130,6 +132,7 @@ impl LogRecord {
                 return Err(RecordError::Form);
             }
             last = kind;
+            always_there += usize::from(section::ALWAYS_THERE.contains(&kind));
             match record.decode_section(kind, &mut content) {
                 Some(true) if content.is_empty() => {}
                 Some(false) if kind >= section::OPTIONAL => {}
@@ -137,7 +140,10 @@ impl LogRecord {
                 Some(true) | None => return Err(RecordError::Form),
             }
         }
-        Ok(record)
+        match always_there == section::ALWAYS_THERE.len() {
+            true => Ok(record),
+            false => Err(RecordError::Form),
+        }
     }
 
     /// Commit and time; returns what follows.

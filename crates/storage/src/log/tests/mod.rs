@@ -393,6 +393,46 @@ fn an_unknown_section_is_passed_over_if_it_says_that_it_may_be() {
     assert!(error.to_string().contains(advice), "{error}");
 }
 
+/// Without them the numbers of blank nodes and terms would begin anew.
+#[test]
+fn a_commit_without_a_section_that_is_always_there_is_damage() {
+    const HEAD_BYTES: usize = 16;
+    let mut content = Vec::new();
+    record(42).encode(&mut content);
+    let (head, mut rest) = content.split_at(HEAD_BYTES);
+    let mut sections = Vec::new();
+    while !rest.is_empty() {
+        let length = 5 + header::u32_at(rest, 1).unwrap() as usize;
+        let (section, after) = rest.split_at(length);
+        sections.push(section);
+        rest = after;
+    }
+    for missing in [None, Some(2), Some(3)] {
+        let (_directory, path, places) = written(41..42);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let end = places[0].end;
+        bytes.truncate(end as usize);
+        let mut framed = Vec::new();
+        frame(salt_of(&bytes), end, KIND_COMMIT, &mut framed, |out| {
+            out.extend_from_slice(head);
+            let kept = sections
+                .iter()
+                .filter(|section| Some(section[0]) != missing);
+            kept.for_each(|section| out.extend_from_slice(section));
+        });
+        bytes.extend_from_slice(&framed);
+        std::fs::write(&path, &bytes).unwrap();
+        let read = read_all(&path);
+        match missing {
+            None => assert_eq!(read.unwrap().0, records(41..43)),
+            Some(_) => assert!(
+                matches!(read, Err(Error::Corrupt { offset, .. }) if offset == end),
+                "{missing:?}"
+            ),
+        }
+    }
+}
+
 #[test]
 fn a_record_of_an_unknown_kind_is_neither_skipped_nor_cut_off() {
     let (_directory, path, places) = written(41..43);
