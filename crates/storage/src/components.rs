@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Each says what kind it is, in which version, and whether the data mean something else without it. An unknown optional one is passed over: it
-//! stays in the manifest as it is, its files stay, and backups copy them. An unknown required one refuses the database, and is named. A load or
+//! stays in the manifest as it is, its files stay, and backups copy them. Unknown fields of what is known are kept as long as the
+//! entry that they stand in. An unknown required component refuses the database, and is named. A load or
 //! a compaction writes another directory, with the components that it knows. Ids are ranks in the directory's dictionary and change then: a derived index
 //! is written anew, or brought over by `renumbering`, or has ordinals of its own.
 //!
@@ -63,6 +64,9 @@ pub struct DirectoryComponents {
     pub name: String,
     /// What it holds.
     pub components: Vec<ComponentEntry>,
+    /// What a newer program says of it.
+    #[serde(flatten)]
+    pub further: BTreeMap<String, serde_json::Value>,
 }
 
 /// A part of a directory, in files of its own.
@@ -93,6 +97,21 @@ pub struct FileEntry {
     pub bytes: u64,
     /// CRC32C of the block file's footer, which holds the checksums of all blocks.
     pub crc32c: u32,
+    /// What a newer program says of it.
+    #[serde(flatten)]
+    pub further: BTreeMap<String, serde_json::Value>,
+}
+
+impl FileEntry {
+    /// A file of which nothing else is said.
+    pub(crate) fn new(name: String, bytes: u64, crc32c: u32) -> Self {
+        Self {
+            name,
+            bytes,
+            crc32c,
+            further: BTreeMap::new(),
+        }
+    }
 }
 
 /// The components that this program knows.
@@ -118,12 +137,15 @@ struct ReadDirectory {
     components: Vec<ComponentEntry>,
     #[serde(default)]
     files: Vec<FileEntry>,
+    #[serde(flatten)]
+    further: BTreeMap<String, serde_json::Value>,
 }
 
 impl From<ReadDirectory> for DirectoryComponents {
     fn from(read: ReadDirectory) -> Self {
         let mut entry = Self::of_files(read.name, read.files);
         entry.components.extend(read.components);
+        entry.further = read.further;
         entry
     }
 }
@@ -151,7 +173,11 @@ impl DirectoryComponents {
                 }),
             }
         }
-        Self { name, components }
+        Self {
+            name,
+            components,
+            further: BTreeMap::new(),
+        }
     }
 
     /// All files, also those of components that this program does not know.
@@ -180,7 +206,7 @@ impl DirectoryComponents {
             .flat_map(|component| &mut component.files)
     }
 
-    /// Bytes of all files.
+    /// Bytes of all files, also of those that nothing here reads.
     pub fn bytes(&self) -> u64 {
         self.files().map(|file| file.bytes).sum()
     }

@@ -8,6 +8,7 @@
 //! `terms.delta` is a block file; its blocks of about 64 KiB hold keys, each after its length as LEB128, and its metadata the
 //! number of keys as u64. The keys are read at once when the delta is opened, the changes when they are needed.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,11 +40,7 @@ pub(crate) fn write(
     file_system.create_dir_all(&segment)?;
     let mut files = Vec::new();
     let mut list = |name: String, summary: FileSummary| {
-        files.push(FileEntry {
-            name,
-            bytes: summary.bytes,
-            crc32c: summary.crc,
-        });
+        files.push(FileEntry::new(name, summary.bytes, summary.crc));
     };
     let terms = write_terms(
         file_system,
@@ -72,6 +69,7 @@ pub(crate) fn write(
         has_named_graphs: snapshot.has_named_graphs(),
         cleared: snapshot.stored().hidden.clone(),
         delta: DirectoryComponents::of_files(name.to_owned(), files),
+        further: BTreeMap::new(),
     })
 }
 

@@ -70,6 +70,9 @@ pub struct Manifest {
     /// the last log stand in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub language_tags: Vec<String>,
+    /// What a newer program says of it.
+    #[serde(flatten)]
+    pub further: BTreeMap<String, serde_json::Value>,
 }
 
 /// A segment with all quads of one commit, and what was changed since.
@@ -96,6 +99,9 @@ pub struct BaseEntry {
     pub deltas: Vec<FlushedEntry>,
     /// The log files, the oldest first; each goes on where the one before ends.
     pub logs: Vec<LogEntry>,
+    /// What a newer program says of it.
+    #[serde(flatten)]
+    pub further: BTreeMap<String, serde_json::Value>,
 }
 
 /// What a bulk load changed.
@@ -129,6 +135,9 @@ pub struct FlushedEntry {
     /// The delta's files.
     #[serde(alias = "segment")]
     pub delta: DirectoryComponents,
+    /// What a newer program says of it.
+    #[serde(flatten)]
+    pub further: BTreeMap<String, serde_json::Value>,
 }
 
 /// A log file in `DIR/log`.
@@ -138,12 +147,22 @@ pub struct LogEntry {
     pub name: String,
     /// The number of the first commit that is, or will be, in it.
     pub first_commit: u64,
+    /// What a newer program says of it.
+    #[serde(flatten)]
+    pub further: BTreeMap<String, serde_json::Value>,
 }
 
 /// As much as every version of the format has.
 #[derive(Deserialize)]
 struct VersionOnly {
     format_version: u32,
+}
+
+/// The features of every version that this program reads: a required one may change the shape of all else.
+#[derive(Deserialize)]
+struct FeaturesOnly {
+    #[serde(default)]
+    features: BTreeMap<String, Need>,
 }
 
 /// The manifest of format version 1.
@@ -175,8 +194,10 @@ impl From<ManifestVersion1> for Manifest {
                 segment: old.segment,
                 deltas: Vec::new(),
                 logs: Vec::new(),
+                further: BTreeMap::new(),
             }],
             language_tags: Vec::new(),
+            further: BTreeMap::new(),
         }
     }
 }
@@ -311,18 +332,8 @@ impl Manifest {
         }
     }
 
-    /// Fails if there is something that must be understood and is not.
-    fn check_known(&self, path: &Path) -> Result<()> {
-        let mut features = self.features.iter();
-        let unknown = features.find(|(name, need)| {
-            **need == Need::Required && !matches!(name.as_str(), CLEARED_GRAPHS | LANGUAGE_TAGS)
-        });
-        if let Some((name, _)) = unknown {
-            return Err(Error::UnknownPart {
-                path: path.to_path_buf(),
-                what: format!("the feature '{name}'"),
-            });
-        }
+    /// Fails if there is a component that must be understood and is not.
+    fn check_components(&self, path: &Path) -> Result<()> {
         self.bases.iter().try_for_each(|base| {
             base.segment.check_known(path)?;
             let mut deltas = base.deltas.iter();
@@ -356,14 +367,30 @@ impl Manifest {
                 });
             }
         }
+        let FeaturesOnly { features } = serde_json::from_slice(json).map_err(json_error)?;
+        check_features(&features, path)?;
         let mut manifest: Self = serde_json::from_slice(json).map_err(json_error)?;
         // What is published from it is of this version, as soon as there is a writer.
         manifest.format_version = FORMAT_VERSION;
         if manifest.bases.is_empty() {
             return Err(Error::corrupt(path, 0, "it names no segment"));
         }
-        manifest.check_known(path)?;
+        manifest.check_components(path)?;
         Ok(manifest)
+    }
+}
+
+/// Fails if there is a feature that must be understood and is not.
+fn check_features(features: &BTreeMap<String, Need>, path: &Path) -> Result<()> {
+    let unknown = features.iter().find(|(name, need)| {
+        **need == Need::Required && !matches!(name.as_str(), CLEARED_GRAPHS | LANGUAGE_TAGS)
+    });
+    match unknown {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::UnknownPart {
+            path: path.to_path_buf(),
+            what: format!("the feature '{name}'"),
+        }),
     }
 }
 
@@ -396,19 +423,18 @@ mod tests {
                 generation: 3,
                 segment: DirectoryComponents::of_files(
                     "segment-000003".to_owned(),
-                    vec![FileEntry {
-                        name: "psog.col".to_owned(),
-                        bytes: 400,
-                        crc32c: 5,
-                    }],
+                    vec![FileEntry::new("psog.col".to_owned(), 400, 5)],
                 ),
                 deltas: Vec::new(),
                 logs: vec![LogEntry {
                     name: "000003.log".to_owned(),
                     first_commit: 3,
+                    further: BTreeMap::new(),
                 }],
+                further: BTreeMap::new(),
             }],
             language_tags: vec!["de".to_owned(), "en-GB".to_owned()],
+            further: BTreeMap::new(),
         }
     }
 
@@ -552,6 +578,65 @@ mod tests {
         let bytes = read.to_bytes(Path::new("MANIFEST")).unwrap();
         let again = Manifest::parse(&bytes, Path::new("MANIFEST")).unwrap();
         assert_eq!(again.features.get("hints"), Some(&Need::Optional));
+    }
+
+    #[test]
+    fn unknown_fields_are_kept_wherever_they_stand() {
+        let delta = r#""deltas": [{ "commit": 3, "time_us": 1, "quad_count": 17, "term_count": 0, "next_blank_node": 2,
+            "has_named_graphs": false, "in-delta": [1],
+            "delta": { "name": "delta-000004", "components": [], "in-delta-directory": {} } }]"#;
+        for (from, to, field) in [
+            (
+                "\"generation\": 3,\n  \"features\"",
+                "\"in-manifest\": { \"a\": 1 }, \"generation\": 3, \"features\"",
+                "in-manifest",
+            ),
+            (
+                "\"commit\": 2",
+                "\"in-base\": \"x\", \"commit\": 2",
+                "in-base",
+            ),
+            (
+                "\"name\": \"segment-000003\"",
+                "\"in-directory\": 1.5, \"name\": \"segment-000003\"",
+                "in-directory",
+            ),
+            (
+                "\"bytes\": 400",
+                "\"in-file\": null, \"bytes\": 400",
+                "in-file",
+            ),
+            (
+                "\"first_commit\": 3",
+                "\"in-log\": true, \"first_commit\": 3",
+                "in-log",
+            ),
+            ("\"deltas\": []", delta, "in-delta"),
+            ("\"deltas\": []", delta, "in-delta-directory"),
+        ] {
+            let read = parsed_with(from, to).unwrap();
+            let bytes = read.to_bytes(Path::new("MANIFEST")).unwrap();
+            let again = Manifest::parse(&bytes, Path::new("MANIFEST")).unwrap();
+            assert_eq!(again, read);
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.contains(&format!("\"{field}\":")), "{field}: {text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_required_feature_is_named_whatever_else_it_changes() {
+        let to =
+            "\"features\": { \"tables\": \"required\" }, \"bases\": { \"rows\": 7 }, \"old_bases\"";
+        let features = "\"features\": {\n    \"language-tags\": \"optional\"\n  },\n  \"bases\"";
+        let error = parsed_with(features, to).unwrap_err();
+        assert!(matches!(error, Error::UnknownPart { .. }), "{error}");
+        assert!(
+            error.to_string().contains("the feature 'tables'"),
+            "{error}"
+        );
+        let optional = to.replace("required", "optional");
+        let error = parsed_with(features, &optional).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. }), "{error}");
     }
 
     #[test]

@@ -92,11 +92,7 @@ impl SegmentFiles {
         }
         let paths = file_system.list(&self.directory)?;
         let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
-        let files = names.map(|name| FileEntry {
-            name: name.to_owned(),
-            bytes: 0,
-            crc32c: 0,
-        });
+        let files = names.map(|name| FileEntry::new(name.to_owned(), 0, 0));
         Ok(DirectoryComponents::of_files(name, files.collect()))
     }
 }
@@ -120,6 +116,8 @@ pub struct SegmentBuilder<'a> {
     language_tags: LanguageTags,
     /// Those that another program may know.
     features: BTreeMap<String, Need>,
+    /// What a newer program says of the database.
+    further: BTreeMap<String, serde_json::Value>,
 }
 
 impl<'a> SegmentBuilder<'a> {
@@ -171,6 +169,9 @@ impl<'a> SegmentBuilder<'a> {
             old_quads: present.map_or(0, Snapshot::quad_count),
             features: present.map_or_else(BTreeMap::new, |snapshot| {
                 snapshot.manifest().features.clone()
+            }),
+            further: present.map_or_else(BTreeMap::new, |snapshot| {
+                snapshot.manifest().further.clone()
             }),
             language_tags: present
                 .map(Snapshot::language_tags)
@@ -225,6 +226,7 @@ impl<'a> SegmentBuilder<'a> {
             segment: self.files.finish(self.name.clone(), statistics)?,
             deltas: Vec::new(),
             logs: Vec::new(),
+            further: BTreeMap::new(),
         };
         let base = Base::open_unlisted(file_system, directory, &mut entry)?;
         let counts = counts_of_base(&entry);
@@ -235,6 +237,7 @@ impl<'a> SegmentBuilder<'a> {
             features: self.features,
             bases: vec![entry],
             language_tags: self.language_tags.iter().map(str::to_owned).collect(),
+            further: self.further,
         };
         manifest.publish(file_system, directory)?;
         // Readers may use it now; that leftovers stay does no harm, so it is no error.

@@ -37,7 +37,7 @@ pub struct VerifyProgress<'a> {
     pub file: &'a str,
     /// Bytes of the files before it.
     pub bytes_done: u64,
-    /// Bytes of all files.
+    /// Bytes of all files that are checked.
     pub bytes_total: u64,
 }
 
@@ -67,8 +67,11 @@ pub fn verify_with(
         Err(error) => return Err(error),
     };
     let mut bytes_done = 0;
-    let bases = manifest.bases.iter();
-    let bytes_total = bases.map(|base| base.segment.bytes()).sum();
+    let files = manifest
+        .bases
+        .iter()
+        .flat_map(|base| base.segment.known_files());
+    let bytes_total = files.map(|(_, entry)| entry.bytes).sum();
     for base in &manifest.bases {
         let mut check = Check {
             file_system,

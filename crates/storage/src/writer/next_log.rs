@@ -1,5 +1,6 @@
 //! A new log file.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::Result;
@@ -35,6 +36,7 @@ pub(super) fn next_log(
     base.logs.push(LogEntry {
         name,
         first_commit: header.first_commit,
+        further: BTreeMap::new(),
     });
     let unlisted = Unlisted::file(file_system, path);
     let log = LogWriter::create(file_system, unlisted.path(), &header)?;

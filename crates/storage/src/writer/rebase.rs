@@ -14,6 +14,7 @@
 //!
 //! Killed before the manifest is published, it leaves a directory that the next writer removes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use orrery_term::{LanguageTags, TermId};
@@ -163,6 +164,7 @@ impl Rebase<'_> {
             segment: self.files.finish(self.name.clone(), statistics)?,
             deltas: Vec::new(),
             logs: Vec::new(),
+            further: BTreeMap::new(),
         };
         let base = Arc::new(Base::open_unlisted(file_system, directory, &mut entry)?);
         let mut carried = Carried::new(base, counts_of_base(&entry), &self.source)?;
