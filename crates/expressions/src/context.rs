@@ -14,8 +14,8 @@
 //! `ResourcesExhausted` error. Ids of the table mean nothing outside the query.
 
 mod local_terms;
+mod tags;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,6 +29,8 @@ use oxsdatatypes::DateTime;
 use parking_lot::{Mutex, RwLock};
 
 use self::local_terms::LocalTerms;
+use self::tags::OwnTags;
+pub use self::tags::WrittenTags;
 use crate::error::{Error, Result};
 use crate::xpath_regex::RegexCache;
 
@@ -107,9 +109,7 @@ pub struct ExpressionContext {
     counts_rows: AtomicBool,
     next_blank_node: AtomicU64,
     local_terms: RwLock<LocalTerms>,
-    /// How language tags are written that the query brings, and whether one of them has capitals.
-    own_tags: RwLock<LanguageTags>,
-    has_own_tags: AtomicBool,
+    own_tags: OwnTags,
     labelled_blank_nodes: Mutex<HashMap<(u64, Box<str>), u64>>,
     literal_ranks: OnceLock<LiteralRanks>,
     string_keys: OnceLock<StringKeys>,
@@ -148,8 +148,7 @@ impl ExpressionContext {
             counts_rows: AtomicBool::new(false),
             next_blank_node,
             local_terms: RwLock::new(LocalTerms::new(reservation)),
-            own_tags: RwLock::default(),
-            has_own_tags: AtomicBool::new(false),
+            own_tags: OwnTags::default(),
             labelled_blank_nodes: Mutex::new(HashMap::new()),
             literal_ranks: OnceLock::new(),
             string_keys: OnceLock::new(),
@@ -286,51 +285,40 @@ impl ExpressionContext {
         Ok(())
     }
 
-    /// Takes how language tags are written that the query, an answer of another endpoint or a function brings: terms have them in
-    /// lower case.
+    /// Takes how language tags are written that the query or an answer of another endpoint brings: terms have them in lower case. Of
+    /// several ways the first stays.
     pub fn note_language_tags(&self, tags: &LanguageTags) {
-        if tags.is_empty() {
-            return;
+        if !tags.is_empty() {
+            self.own_tags.add(self.snapshot.language_tags(), tags);
         }
-        let mut own = self.own_tags.write();
-        own.note_all(tags);
-        self.has_own_tags
-            .store(!own.is_lower_case(), Ordering::Relaxed);
     }
 
     /// The same for one tag that is computed.
-    pub(crate) fn note_language_tag(&self, tag: &str) {
-        if tag.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            self.note_language_tags(&[tag].into_iter().collect());
-        }
+    pub(crate) fn note_language_tag(&self, lower: &str, tag: &str) {
+        let known = self.snapshot.language_tags();
+        self.own_tags.add_tag(known, lower, tag);
     }
 
     /// How language tags are written in what the query gives: as the database does, where it knows them.
-    pub fn language_tags(&self) -> Cow<'_, LanguageTags> {
-        let known = self.snapshot.language_tags();
-        match self.has_own_tags.load(Ordering::Relaxed) {
-            false => Cow::Borrowed(known),
-            true => {
-                let mut all = known.clone();
-                all.add(&self.own_tags.read());
-                Cow::Owned(all)
-            }
+    pub fn language_tags(&self) -> WrittenTags<'_> {
+        WrittenTags {
+            known: self.snapshot.language_tags(),
+            own: self.own_tags.with_capitals(),
         }
     }
 
     /// How one tag, in lower case, is written, if otherwise.
     pub(crate) fn written_language_tag(&self, lower: &str) -> Option<Box<str>> {
-        let known = self.snapshot.language_tags();
-        if !self.has_own_tags.load(Ordering::Relaxed) || known.is_known(lower) {
-            return known.written(lower).map(Into::into);
-        }
-        self.own_tags.read().written(lower).map(Into::into)
+        let written = self.snapshot.language_tags().written(lower);
+        written
+            .map(Into::into)
+            .or_else(|| self.own_tags.written(lower))
     }
 
-    /// How those are written that the query brings, if one of them has capitals.
-    pub fn own_language_tags(&self) -> Option<LanguageTags> {
-        let has_own = self.has_own_tags.load(Ordering::Relaxed);
-        has_own.then(|| self.own_tags.read().clone())
+    /// How those are written that the query brings and the database does not know, if one of them has capitals. As long as none is
+    /// added it is the same table.
+    pub fn own_language_tags(&self) -> Option<Arc<LanguageTags>> {
+        self.own_tags.with_capitals()
     }
 
     /// What strings are sorted by in this query; whoever asks first decides.

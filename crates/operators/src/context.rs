@@ -4,10 +4,10 @@
 //! that it computes, `NOW()`, the base IRI), and what it shares with other queries: threads, adjacencies. It is
 //! shared by `Arc` between all operators, on all threads.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion_execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
+use orrery_expressions::context::WrittenTags;
 use orrery_expressions::{ExpressionContext, ExpressionOptions};
 use orrery_runtime::{Adjacencies, Patience, Workers};
 use orrery_storage::{ReadView, Snapshot};
@@ -154,12 +154,13 @@ impl QueryContext {
     }
 
     /// How language tags are written in what the query gives: as the database does, where it knows them.
-    pub fn language_tags(&self) -> Cow<'_, LanguageTags> {
+    pub fn language_tags(&self) -> WrittenTags<'_> {
         self.expressions.language_tags()
     }
 
-    /// How those are written that the query brings, if one of them has capitals.
-    pub fn own_language_tags(&self) -> Option<LanguageTags> {
+    /// How those are written that only the query brings, if one of them has capitals
+    /// ([`ExpressionContext::own_language_tags`]).
+    pub fn own_language_tags(&self) -> Option<Arc<LanguageTags>> {
         self.expressions.own_language_tags()
     }
 }

@@ -548,6 +548,33 @@ fn who_may_not_see_all_graphs_changes_nothing() {
     }
 }
 
+/// Tags that a modification computes: each as it came first, unless the database or the update's text has it already.
+#[test]
+fn language_tags_that_an_update_computes_are_kept_as_they_came_first() {
+    let store = Store::new();
+    store.apply("INSERT DATA { <http://e/s> <http://e/p> 'a'@it }", true);
+    store.apply(
+        "INSERT { <http://e/s> <http://e/p> ?o } WHERE { \
+         VALUES (?t ?l) { ('a' 'fr-CA') ('b' 'FR-ca') ('c' 'fr-ca') ('d' 'IT') ('e' 'nl') ('f' 'NL') } \
+         BIND(STRLANG(?t, ?l) AS ?o) }",
+        true,
+    );
+    let expected = [
+        "a\"@fr-CA",
+        "b\"@fr-CA",
+        "c\"@fr-CA",
+        "a\"@it",
+        "d\"@it",
+        "e\"@nl",
+        "f\"@nl",
+    ]
+    .map(|literal| Line::from(format!("<http://e/s> <http://e/p> \"{literal} .")));
+    assert_eq!(store.lines(), expected.into());
+    let snapshot = store.engine.database().snapshot();
+    let known: Vec<&str> = snapshot.language_tags().iter().collect();
+    assert_eq!(known, ["fr-CA", "it", "nl"]);
+}
+
 /// The records of commits bring new tags; what is rolled back brings none.
 #[test]
 fn language_tags_are_kept_as_written_and_compared_without_case() {

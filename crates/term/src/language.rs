@@ -16,8 +16,12 @@ use crate::term::{LiteralKind, Term};
 
 /// Tags that are noted at most; further ones come back in lower case.
 pub const LANGUAGE_TAGS_MAX: usize = 4_096;
+/// What a finder notes at most of a syntax in which nearly everything may be a tag. What no term has is forgotten with the finder.
+const CANDIDATES_MAX: usize = 1 << 16;
 /// Longest tag that is noted, in bytes: longer ones are nobody's.
 pub const LANGUAGE_TAG_BYTES_MAX: usize = 48;
+/// Longest part of a tag between hyphens (RFC 5646, 2.1), in bytes.
+const TAG_PART_BYTES_MAX: usize = 8;
 /// How much may stand between the parts of a tag's notation: white space, a sign, a quote.
 const GAP_BYTES_MAX: usize = 64;
 
@@ -33,12 +37,14 @@ impl LanguageTags {
     /// Notes how one source of terms (a load, a document, a request) writes a tag. Of several ways the one that has small letters first
     /// stays, in whatever order they come, for a load has no order. Returns whether anything changed.
     pub fn note(&mut self, tag: &str) -> bool {
+        self.note_of_at_most(LANGUAGE_TAGS_MAX, tag)
+    }
+
+    fn note_of_at_most(&mut self, tags_max: usize, tag: &str) -> bool {
         let lower = lower_case(tag);
         match self.written.get(&*lower) {
             Some(known) if **known >= *tag => return false,
-            None if tag.len() > LANGUAGE_TAG_BYTES_MAX
-                || self.written.len() >= LANGUAGE_TAGS_MAX =>
-            {
+            None if tag.len() > LANGUAGE_TAG_BYTES_MAX || self.written.len() >= tags_max => {
                 return false;
             }
             Some(_) | None => {}
@@ -81,6 +87,13 @@ impl LanguageTags {
         self.written.contains_key(lower)
     }
 
+    /// Whether a tag, in lower case, is not known and would be noted.
+    pub fn has_place(&self, lower: &str) -> bool {
+        self.written.len() < LANGUAGE_TAGS_MAX
+            && lower.len() <= LANGUAGE_TAG_BYTES_MAX
+            && !self.is_known(lower)
+    }
+
     /// How a tag, in lower case, is written, if otherwise.
     pub fn written(&self, lower: &str) -> Option<&str> {
         if self.with_capitals == 0 {
@@ -103,6 +116,11 @@ impl LanguageTags {
     /// All tags as they are written, in the order of what they are in lower case.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.written.values().map(|tag| &**tag)
+    }
+
+    /// All tags in lower case, each with how it is written.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.written.iter().map(|(lower, tag)| (&**lower, &**tag))
     }
 
     /// A term as it is written: to be shown, not to be compared.
@@ -153,7 +171,8 @@ pub enum TagSyntax {
     At,
     /// `xml:lang="en-GB"`: RDF/XML, results in XML.
     Xml,
-    /// `"@language": "en-GB"`, and keys such as `"en-GB": "text"` of language maps: JSON-LD.
+    /// `"@language": "en-GB"`, aliases of that such as `"lang": "en-GB"`, and keys such as `"en-GB": "text"` of language maps: JSON-LD.
+    /// So every short key and string may be one, if it has the form of a tag.
     JsonLd,
     /// `"xml:lang": "en-GB"`: results in JSON.
     JsonResults,
@@ -170,26 +189,56 @@ impl TagSyntax {
         }
     }
 
-    /// The text from the tag at a mark on.
-    fn tag_at(self, text: &[u8], mark: usize) -> Option<&[u8]> {
+    /// The text from each tag at a mark on.
+    fn tags_at(self, text: &[u8], mark: usize) -> [Option<&[u8]>; 2] {
         let (before, after) = (&text[..mark], &text[mark + self.mark().len()..]);
-        match self {
+        let tag = match self {
             Self::At => last_but_space(before)
                 .is_some_and(|byte| matches!(byte, b'"' | b'\''))
                 .then_some(after),
             Self::Xml => behind(after, b"=", b"\"'"),
             Self::JsonResults => behind(after, b":", b"\""),
             Self::JsonLd => {
-                let key = before.trim_ascii_end().strip_suffix(b"\"")?;
-                if key.ends_with(b"\"@language") {
-                    return behind(after, b"", b"\"");
-                }
-                let start = key.len().saturating_sub(LANGUAGE_TAG_BYTES_MAX + 1);
-                let quote = key[start..].iter().rposition(|byte| *byte == b'"')?;
-                Some(&text[start + quote + 1..])
+                let Some(key) = key_before(before) else {
+                    return [None, None];
+                };
+                let value = behind(after, b"", b"\"");
+                return match text[key] {
+                    b'@' if text[key..mark].starts_with(b"@language\"") => [None, value],
+                    b'@' => [None, None],
+                    _ => [Some(&text[key..]), value],
+                };
             }
+        };
+        [tag, None]
+    }
+
+    /// How many tags are noted at most.
+    fn tags_max(self) -> usize {
+        match self {
+            Self::JsonLd => CANDIDATES_MAX,
+            Self::At | Self::Xml | Self::JsonResults => LANGUAGE_TAGS_MAX,
         }
     }
+
+    /// Whether a tag is one, by its form and what stands behind it.
+    fn is_tag(self, tag: &[u8], behind: &[u8]) -> bool {
+        if self != Self::JsonLd {
+            return tag.first().is_some_and(u8::is_ascii_alphabetic);
+        }
+        let mut parts = tag.split(|byte| *byte == b'-');
+        let is_part = |part: &[u8]| (1..=TAG_PART_BYTES_MAX).contains(&part.len());
+        let is_language = |part: &[u8]| is_part(part) && part.iter().all(u8::is_ascii_alphabetic);
+        behind.first() == Some(&b'"') && parts.next().is_some_and(is_language) && parts.all(is_part)
+    }
+}
+
+/// Where a short key of JSON begins that ends here.
+fn key_before(text: &[u8]) -> Option<usize> {
+    let key = text.trim_ascii_end().strip_suffix(b"\"")?;
+    let start = key.len().saturating_sub(LANGUAGE_TAG_BYTES_MAX + 1);
+    let quote = key[start..].iter().rposition(|byte| *byte == b'"')?;
+    Some(start + quote + 1)
 }
 
 /// What stands behind a sign and an opening quote, with white space between.
@@ -237,21 +286,22 @@ impl TagFinder {
         finder.found
     }
 
-    /// Looks through the next piece.
-    pub fn push(&mut self, piece: &[u8]) {
+    /// Looks through the next piece. Returns whether it has what no piece before had.
+    pub fn push(&mut self, piece: &[u8]) -> bool {
         // What reaches over the border between two pieces, then the piece itself.
         const BORDER_BYTES: usize = 2 * (LANGUAGE_TAG_BYTES_MAX + GAP_BYTES_MAX);
         let mut border = std::mem::take(&mut self.border);
         border.extend_from_slice(&piece[..piece.len().min(BORDER_BYTES)]);
-        self.look(&border, false);
+        let mut is_new = self.look(&border, false);
         if piece.len() > BORDER_BYTES {
-            self.look(piece, false);
+            is_new |= self.look(piece, false);
             border.clear();
             border.extend_from_slice(&piece[piece.len() - BORDER_BYTES..]);
         } else {
             border.drain(..border.len().saturating_sub(BORDER_BYTES));
         }
         self.border = border;
+        is_new
     }
 
     /// What was found. A tag at the very end of the last piece is not.
@@ -259,32 +309,32 @@ impl TagFinder {
         &self.found
     }
 
-    /// Notes the tags of a text; where it may go on, none that reaches its end.
-    fn look(&mut self, text: &[u8], is_whole: bool) {
+    /// Notes the tags of a text; where it may go on, none that reaches its end. Returns whether one was not noted yet.
+    fn look(&mut self, text: &[u8], is_whole: bool) -> bool {
+        let mut is_new = false;
         let mut last: &[u8] = b"";
         for mark in self.mark.find_iter(text) {
-            let Some(rest) = self.syntax.tag_at(text, mark) else {
-                continue;
-            };
-            let is_of_tag = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
-            let tag = match rest.iter().position(|byte| !is_of_tag(byte)) {
-                Some(end) => &rest[..end],
-                None if is_whole => rest,
-                None => continue,
-            };
-            // A text mostly has the same one again.
-            if tag == last {
-                continue;
-            }
-            last = tag;
-            if let Ok(tag) = std::str::from_utf8(tag) {
-                // A base direction comes after two hyphens.
-                let tag = tag.split_once("--").map_or(tag, |(tag, _)| tag);
-                if tag.starts_with(|first: char| first.is_ascii_alphabetic()) {
-                    self.found.note(tag);
+            for rest in self.syntax.tags_at(text, mark).into_iter().flatten() {
+                let is_of_tag = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+                let end = match rest.iter().position(|byte| !is_of_tag(byte)) {
+                    Some(end) => end,
+                    None if is_whole => rest.len(),
+                    None => continue,
+                };
+                let (tag, behind) = rest.split_at(end);
+                // A text mostly has the same one again.
+                if tag == last || !self.syntax.is_tag(tag, behind) {
+                    continue;
+                }
+                last = tag;
+                if let Ok(tag) = std::str::from_utf8(tag) {
+                    // A base direction comes after two hyphens.
+                    let tag = tag.split_once("--").map_or(tag, |(tag, _)| tag);
+                    is_new |= self.found.note_of_at_most(self.syntax.tags_max(), tag);
                 }
             }
         }
+        is_new
     }
 }
 
@@ -297,9 +347,9 @@ mod tests {
         // In pieces of any length the same is found.
         for bytes in [1, 3, 7, 64, 300] {
             let mut finder = TagFinder::new(syntax);
-            text.as_bytes()
-                .chunks(bytes)
-                .for_each(|piece| finder.push(piece));
+            text.as_bytes().chunks(bytes).for_each(|piece| {
+                finder.push(piece);
+            });
             finder.push(b" ");
             assert_eq!(finder.found(), &whole, "{bytes}");
         }
@@ -320,6 +370,12 @@ mod tests {
         assert_eq!(
             found(TagSyntax::JsonLd, json),
             ["label", "pt-BR", "zh-Hant"]
+        );
+        // An alias of @language, and what is none: not in the form of a tag, or the value of another keyword.
+        let json = "{\"lang\":\"en and more\",\"q-1\": \"1-GB\", \"lang\" : \"en-GB\", \"@id\":\"urn\", \"ninechars\": \"en\"}";
+        assert_eq!(
+            found(TagSyntax::JsonLd, json),
+            ["en", "en-GB", "lang", "q-1"]
         );
         let answer = "{\"type\":\"literal\",\"xml:lang\":\"en-GB\",\"value\":\"x\"}";
         assert_eq!(found(TagSyntax::JsonResults, answer), ["en-GB"]);
@@ -364,6 +420,29 @@ mod tests {
                 .count(),
             0
         );
+    }
+
+    #[test]
+    fn many_keys_of_json_leave_room_for_later_tags() {
+        let mut json: String = (0..2 * LANGUAGE_TAGS_MAX)
+            .map(|number| format!("\"k-{number}\": 1,"))
+            .collect();
+        json.push_str("\"@language\": \"en-GB\"}");
+        let found = TagFinder::in_text(TagSyntax::JsonLd, &json);
+        assert_eq!(found.written("en-gb"), Some("en-GB"));
+        // What terms have is bounded as ever.
+        let mut of_terms = LanguageTags::default();
+        of_terms.add(&found);
+        assert_eq!(of_terms.iter().count(), LANGUAGE_TAGS_MAX);
+        assert!(!of_terms.has_place("fr"));
+    }
+
+    #[test]
+    fn a_finder_says_when_it_found_something_new() {
+        let mut finder = TagFinder::new(TagSyntax::JsonResults);
+        assert!(finder.push(b"{\"xml:lang\":\"en-GB\"} "));
+        assert!(!finder.push(b"{\"xml:lang\":\"en-GB\"} "));
+        assert!(finder.push(b"{\"xml:lang\":\"de\"} "));
     }
 
     #[test]

@@ -154,7 +154,7 @@ pub(super) fn strlangdir(
     })
 }
 
-/// A literal with a language tag, which the query then writes as it is given here.
+/// A literal with a language tag, which the query then writes as it is given here first.
 fn tagged(
     lexical: &str,
     tag: &str,
@@ -164,10 +164,11 @@ fn tagged(
     if !is_language_tag(tag) {
         return None;
     }
-    context.note_language_tag(tag);
+    let language: Box<str> = tag.to_ascii_lowercase().into();
+    context.note_language_tag(&language, tag);
     Some(Value::LanguageString {
         lexical: lexical.into(),
-        language: tag.to_ascii_lowercase().into(),
+        language,
         direction,
     })
 }

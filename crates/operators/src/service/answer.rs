@@ -307,8 +307,7 @@ impl Read for PieceReader {
                 None => return Ok(0),
                 Some(piece) => {
                     self.piece = piece.map_err(io::Error::other)?;
-                    self.tags.push(&self.piece);
-                    if !self.tags.found().is_lower_case() {
+                    if self.tags.push(&self.piece) {
                         self.context.note_language_tags(self.tags.found());
                     }
                 }

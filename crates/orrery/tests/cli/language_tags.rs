@@ -9,8 +9,8 @@ use crate::common::{succeed, text};
 const XML: &str = r#"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">
 <rdf:Description rdf:about="http://e/xml"><e:p xml:lang="de-AT">Jänner</e:p></rdf:Description>
 </rdf:RDF>"#;
-const JSON: &str = r#"{"@context": {"p": {"@id": "http://e/p", "@container": "@language"}, "q": "http://e/q"},
-"@id": "http://e/json", "q": {"@value": "trem", "@language": "pt-PT"}, "p": {"pt-BR": "ônibus"}}"#;
+const JSON: &str = r#"{"@context": {"p": {"@id": "http://e/p", "@container": "@language"}, "q": "http://e/q", "lang": "@language"},
+"@id": "http://e/json", "q": [{"@value": "trem", "@language": "pt-PT"}, {"@value": "tren", "lang": "es-AR"}], "p": {"pt-BR": "ônibus"}}"#;
 
 /// A file of each syntax, each with tags of its own.
 fn files() -> [(&'static str, &'static str); 6] {
@@ -34,7 +34,7 @@ fn files() -> [(&'static str, &'static str); 6] {
     ]
 }
 
-const LITERALS: [&str; 8] = [
+const LITERALS: [&str; 9] = [
     "\"colour\"@en-GB",
     "\"color\"@en-US",
     "\"\\\"@FR\"@fr",
@@ -42,6 +42,7 @@ const LITERALS: [&str; 8] = [
     "\"fr\"@fr-CA",
     "\"Jänner\"@de-AT",
     "\"trem\"@pt-PT",
+    "\"tren\"@es-AR",
     "\"ônibus\"@pt-BR",
 ];
 
@@ -85,7 +86,7 @@ fn every_syntax_brings_tags_and_every_format_gives_them_as_they_are_written() {
         succeed(&[&arguments[..], &[text(&database), query]].concat())
     };
     let tags = [
-        "en-GB", "en-US", "fr", "zh-Hant", "fr-CA", "de-AT", "pt-PT", "pt-BR",
+        "en-GB", "en-US", "fr", "zh-Hant", "fr-CA", "de-AT", "pt-PT", "es-AR", "pt-BR",
     ];
     let all = "{ ?s ?p ?o }";
     for format in ["json", "xml", "tsv", "turtle", "nt", "rdf", "jsonld"] {
@@ -126,6 +127,12 @@ fn every_syntax_brings_tags_and_every_format_gives_them_as_they_are_written() {
         row.lines().last().unwrap(),
         "\"x\"@sr-Latn\t\"y\"@sr-Cyrl\t\"z\"@en-GB"
     );
+    // And the same in all its rows: as it was first, also in lower case.
+    let own =
+        "SELECT (STRLANG('x', ?l) AS ?a) { VALUES ?l { 'sr' 'SR' 'sr-Latn' 'SR-LATN' 'sr-latn' } }";
+    let rows = query("tsv", own);
+    let rows: BTreeSet<&str> = rows.lines().skip(1).collect();
+    assert_eq!(rows, BTreeSet::from(["\"x\"@sr", "\"x\"@sr-Latn"]));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
 use orrery_storage::Transaction;
-use orrery_term::{Term, TermId, TermKind, Triple};
+use orrery_term::{LanguageTags, Term, TermId, TermKind, Triple};
 use spargebra::algebra::{GraphPattern, QueryDataset};
 use spargebra::term::{GroundQuadPattern, QuadPattern, Variable};
 
@@ -83,6 +83,7 @@ pub(super) async fn modify(
             context,
             first_new_blank_node: view.snapshot().next_blank_node(),
             own: HashMap::new(),
+            tags: None,
         },
     };
     let limits = engine.limits(options.query.timeout);
@@ -168,6 +169,7 @@ impl Changes<'_> {
             true => to_delete.push(quad),
             false => Ok(()),
         })?;
+        ids.take_tags(transaction);
         insert.for_each(batch, ids.context, |mut quad| {
             for id in &mut quad {
                 if ids.is_new(*id) {
@@ -193,6 +195,8 @@ struct Ids<'c> {
     first_new_blank_node: u64,
     /// The ids that new terms got.
     own: HashMap<TermId, TermId>,
+    /// The query's language tags that the transaction has.
+    tags: Option<Arc<LanguageTags>>,
 }
 
 impl Ids<'_> {
@@ -209,6 +213,18 @@ impl Ids<'_> {
         !quad.iter().any(|&id| self.is_new(id))
     }
 
+    /// Tells the transaction how the query writes language tags, if there are new ones: those of a batch are noted before it comes.
+    fn take_tags(&mut self, transaction: &mut Transaction) {
+        let Some(tags) = self.context.own_language_tags() else {
+            return;
+        };
+        let is_taken = |taken: &Arc<LanguageTags>| Arc::ptr_eq(taken, &tags);
+        if !self.tags.as_ref().is_some_and(is_taken) {
+            transaction.add_language_tags(&tags);
+            self.tags = Some(tags);
+        }
+    }
+
     /// The transaction's id of a term that only the query knows.
     fn own_id(&mut self, id: TermId, transaction: &mut Transaction) -> Result<TermId, QueryError> {
         if id.kind() == TermKind::BlankNode {
@@ -219,9 +235,6 @@ impl Ids<'_> {
             return Ok(known);
         }
         let term = self.own_term(self.context.term(id)?, transaction)?;
-        if let Some(tags) = self.context.own_language_tags() {
-            transaction.add_language_tags(&tags);
-        }
         let own = transaction.intern(&term)?;
         self.own.insert(id, own);
         Ok(own)
