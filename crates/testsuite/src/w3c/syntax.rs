@@ -75,11 +75,25 @@ pub(crate) fn canonical(
         String::from_utf8(dump_text(&opened(directory)?)?),
     );
     let actual = actual.map_err(|error| error.to_string())?;
+    let actual: String = actual.lines().map(with_small_tag).collect();
     if lines(&expected) != lines(&actual) {
         return Err(format!("expected {expected}, found {actual}"));
     }
     let quads = |text: &str| parse_quads("http://example/dump.nq", text.as_bytes());
     compare_quads(&quads(&expected)?, &quads(&actual)?)
+}
+
+/// A line with its language tag in lower case, as the canonical form has it (RDF 1.2 N-Triples, 3); a dump writes it as it was written.
+fn with_small_tag(line: &str) -> String {
+    let ends_literal = |at: usize| !line[..at].ends_with('\\');
+    match line.rfind("\"@").filter(|&at| ends_literal(at)) {
+        Some(at) => {
+            let end = line[at..].find(' ').map_or(line.len(), |end| at + end);
+            let tag = line[at..end].to_ascii_lowercase();
+            format!("{}{tag}{}\n", &line[..at], &line[end..])
+        }
+        None => format!("{line}\n"),
+    }
 }
 
 /// A line without the names of its blank nodes. No test has `_:` in a string.
