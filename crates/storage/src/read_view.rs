@@ -13,7 +13,6 @@
 //! Not hidden are terms (that a dictionary knows a term says not in which graph it is) and the base's statistics, on which
 //! plans depend and answers never.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use orrery_term::TermId;
@@ -118,11 +117,6 @@ impl ReadView {
         self.snapshot.quad_count()
     }
 
-    /// Number of quads of some graphs.
-    pub fn quads_of(&self, graphs: &GraphSet) -> Result<u64> {
-        self.snapshot.quads_of(graphs)
-    }
-
     /// Whether there are quads outside the default graph, or were lately.
     pub fn has_named_graphs(&self) -> bool {
         self.snapshot.has_named_graphs()
@@ -218,20 +212,6 @@ impl IndexView {
     /// If `prefix` has more than four ids.
     pub fn range(&self, prefix: &[TermId]) -> Result<RowRange> {
         self.cursor().seek(prefix)
-    }
-
-    /// The rows that begin with `prefix` and have the next column within the bounds, exactly.
-    ///
-    /// # Panics
-    ///
-    /// If `prefix` has more than three ids.
-    pub fn range_between(
-        &self,
-        prefix: &[TermId],
-        low: Bound<TermId>,
-        high: Bound<TermId>,
-    ) -> Result<RowRange> {
-        self.cursor().seek_between(prefix, low, high)
     }
 
     /// By how many the changes since the base was written changed the number of rows that begin with `prefix`. Nothing of

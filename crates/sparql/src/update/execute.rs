@@ -122,9 +122,10 @@ impl Engine {
 pub fn check_may_write(scope: &ReadScope) -> Result<(), QueryError> {
     match scope.graphs() {
         None => Ok(()),
-        Some(_) => Err(QueryError::update_failed(
-            "only who may see all graphs may change data",
-        )),
+        Some(_) => Err(QueryError::update_failed(format!(
+            "only who may see all graphs may change data; this asker ({}) may not",
+            scope.asker()
+        ))),
     }
 }
 
