@@ -181,7 +181,12 @@ fn read_lines(
         let mut wrong = None;
         let with_graph = format == Format::NQuads;
         parse_block(block.text(), with_graph, interner, &mut |error| {
-            wrong = Some(locate(name, block.text(), block.first_line, &error));
+            wrong = Some(locate(
+                (name, format),
+                block.text(),
+                block.first_line,
+                &error,
+            ));
             AfterError::Stop
         });
         if let Some(error) = wrong {

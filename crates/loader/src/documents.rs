@@ -11,9 +11,11 @@
 //! What a parser holds until a statement comes of it is bounded by the text that it was given since the last one.
 
 use crate::error::{SyntaxError, clipped};
+use crate::excerpt::excerpt_of;
 use crate::format::Format;
 use crate::interner::{Interner, LocalId};
 use crate::json_ld::{LeftOut, Watch};
+use crate::mends::{Surroundings, said};
 use crate::ntriples::TermSink;
 use crate::turtle::TurtleReader;
 use crate::xml_literal::with_used_namespaces;
@@ -148,7 +150,7 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                 }
                 last_end = end;
                 errors_without_progress += 1;
-                events.syntax_error(window.borrow().describe(name, &error))?;
+                events.syntax_error(window.borrow().describe(name, format, &error))?;
                 if errors_without_progress > ERRORS_WITHOUT_PROGRESS_MAX {
                     break;
                 }
@@ -334,62 +336,74 @@ impl Window {
         self.statement_line = self.lines + 1 + u64::from(is_line_ended);
     }
 
-    fn describe(&self, name: &str, error: &RdfSyntaxError) -> SyntaxError {
-        let mut message = error.to_string();
+    fn describe(&self, name: &str, format: Format, error: &RdfSyntaxError) -> SyntaxError {
+        let mut found = error.to_string();
         // The position is shown in front already.
-        if message.starts_with("Parser error")
-            && let Some((_, rest)) = message.split_once(": ")
+        if found.starts_with("Parser error")
+            && let Some((_, rest)) = found.split_once(": ")
         {
-            message = rest.to_owned();
-        }
-        if message.contains("No scheme found") {
-            message.push_str(" (a relative IRI needs --base)");
+            found = rest.to_owned();
         }
         let Some(location) = error.location() else {
-            let line = self.last_line.trim_ascii();
+            let line = &self.last_line;
+            let blanks = leading_blanks(line);
+            let said = said(format, &found, Surroundings::of(line, blanks));
+            let start = blanks + said.shift;
+            let end = match said.shift {
+                0 => line.trim_ascii_end().len(),
+                _ => start + 1,
+            };
             return SyntaxError {
-                source_name: name.to_owned(),
                 line: Some(self.lines + 1),
-                column: Some(1 + leading_blanks(&self.last_line)),
-                text: clipped(line),
-                message,
-                looks_like: None,
+                column: Some(1 + characters(&line[..start.min(line.len())])),
+                text: clipped(line.trim_ascii()),
+                mend: said.mend,
+                excerpt: excerpt_of(line, start, end),
+                ..SyntaxError::new(name, said.message)
             };
         };
+        let [start, end] = [location.start.offset, location.end.offset].map(|at| self.within(at));
+        let said = said(format, &found, Surroundings::of(&self.bytes, start));
+        let (place, place_end) = match said.shift {
+            0 => (start, end),
+            shift => (start + shift, start + shift + 1),
+        };
+        let moved = self.bytes.get(start..place).unwrap_or_default();
+        // What moved it on within a line stands on that line.
+        let excerpt = excerpt_of(&self.bytes, place, place_end);
         SyntaxError {
-            source_name: name.to_owned(),
             line: Some(location.start.line + 1),
-            column: Some(location.start.column + 1),
-            text: self.quote(location.start.offset, location.end.offset),
-            message,
-            looks_like: None,
+            column: Some(location.start.column + 1 + characters(moved)),
+            text: clipped(self.bytes[start..end.max(start)].trim_ascii()),
+            mend: said.mend,
+            excerpt,
+            ..SyntaxError::new(name, said.message)
         }
     }
 
     /// The error of a quad that the parser accepted; the parser has read on a little meanwhile.
     fn describe_quad(&self, name: &str, quad: &Quad, message: Cow<'static, str>) -> SyntaxError {
         SyntaxError {
-            source_name: name.to_owned(),
-            line: None,
-            column: None,
             text: clipped(quad.subject.to_string().as_bytes()),
-            message: message.into_owned(),
-            looks_like: None,
+            ..SyntaxError::new(name, message)
         }
     }
 
-    /// The text between two offsets, as far as it is still here.
-    fn quote(&self, start: u64, end: u64) -> String {
+    /// Where an offset of the whole text is in `bytes`, as far as it is still here.
+    fn within(&self, offset: u64) -> usize {
         let first = self.end - self.bytes.len() as u64;
-        let within = |offset: u64| (offset.saturating_sub(first) as usize).min(self.bytes.len());
-        clipped(self.bytes[within(start)..within(end).max(within(start))].trim_ascii())
+        (offset.saturating_sub(first) as usize).min(self.bytes.len())
     }
 }
 
-fn leading_blanks(line: &[u8]) -> u64 {
+fn characters(bytes: &[u8]) -> u64 {
+    String::from_utf8_lossy(bytes).chars().count() as u64
+}
+
+fn leading_blanks(line: &[u8]) -> usize {
     line.iter()
         .take_while(|byte| byte.is_ascii_whitespace())
-        .count() as u64
+        .count()
 }
 
 /// Notes in the window what the parser is given; at most one line at a time if `by_line`.

@@ -1,5 +1,6 @@
 //! What can go wrong in a load, by what the caller can do about it.
 
+use crate::excerpt::Excerpt;
 use crate::format::Format;
 use crate::looks::LooksLike;
 use orrery_storage::{ByteCount, reason};
@@ -57,7 +58,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A statement is wrong.
-    #[error("{}; nothing was loaded; {}", .0, advice(.0.looks_like))]
+    #[error("{}; nothing was loaded{}", .0, advice(.0))]
     Syntax(SyntaxError),
     /// A statement of Turtle, TriG, RDF/XML or JSON-LD does not fit into memory.
     #[error(
@@ -131,15 +132,16 @@ fn format_advice(looks_like: Option<Format>) -> String {
 }
 
 /// What can be done about a wrong statement.
-fn advice(looks_like: Option<LooksLike>) -> String {
-    match looks_like {
+fn advice(error: &SyntaxError) -> String {
+    match error.looks_like {
         Some(LooksLike::Format(format)) => format!(
-            "if it is {}, load it with --format {}",
+            "; if it is {}, load it with --format {}",
             format.name(),
             format.short_name()
         ),
-        Some(LooksLike::Html) => "get the data themselves, not the page about them".to_owned(),
-        None => "correct it, or leave out wrong statements with --skip-errors".to_owned(),
+        Some(LooksLike::Html) => "; get the data themselves, not the page about them".to_owned(),
+        None if error.mend.is_some() => " (--skip-errors leaves out wrong statements)".to_owned(),
+        None => "; correct it, or leave out wrong statements with --skip-errors".to_owned(),
     }
 }
 
@@ -156,8 +158,28 @@ pub struct SyntaxError {
     pub text: String,
     /// What was expected.
     pub message: String,
+    /// What would probably set it right.
+    pub mend: Option<String>,
+    /// The line with the place, if it is known.
+    pub excerpt: Option<Excerpt>,
     /// What the whole text looks like, if that is not what it was read as.
     pub looks_like: Option<LooksLike>,
+}
+
+impl SyntaxError {
+    /// An error of a source of which nothing else is known.
+    pub(crate) fn new(source_name: &str, message: impl Into<String>) -> Self {
+        Self {
+            source_name: source_name.to_owned(),
+            line: None,
+            column: None,
+            text: String::new(),
+            message: message.into(),
+            mend: None,
+            excerpt: None,
+            looks_like: None,
+        }
+    }
 }
 
 impl fmt::Display for SyntaxError {
@@ -170,13 +192,18 @@ impl fmt::Display for SyntaxError {
             write!(f, ":{column}")?;
         }
         write!(f, ": {}", self.message)?;
-        if !self.text.is_empty() {
+        // A message that names it need not repeat it.
+        if !self.text.is_empty() && !self.message.contains(&self.text) {
             write!(f, ", found '{}'", self.text)?;
         }
         if let Some(looks_like) = self.looks_like {
-            write!(f, "; the text looks like {}", looks_like.name())?;
+            return write!(f, "; the text looks like {}", looks_like.name());
         }
-        Ok(())
+        // If it is another format altogether, nothing of it needs a mend.
+        match &self.mend {
+            Some(mend) => write!(f, "; {mend}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -203,12 +230,10 @@ mod tests {
     #[test]
     fn a_syntax_error_reads_as_file_line_column_expectation_and_text() {
         let error = SyntaxError {
-            source_name: "a.nt".to_owned(),
             line: Some(3),
             column: Some(7),
             text: clipped(b"<x y>\xff\n"),
-            message: "expected an absolute IRI".to_owned(),
-            looks_like: None,
+            ..SyntaxError::new("a.nt", "expected an absolute IRI")
         };
         assert_eq!(
             error.to_string(),

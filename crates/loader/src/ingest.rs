@@ -18,11 +18,13 @@ use crate::batch::{MemoryBatch, SpilledBatch, seal, spill};
 use crate::blocks::{Block, BlockReader, Next, line_ends};
 use crate::documents::{DocumentEvents, StatementTooLong, parse_document};
 use crate::error::{LoadError, SyntaxError, clipped};
+use crate::excerpt::excerpt_of;
 use crate::format::Format;
 use crate::interner::Interner;
 use crate::json_ld::LeftOut;
 use crate::long_line::{LongLine, LongLineError, LongLineReader};
 use crate::looks::Looks;
+use crate::mends::{Surroundings, said};
 use crate::ntriples::{AfterError, LineError, parse_block};
 use crate::progress::Progress;
 use crate::row_sort::ROW_BYTES_MAX;
@@ -452,12 +454,8 @@ fn read_long_line<R: Read>(
     }
     if let Some(message) = wrong {
         let error = SyntaxError {
-            source_name: source.name.to_string(),
             line: Some(number),
-            column: None,
-            text: String::new(),
-            message: message.into_owned(),
-            looks_like: None,
+            ..SyntaxError::new(&source.name, message)
         };
         // If it is fatal, this is noted, and the reader stops before the next line.
         shared.syntax_error(file, error);
@@ -545,7 +543,13 @@ impl<'a> Worker<'a> {
             &mut self.interner,
             &mut |error| {
                 errors += 1;
-                let place = locate(&source.name, block.text(), block.first_line, &error);
+                let first_line = block.first_line;
+                let place = locate(
+                    (&source.name, source.format),
+                    block.text(),
+                    first_line,
+                    &error,
+                );
                 shared.syntax_error(file, place)
             },
         );
@@ -565,10 +569,12 @@ impl<'a> Worker<'a> {
             &mut StagedSink::new(&mut self.interner, line.text),
             &mut |error| {
                 errors += 1;
-                let mut place = locate(&source.name, &line.remains, line.number, &error);
+                let name = (&*source.name, source.format);
+                let mut place = locate(name, &line.remains, line.number, &error);
                 if is_cut {
                     // It may stand behind the text.
                     place.column = None;
+                    place.excerpt = None;
                 }
                 shared.syntax_error(file, place)
             },
@@ -683,23 +689,38 @@ impl DocumentEvents for Events<'_> {
 }
 
 /// A parser's error with its place in the file, of which `text` is a part that begins with a line.
-pub(crate) fn locate(name: &str, text: &[u8], first_line: u64, error: &LineError) -> SyntaxError {
-    let before = &text[..error.span.start];
+pub(crate) fn locate(
+    (name, format): (&str, Format),
+    text: &[u8],
+    first_line: u64,
+    error: &LineError,
+) -> SyntaxError {
+    let said = said(
+        format,
+        &error.message,
+        Surroundings::of(text, error.span.start),
+    );
+    let start = error.span.start + said.shift;
+    let before = &text[..start];
     let line_start = memrchr2(b'\n', b'\r', before).map_or(0, |at| at + 1);
     let column = String::from_utf8_lossy(&before[line_start..])
         .chars()
         .count() as u64
         + 1;
-    let mut message = error.message.to_string();
-    if error.span.is_empty() {
+    let mut message = said.message;
+    if error.span.is_empty() && said.mend.is_none() {
         message.push_str(", found the end of the line");
     }
+    let end = match said.shift {
+        0 => error.span.end,
+        _ => start + 1,
+    };
     SyntaxError {
-        source_name: name.to_owned(),
         line: Some(first_line + line_ends(before)),
         column: Some(column),
         text: clipped(&text[error.span.clone()]),
-        message,
-        looks_like: None,
+        mend: said.mend,
+        excerpt: excerpt_of(text, start, end),
+        ..SyntaxError::new(name, message)
     }
 }

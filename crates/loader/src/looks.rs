@@ -187,11 +187,12 @@ fn statements(text: &str) -> Option<Format> {
         None => 0,
     };
     // Behind the object's quote stands its tag or datatype.
-    let behind = rest[object_end..].split_whitespace().skip(1);
-    Some(match behind.count() {
-        0 => Format::NTriples,
-        _ => Format::NQuads,
-    })
+    let mut behind = rest[object_end..].split_whitespace().skip(1);
+    match (behind.next(), behind.next()) {
+        (None, _) => Some(Format::NTriples),
+        (Some(graph), None) if is_iri(graph) || graph.starts_with("_:") => Some(Format::NQuads),
+        (Some(_), _) => None,
+    }
 }
 
 /// Where the text of a literal ends, whose opening quote was taken.

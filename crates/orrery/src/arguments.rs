@@ -79,7 +79,8 @@ pub(crate) struct LoadArguments {
     /// Format, where the file name does not tell: nt, nq, ttl, trig, rdf, jsonld
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Base IRI for relative IRIs; the file's own address if not given (with --server that of the graph)
+    /// Base IRI for relative IRIs of Turtle, TriG, RDF/XML and JSON-LD; the file's own address if not given (none for
+    /// standard input, with --server that of the graph)
     #[arg(long, value_name = "IRI")]
     pub(crate) base: Option<String>,
     /// Load all below directories too: the files whose names tell a format, or with --format every file

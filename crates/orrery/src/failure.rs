@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use orrery_loader::LoadError;
 use orrery_storage::reason;
 
 use crate::units::Counted;
@@ -14,7 +15,7 @@ pub(crate) enum Failure {
     #[error("standard output was closed")]
     OutputClosed,
     #[error(transparent)]
-    Load(#[from] orrery_loader::LoadError),
+    Load(#[from] LoadError),
     #[error(transparent)]
     Query(#[from] orrery_sparql::QueryError),
     #[error(transparent)]
@@ -46,6 +47,17 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// The line of what was given, with carets under the place of the error, if it is about one.
+    pub(crate) fn excerpt(&self) -> Option<[String; 2]> {
+        match self {
+            Self::Load(LoadError::Syntax(error)) => {
+                let excerpt = error.excerpt.as_ref()?;
+                Some(excerpt.lines(error.line))
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn file(path: &Path, source: io::Error) -> Self {
         Self::File {
             path: path.to_owned(),

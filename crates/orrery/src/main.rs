@@ -11,6 +11,7 @@ mod failure;
 mod log;
 mod units;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -26,10 +27,24 @@ fn main() -> ExitCode {
         // The reader of our output has gone (`orrery dump | head`): nothing to complain about.
         Err(Failure::OutputClosed) => ExitCode::SUCCESS,
         Err(failure) => {
+            // The line with its carets comes first: what is wrong, and what to do, is the last thing that stands there.
+            if let Some([line, carets]) = failure.excerpt() {
+                let (red, plain) = match has_colours() {
+                    true => ("\u{1b}[1;31m", "\u{1b}[0m"),
+                    false => ("", ""),
+                };
+                eprintln!("{line}\n{red}{carets}{plain}");
+            }
             eprintln!("orrery: {failure}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether people see what is written to standard error in colours (https://no-color.org).
+fn has_colours() -> bool {
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stderr().is_terminal() && !is_refused
 }
 
 fn run(command: Command) -> Result<(), Failure> {

@@ -22,6 +22,7 @@ pub mod inline;
 pub mod key;
 pub mod language;
 pub mod lexical;
+pub mod prefixes;
 mod term;
 pub mod vocabulary;
 
@@ -31,4 +32,5 @@ pub use key::{
     KeyError, directional_key, iri_key, language_key, parse_key, string_key, typed_key, write_key,
 };
 pub use language::LanguageTags;
+pub use prefixes::{PrefixChange, PrefixError, PrefixOrigin, Prefixes, Shortener};
 pub use term::{Direction, Literal, LiteralKind, TRIPLE_DEPTH_MAX, Term, Triple, TripleError};

@@ -95,6 +95,29 @@ fn a_syntax_error_names_file_line_column_and_text() {
 }
 
 #[test]
+fn the_line_of_an_error_is_shown_with_a_caret_above_the_message() {
+    let home = Home::new();
+    let file = home.file("bad.ttl", "# one\n<a:s> foaf:name 1 .\n");
+    let database = home.path("db");
+    let output = run(&["load", "--db", text(&database), text(&file)]);
+    check_failure(
+        &output,
+        &[
+            "bad.ttl:2:7",
+            "foaf: is not declared",
+            "xmlns.com/foaf/0.1/",
+        ],
+    );
+    let message = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = message.lines().rev().skip(1).take(2).collect();
+    assert_eq!(
+        lines,
+        ["     |       ^^^^^^^^^", "   2 | <a:s> foaf:name 1 ."],
+        "{message}"
+    );
+}
+
+#[test]
 fn a_syntax_error_in_turtle_names_file_and_line() {
     let home = Home::new();
     let file = home.file(

@@ -14,6 +14,7 @@ mod history;
 mod killed_load;
 mod killed_server;
 mod language_tags;
+mod own_address;
 mod round_trip;
 mod serve;
 mod server_memory;

@@ -1,0 +1,511 @@
+//! What is said of a wrong statement: the parsers' findings in people's words, and the likely mend.
+//!
+//! The parsers say what they expected where they stopped. What was meant shows in the text around: a name whose prefix is not declared, a
+//! quote that is never closed, a tag with an underscore. This is looked for here, once there is an error; nothing is parsed again.
+
+use crate::format::Format;
+use orrery_term::prefixes::probably_meant;
+use std::borrow::Cow;
+
+/// Longest token that is repeated in a message, in characters.
+const TOKEN_CHARACTERS_MAX: usize = 40;
+
+/// What is said of an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) message: String,
+    pub(crate) mend: Option<String>,
+    /// Bytes from the place that the parser told to the one that is meant.
+    pub(crate) shift: usize,
+}
+
+impl Said {
+    fn new(message: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            mend: Some(mend.into()),
+            shift: 0,
+        }
+    }
+
+    fn plain(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            mend: None,
+            shift: 0,
+        }
+    }
+
+    fn at(self, shift: usize) -> Self {
+        Self { shift, ..self }
+    }
+}
+
+/// Where an error stands: the text of its line before the place, and from the place on, as far as it is known (maybe several lines).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings<'t> {
+    pub(crate) before: &'t str,
+    pub(crate) from: &'t str,
+}
+
+impl<'t> Surroundings<'t> {
+    /// Of a place in a text; what is no UTF-8 ends it.
+    pub(crate) fn of(text: &'t [u8], start: usize) -> Self {
+        let start = start.min(text.len());
+        let line_start = text[..start]
+            .iter()
+            .rposition(|byte| matches!(byte, b'\n' | b'\r'))
+            .map_or(0, |at| at + 1);
+        Self {
+            before: std::str::from_utf8(&text[line_start..start]).unwrap_or_default(),
+            from: valid_beginning(&text[start..]),
+        }
+    }
+
+    /// The token at the place.
+    fn token(&self) -> &'t str {
+        let from = self.from;
+        let end = match from.chars().next() {
+            Some('<') => from.find('>').map(|at| at + 1),
+            Some(quote @ ('"' | '\'')) => from[1..].find(quote).map(|at| at + 2),
+            _ => None,
+        };
+        let is_end = |character: char| character.is_whitespace() || ";,[](){}".contains(character);
+        let end = end.unwrap_or_else(|| from.find(is_end).unwrap_or(from.len()));
+        let token = &from[..end];
+        let token = match token.len() > 1 {
+            true => token.strip_suffix('.').unwrap_or(token),
+            false => token,
+        };
+        let end = token.char_indices().nth(TOKEN_CHARACTERS_MAX);
+        end.map_or(token, |(at, _)| &token[..at])
+    }
+
+    /// A language tag right before the place: its text.
+    fn tag_before(&self) -> Option<&'t str> {
+        let (_, tag) = self.before.rsplit_once('@')?;
+        let is_tag = !tag.is_empty() && tag.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        is_tag.then_some(tag)
+    }
+}
+
+fn valid_beginning(bytes: &[u8]) -> &str {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
+    }
+}
+
+/// What is said of a parser's finding.
+pub(crate) fn said(format: Format, found: &str, place: Surroundings<'_>) -> Said {
+    let known = match format {
+        Format::Turtle | Format::TriG => in_turtle(format, found, place),
+        Format::NTriples | Format::NQuads => in_lines(format, found, place),
+        Format::RdfXml => in_xml(found, place),
+        Format::JsonLd => in_json(found),
+    };
+    known
+        .or_else(|| in_iri(format, found, place))
+        .unwrap_or_else(|| Said::plain(found))
+}
+
+/// What may be wrong with an IRI, wherever it stands.
+fn in_iri(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> {
+    if found.contains("No scheme found") {
+        let iri = place.token();
+        return Some(match format {
+            Format::NTriples | Format::NQuads => Said::new(
+                format!(
+                    "{iri} is a relative IRI, and {} has absolute ones only",
+                    format.name()
+                ),
+                "write it in full, or load the file with --format ttl if it is Turtle",
+            ),
+            Format::Turtle | Format::TriG => Said::new(
+                format!("{iri} is a relative IRI, and there is no base"),
+                "give one with --base, or write `@base <...> .` at the top",
+            ),
+            Format::RdfXml | Format::JsonLd => Said::new(
+                "there is a relative IRI, and no base",
+                "give one with --base",
+            ),
+        });
+    }
+    let (_, rest) = found.split_once("Invalid IRI code point '")?;
+    let wrong = rest.chars().next()?;
+    let shift = match place.from.starts_with('<') {
+        true => place.from.find(wrong).unwrap_or(0),
+        false => 0,
+    };
+    if wrong == '<' || matches!(wrong, '\n' | '\r') {
+        return Some(unclosed_iri());
+    }
+    let name = match wrong {
+        ' ' => "a space".to_owned(),
+        other => format!("`{}`", other.escape_default()),
+    };
+    let mend = match wrong {
+        ' ' => "write %20 for it, or close the IRI with `>` before it".to_owned(),
+        other => {
+            let mut bytes = [0; 4];
+            let bytes = other.encode_utf8(&mut bytes).bytes();
+            let encoded: String = bytes.map(|byte| format!("%{byte:02X}")).collect();
+            format!("write {encoded} for it")
+        }
+    };
+    Some(Said::new(format!("{name} stands in an IRI"), mend).at(shift))
+}
+
+fn unclosed_iri() -> Said {
+    Said::new(
+        "the IRI that begins here is not closed",
+        "put `>` behind it",
+    )
+}
+
+fn in_turtle(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> {
+    if let Some(name) = between(found, "The prefix ", ": has not been declared") {
+        return Some(undeclared(name, |name, iri| {
+            format!("add `@prefix {name}: <{iri}> .` at the top of the file")
+        }));
+    }
+    if let Some(tag) = place.tag_before()
+        && place.from.starts_with('_')
+    {
+        return Some(underscore_in_tag(tag, place));
+    }
+    if let Some(character) = place.from.chars().next()
+        && "“”„‘’«»".contains(character)
+    {
+        return Some(Said::new(
+            format!("`{character}` is no quote of Turtle"),
+            "write `\"`: an editor for letters has changed it",
+        ));
+    }
+    if let Some((token, role)) = misplaced(found) {
+        return Some(misplaced_token(format, token, role, place));
+    }
+    let fixed = match found {
+        _ if found.starts_with("Unexpected end of file") => match place.from.chars().next() {
+            Some('<') => unclosed_iri(),
+            _ => unclosed_text(),
+        },
+        _ if found.contains("Line jumps are not allowed") => unclosed_text(),
+        "Unexpected end" => Said::new(
+            "the text ends within a statement",
+            "look for a dot, `]`, `)` or `}` that is missing before",
+        ),
+        _ if found.starts_with("A dot is expected") => dot_missing(place),
+        _ if found.starts_with("The PREFIX keyword should be followed by a prefix") => Said::new(
+            "the name of a prefix ends in a colon",
+            format!("write `{}:`", place.token()),
+        ),
+        _ if found.starts_with("blank node property lists should end") => Said::new(
+            "`]` is missing before this",
+            "close the blank node that `[` began",
+        ),
+        _ if found.starts_with("A language code should always start") => Said::new(
+            "a language tag follows its `@` at once, and begins with a letter",
+            "write \"...\"@en",
+        ),
+        _ if found.starts_with("Expecting a datatype IRI after ^^") => Said::new(
+            format!("`{}` is no datatype", place.token()),
+            "write an IRI behind ^^, such as ^^xsd:date",
+        ),
+        _ if found.starts_with("Unexpected escape character") => Said::new(
+            found.replace("Unexpected escape character", "there is no escape"),
+            "write a backslash itself as `\\\\`",
+        ),
+        _ if found.contains("'/' is not allowed at the beginning of a prefix name") => Said::new(
+            "a slash cannot stand in the name behind a prefix",
+            "write the IRI in full, <...>, or the slash as `\\/`",
+        ),
+        _ => return None,
+    };
+    Some(fixed)
+}
+
+/// A finding such as `bare is not a valid RDF object`: the token, and what it cannot be.
+fn misplaced(found: &str) -> Option<(&str, &'static str)> {
+    const ROLES: [(&str, &str); 6] = [
+        (" is not a valid subject or graph name", "a subject"),
+        (" is not a valid RDF subject", "a subject"),
+        (" is not a valid predicate", "a predicate"),
+        (" is not a valid RDF object", "an object"),
+        (" is not a valid graph name", "a graph's name"),
+        (" is not a valid RDF quoted triple object", "an object"),
+    ];
+    ROLES
+        .iter()
+        .find_map(|(ending, role)| Some((found.strip_suffix(ending)?, *role)))
+}
+
+fn misplaced_token(
+    format: Format,
+    token: &str,
+    role: &'static str,
+    place: Surroundings<'_>,
+) -> Said {
+    let before = place.before.trim_end();
+    let plain = format!("{} cannot be {role}", quoted(token));
+    let is_name = |text: &str| {
+        text.chars()
+            .all(|c| c.is_alphanumeric() || "_-".contains(c))
+    };
+    match token {
+        "." if role == "a subject" => Said::new("there is a dot too many", "take it away"),
+        "." if before.ends_with(',') => Said::new(
+            "an object is missing between the comma and the dot",
+            "take the comma away",
+        ),
+        "." => Said::new(
+            format!("{role} is missing before the dot"),
+            "a statement has a subject, a predicate and an object",
+        ),
+        ";" | "," => Said::new(
+            format!("{role} is missing before `{token}`"),
+            "a statement has a subject, a predicate and an object",
+        ),
+        "{" | "}" if format == Format::Turtle => graphs_in_turtle(),
+        "]" | ")" | "}" => Said::new(
+            format!("`{token}` closes nothing that is open"),
+            "take it away, or open it before",
+        ),
+        _ if token.eq_ignore_ascii_case("graph") && format == Format::Turtle => graphs_in_turtle(),
+        _ if token.eq_ignore_ascii_case("true") || token.eq_ignore_ascii_case("false") => {
+            Said::new(
+                plain,
+                format!("write `{}`, in small letters", token.to_ascii_lowercase()),
+            )
+        }
+        _ if token.starts_with(['?', '$']) => {
+            Said::new(plain, "data have no variables; a blank node is `_:name`")
+        }
+        // Before it stands what a text was closed with, and its own beginning was meant as a part of it.
+        _ if role == "a subject" && before.ends_with('"') && is_name(token) => Said::new(
+            format!("the text ended before {}", quoted(token)),
+            "write a quote within a text as `\\\"`",
+        ),
+        _ if token.starts_with('-')
+            && before.ends_with(|last: char| last.is_ascii_digit())
+            && token[1..].starts_with(|next: char| next.is_ascii_digit()) =>
+        {
+            Said::new(
+                "a date stands without quotes",
+                "write \"2020-12-31\"^^xsd:date",
+            )
+        }
+        _ if token.starts_with('"') || token.starts_with('\'') => {
+            Said::new(plain, "only an object can be a text")
+        }
+        _ if is_name(token) && !token.is_empty() => Said::new(
+            plain,
+            format!(
+                "write `prefix:{token}` or `<{token}>` for an IRI, \"{token}\" for a text{}",
+                match role {
+                    "an object" => "",
+                    _ => ", which only an object can be",
+                }
+            ),
+        ),
+        _ => Said::plain(plain),
+    }
+}
+
+fn graphs_in_turtle() -> Said {
+    Said::new(
+        "Turtle has no graphs in braces",
+        "if it is TriG, load it with --format trig",
+    )
+}
+
+fn dot_missing(place: Surroundings<'_>) -> Said {
+    match place.before.trim().is_empty() {
+        true => Said::new(
+            "the statement before this has no dot at its end",
+            "put ` .` behind it (or `;` before a further predicate, `,` before a further object)",
+        ),
+        false => Said::new(
+            "a dot is missing before this",
+            "put ` .` there (or `;` before a further predicate, `,` before a further object)",
+        ),
+    }
+}
+
+fn unclosed_text() -> Said {
+    Said::new(
+        "the text that begins here is not closed on its line",
+        "put the same quote at its end; a text over several lines stands in three quotes, \"\"\"",
+    )
+}
+
+fn underscore_in_tag(tag: &str, place: Surroundings<'_>) -> Said {
+    let rest: String = place
+        .from
+        .chars()
+        .skip(1)
+        .take_while(char::is_ascii_alphanumeric)
+        .take(TOKEN_CHARACTERS_MAX)
+        .collect();
+    Said::new(
+        "a language tag has no underscore",
+        format!("write @{tag}-{rest}"),
+    )
+}
+
+fn undeclared(name: &str, declaration: impl Fn(&str, &str) -> String) -> Said {
+    let message = format!("the prefix {name}: is not declared");
+    match probably_meant(name) {
+        Some(iri) => Said::new(message, declaration(name, iri)),
+        None => Said::new(message, declaration(name, "...")),
+    }
+}
+
+fn in_lines(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> {
+    let (token, name) = (place.token(), format.name());
+    if found.contains("Invalid IRI") || found.contains("No scheme found") {
+        return None;
+    }
+    if let Some(tag) = place.tag_before()
+        && place.from.starts_with('_')
+    {
+        return Some(underscore_in_tag(tag, place));
+    }
+    let lower = token.to_ascii_lowercase();
+    let turtle = "if the file is Turtle, load it with --format ttl";
+    if place.before.trim().is_empty()
+        && ["@prefix", "@base", "prefix", "base"].contains(&lower.as_str())
+    {
+        return Some(Said::new(format!("{name} declares no prefixes"), turtle));
+    }
+    let prefixed = token.split_once(':').filter(|(prefix, _)| {
+        let is_name = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+        *prefix != "_" && prefix.chars().all(is_name)
+    });
+    if let Some((prefix, local)) = prefixed {
+        return Some(match probably_meant(prefix) {
+            Some(iri) => Said::new(
+                format!("{name} has no prefixes, and `{token}` uses one"),
+                format!("write <{iri}{local}>; {turtle}"),
+            ),
+            None => Said::new(
+                format!("{name} has no prefixes, and `{token}` uses one"),
+                format!("write the IRI in full; {turtle}"),
+            ),
+        });
+    }
+    let said = match found {
+        _ if found.starts_with("expected a predicate") && token == "a" => Said::new(
+            format!("{name} has no `a`"),
+            format!("write <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>; {turtle}"),
+        ),
+        _ if found.starts_with("expected an object") && is_number(token) => Said::new(
+            format!("{name} has no numbers without quotes"),
+            format!(
+                "write \"{token}\"^^<http://www.w3.org/2001/XMLSchema#{}>; {turtle}",
+                number_type(token)
+            ),
+        ),
+        _ if found.starts_with("expected an object")
+            && ["true", "false"].contains(&lower.as_str()) =>
+        {
+            Said::new(
+                format!("{name} has no booleans without quotes"),
+                format!("write \"{lower}\"^^<http://www.w3.org/2001/XMLSchema#boolean>; {turtle}"),
+            )
+        }
+        _ if found.starts_with("expected an object") && token.starts_with('\'') => {
+            Said::new("a text stands in double quotes", "write `\"`")
+        }
+        _ if found.starts_with("expected the dot")
+            && place.from.starts_with(['<', '_'])
+            && format == Format::NTriples =>
+        {
+            Said::new(
+                "there is a fourth term, and N-Triples has three",
+                "if it names a graph, the file is N-Quads: load it with --format nq",
+            )
+        }
+        _ if found.starts_with("expected the dot") && place.from.starts_with([';', ',']) => {
+            Said::new(
+                format!(
+                    "{name} has no `{}`: each statement stands on a line of its own",
+                    &place.from[..1]
+                ),
+                turtle,
+            )
+        }
+        _ if found.starts_with("expected the dot")
+            && place
+                .from
+                .trim_start_matches([' ', '\t'])
+                .starts_with(['\n', '\r'])
+            || found.starts_with("expected the dot") && place.from.is_empty() =>
+        {
+            Said::new(
+                "the dot that ends a statement is missing",
+                "put ` .` at the end of the line",
+            )
+        }
+        _ if found.starts_with("expected the dot") && place.before.trim_end().ends_with('"') => {
+            Said::new(
+                "the text ended before this, and a dot was expected",
+                "write a quote within a text as `\\\"`",
+            )
+        }
+        _ if found.starts_with("expected a quote at the end") => Said::new(
+            "the text that begins here is not closed on its line",
+            "put `\"` at its end; a line feed within it is written `\\n`",
+        ),
+        _ => return None,
+    };
+    Some(said)
+}
+
+fn is_number(token: &str) -> bool {
+    token.starts_with(|c: char| c.is_ascii_digit() || "+-".contains(c))
+        && token.parse::<f64>().is_ok()
+}
+
+fn number_type(token: &str) -> &'static str {
+    if token.contains(['e', 'E']) {
+        "double"
+    } else if token.contains('.') {
+        "decimal"
+    } else {
+        "integer"
+    }
+}
+
+fn in_xml(found: &str, place: Surroundings<'_>) -> Option<Said> {
+    if let Some(name) = found.strip_prefix("Unknown prefix ") {
+        let name = name.trim_end_matches(':');
+        let shift = place.from.find(&format!("{name}:")).unwrap_or(0);
+        let said = undeclared(name, |name, iri| {
+            format!("add xmlns:{name}=\"{iri}\" to the first element")
+        });
+        return Some(said.at(shift));
+    }
+    if found.contains("Cannot find ';' after '&'") || found.contains("unescaped '&'") {
+        let shift = place.from.find('&').unwrap_or(0);
+        return Some(Said::new("`&` stands by itself", "write `&amp;`").at(shift));
+    }
+    None
+}
+
+fn in_json(found: &str) -> Option<Said> {
+    found
+        .starts_with("Trailing commas")
+        .then(|| Said::new("a comma stands before the end of a list", "take it away"))
+}
+
+fn quoted(token: &str) -> Cow<'_, str> {
+    match token.char_indices().nth(TOKEN_CHARACTERS_MAX) {
+        Some((at, _)) => format!("`{}…`", &token[..at]).into(),
+        None => format!("`{token}`").into(),
+    }
+}
+
+fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
+    text.strip_prefix(start)?.strip_suffix(end)
+}
