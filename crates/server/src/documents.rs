@@ -5,6 +5,7 @@
 //! first and the result is checked, so none leads out of it.
 
 use crate::errors::ServerError;
+use crate::media_type::MediaType;
 use axum::http::{HeaderMap, header};
 use orrery_loader::{DocumentBounds, DocumentError, DocumentTerm, Format, read_document};
 use orrery_remote::{AllowList, Client, ClientOptions, Request};
@@ -249,8 +250,7 @@ const KNOWN: &str = "text/turtle, application/n-triples, application/n-quads, ap
 
 /// The format of a media type, whose parameters do not matter.
 pub(crate) fn format_of_type(content_type: &str) -> Option<Format> {
-    let media_type = content_type.split(';').next()?.trim().to_ascii_lowercase();
-    Some(match media_type.as_str() {
+    Some(match MediaType::parse(content_type).essence() {
         "text/turtle" | "application/turtle" | "application/x-turtle" => Format::Turtle,
         "application/n-triples" => Format::NTriples,
         "application/n-quads" | "text/x-nquads" => Format::NQuads,

@@ -29,6 +29,7 @@ use crate::errors::ServerError;
 use crate::graphs::address::{Address, BODY_NAME, Target, graph_of_path};
 use crate::guard::base_iri;
 use crate::guard::host_of;
+use crate::media_type::{self, is_multipart};
 use crate::paths::GRAPHS;
 use crate::paths::method_not_allowed;
 use crate::protocol::QueryRequest;
@@ -151,7 +152,8 @@ async fn store(
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
     // A load needs no more memory than it has, but keeps no conditions, and takes one document.
-    let may_load = !is_replacing && commit_request.conditions.is_empty() && !is_multipart(parts);
+    let may_load =
+        !is_replacing && commit_request.conditions.is_empty() && !is_multipart(&parts.headers);
     let whole = may_load.then(|| body.bytes.clone());
     let (files, memory) = read_files(parts, body).await?;
     let target = match &address.target {
@@ -290,13 +292,7 @@ async fn patch(
 ) -> Result<Response, ServerError> {
     let graph = address.graph()?.map(str::to_owned);
     let commit_request = address.commit_request(parts)?;
-    let content_type = parts
-        .headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .map(|value| value.trim().to_ascii_lowercase());
-    if content_type.as_deref() != Some("application/sparql-update") {
+    if !media_type::is_body(&parts.headers, "application/sparql-update") {
         return Err(ServerError::unsupported_media_type(
             "a patch must be application/sparql-update".to_owned(),
         ));
@@ -351,18 +347,6 @@ struct UploadedFile {
     name: String,
 }
 
-fn is_multipart(parts: &Parts) -> bool {
-    parts
-        .headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| {
-            value
-                .to_ascii_lowercase()
-                .starts_with("multipart/form-data")
-        })
-}
-
 /// The documents of a body, as they came: their parsers decompress them.
 async fn read_files(
     parts: &Parts,
@@ -373,7 +357,7 @@ async fn read_files(
         coding,
         mut memory,
     } = body;
-    if !is_multipart(parts) {
+    if !is_multipart(&parts.headers) {
         let file = UploadedFile {
             bytes,
             format: format_of_body(&parts.headers)?,

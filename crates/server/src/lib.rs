@@ -27,6 +27,7 @@ mod graphs;
 mod guard;
 mod health;
 mod maintenance;
+mod media_type;
 mod negotiate;
 mod options;
 mod parameters;

@@ -6,6 +6,7 @@
 //! covers, then the server's order decides. A range that cannot be parsed matches nothing.
 
 use crate::format::{GraphFormat, SolutionFormat};
+use crate::media_type::MediaType;
 use axum::http::{HeaderMap, HeaderValue, header};
 
 /// A format and the media type under which the client asked for it.
@@ -184,19 +185,13 @@ fn parse_accept(headers: &HeaderMap) -> Option<Vec<MediaRange>> {
 const RANGES_MAX: usize = 64;
 
 fn parse_range(element: &str) -> Option<MediaRange> {
-    let mut parts = element.split(';');
-    let (main, sub) = parts.next()?.trim().split_once('/')?;
-    if main.is_empty() || sub.is_empty() {
-        return None;
-    }
+    let range = MediaType::parse(element);
+    let (main, sub) = range.main_and_sub()?;
     // Parameters other than q (charset, profile, version) do not tell our formats apart.
-    let quality_permille = parts
-        .filter_map(|parameter| parameter.split_once('='))
-        .find(|(name, _)| name.trim().eq_ignore_ascii_case("q"))
-        .map_or(Some(1000), |(_, value)| parse_quality(value.trim()))?;
+    let quality_permille = range.parameter("q").map_or(Some(1000), parse_quality)?;
     Some(MediaRange {
-        main: main.to_ascii_lowercase(),
-        sub: sub.to_ascii_lowercase(),
+        main: main.to_owned(),
+        sub: sub.to_owned(),
         quality_permille,
     })
 }

@@ -15,6 +15,7 @@
 
 use crate::body::BodyMemory;
 use crate::errors::ServerError;
+use crate::media_type::MediaType;
 use crate::parameters::{checked_iri, decode_name, decode_value, pairs, unknown};
 use crate::times::parse_time;
 use axum::http::{HeaderMap, Method, header};
@@ -189,8 +190,7 @@ impl Parameters {
     }
 
     fn add_body(&mut self, headers: &HeaderMap, body: &[u8]) -> Result<(), ServerError> {
-        let content_type = ContentType::of(headers)?;
-        match content_type.media_type.as_str() {
+        match type_of_body(headers)?.essence() {
             "application/x-www-form-urlencoded" => self.add(body),
             "application/sparql-query" => {
                 self.query_count += 1;
@@ -319,34 +319,25 @@ fn push_graph(graphs: &mut Vec<String>, name: &str, graph: String) -> Result<(),
     Ok(())
 }
 
-/// A `Content-Type` whose charset is one we read.
-struct ContentType {
-    media_type: String,
-}
-
-impl ContentType {
-    fn of(headers: &HeaderMap) -> Result<Self, ServerError> {
-        let Some(value) = headers.get(header::CONTENT_TYPE) else {
-            return Err(ServerError::unsupported_media_type(format!(
-                "the request has no Content-Type; {POST_TYPES}"
-            )));
-        };
-        let text = value.to_str().map_err(|_| {
-            ServerError::unsupported_media_type("the Content-Type is not ASCII text".to_owned())
-        })?;
-        let mut parts = text.split(';');
-        let media_type = parts.next().unwrap_or("").trim().to_ascii_lowercase();
-        let charset = parts
-            .filter_map(|parameter| parameter.split_once('='))
-            .find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
-            .map(|(_, value)| value.trim().trim_matches('"').to_ascii_lowercase());
-        match charset.as_deref() {
-            // ASCII is a subset of UTF-8.
-            None | Some("utf-8" | "utf8" | "us-ascii") => Ok(Self { media_type }),
-            Some(other) => Err(ServerError::unsupported_media_type(format!(
-                "charset `{other}` is not supported; send UTF-8"
-            ))),
-        }
+/// The type of a body, whose charset must be one that we read.
+fn type_of_body(headers: &HeaderMap) -> Result<MediaType<'_>, ServerError> {
+    let unsupported = ServerError::unsupported_media_type;
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Err(unsupported(format!(
+            "the request has no Content-Type; {POST_TYPES}"
+        )));
+    };
+    let text = value
+        .to_str()
+        .map_err(|_| unsupported("the Content-Type is not ASCII text".to_owned()))?;
+    let media_type = MediaType::parse(text);
+    let charset = media_type.parameter("charset").map(str::to_ascii_lowercase);
+    match charset.as_deref() {
+        // ASCII is a subset of UTF-8.
+        None | Some("utf-8" | "utf8" | "us-ascii") => Ok(media_type),
+        Some(other) => Err(unsupported(format!(
+            "charset `{other}` is not supported; send UTF-8"
+        ))),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::edge;
 use crate::errors::ServerError;
 use crate::feeds::Feeds;
 use crate::guard::{HostRule, WriteRule, base_iri};
+use crate::media_type;
 use crate::negotiate::AcceptedFormats;
 use crate::options::HttpOptions;
 use crate::parameters::parse_at;
@@ -16,7 +17,7 @@ use crate::protocol::QueryRequest;
 use crate::query_threads::QueryThreads;
 use crate::stream_body::{Job, TimeLimit};
 use crate::writes::Writes;
-use axum::http::{Method, header, request::Parts};
+use axum::http::{Method, request::Parts};
 use orrery_sparql::{DocumentSource, Engine, ParsedUpdate, UpdateOptions};
 use orrery_storage::Snapshot;
 use std::sync::{Arc, Weak};
@@ -65,13 +66,7 @@ impl ServerState {
 
     /// How large the body of a request to `/sparql` may be: an update may be long, a query not.
     pub(crate) fn body_limit(&self, parts: &Parts) -> usize {
-        let content_type = parts.headers.get(header::CONTENT_TYPE);
-        let is_query = content_type.is_some_and(|content_type| {
-            content_type
-                .as_bytes()
-                .to_ascii_lowercase()
-                .starts_with(b"application/sparql-query")
-        });
+        let is_query = media_type::is_body(&parts.headers, "application/sparql-query");
         let may_update = parts.method == Method::POST && self.writes.is_ok() && !is_query;
         if may_update {
             self.options.update_bytes_max

@@ -11,6 +11,7 @@ use crate::documents::{format_of_body, has_graphs};
 use crate::edge;
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::base_iri;
+use crate::media_type::is_multipart;
 use crate::state::ServerState;
 use crate::updates::{self, CommitRequest};
 use crate::writes::{Committed, Writes};
@@ -33,18 +34,9 @@ const FIRST_BYTES: usize = 4;
 
 /// Whether a request goes this way.
 pub(super) fn is_large(parts: &Parts, limit_bytes: usize) -> bool {
-    let header = |name| {
-        parts
-            .headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-    };
-    let content_type = header(header::CONTENT_TYPE).unwrap_or_default();
-    let is_multipart = content_type
-        .to_ascii_lowercase()
-        .starts_with("multipart/form-data");
-    let length: Option<usize> = header(header::CONTENT_LENGTH).and_then(|n| n.parse().ok());
-    !is_multipart && length.is_none_or(|length| length > limit_bytes)
+    let length = parts.headers.get(header::CONTENT_LENGTH);
+    let length: Option<usize> = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    !is_multipart(&parts.headers) && length.is_none_or(|length| length > limit_bytes)
 }
 
 pub(super) async fn load(
