@@ -228,7 +228,8 @@ impl KeptAdjacencies {
         });
     }
 
-    /// Gives up the one that was not used for longest. Whether there was one.
+    /// Gives up the one that was not used for longest. Whether there was one. They are looked through for it: a use is one relaxed store
+    /// without a lock, which no list in the order of uses can have, and this comes once for each that is built.
     fn give_up_oldest(&mut self) -> bool {
         let used = |slot: &Weak<AdjacencySlot>| slot.upgrade().map_or(0, |slot| slot.used());
         let slots = self.slots.iter().enumerate();

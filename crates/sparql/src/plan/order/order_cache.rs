@@ -15,7 +15,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hashbrown::HashMap;
+use lru::LruCache;
 
 use crate::algebra::{Group, Item, Quad, Scope, Slot};
 use crate::plan::estimate::cardinality::{Access, Correction, Join};
@@ -36,20 +36,23 @@ pub(crate) struct OrderCache {
     shapes: Mutex<Shapes>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shapes {
-    by_key: HashMap<Box<[u64]>, KeptShape>,
-    /// Counts look-ups, to tell which one was last.
-    clock: u64,
+    /// For each shape the newest order first.
+    by_key: LruCache<Box<[u64]>, Vec<Arc<KeptOrder>>>,
     hits: u64,
     misses: u64,
 }
 
-#[derive(Debug, Default)]
-struct KeptShape {
-    /// The newest first.
-    variants: Vec<Arc<KeptOrder>>,
-    last_used: u64,
+impl Default for Shapes {
+    fn default() -> Self {
+        Self {
+            // Grows with what it holds; `keep` bounds it.
+            by_key: LruCache::unbounded(),
+            hits: 0,
+            misses: 0,
+        }
+    }
 }
 
 /// An order, and for what it was chosen.
@@ -86,11 +89,8 @@ impl OrderCache {
 
     pub(super) fn find(&self, key: &[u64], base: &str, counts: &[f64]) -> Option<Arc<KeptOrder>> {
         let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
-        shapes.clock += 1;
-        let now = shapes.clock;
-        let found = shapes.by_key.get_mut(key).and_then(|kept| {
-            kept.last_used = now;
-            let mut variants = kept.variants.iter();
+        let found = shapes.by_key.get(key).and_then(|variants| {
+            let mut variants = variants.iter();
             variants.find(|variant| variant.fits(base, counts)).cloned()
         });
         match found {
@@ -102,24 +102,13 @@ impl OrderCache {
 
     pub(super) fn keep(&self, key: Box<[u64]>, variant: KeptOrder) {
         let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = shapes.clock;
-        let kept = shapes.by_key.entry(key).or_default();
-        kept.last_used = now;
+        let variants = shapes.by_key.get_or_insert_mut(key, Vec::new);
         // What was chosen over another base does not come back.
-        kept.variants.retain(|other| other.base == variant.base);
-        kept.variants.truncate(VARIANTS_MAX - 1);
-        kept.variants.insert(0, Arc::new(variant));
+        variants.retain(|other| other.base == variant.base);
+        variants.truncate(VARIANTS_MAX - 1);
+        variants.insert(0, Arc::new(variant));
         if shapes.by_key.len() > SHAPES_MAX {
-            shapes.drop_oldest();
-        }
-    }
-}
-
-impl Shapes {
-    fn drop_oldest(&mut self) {
-        let oldest = self.by_key.iter().min_by_key(|(_, kept)| kept.last_used);
-        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
-            self.by_key.remove(&key);
+            shapes.by_key.pop_lru();
         }
     }
 }
