@@ -10,7 +10,7 @@ use orrery_loader::{
     BulkCommit, CompactOptions, LoadError, SilentProgress, changes_of, commit_in_bulk,
 };
 use orrery_storage::{
-    At, ChangeMemory, CommitOptions, Database, Error, GraphSet, ReadView, Snapshot, Transaction,
+    At, CommitOptions, Database, Error, FixedMemory, GraphSet, ReadView, Snapshot, Transaction,
     Writer, WriterOptions, verify,
 };
 use orrery_term::{Term, TermId};
@@ -20,22 +20,6 @@ type Model = BTreeSet<(u32, u8)>;
 
 /// Holds the new terms of the tests, and some hundred changes beside.
 const TERMS_BYTES: u64 = 2 << 20;
-
-/// A budget that is used up.
-#[derive(Debug)]
-struct Budget(u64);
-
-impl ChangeMemory for Budget {
-    fn try_grow(&mut self, bytes: u64) -> bool {
-        let is_granted = bytes <= self.0;
-        self.0 -= if is_granted { bytes } else { 0 };
-        is_granted
-    }
-
-    fn limit_bytes(&self) -> u64 {
-        0
-    }
-}
 
 fn graph(transaction: &mut Transaction, number: u8) -> TermId {
     match number {
@@ -99,7 +83,7 @@ fn bulk(
         threads: 2,
     };
     commit_in_bulk(writer, &options, &SilentProgress, |transaction| {
-        transaction.count_memory(|| Box::new(Budget(memory_bytes)));
+        transaction.count_memory(|| Box::new(FixedMemory::new(memory_bytes)));
         change(transaction).map_err(LoadError::from)?;
         Ok(CommitOptions::default())
     })

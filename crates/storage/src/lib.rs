@@ -64,8 +64,8 @@ pub use graph_set::GraphSet;
 pub use history::{At, CommitChanges, CommitEntry};
 pub use identity::DatabaseIdentity;
 pub use index::{
-    COLUMNS, Cursor, IndexSummary, Permutation, QuadIndexWriter, QuadPosition, QuadRow, RowRange,
-    Scan, ScanVector,
+    COLUMNS, Cursor, IndexSummary, Permutation, QuadIndexWriter, QuadPosition,
+    QuadRow, RowRange, Scan, ScanVector,
 };
 pub use lock::WriterLock;
 pub use manifest::{BaseEntry, FlushedEntry, Loaded, LogEntry, Manifest};
@@ -81,7 +81,7 @@ pub use verify::{VerifyProgress, verify, verify_with};
 pub use warm::{WarmExtent, Warmed};
 pub use words::{ByteCount, reason, without_numbers};
 pub use writer::{
-    BulkEnd, BulkTransaction, ChangeMemory, CommitOptions, Durability, InsertionStage,
+    BulkEnd, BulkTransaction, ChangeMemory, CommitOptions, Durability, FixedMemory, InsertionStage,
     PendingCommit, Rebase, Retention, StagedCommit, Transaction, Writer, WriterOptions,
 };
 

@@ -308,21 +308,11 @@ fn few_quads_of_a_graph_are_deleted_one_by_one() {
 
 #[test]
 fn a_refused_budget_changes_nothing() {
-    #[derive(Debug)]
-    struct Nothing;
-    impl ChangeMemory for Nothing {
-        fn try_grow(&mut self, _bytes: u64) -> bool {
-            false
-        }
-        fn limit_bytes(&self) -> u64 {
-            0
-        }
-    }
     let directory = tempfile::tempdir().unwrap();
     let numbers = build(directory.path());
     let (database, writer) = open(directory.path());
     let mut transaction = writer.begin().unwrap();
-    transaction.count_memory(|| Box::new(Nothing));
+    transaction.count_memory(|| Box::new(FixedMemory::new(0)));
     // This takes nothing.
     transaction.clear_all().unwrap();
     let graph = transaction.intern(&iri("graph2")).unwrap();

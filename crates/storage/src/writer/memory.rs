@@ -21,6 +21,35 @@ pub trait ChangeMemory: Send + std::fmt::Debug {
     fn limit_bytes(&self) -> u64;
 }
 
+/// Grants so many bytes, and no more.
+#[derive(Debug, Clone, Copy)]
+pub struct FixedMemory {
+    left_bytes: u64,
+    limit_bytes: u64,
+}
+
+impl FixedMemory {
+    /// This is all that there is.
+    pub fn new(limit_bytes: u64) -> Self {
+        Self {
+            left_bytes: limit_bytes,
+            limit_bytes,
+        }
+    }
+}
+
+impl ChangeMemory for FixedMemory {
+    fn try_grow(&mut self, bytes: u64) -> bool {
+        let left_bytes = self.left_bytes.checked_sub(bytes);
+        self.left_bytes = left_bytes.unwrap_or(self.left_bytes);
+        left_bytes.is_some()
+    }
+
+    fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+}
+
 /// Counts what a transaction takes.
 #[derive(Debug, Default)]
 pub(super) struct MemoryCount {
@@ -73,27 +102,12 @@ impl MemoryCount {
 mod tests {
     use super::*;
 
-    #[derive(Debug)]
-    struct Budget(u64);
-
-    impl ChangeMemory for Budget {
-        fn try_grow(&mut self, bytes: u64) -> bool {
-            let is_granted = bytes <= self.0;
-            self.0 -= if is_granted { bytes } else { 0 };
-            is_granted
-        }
-
-        fn limit_bytes(&self) -> u64 {
-            17
-        }
-    }
-
     #[test]
     fn what_is_taken_is_granted_in_steps_until_there_is_no_more() {
         let mut count = MemoryCount::default();
         count.take_changes(1_000_000).unwrap(); // nobody counts
         let mut count = MemoryCount::default();
-        count.set(|| Box::new(Budget(3 * STEP_BYTES)));
+        count.set(|| Box::new(FixedMemory::new(3 * STEP_BYTES)));
         count.take_changes(100).unwrap();
         count.take_term(b"key").unwrap();
         assert_eq!(count.granted_bytes, 0);
@@ -103,10 +117,7 @@ mod tests {
         let refused = count.take(2 * STEP_BYTES);
         assert!(matches!(
             refused,
-            Err(Error::TransactionMemory {
-                limit_bytes: 17,
-                ..
-            })
+            Err(Error::TransactionMemory { limit_bytes, .. }) if limit_bytes == 3 * STEP_BYTES
         ));
     }
 }

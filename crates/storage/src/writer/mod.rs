@@ -34,7 +34,7 @@ mod worker;
 pub use bulk::{BulkEnd, BulkTransaction, StagedCommit};
 pub use commit::PendingCommit;
 pub use handle::Writer;
-pub use memory::ChangeMemory;
+pub use memory::{ChangeMemory, FixedMemory};
 pub use options::{CommitOptions, Durability, Retention, WriterOptions};
 pub use rebase::Rebase;
 pub use staged::InsertionStage;
