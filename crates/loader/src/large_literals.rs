@@ -187,8 +187,8 @@ fn compare_bytes(mut left: impl Read, mut right: impl Read) -> io::Result<Orderi
     }
 }
 
-/// Fills as much of the buffer as there is.
-fn read_up_to(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+/// Fills the buffer, or as much of it as the input has.
+pub(crate) fn read_up_to(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut length = 0;
     while length < buffer.len() {
         match input.read(&mut buffer[length..]) {

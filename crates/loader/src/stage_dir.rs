@@ -3,7 +3,7 @@
 //! Nothing in it is ever part of the database: a load begins by removing what a killed one left,
 //! and ends by removing its own. So the files need no checksums and no syncing.
 
-use crate::large_literals::LargeLiterals;
+use crate::large_literals::{self, LargeLiterals};
 use orrery_storage::Result;
 use orrery_storage::io::{FileSystem, FileWriter};
 use std::io::{self, Read};
@@ -132,16 +132,7 @@ impl StageReader {
 
     /// Fills as much of the buffer as the file still has.
     pub(crate) fn read_up_to(&mut self, buffer: &mut [u8]) -> Result<usize> {
-        let mut length = 0;
-        while length < buffer.len() {
-            match self.input.read(&mut buffer[length..]) {
-                Ok(0) => break,
-                Ok(more) => length += more,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.error(error)),
-            }
-        }
-        Ok(length)
+        large_literals::read_up_to(&mut self.input, buffer).map_err(|error| self.error(error))
     }
 
     fn error(&self, error: io::Error) -> orrery_storage::Error {

@@ -44,7 +44,7 @@ pub fn exact_count(view: &ReadView, pattern: &QuadPattern) -> Result<Option<u64>
     let constant = |position: QuadPosition| match position {
         QuadPosition::Graph => graph,
         QuadPosition::Subject | QuadPosition::Predicate | QuadPosition::Object => {
-            match slot_at(pattern, position) {
+            match pattern.slot(position) {
                 Some(Slot::Constant(term)) => Some(*term),
                 Some(Slot::Variable(_)) | None => None,
             }
@@ -78,15 +78,6 @@ pub fn exact_count(view: &ReadView, pattern: &QuadPattern) -> Result<Option<u64>
         }
     }
     Ok(None)
-}
-
-fn slot_at(pattern: &QuadPattern, position: QuadPosition) -> Option<&Slot> {
-    match position {
-        QuadPosition::Subject => Some(&pattern.subject),
-        QuadPosition::Predicate => Some(&pattern.predicate),
-        QuadPosition::Object => Some(&pattern.object),
-        QuadPosition::Graph => None,
-    }
 }
 
 /// Gives one solution: the number of matches of a pattern, as an `xsd:integer`.

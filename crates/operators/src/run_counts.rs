@@ -18,7 +18,7 @@ use datafusion_physical_plan::coop::cooperative;
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_storage::{Cursor, IndexView, Permutation, QuadPosition, RowRange};
+use orrery_storage::{Cursor, IndexView, Permutation, RowRange};
 use orrery_term::TermId;
 
 use crate::context::QueryContext;
@@ -97,12 +97,6 @@ fn runs_of(
     if context.view().has_named_graphs() || pattern.variables().len() != occurrences.count() {
         return None;
     }
-    let slot_at = |position: QuadPosition| match position {
-        QuadPosition::Subject => Some(&pattern.subject),
-        QuadPosition::Predicate => Some(&pattern.predicate),
-        QuadPosition::Object => Some(&pattern.object),
-        QuadPosition::Graph => None,
-    };
     let constants = slots.len() - pattern.variables().len();
     [
         Permutation::Psog,
@@ -112,7 +106,7 @@ fn runs_of(
     ]
     .into_iter()
     .find_map(|permutation| {
-        let columns = permutation.columns().map(slot_at);
+        let columns = permutation.columns().map(|position| pattern.slot(position));
         let prefix: Vec<TermId> = columns
             .iter()
             .map_while(|slot| match slot {

@@ -22,6 +22,7 @@ pub mod inline;
 pub mod key;
 pub mod language;
 pub mod lexical;
+pub mod names;
 pub mod prefixes;
 mod term;
 pub mod vocabulary;

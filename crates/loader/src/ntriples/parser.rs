@@ -3,6 +3,7 @@
 use super::{AfterError, LineError, TermSink, escape};
 use hashbrown::HashMap;
 use memchr::{memchr, memchr2, memchr3};
+use orrery_term::names::{is_name_character, is_name_start};
 use orrery_term::{Direction, TRIPLE_DEPTH_MAX};
 use oxrdf::Literal;
 use oxrdf::vocab::{rdf, xsd};
@@ -571,9 +572,9 @@ fn label_length(text: &str) -> usize {
     let mut length = 0;
     for c in text.chars() {
         let is_allowed = if length == 0 {
-            is_pn_chars_u(c) || c.is_ascii_digit()
+            is_name_start(c) || c.is_ascii_digit()
         } else {
-            is_pn_chars(c) || c == '.'
+            is_name_character(c) || c == '.'
         };
         if !is_allowed {
             break;
@@ -581,18 +582,4 @@ fn label_length(text: &str) -> usize {
         length += c.len_utf8();
     }
     text[..length].trim_end_matches('.').len()
-}
-
-fn is_pn_chars_u(c: char) -> bool {
-    matches!(c,
-        'A'..='Z' | 'a'..='z' | '_'
-        | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}'
-        | '\u{370}'..='\u{37D}' | '\u{37F}'..='\u{1FFF}' | '\u{200C}'..='\u{200D}'
-        | '\u{2070}'..='\u{218F}' | '\u{2C00}'..='\u{2FEF}' | '\u{3001}'..='\u{D7FF}'
-        | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}' | '\u{10000}'..='\u{EFFFF}')
-}
-
-fn is_pn_chars(c: char) -> bool {
-    is_pn_chars_u(c)
-        || matches!(c, '-' | '0'..='9' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
 }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use orrery_storage::QuadPosition;
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
@@ -60,6 +61,16 @@ pub struct QuadPattern {
 }
 
 impl QuadPattern {
+    /// What stands at a position of the triple; the graph's is a scope and no slot.
+    pub(crate) fn slot(&self, position: QuadPosition) -> Option<&Slot> {
+        match position {
+            QuadPosition::Subject => Some(&self.subject),
+            QuadPosition::Predicate => Some(&self.predicate),
+            QuadPosition::Object => Some(&self.object),
+            QuadPosition::Graph => None,
+        }
+    }
+
     /// The names of the variables, in subject, predicate, object, graph order, each once.
     pub fn variables(&self) -> Vec<&Arc<str>> {
         let graph = match &self.graph {

@@ -11,7 +11,7 @@
 
 use super::solutions::ITS;
 use super::text::{is_xml_forbidden, write_blank_node_label, write_xml_text};
-use orrery_term::{LiteralKind, Term};
+use orrery_term::{LiteralKind, Term, names};
 
 /// A document in the making.
 #[derive(Debug, Default)]
@@ -207,7 +207,7 @@ fn qualified_name<'a>(predicate: &'a Term<'_>) -> Result<(&'a str, &'a str), Str
         if !is_name_character(character) {
             break;
         }
-        if is_name_start(character) {
+        if names::is_name_start(character) {
             start = Some(at);
         }
     }
@@ -224,19 +224,7 @@ fn qualified_name<'a>(predicate: &'a Term<'_>) -> Result<(&'a str, &'a str), Str
     Ok((namespace, name))
 }
 
-/// `NCNameStartChar` of Namespaces in XML.
-fn is_name_start(character: char) -> bool {
-    matches!(character,
-        'A'..='Z' | '_' | 'a'..='z' | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}'
-        | '\u{F8}'..='\u{2FF}' | '\u{370}'..='\u{37D}' | '\u{37F}'..='\u{1FFF}'
-        | '\u{200C}'..='\u{200D}' | '\u{2070}'..='\u{218F}' | '\u{2C00}'..='\u{2FEF}'
-        | '\u{3001}'..='\u{D7FF}' | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}'
-        | '\u{10000}'..='\u{EFFFF}')
-}
-
 /// `NCNameChar` of Namespaces in XML.
 fn is_name_character(character: char) -> bool {
-    is_name_start(character)
-        || matches!(character,
-            '-' | '.' | '0'..='9' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
+    names::is_name_character(character) || character == '.'
 }

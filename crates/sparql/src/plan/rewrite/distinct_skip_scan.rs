@@ -64,12 +64,10 @@ impl Planner<'_> {
     /// Predicates of everything, where all graphs count alike.
     fn distinct_predicates(&mut self, quad: &Quad, var: Var) -> Result<Option<Relation>> {
         let view = Arc::clone(self.context.view());
-        let is_everything = match quad.scope {
-            Scope::AllUnion => true,
-            Scope::Default => !view.has_named_graphs(),
-            Scope::Union(_) | Scope::Named(_) | Scope::NamedVariable { .. } => false,
-        };
-        if !is_everything || quad.subject.variable().is_none() || quad.object.variable().is_none() {
+        if !self.sees_all_graphs(quad)
+            || quad.subject.variable().is_none()
+            || quad.object.variable().is_none()
+        {
             return Ok(None);
         }
         let Some(index) = view.index(Permutation::Psog) else {
