@@ -11,7 +11,7 @@ use crate::block_file::{BlockFile, FileSummary};
 use crate::components::{Component, DirectoryComponents, FileEntry, index_file};
 use crate::delta_dictionary::DeltaDictionary;
 use crate::dictionary::{Dictionary, LARGE_FILE, TERMS_FILE};
-use crate::index::{Permutation, QuadIndex};
+use crate::index::{PerPermutation, Permutation, QuadIndex};
 use crate::io::FileSystem;
 use crate::manifest::BaseEntry;
 use crate::statistics::STATISTICS_FILE;
@@ -33,8 +33,8 @@ pub(crate) struct Base {
     /// Name of the segment's directory.
     name: String,
     dictionary: Dictionary,
-    /// By the number of the permutation.
-    indexes: [Option<Arc<QuadIndex>>; 5],
+    /// The components of the kind `permutation` that the manifest lists.
+    indexes: PerPermutation<Arc<QuadIndex>>,
     /// GSPO of a base that has no named graphs: made at the first need.
     default_gspo: OnceLock<Arc<QuadIndex>>,
     statistics: Statistics,
@@ -91,7 +91,7 @@ impl Base {
         directory: PathBuf,
         entry: &BaseEntry,
     ) -> Result<Self> {
-        let mut indexes: [Option<Arc<QuadIndex>>; 5] = Default::default();
+        let mut indexes = PerPermutation::default();
         let listed = entry
             .segment
             .known()
@@ -104,11 +104,11 @@ impl Base {
             });
         // A required one that is not listed is told as the file that is missing.
         for permutation in BASE_PERMUTATIONS.into_iter().chain(listed) {
-            if indexes[permutation as usize].is_none() {
+            if indexes.get(permutation).is_none() {
                 let path = directory.join(index_file(permutation));
                 let index = QuadIndex::open(file_system, &path)?;
                 check_index(&index, permutation, entry.quad_count)?;
-                indexes[permutation as usize] = Some(index);
+                indexes.set(permutation, index);
             }
         }
         let dictionary = Dictionary::open(file_system, &directory)?;
@@ -165,7 +165,7 @@ impl Base {
 
     /// A permutation, if there is a file for it.
     pub(crate) fn index(&self, permutation: Permutation) -> Option<&Arc<QuadIndex>> {
-        self.indexes[permutation as usize].as_ref()
+        self.indexes.get(permutation)
     }
 
     /// GSPO, also where there is no file for it: while all quads are in the default graph, SPOG is in

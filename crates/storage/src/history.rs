@@ -12,7 +12,7 @@ use orrery_term::TermId;
 use crate::database::{OPEN_ATTEMPTS_MAX, missing_file};
 use crate::dump::{QuadBatch, QuadRef};
 use crate::graph_set::GraphSet;
-use crate::index::{COLUMNS, Permutation, QuadIndex};
+use crate::index::COLUMNS;
 use crate::log::LogRecord;
 use crate::manifest::{BaseEntry, LogEntry, Manifest};
 use crate::replay::{Start, log_path, logs_after, open_log};
@@ -80,7 +80,7 @@ impl CommitChanges<'_> {
             return self.decode(&self.record.insertions, found);
         };
         // Some quads of the graphs that were cleared may have come back.
-        let mut cursor = spog_of(before)?.cursor();
+        let mut cursor = before.spog()?.cursor();
         let mut added = Vec::new();
         for part in self.record.insertions.chunks(BATCH_QUADS) {
             added.clear();
@@ -101,7 +101,7 @@ impl CommitChanges<'_> {
         graphs: &GraphSet,
         found: &mut impl FnMut(QuadRef<'_>) -> Result<()>,
     ) -> Result<()> {
-        let spog = spog_of(before)?;
+        let spog = before.spog()?;
         let mut scan = spog.scan(spog.all(), [true; COLUMNS]);
         let mut gone = Vec::new();
         while let Some(vector) = scan.next_vector()? {
@@ -135,12 +135,6 @@ impl CommitChanges<'_> {
         }
         Ok(())
     }
-}
-
-fn spog_of(snapshot: &Snapshot) -> Result<&Arc<QuadIndex>> {
-    snapshot
-        .index(Permutation::Spog)
-        .ok_or_else(|| Error::corrupt(snapshot.directory(), 0, "the permutation SPOG is missing"))
 }
 
 impl Database {

@@ -64,7 +64,7 @@ pub use graph_set::GraphSet;
 pub use history::{At, CommitChanges, CommitEntry};
 pub use identity::DatabaseIdentity;
 pub use index::{
-    COLUMNS, Cursor, IndexSummary, Permutation, QuadIndexWriter, QuadPosition,
+    COLUMNS, Cursor, IndexSummary, PerPermutation, Permutation, QuadIndexWriter, QuadPosition,
     QuadRow, RowRange, Scan, ScanVector,
 };
 pub use lock::WriterLock;

@@ -21,7 +21,7 @@ use crate::delta::DeltaIndex;
 use crate::delta_dictionary::DeltaDictionary;
 use crate::dictionary::Dictionary;
 use crate::graph_set::GraphSet;
-use crate::index::{COLUMNS, Permutation, QuadIndex};
+use crate::index::{COLUMNS, PerPermutation, Permutation, QuadIndex};
 use crate::manifest::Manifest;
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
@@ -34,8 +34,7 @@ pub struct Snapshot {
     stored: Arc<Stored>,
     /// What changed since `stored`.
     deltas: Deltas,
-    /// By the number of the permutation.
-    indexes: [Option<Arc<QuadIndex>>; 5],
+    indexes: PerPermutation<Arc<QuadIndex>>,
     counts: SnapshotCounts,
     language_tags: Arc<LanguageTags>,
 }
@@ -62,7 +61,7 @@ impl Snapshot {
         mut counts: SnapshotCounts,
     ) -> Result<Self> {
         let indexes = stored.views(&deltas)?;
-        if let Some(spog) = &indexes[Permutation::Spog as usize] {
+        if let Some(spog) = indexes.get(Permutation::Spog) {
             counts.quads = spog.rows();
         }
         Ok(Self {
@@ -174,12 +173,18 @@ impl Snapshot {
 
     /// A permutation. PSOG, POSG, SPOG and OSPG are always there, GSPO where there are named graphs.
     pub(crate) fn index(&self, permutation: Permutation) -> Option<&Arc<QuadIndex>> {
-        self.indexes[permutation as usize].as_ref()
+        self.indexes.get(permutation)
+    }
+
+    /// The permutation SPOG, without which there is no database.
+    pub(crate) fn spog(&self) -> Result<&Arc<QuadIndex>> {
+        self.index(Permutation::Spog)
+            .ok_or_else(|| Error::corrupt(self.directory(), 0, "the permutation SPOG is missing"))
     }
 
     /// All permutations that there are.
     pub(crate) fn indexes(&self) -> impl Iterator<Item = &Arc<QuadIndex>> {
-        self.indexes.iter().flatten()
+        self.indexes.values()
     }
 
     /// The name of the base, which is changed by loads and compactions only: what is known of one base's statistics and ids

@@ -11,25 +11,23 @@ use crate::counts::SnapshotCounts;
 use crate::delta::DeltaEntry;
 use crate::delta::DeltaIndex;
 use crate::graph_set::GraphSet;
-use crate::index::{Permutation, QuadIndex};
+use crate::index::{PerPermutation, Permutation, QuadIndex};
 use crate::{Error, Result};
 
 /// Changes of all permutations, relative to the same state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Deltas {
-    /// By the number of the permutation; missing where nothing changed, and GSPO also while there are no
-    /// named graphs.
-    indexes: [Option<DeltaIndex>; 5],
+    /// Missing where nothing changed, and GSPO also while there are no named graphs.
+    indexes: PerPermutation<DeltaIndex>,
 }
 
 impl Deltas {
     pub(crate) fn get(&self, permutation: Permutation) -> Option<&DeltaIndex> {
-        self.indexes[permutation as usize].as_ref()
+        self.indexes.get(permutation)
     }
 
     pub(crate) fn set(&mut self, delta: DeltaIndex) {
-        let number = delta.permutation() as usize;
-        self.indexes[number] = Some(delta);
+        self.indexes.set(delta.permutation(), delta);
     }
 
     /// Number of changes.
@@ -111,7 +109,7 @@ pub(crate) struct Stored {
     hidden_gspo: Option<Arc<QuadIndex>>,
     flushed: Deltas,
     /// The permutations of both together.
-    pub(crate) indexes: [Option<Arc<QuadIndex>>; 5],
+    pub(crate) indexes: PerPermutation<Arc<QuadIndex>>,
     pub(crate) counts: SnapshotCounts,
 }
 
@@ -130,16 +128,18 @@ impl Stored {
         has_named_graphs: bool,
         counts: SnapshotCounts,
     ) -> Result<Self> {
-        let mut indexes: [Option<Arc<QuadIndex>>; 5] = Default::default();
+        let mut indexes = PerPermutation::default();
         for permutation in Permutation::ALL {
             if let Some(index) = base.index(permutation) {
-                indexes[permutation as usize] = Some(index.hiding(&hidden)?);
+                indexes.set(permutation, index.hiding(&hidden)?);
             }
         }
-        let mut left = indexes.iter().flatten().map(|index| index.rows());
-        if let Some(first) = left.next()
-            && left.any(|rows| rows != first)
-        {
+        let differ = {
+            let mut left = indexes.values().map(|index| index.rows());
+            let first = left.next();
+            left.any(|rows| Some(rows) != first)
+        };
+        if differ {
             let what =
                 "the permutations do not have the same quads of the graphs that were cleared";
             return Err(Error::corrupt(base.directory(), 0, what));
@@ -159,7 +159,7 @@ impl Stored {
         stored.indexes = stored.views(&flushed)?;
         stored.flushed = flushed;
         if !has_named_graphs && stored.base.index(Permutation::Gspo).is_none() {
-            stored.indexes[Permutation::Gspo as usize] = None;
+            stored.indexes.remove(Permutation::Gspo);
         }
         Ok(stored)
     }
@@ -171,18 +171,18 @@ impl Stored {
     }
 
     /// The permutations with changes laid over them.
-    pub(crate) fn views(&self, deltas: &Deltas) -> Result<[Option<Arc<QuadIndex>>; 5]> {
+    pub(crate) fn views(&self, deltas: &Deltas) -> Result<PerPermutation<Arc<QuadIndex>>> {
         let mut views = self.indexes.clone();
         for permutation in Permutation::ALL {
             let Some(delta) = deltas.get(permutation) else {
                 continue;
             };
-            let lower = match &self.indexes[permutation as usize] {
+            let lower = match self.indexes.get(permutation) {
                 Some(lower) => Arc::clone(lower),
                 // Only GSPO can be missing.
                 None => self.gspo()?,
             };
-            views[permutation as usize] = Some(QuadIndex::view(&lower, delta.clone())?);
+            views.set(permutation, QuadIndex::view(&lower, delta.clone())?);
         }
         Ok(views)
     }

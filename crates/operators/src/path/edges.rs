@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion_common::{DataFusionError, Result};
-use orrery_storage::{Cursor, Permutation, ReadView, RowRange};
+use orrery_storage::{Cursor, PerPermutation, Permutation, ReadView, RowRange};
 use orrery_term::TermId;
 
 use super::compile::Direction;
@@ -49,7 +49,7 @@ struct Cursors {
 pub(super) struct Edges {
     view: Arc<ReadView>,
     graph: ActiveGraph,
-    cursors: [Option<Cursors>; Permutation::ALL.len()],
+    cursors: PerPermutation<Cursors>,
     graphs: Vec<u64>,
     predicates: Vec<u64>,
 }
@@ -59,25 +59,23 @@ impl Edges {
         Self {
             view,
             graph,
-            cursors: Default::default(),
+            cursors: PerPermutation::default(),
             graphs: Vec::new(),
             predicates: Vec::new(),
         }
     }
 
     fn cursors(&mut self, permutation: Permutation) -> Result<&mut Cursors> {
-        let slot = &mut self.cursors[permutation as usize];
-        if slot.is_none() {
-            let index = self.view.index(permutation).ok_or_else(|| {
+        let view = &self.view;
+        self.cursors.get_or_try_insert(permutation, || {
+            let index = view.index(permutation).ok_or_else(|| {
                 DataFusionError::Internal(format!("the database has no permutation {permutation}"))
             })?;
-            *slot = Some(Cursors {
+            Ok(Cursors {
                 seeker: index.cursor(),
                 reader: index.cursor(),
-            });
-        }
-        slot.as_mut()
-            .ok_or_else(|| DataFusionError::Internal("no cursors".to_owned()))
+            })
+        })
     }
 
     fn seek(&mut self, permutation: Permutation, prefix: &[TermId]) -> Result<RowRange> {

@@ -21,8 +21,6 @@
 //! break the order; [`QuadIndex::verify`] checks it again. A [`QuadIndex`] is such a file or a *view* of one through the
 //! [deltas](crate::delta) that were committed since; all that reads works on both. Not done here: which permutation serves a pattern, and what the ids mean.
 
-use std::fmt;
-
 use orrery_column::VECTOR_ROWS;
 use orrery_term::TermId;
 
@@ -36,6 +34,7 @@ mod file_cursor;
 mod file_scan;
 mod level;
 mod mask;
+mod permutation;
 mod piece;
 mod scan;
 mod scan_vector;
@@ -45,6 +44,7 @@ mod view;
 mod writer;
 
 pub use cursor::Cursor;
+pub use permutation::{COLUMNS, PerPermutation, Permutation, QuadPosition, QuadRow};
 pub use scan::Scan;
 pub use scan_vector::ScanVector;
 pub(crate) use view::QuadIndex;
@@ -56,117 +56,6 @@ const FENCES_PER_BLOCK: usize = 2048;
 const FENCE_BYTES: usize = 32;
 /// Bytes that tell where one column of one vector ends.
 const COLUMN_END_BYTES: usize = 4;
-
-/// Number of columns of a quad.
-pub const COLUMNS: usize = 4;
-
-/// A quad as the bits of its four term ids, in the column order of a permutation.
-pub type QuadRow = [u64; COLUMNS];
-
-/// A position in a quad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum QuadPosition {
-    /// The subject.
-    Subject = 0,
-    /// The predicate.
-    Predicate = 1,
-    /// The object.
-    Object = 2,
-    /// The graph name, or the default graph.
-    Graph = 3,
-}
-
-/// An order of the four positions by which quads are sorted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Permutation {
-    /// Predicate, subject, object, graph.
-    Psog = 0,
-    /// Predicate, object, subject, graph.
-    Posg = 1,
-    /// Subject, predicate, object, graph.
-    Spog = 2,
-    /// Object, subject, predicate, graph.
-    Ospg = 3,
-    /// Graph, subject, predicate, object; only where there are named graphs.
-    Gspo = 4,
-}
-
-impl Permutation {
-    /// All permutations.
-    pub const ALL: [Self; 5] = [Self::Psog, Self::Posg, Self::Spog, Self::Ospg, Self::Gspo];
-
-    /// Which position each column holds.
-    pub const fn columns(self) -> [QuadPosition; COLUMNS] {
-        use QuadPosition::{Graph as G, Object as O, Predicate as P, Subject as S};
-        match self {
-            Self::Psog => [P, S, O, G],
-            Self::Posg => [P, O, S, G],
-            Self::Spog => [S, P, O, G],
-            Self::Ospg => [O, S, P, G],
-            Self::Gspo => [G, S, P, O],
-        }
-    }
-
-    /// Which column holds a position.
-    pub const fn column_of(self, position: QuadPosition) -> usize {
-        let columns = self.columns();
-        let mut column = 0;
-        while columns[column] as usize != position as usize {
-            column += 1;
-        }
-        column
-    }
-
-    /// A quad given as subject, predicate, object, graph, in this permutation's order.
-    #[inline]
-    pub const fn arrange(self, quad: [u64; COLUMNS]) -> QuadRow {
-        let [s, p, o, g] = quad;
-        match self {
-            Self::Psog => [p, s, o, g],
-            Self::Posg => [p, o, s, g],
-            Self::Spog => [s, p, o, g],
-            Self::Ospg => [o, s, p, g],
-            Self::Gspo => [g, s, p, o],
-        }
-    }
-
-    /// The subject, predicate, object and graph of a row.
-    #[inline]
-    pub const fn quad(self, row: QuadRow) -> [u64; COLUMNS] {
-        let [a, b, c, d] = row;
-        match self {
-            Self::Psog => [b, a, c, d],
-            Self::Posg => [c, a, b, d],
-            Self::Spog => [a, b, c, d],
-            Self::Ospg => [b, c, a, d],
-            Self::Gspo => [b, c, d, a],
-        }
-    }
-
-    /// The name in lower case: `psog`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Psog => "psog",
-            Self::Posg => "posg",
-            Self::Spog => "spog",
-            Self::Ospg => "ospg",
-            Self::Gspo => "gspo",
-        }
-    }
-
-    pub(crate) fn from_tag(tag: u8) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|&permutation| permutation as u8 == tag)
-    }
-}
-
-impl fmt::Display for Permutation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// Rows of a permutation from `start` up to, not including, `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

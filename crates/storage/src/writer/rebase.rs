@@ -31,7 +31,7 @@ use crate::counts::counts_of_base;
 use crate::delta::DeltaEntry;
 use crate::flushed;
 use crate::history::forget;
-use crate::index::{Permutation, QuadIndex};
+use crate::index::Permutation;
 use crate::log::LogWriter;
 use crate::manifest::{BaseEntry, Loaded, Manifest};
 use crate::renumbering::Renumbering;
@@ -361,9 +361,7 @@ impl Carried {
         self.counts.delta_terms = self.stored.base.delta_dictionary.len();
         self.counts.next_blank_node = self.counts.next_blank_node.max(latest.next_blank_node());
         let views = self.stored.views(&self.deltas)?;
-        self.counts.quads = views[Permutation::Spog as usize]
-            .as_deref()
-            .map_or(0, QuadIndex::rows);
+        self.counts.quads = views.get(Permutation::Spog).map_or(0, |index| index.rows());
         self.until = Arc::clone(latest);
         Ok(old.len())
     }

@@ -85,7 +85,7 @@ impl Transaction {
     fn new(writer: Writer, turn: WriteGuard, start: Arc<Snapshot>) -> Result<Self> {
         let spog_delta = start.deltas().get(Permutation::Spog).cloned();
         Ok(Self {
-            spog: Arc::clone(spog_of(&start)?),
+            spog: Arc::clone(start.spog()?),
             spog_delta: spog_delta.unwrap_or_else(|| DeltaIndex::new(Permutation::Spog)),
             writer,
             turn: Some(turn),
@@ -486,7 +486,7 @@ impl Transaction {
             .unwrap_or_else(|| DeltaIndex::new(Permutation::Spog))
             .apply(&changes)?;
         self.spog = match changes.is_empty() {
-            true => Arc::clone(spog_of(&origin)?),
+            true => Arc::clone(origin.spog()?),
             false => spog_over(&origin, &self.spog_delta)?,
         };
         self.cleared = self.cleared.union(graphs);
@@ -504,7 +504,7 @@ impl Transaction {
             return Ok(None);
         }
         let gone = self.start.quads_of(&self.cleared)?;
-        let mut before = spog_of(&self.start)?.cursor();
+        let mut before = self.start.spog()?.cursor();
         let (mut added, mut deleted, mut returned) = (0, 0, 0);
         for change in net {
             if !change.is_insertion {
@@ -588,15 +588,9 @@ fn added_and_removed(net: &[DeltaEntry], cleared: Option<&ClearedGraphs>) -> (u6
 
 /// SPOG of what a snapshot's files hold, with changes in memory.
 fn spog_over(snapshot: &Snapshot, delta: &DeltaIndex) -> Result<Arc<QuadIndex>> {
-    let stored = &snapshot.stored().indexes[Permutation::Spog as usize];
+    let stored = snapshot.stored().indexes.get(Permutation::Spog);
     match stored {
         Some(stored) => QuadIndex::view(stored, delta.clone()),
-        None => spog_of(snapshot).cloned(),
+        None => snapshot.spog().cloned(),
     }
-}
-
-fn spog_of(snapshot: &Snapshot) -> Result<&Arc<QuadIndex>> {
-    snapshot
-        .index(Permutation::Spog)
-        .ok_or_else(|| Error::corrupt(snapshot.directory(), 0, "the permutation SPOG is missing"))
 }
