@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use orrery_storage::ReadScope;
 use orrery_storage::backup::{StateFile, StateFiles};
 use orrery_storage::io::FileSystem;
 
@@ -33,13 +34,14 @@ pub struct BackupReport {
 }
 
 /// Copies the present state of a database into a target. The database may be open and written meanwhile: the backup is
-/// of the state at the beginning.
+/// of the state at the beginning. Only who may see all graphs may have one: files are copied as they are.
 pub async fn backup(
     file_system: &dyn FileSystem,
     directory: &Path,
     target: &Target,
+    scope: &ReadScope,
 ) -> Result<BackupReport> {
-    let held = StateFiles::hold(file_system, directory)?;
+    let held = StateFiles::hold(file_system, directory, scope)?;
     let database = held.identity.clone().map(|identity| SourceDatabase {
         identity,
         directory: shown(directory),

@@ -10,10 +10,11 @@ use futures::TryStreamExt as _;
 use object_store::memory::InMemory;
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use orrery_backup::{BackupList, Error, RestoreReport, Target, backup, prune, restore};
+use orrery_backup::{BackupList, BackupReport, Error, RestoreReport, Target, prune, restore};
 use orrery_storage::io::{FileSystem, LocalFileSystem};
 use orrery_storage::{
-    CommitOptions, Database, SmallQuad, Transaction, Writer, WriterOptions, build_small, verify,
+    Asker, CommitOptions, Database, GraphNames, ReadScope, SmallQuad, Transaction, Writer,
+    WriterOptions, build_small, verify,
 };
 use orrery_term::{Term, TermId};
 
@@ -52,6 +53,16 @@ fn local() -> Arc<dyn FileSystem> {
     Arc::new(LocalFileSystem)
 }
 
+/// A backup by who may see all graphs.
+async fn backup(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    target: &Target,
+) -> Result<BackupReport, Error> {
+    let all = ReadScope::all_graphs(Asker::Process);
+    orrery_backup::backup(file_system, directory, target, &all).await
+}
+
 fn restore_to(
     target: &Target,
     number: Option<u64>,
@@ -80,6 +91,30 @@ impl Place {
 
     fn target(&self) -> Target {
         Target::parse(self.join("backups").to_str().unwrap(), []).unwrap()
+    }
+}
+
+#[test]
+fn who_may_not_see_all_graphs_gets_no_backup() {
+    let place = Place::new();
+    let source = place.join("db");
+    build_small(&source, &quads(30, "hidden")).unwrap();
+    let named = [Term::iri("http://example.org/graph".to_owned())].into();
+    for (has_default, named) in [
+        (false, Default::default()),
+        (true, Default::default()),
+        // All that there are now; others may come.
+        (true, named),
+    ] {
+        let some = ReadScope::only(Asker::Anonymous, GraphNames { has_default, named });
+        let target = place.target();
+        let taken = orrery_backup::backup(&LocalFileSystem, &source, &target, &some);
+        let refused = run(taken).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "only who may see all graphs may back up the database; this asker (anonymous) may not"
+        );
+        assert!(!place.join("backups").exists(), "nothing was written");
     }
 }
 

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use orrery_backup::{Target, backup, restore};
 use orrery_storage::io::{FileSystem, LocalFileSystem};
-use orrery_storage::{build_small, verify};
+use orrery_storage::{Asker, ReadScope, build_small, verify};
 use orrery_term::Term;
 
 /// Objects by key, and the parts of uploads under way.
@@ -182,12 +182,13 @@ fn a_backup_goes_to_s3_in_parts_survives_an_error_and_comes_back() {
 
         let target = Target::parse("s3://bucket/some/prefix", settings(address)).unwrap();
         shared.lock().unwrap().is_failing_once = true;
-        let first = backup(&LocalFileSystem, Path::new(&source), &target)
+        let all = ReadScope::all_graphs(Asker::Process);
+        let first = backup(&LocalFileSystem, Path::new(&source), &target, &all)
             .await
             .unwrap();
         assert_eq!(first.bytes_copied, first.bytes);
         assert!(shared.lock().unwrap().parts_received > 1);
-        let second = backup(&LocalFileSystem, Path::new(&source), &target)
+        let second = backup(&LocalFileSystem, Path::new(&source), &target, &all)
             .await
             .unwrap();
         assert_eq!((second.number, second.bytes_copied), (2, 0));

@@ -4,6 +4,7 @@
 //! "17"            commit 17, in the answer to a change
 //! "17-turtle-62a…"     what was read from commit 17 of that time, as Turtle
 //! "17-csv-62a…-gzip"   the same as CSV, compressed
+//! "17-csv-62a…-s5d0e…" the same as somebody reads it who may not see all graphs
 //! ```
 //!
 //! A tag names the state that was read, and the form in which it was written, so each representation has its own, as
@@ -16,10 +17,14 @@
 
 use crate::errors::ServerError;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use orrery_storage::ReadScope;
+use sha2::{Digest, Sha256};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Tags that one header may list.
 const TAGS_MAX: usize = 64;
+/// Bytes of a scope's digest in a tag.
+const SCOPE_DIGEST_BYTES: usize = 16;
 /// What the compression of an answer adds to its tag.
 const GZIP: &str = "-gzip";
 
@@ -161,6 +166,23 @@ fn names_commit(tags: &[Tag], commit: u64) -> bool {
 /// The header that tells the tag of what is read from a commit in the format with this name.
 pub(crate) fn etag_of_read(commit: u64, format: &str) -> HeaderValue {
     header_of(format!("\"{commit}-{format}\""))
+}
+
+/// What a scope that hides graphs adds to the tag: a digest of the graphs that it shows. Askers who see the same have the same tag.
+pub(crate) fn tag_of_scope(scope: &ReadScope) -> String {
+    let Some(graphs) = scope.graphs() else {
+        return String::new();
+    };
+    let mut digest = Sha256::new();
+    digest.update([u8::from(graphs.has_default)]);
+    for name in &graphs.named {
+        let name = name.to_string();
+        digest.update((name.len() as u64).to_le_bytes());
+        digest.update(name);
+    }
+    let digest = digest.finalize();
+    let shown = digest.iter().take(SCOPE_DIGEST_BYTES);
+    shown.fold("-s".to_owned(), |tag, byte| format!("{tag}{byte:02x}"))
 }
 
 /// The header that tells the tag of a commit.

@@ -38,10 +38,9 @@ pub(crate) fn scope(parts: &Parts) -> ReadScope {
 
 /// Middleware: answers what needs no handler, and completes the heads of all answers.
 pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Response {
-    // There is no access control yet: nobody is known, and all may see all.
-    request
-        .extensions_mut()
-        .insert(ReadScope::all(Asker::Anonymous));
+    // There is no access control yet: nobody is known, and all may see all, unless whoever serves the router knows better.
+    let extensions = request.extensions_mut();
+    extensions.get_or_insert_with(|| ReadScope::all_graphs(Asker::Anonymous));
     let mut response = match edge.hosts.check(&mut request) {
         Err(error) => error.into_response_for(request.headers()),
         Ok(()) if request.method() == Method::OPTIONS => edge.options(&request),

@@ -5,7 +5,7 @@
 //! | status | when |
 //! | --- | --- |
 //! | 400 | not a request of the SPARQL protocol, or not a query (with line and column) |
-//! | 403 | a change that this server takes from others only, see `guard` |
+//! | 403 | a change that this server takes from others only, see `guard`, or from who may see all graphs |
 //! | 404 | no such path; no such graph; a commit that is not kept any more |
 //! | 412 | `If-Match`, `If-None-Match`, `If-Unmodified-Since`: the state is another, see `conditions` |
 //! | 422 | a patch of a graph that would change others |
@@ -299,6 +299,7 @@ impl From<StorageError> for ServerError {
     fn from(error: StorageError) -> Self {
         let message = match &error {
             StorageError::CommitConflict { .. }
+            | StorageError::HiddenGraphs { .. }
             | StorageError::StagedUnreadable
             | StorageError::TransactionMemory { .. } => error.to_string(),
             StorageError::NoSuchCommit { wanted, what, .. } => {
@@ -327,6 +328,7 @@ impl From<StorageError> for ServerError {
             | StorageError::TransactionTooLarge { .. } => Self::OutOfMemory { message },
             StorageError::TransactionMemory { .. } => Self::TransactionMemory { message },
             StorageError::CommitConflict { .. } => Self::Precondition { message },
+            StorageError::HiddenGraphs { .. } => Self::Forbidden { message },
             StorageError::NoSuchCommit { .. } => Self::Missing { message },
             StorageError::WritingStopped { .. } | StorageError::TooManyTerms { .. } => {
                 Self::NotWritable { message }

@@ -116,14 +116,14 @@ async fn read(
         ..QueryRequest::default()
     };
     let mut job = state.job(parts, request, record).await?;
-    let snapshot = job
-        .snapshot
-        .get_or_insert_with(|| state.engine.database().snapshot());
     if let Some(name) = graph {
-        let view = ReadView::new(Arc::clone(snapshot), job.scope.clone())?;
+        let snapshot = job.snapshot.clone();
+        let snapshot = snapshot.unwrap_or_else(|| state.engine.database().snapshot());
+        let view = ReadView::new(snapshot, job.scope.clone())?;
         if !graph_exists(&view, graph)? {
             return Err(no_such_graph(name));
         }
+        job.view = Some(view);
     }
     job.union_default_graph = false;
     stream_body::answer(job, state.query_threads.handle(), &state.is_over).await
@@ -226,9 +226,7 @@ async fn store(
 
 /// Options of an update that is not SPARQL's.
 fn update_options(parts: &Parts) -> UpdateOptions {
-    let mut options = UpdateOptions::default();
-    options.query.scope = edge::scope(parts);
-    options
+    UpdateOptions::of(edge::scope(parts))
 }
 
 /// Applies an update; also tells whether the graph had quads before.

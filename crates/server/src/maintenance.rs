@@ -9,6 +9,7 @@
 //! compaction or load is under way already, the request waits for its end.
 
 use crate::conditions::{Conditions, State};
+use crate::edge;
 use crate::errors::{ServerError, told_to_the_log};
 use crate::options::compaction_within;
 use crate::parameters::url_parameters;
@@ -17,6 +18,7 @@ use axum::Json;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use orrery_loader::{LoadError, SilentProgress, changes_of, compact};
+use orrery_sparql::check_may_write;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,7 @@ pub(crate) async fn answer(
     what: Maintenance,
 ) -> Result<Response, ServerError> {
     let writer = state.writes(parts)?.writer().clone();
+    check_may_write(&edge::scope(parts))?;
     if let Some((name, _)) = url_parameters(parts.uri.query())?.first() {
         return Err(ServerError::bad_request(format!(
             "parameter `{name}` is unknown here; there are none"

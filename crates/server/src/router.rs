@@ -74,6 +74,9 @@ pub struct Writing {
 
 /// The HTTP interface of an engine, ready to be served; starts the query threads. When `is_over` becomes true,
 /// queries whose answer has not begun are told that the server stops.
+///
+/// All requests may see all graphs, but those that come with an [`orrery_storage::ReadScope`] in their extensions: a layer around the
+/// router says so who asks. Clients cannot.
 pub fn router(
     engine: Arc<Engine>,
     writing: Writing,

@@ -101,6 +101,13 @@ pub struct Server {
 }
 
 impl Server {
+    /// Puts something around all that the server answers, such as what tells who asks; see [`router`](crate::router()).
+    #[must_use]
+    pub fn around(mut self, layer: impl FnOnce(Router) -> Router) -> Self {
+        self.router = layer(self.router);
+        self
+    }
+
     /// Opens the database and binds the address. Port 0 takes any free one.
     pub async fn bind(mut options: ServerOptions) -> Result<Self, ServeError> {
         if options.is_process_bound {

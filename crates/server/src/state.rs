@@ -199,6 +199,7 @@ impl ServerState {
             method: parts.method.clone(),
             conditions,
             scope: edge::scope(parts),
+            view: None,
             accepted: AcceptedFormats::new(&parts.headers, request.format.clone()),
             waiting: Weak::new(),
             union_default_graph: self.options.union_default_graph,

@@ -28,7 +28,7 @@
 
 use crate::access_log::AccessRecord;
 use crate::admission::AdmissionPermit;
-use crate::conditions::{Conditions, State, etag_of_read};
+use crate::conditions::{Conditions, State, etag_of_read, tag_of_scope};
 use crate::errors::ServerError;
 use crate::format::{GraphSerializer, SolutionSerializer};
 use crate::negotiate::AcceptedFormats;
@@ -43,7 +43,7 @@ use orrery_sparql::{
     Engine, PreparedQuery, QueryError, QueryKind, QueryOptions, QueryResults, SolutionStream,
     TripleStream,
 };
-use orrery_storage::{ReadScope, Snapshot};
+use orrery_storage::{ReadScope, ReadView, Snapshot};
 use std::future;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Weak};
@@ -102,6 +102,8 @@ pub(crate) struct Job {
     pub(crate) snapshot: Option<Arc<Snapshot>>,
     /// Who asks, and what they may see.
     pub(crate) scope: ReadScope,
+    /// What they see of that state, where it was looked at already.
+    pub(crate) view: Option<Arc<ReadView>>,
     pub(crate) method: Method,
     pub(crate) conditions: Conditions,
     pub(crate) accepted: AcceptedFormats,
@@ -320,11 +322,11 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
         union_default_graph: job.union_default_graph,
         base_iri: job.base_iri.clone(),
         snapshot: job.snapshot.clone(),
-        scope: job.scope.clone(),
+        view: job.view.clone(),
         // The time of the run counts elsewhere: only while the query works.
         planning_timeout: Some(job.time.limit),
         waiting: Some(job.waiting.clone()),
-        ..QueryOptions::default()
+        ..QueryOptions::of(job.scope.clone())
     };
     Ok(job.engine.prepare(&job.request.query, &options)?)
 }
@@ -394,8 +396,9 @@ fn is_known(
     let snapshot = prepared.snapshot();
     let commit = snapshot.commit();
     // Numbers of commits come again, in a database that is loaded anew or restored at the same address; their times do not.
-    let scope = if job.union_default_graph { "u" } else { "" };
-    let format = format!("{format}-{:x}{scope}", snapshot.commit_time_us());
+    let union = if job.union_default_graph { "u" } else { "" };
+    let seen = tag_of_scope(&job.scope);
+    let format = format!("{format}-{:x}{union}{seen}", snapshot.commit_time_us());
     let format = format.as_str();
     output.etag = Some(etag_of_read(commit, format));
     if job.conditions.is_empty() {

@@ -123,8 +123,7 @@ pub(crate) async fn update(
             named_graphs: request.using_named_graphs,
             union_default_graph: state.options.union_default_graph,
             timeout: Some(state.time_limit(request.timeout)?.limit),
-            scope: edge::scope(parts),
-            ..QueryOptions::default()
+            ..QueryOptions::of(edge::scope(parts))
         },
         documents: Some(Arc::clone(&state.documents)),
     };

@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     intersects,
                     ..Tuning::default()
                 },
-                ..QueryOptions::default()
+                ..QueryOptions::of_process()
             };
             let mut best = Duration::MAX;
             let mut count = String::new();

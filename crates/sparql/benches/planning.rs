@@ -96,7 +96,7 @@ fn times(engine: &Engine, text: &str, keeps_orders: bool) -> Result<[f64; 2], Qu
             keeps_orders,
             ..Tuning::default()
         },
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let mut times: Vec<Duration> = Vec::new();
     for _ in 0..RUNS {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use orrery_operators::service::ServiceOptions;
-use orrery_storage::{Database, ReadScope, ReadView, Result, Snapshot};
+use orrery_storage::{Asker, Database, ReadScope, ReadView, Result, Snapshot};
 
 /// Settings that hold for all queries of an engine.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Default for EngineOptions {
 }
 
 /// Settings of one query, mostly what the SPARQL protocol can say beside the text.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct QueryOptions {
     /// Relative IRIs of the query are resolved against it.
     pub base_iri: Option<String>,
@@ -69,6 +69,8 @@ pub struct QueryOptions {
     pub waiting: Option<Weak<()>>,
     /// The state to read, such as an old commit; the newest if not given.
     pub snapshot: Option<Arc<Snapshot>>,
+    /// A view of the state to read, where one was made already, for the same scope; `snapshot` is not looked at then.
+    pub view: Option<Arc<ReadView>>,
     /// Who asks, and which graphs they may see.
     pub scope: ReadScope,
     /// How the query is planned and run.
@@ -76,8 +78,38 @@ pub struct QueryOptions {
 }
 
 impl QueryOptions {
+    /// What the protocol says where it says nothing, for this asker.
+    pub fn of(scope: ReadScope) -> Self {
+        Self {
+            base_iri: None,
+            default_graphs: Vec::new(),
+            named_graphs: Vec::new(),
+            union_default_graph: false,
+            timeout: None,
+            planning_timeout: None,
+            waiting: None,
+            snapshot: None,
+            view: None,
+            scope,
+            tuning: Tuning::default(),
+        }
+    }
+
+    /// The same for whoever runs the process, who sees all graphs.
+    pub fn of_process() -> Self {
+        Self::of(ReadScope::all_graphs(Asker::Process))
+    }
+
     /// What the query sees: of the state that was asked for, or of the newest.
     pub(crate) fn view(&self, database: &Database) -> Result<Arc<ReadView>> {
+        // Whatever was put there: nobody sees through the view of another.
+        if let Some(view) = self
+            .view
+            .as_ref()
+            .filter(|view| *view.scope() == self.scope)
+        {
+            return Ok(Arc::clone(view));
+        }
         self.view_of(match &self.snapshot {
             Some(snapshot) => Arc::clone(snapshot),
             None => database.snapshot(),

@@ -72,7 +72,7 @@ mod tests {
         let database = build_small(directory.path(), &quads).unwrap();
         let engine = Engine::new(Arc::new(database), EngineOptions::default()).unwrap();
         let rows = |text: &str| {
-            let prepared = engine.prepare(text, &QueryOptions::default()).unwrap();
+            let prepared = engine.prepare(text, &QueryOptions::of_process()).unwrap();
             prepared.expected_rows()
         };
         assert!(rows("SELECT ?o { <http://example.com/7> ?p ?o }") < 10.0);

@@ -175,17 +175,17 @@ fn every_way_to_say_a_dataset_means_the_dataset_put_together_by_hand() {
             let protocol = QueryOptions {
                 default_graphs: default.iter().map(|graph| iri(graph)).collect(),
                 named_graphs: named.iter().map(|graph| iri(graph)).collect(),
-                ..QueryOptions::default()
+                ..QueryOptions::of_process()
             };
             let union = QueryOptions {
                 union_default_graph: true,
-                ..QueryOptions::default()
+                ..QueryOptions::of_process()
             };
             let other_from = format!("{PREFIXES}SELECT * FROM :g3 FROM NAMED :g2 {body}");
             let union_said = if is_said { said() } else { united(&all) };
             let cases = [
-                ("strict", &plain, QueryOptions::default(), all.clone()),
-                ("FROM", &with_from, QueryOptions::default(), said()),
+                ("strict", &plain, QueryOptions::of_process(), all.clone()),
+                ("FROM", &with_from, QueryOptions::of_process(), said()),
                 ("protocol", &plain, protocol.clone(), said()),
                 ("union", &plain, union.clone(), united(&all)),
                 ("FROM over union", &with_from, union, union_said),
@@ -242,10 +242,10 @@ fn a_quad_in_several_graphs_counts_once_in_a_union() {
             "n=\"{n}\"^^<http://www.w3.org/2001/XMLSchema#integer>"
         )]
     };
-    let strict = QueryOptions::default();
+    let strict = QueryOptions::of_process();
     let union = QueryOptions {
         union_default_graph: true,
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let all = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }";
     assert_eq!(count(all, &strict), number(1));
@@ -257,7 +257,7 @@ fn a_quad_in_several_graphs_counts_once_in_a_union() {
     let node = NamedNode::new_unchecked(iri("g1"));
     let one = QueryOptions {
         default_graphs: vec![node.as_str().to_owned(), node.into_string()],
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     assert_eq!(count(all, &one), number(1));
     assert_eq!(count(named, &one), number(0));

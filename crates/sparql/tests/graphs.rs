@@ -29,7 +29,7 @@ fn rows(fixture: &Fixture, query: &str) -> Vec<String> {
     let answers = ways.map(|tuning| {
         let options = QueryOptions {
             tuning,
-            ..QueryOptions::default()
+            ..QueryOptions::of_process()
         };
         match fixture.ask_with(&query, &options).map(Answer::sorted) {
             Ok(Answer::Solutions(rows)) => rows

@@ -37,7 +37,7 @@ fn in_partitions(partitions: usize) -> QueryOptions {
             partitions: Some(partitions),
             ..Tuning::default()
         },
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     }
 }
 
@@ -186,7 +186,7 @@ fn a_small_query_is_not_spread() {
     let fixture = Fixture::with_options(&data(), options);
     for query in QUERIES {
         let query = format!("{PREFIXES}{query}");
-        let prepared = fixture.engine.prepare(&query, &QueryOptions::default());
+        let prepared = fixture.engine.prepare(&query, &QueryOptions::of_process());
         assert!(!prepared.unwrap().is_parallel(), "{query}");
     }
 }

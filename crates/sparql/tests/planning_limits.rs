@@ -97,7 +97,7 @@ fn planning_ends_with_its_time_and_with_those_who_wait() {
             timeout,
             planning_timeout,
             waiting,
-            ..QueryOptions::default()
+            ..QueryOptions::of_process()
         };
         let plan = |options| fixture.engine.prepare(&text, &options).map(drop);
         let late = plan(options(Some(Duration::ZERO), None, None)).unwrap_err();

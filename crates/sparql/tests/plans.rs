@@ -25,7 +25,7 @@ fn plans_are_as_reviewed() {
         };
         let options = QueryOptions {
             tuning,
-            ..QueryOptions::default()
+            ..QueryOptions::of_process()
         };
         let prepared = fixture
             .engine

@@ -33,7 +33,7 @@ fn data() -> String {
 
 fn plan(fixture: &Fixture, query: &str) -> String {
     let query = format!("{PREFIXES}{query}");
-    match fixture.engine.prepare(&query, &QueryOptions::default()) {
+    match fixture.engine.prepare(&query, &QueryOptions::of_process()) {
         Ok(prepared) => prepared.explain(),
         Err(error) => panic!("{error} in {query}"),
     }
@@ -45,7 +45,7 @@ fn solutions(fixture: &Fixture, query: &str) -> usize {
     let ask = |tuning: Tuning| {
         let options = QueryOptions {
             tuning,
-            ..QueryOptions::default()
+            ..QueryOptions::of_process()
         };
         match fixture.ask_with(&query, &options) {
             Ok(answer) => answer.sorted(),

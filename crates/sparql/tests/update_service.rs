@@ -10,7 +10,7 @@ use endpoints::Endpoints;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use orrery_sparql::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceOptions};
-use orrery_sparql::{Engine, EngineOptions, QueryError, QueryResults, UpdateOptions};
+use orrery_sparql::{Engine, EngineOptions, QueryError, QueryOptions, QueryResults, UpdateOptions};
 use orrery_storage::{CommitOptions, Database, Durability, Writer, WriterOptions};
 use oxrdf::Dataset;
 use oxttl::TriGParser;
@@ -66,7 +66,7 @@ impl Store {
 
     /// Applies an update as servers do. Before each turn, others do what `meanwhile` says.
     fn try_update(&self, text: &str, mut meanwhile: impl FnMut(usize)) -> Outcome {
-        let options = UpdateOptions::default();
+        let options = UpdateOptions::of_process();
         let text = format!("{PREFIX}{text}");
         let update = match self.engine.prepare_update(&text, &options) {
             Ok(update) => update,
@@ -111,7 +111,10 @@ impl Store {
     /// All quads of the default graph, in short.
     fn lines(&self) -> Vec<String> {
         let text = "SELECT * { ?s ?p ?o }";
-        let prepared = self.engine.prepare(text, &Default::default()).unwrap();
+        let prepared = self
+            .engine
+            .prepare(text, &QueryOptions::of_process())
+            .unwrap();
         let mut lines = Vec::new();
         self.runtime.block_on(async {
             let QueryResults::Solutions(mut stream) = prepared.execute().await.unwrap() else {
@@ -269,12 +272,12 @@ fn a_large_where_is_spread_over_the_cores_as_a_query_is() {
         .collect();
     store.update(&format!("INSERT DATA {{ {rows} }}"));
     let options = UpdateOptions {
-        query: orrery_sparql::QueryOptions {
+        query: QueryOptions {
             tuning: orrery_sparql::Tuning {
                 partitions: Some(3),
                 ..Default::default()
             },
-            ..Default::default()
+            ..QueryOptions::of_process()
         },
         documents: None,
     };

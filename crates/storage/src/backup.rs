@@ -24,6 +24,7 @@ use crate::io::{FileBytes, FileSystem, FileWriter};
 use crate::lock::{ClosedLog, WriterLock};
 use crate::log::{LOG_DIRECTORY, LogTail, LogWriter};
 use crate::manifest::{BaseEntry, LogEntry, Manifest};
+use crate::read_scope::ReadScope;
 use crate::replay::{log_path, logs_after, open_log};
 use crate::{Error, Result};
 
@@ -54,8 +55,10 @@ pub struct StateFile {
 }
 
 impl StateFiles {
-    /// Opens all files of the present state of the database in a directory.
-    pub fn hold(file_system: &dyn FileSystem, directory: &Path) -> Result<Self> {
+    /// Opens all files of the present state of the database in a directory, for somebody who may see all graphs: nothing is left out
+    /// of a file.
+    pub fn hold(file_system: &dyn FileSystem, directory: &Path, scope: &ReadScope) -> Result<Self> {
+        scope.require_all_graphs("back up the database")?;
         let mut manifest = Manifest::read(file_system, directory)?;
         for _ in 0..OPEN_ATTEMPTS_MAX {
             match Self::hold_files(file_system, directory, &manifest) {

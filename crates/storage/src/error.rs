@@ -1,11 +1,12 @@
 //! What can go wrong in the storage, by what the caller can do about it.
 //!
-//! Every variant names the path. The sentences say what happened, to what, and what
+//! Every variant about files names the path. The sentences say what happened, to what, and what
 //! to do; the command line prints them as they are, so they are written for people.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::asker::Asker;
 use crate::words::{ByteCount, reason};
 
 /// The result of a storage operation.
@@ -112,6 +113,14 @@ pub enum Error {
         path: PathBuf,
         /// What is needed.
         what: String,
+    },
+    /// Somebody who may not see all graphs wants what takes all of them.
+    #[error("only who may see all graphs may {work}; this asker ({asker}) may not")]
+    HiddenGraphs {
+        /// Who asks.
+        asker: Asker,
+        /// What was wanted, as a verb and its object: "change data".
+        work: &'static str,
     },
     /// The directory does not hold a database.
     #[error("{} is not an Orrery database: {what}; create one with `orrery load --db`", path.display())]

@@ -7,6 +7,7 @@
 //! All files go through the seam in [`io`] and are made of checksummed blocks ([`block_file`]).
 
 pub mod adjacency;
+mod asker;
 pub mod backup;
 pub mod block_file;
 pub mod delta;
@@ -52,6 +53,7 @@ mod words;
 mod writer;
 
 pub use adjacency::{Adjacency, AdjacencySlot};
+pub use asker::Asker;
 pub use components::{ComponentEntry, DirectoryComponents, FileEntry, Need};
 pub use damage::{Damage, Note, Verified};
 pub use database::Database;
@@ -70,7 +72,7 @@ pub use index::{
 pub use lock::WriterLock;
 pub use manifest::{BaseEntry, FlushedEntry, Loaded, LogEntry, Manifest};
 pub use read_cost::ReadCounts;
-pub use read_scope::{Asker, GraphNames, ReadScope};
+pub use read_scope::{GraphNames, ReadScope};
 pub use read_view::{IndexView, ReadView};
 pub use segment::{PublishedCounts, SegmentBuilder, SegmentFiles};
 pub use small::{SmallQuad, build_small, build_small_with};

@@ -4,29 +4,12 @@
 //! past ones too. A [`ReadView`](crate::ReadView) resolves it against one snapshot.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use orrery_term::Term;
 
-/// Who asks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Asker {
-    /// Somebody at a server whom nothing is known of.
-    #[default]
-    Anonymous,
-    /// Whoever runs the process, who can read the database's files anyhow: the command line, a server's own work.
-    Process,
-}
-
-impl fmt::Display for Asker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Anonymous => "anonymous",
-            Self::Process => "process",
-        })
-    }
-}
+use crate::asker::Asker;
+use crate::{Error, Result};
 
 /// Graphs by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +31,9 @@ impl GraphNames {
 }
 
 /// Who asks, and which graphs they may see. Cheap to copy.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// There is no default: whoever shows all graphs says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadScope {
     asker: Asker,
     /// All graphs if there is no list.
@@ -57,7 +42,7 @@ pub struct ReadScope {
 
 impl ReadScope {
     /// All graphs.
-    pub fn all(asker: Asker) -> Self {
+    pub fn all_graphs(asker: Asker) -> Self {
         Self {
             asker,
             graphs: None,
@@ -80,6 +65,18 @@ impl ReadScope {
     /// The graphs that may be seen; `None` if all.
     pub fn graphs(&self) -> Option<&GraphNames> {
         self.graphs.as_deref()
+    }
+
+    /// Fails where graphs are hidden: some work takes data as a whole, without asking of which graph they are. `work` is a verb and its
+    /// object, such as "change data".
+    pub fn require_all_graphs(&self, work: &'static str) -> Result<()> {
+        match self.graphs {
+            None => Ok(()),
+            Some(_) => Err(Error::HiddenGraphs {
+                asker: self.asker,
+                work,
+            }),
+        }
     }
 
     /// Whether a graph may be seen; the default graph has no name.

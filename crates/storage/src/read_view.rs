@@ -19,11 +19,12 @@ use orrery_term::TermId;
 
 use crate::Result;
 use crate::adjacency::{AdjacencySlot, Measured, Touched};
+use crate::asker::Asker;
 use crate::delta::{Changes, DeltaIndex};
 use crate::graph_set::GraphSet;
 use crate::index::{COLUMNS, Cursor, Permutation, QuadIndex, RowRange, Scan};
 use crate::read_cost::{ReadCost, ReadCounts};
-use crate::read_scope::{Asker, ReadScope};
+use crate::read_scope::ReadScope;
 use crate::snapshot::Snapshot;
 use crate::statistics::Statistics;
 
@@ -71,7 +72,7 @@ impl ReadView {
     pub fn of_process(snapshot: Arc<Snapshot>) -> Arc<Self> {
         Arc::new(Self {
             snapshot,
-            scope: ReadScope::all(Asker::Process),
+            scope: ReadScope::all_graphs(Asker::Process),
             cost: Arc::default(),
         })
     }

@@ -33,7 +33,7 @@ pub fn open(directory: &Path) -> Result<Engine, Error> {
 
 /// What our engine answers.
 pub fn evaluate(engine: &Engine, query: &str) -> Result<Answer, Error> {
-    evaluate_with(engine, query, &QueryOptions::default())
+    evaluate_with(engine, query, &QueryOptions::of_process())
 }
 
 /// What our engine answers under given options.

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use orrery_backup::{BackupList, Target};
-use orrery_storage::ByteCount;
 use orrery_storage::io::{FileSystem, LocalFileSystem};
+use orrery_storage::{Asker, ByteCount, ReadScope};
 
 use super::output::Output;
 use crate::arguments::{BackupArguments, RestoreArguments};
@@ -16,7 +16,9 @@ use crate::units::{Counted, ShowTime};
 pub(crate) fn backup(arguments: BackupArguments) -> Result<(), Failure> {
     let target = Target::parse(&arguments.to, std::env::vars())?;
     let directory = arguments.database.directory;
-    let report = run(orrery_backup::backup(&LocalFileSystem, &directory, &target))?;
+    let asks = ReadScope::all_graphs(Asker::Process);
+    let taken = orrery_backup::backup(&LocalFileSystem, &directory, &target, &asks);
+    let report = run(taken)?;
     let mut text = format!(
         "backup {} in {}: {}, {}, of which {} were copied now\n",
         report.number,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use orrery_remote::AllowList;
 use orrery_server::EndpointOptions;
 use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions};
-use orrery_storage::{Asker, Database, ReadScope};
+use orrery_storage::Database;
 use tokio::runtime::Runtime;
 
 use crate::arguments::{DatabaseArgument, EndpointArguments, QueryText};
@@ -31,8 +31,7 @@ impl QueryText {
         QueryOptions {
             base_iri: self.base(),
             union_default_graph: self.union_default_graph,
-            scope: ReadScope::all(Asker::Process),
-            ..QueryOptions::default()
+            ..QueryOptions::of_process()
         }
     }
 

@@ -9,9 +9,7 @@ use orrery_server::Documents;
 use orrery_sparql::{
     DocumentSource, Engine, EngineOptions, QueryError, QueryOptions, UpdateOptions,
 };
-use orrery_storage::{
-    Asker, CommitOptions, Database, Error, ReadScope, Transaction, Writer, WriterOptions,
-};
+use orrery_storage::{CommitOptions, Database, Error, Transaction, Writer, WriterOptions};
 
 use super::http::{post, server_url};
 use super::output::Output;
@@ -85,8 +83,7 @@ fn local(
             base_iri: base_iri(arguments),
             union_default_graph: arguments.union_default_graph,
             timeout: arguments.timeout.map(|time| time.0),
-            scope: ReadScope::all(Asker::Process),
-            ..QueryOptions::default()
+            ..QueryOptions::of_process()
         },
         documents: Some(Arc::new(documents) as Arc<dyn DocumentSource>),
     };

@@ -1,6 +1,7 @@
 //! A small database and a server over it.
 
 use super::client::get;
+use axum::Router;
 use orrery_server::{ServeError, Server, ServerOptions};
 use orrery_storage::{SmallQuad, build_small};
 use orrery_term::Term;
@@ -28,13 +29,21 @@ impl TestServer {
     }
 
     pub async fn start_with(change: impl FnOnce(&mut ServerOptions)) -> Self {
+        Self::start_around(change, |router| router).await
+    }
+
+    /// With something around all that it answers.
+    pub async fn start_around(
+        change: impl FnOnce(&mut ServerOptions),
+        layer: impl FnOnce(Router) -> Router,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let db = directory.path().join("db");
         build_small(&db, &example_quads()).unwrap();
         let mut options = ServerOptions::new(db);
         options.listen.set_port(0);
         change(&mut options);
-        let server = Server::bind(options).await.unwrap();
+        let server = Server::bind(options).await.unwrap().around(layer);
         let address = server.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(server.run(async {

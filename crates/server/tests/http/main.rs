@@ -17,6 +17,7 @@ mod feeds;
 mod fixture;
 mod limits;
 mod protocol;
+mod scopes;
 mod service;
 mod stop;
 mod streaming;

@@ -120,13 +120,7 @@ impl Engine {
 /// Fails where a scope hides graphs: until there are rights to write, only who sees all of them may change data, for `CLEAR ALL`
 /// and their like do not ask which they are.
 pub fn check_may_write(scope: &ReadScope) -> Result<(), QueryError> {
-    match scope.graphs() {
-        None => Ok(()),
-        Some(_) => Err(QueryError::update_failed(format!(
-            "only who may see all graphs may change data; this asker ({}) may not",
-            scope.asker()
-        ))),
-    }
+    Ok(scope.require_all_graphs("change data")?)
 }
 
 /// Whether a graph has quads; without a name, the default graph.

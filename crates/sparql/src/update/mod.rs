@@ -38,6 +38,7 @@ use oxsdatatypes::DateTime;
 use spargebra::GraphUpdateOperation;
 
 use crate::options::QueryOptions;
+use orrery_storage::{Asker, ReadScope};
 
 pub use execute::{check_may_write, graph_exists};
 pub use statements::{NumberedQuad, Statements, TermNumber, TooMuchText};
@@ -49,13 +50,28 @@ pub trait DocumentSource: Send + Sync {
 }
 
 /// Settings of one update, mostly what the SPARQL protocol can say beside the text.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct UpdateOptions {
     /// Base IRI, time limit of each `WHERE`, and the dataset of all `WHERE`s: `default_graphs` is
     /// `using-graph-uri`, `named_graphs` is `using-named-graph-uri`. The snapshot is not used.
     pub query: QueryOptions,
     /// Where `LOAD` finds documents; without one, `LOAD` fails.
     pub documents: Option<Arc<dyn DocumentSource>>,
+}
+
+impl UpdateOptions {
+    /// What the protocol says where it says nothing, for this asker.
+    pub fn of(scope: ReadScope) -> Self {
+        Self {
+            query: QueryOptions::of(scope),
+            documents: None,
+        }
+    }
+
+    /// The same for whoever runs the process, who sees all graphs.
+    pub fn of_process() -> Self {
+        Self::of(ReadScope::all_graphs(Asker::Process))
+    }
 }
 
 impl std::fmt::Debug for UpdateOptions {

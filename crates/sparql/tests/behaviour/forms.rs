@@ -108,7 +108,7 @@ fn the_triples_of_one_graph_need_no_memory_of_those_that_were_given() {
         Err(QueryError::OutOfMemory { .. }) => 0,
         other => panic!("{query}: {other:?}"),
     };
-    let plain = QueryOptions::default();
+    let plain = QueryOptions::of_process();
     let of_all = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }";
     assert_eq!(count(of_all, &plain), 4_000);
     let of_graph = "CONSTRUCT { ?s ?p ?o } WHERE { GRAPH <http://example.org/g1> { ?s ?p ?o } }";
@@ -116,7 +116,7 @@ fn the_triples_of_one_graph_need_no_memory_of_those_that_were_given() {
     // Where a triple may come twice, it is remembered, which does not fit here.
     let union = QueryOptions {
         union_default_graph: true,
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     assert_eq!(count(of_all, &union), 0);
     let of_any_graph = "CONSTRUCT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } }";

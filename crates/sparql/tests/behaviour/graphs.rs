@@ -36,7 +36,7 @@ fn the_merge_of_graphs_has_no_duplicates() {
             "http://example.org/g1".to_owned(),
             "http://example.org/g2".to_owned(),
         ],
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let query = "SELECT ?o { :alice :knows ?o }";
     assert_eq!(rows_with(&fixture, query, &options), ["o=<erin>"]);
@@ -47,7 +47,7 @@ fn a_dataset_of_the_protocol_replaces_that_of_the_query() {
     let fixture = Fixture::new(DATA);
     let options = QueryOptions {
         named_graphs: vec!["http://example.org/g2".to_owned()],
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let query = "SELECT ?g FROM :g1 { GRAPH ?g { ?g :about ?x } }";
     assert_eq!(rows_with(&fixture, query, &options), ["g=<g2>"]);
@@ -60,7 +60,7 @@ fn the_union_default_graph_is_all_graphs() {
     let fixture = Fixture::new(DATA);
     let options = QueryOptions {
         union_default_graph: true,
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let query = "SELECT ?o { :alice :knows ?o }";
     assert_eq!(

@@ -29,7 +29,7 @@ fn a_query_over_its_time_says_the_limit() {
     let fixture = Fixture::new(DATA);
     let options = QueryOptions {
         timeout: Some(Duration::from_millis(20)),
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let query = "SELECT (COUNT(*) AS ?c) { ?a ?b ?c1 . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }";
     match fixture.ask_with(query, &options) {

@@ -17,7 +17,7 @@ use orrery_sparql::{QueryError, QueryOptions};
 const DATA: &str = include_str!("../oracle/data.trig");
 
 fn rows(fixture: &Fixture, query: &str) -> Vec<String> {
-    rows_with(fixture, query, &QueryOptions::default())
+    rows_with(fixture, query, &QueryOptions::of_process())
 }
 
 fn rows_with(fixture: &Fixture, query: &str, options: &QueryOptions) -> Vec<String> {
@@ -45,7 +45,7 @@ fn rows_both_ways(fixture: &Fixture, query: &str) -> Vec<String> {
             rewrites: false,
             ..orrery_sparql::Tuning::default()
         },
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let rewritten = rows(fixture, query);
     assert_eq!(rows_with(fixture, query, &plain), rewritten, "{query}");

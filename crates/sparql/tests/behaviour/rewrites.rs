@@ -36,7 +36,7 @@ fn the_order_of_a_join_is_known_for_constants_with_similar_counts() {
             keeps_orders: false,
             ..orrery_sparql::Tuning::default()
         },
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     for (class, known) in [("A", 0), ("B", 1), ("A", 1), ("C", 0), ("C", 1)] {
         let query = format!("SELECT ?x ?z {{ ?x a :{class} ; :p ?y . ?y :q ?z }}");
@@ -74,7 +74,7 @@ fn aggregation_below_a_join_gives_what_aggregation_above_it_does() {
             aggregates_early: true,
             ..orrery_sparql::Tuning::default()
         },
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let with = "{ ?p a :T ; :feature ?f . ?o :product ?p ; :price ?x";
     let without = "{ { SELECT DISTINCT ?f { ?q :feature ?f } } ?p a :T . ?o :product ?p ; :price ?x
@@ -126,7 +126,7 @@ fn an_aggregate_over_what_does_not_match_needs_no_product() {
             aggregates_early: true,
             ..orrery_sparql::Tuning::default()
         },
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let is_complemented = |query: &str| {
         let query = format!("{PREFIXES}{query}");
@@ -181,7 +181,7 @@ fn a_subquery_that_stands_there_twice_is_computed_once_and_answers_both() {
     let query = format!("SELECT ?t ?n ?max {{ {largest} {second} }}");
     let plan = fixture
         .engine
-        .prepare(&format!("{PREFIXES}{query}"), &QueryOptions::default());
+        .prepare(&format!("{PREFIXES}{query}"), &QueryOptions::of_process());
     let plan = plan.expect("a query").explain();
     assert!(
         plan.contains("SharedExec: computed once, as above"),
@@ -192,7 +192,7 @@ fn a_subquery_that_stands_there_twice_is_computed_once_and_answers_both() {
             rewrites: false,
             ..orrery_sparql::Tuning::default()
         },
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let answer = rows(&fixture, &query);
     assert!(answer.len() > 1, "{answer:?}");
@@ -262,7 +262,7 @@ fn each_run_of_a_prepared_query_computes_anew_what_its_parts_share() {
             reduces_always: true,
             ..orrery_sparql::Tuning::default()
         },
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let prepared = fixture
         .engine

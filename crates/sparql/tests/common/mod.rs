@@ -156,7 +156,7 @@ impl Fixture {
 
     /// Our answer.
     pub fn ask(&self, query: &str) -> Result<Answer, QueryError> {
-        self.ask_with(query, &QueryOptions::default())
+        self.ask_with(query, &QueryOptions::of_process())
     }
 
     pub fn ask_with(&self, query: &str, options: &QueryOptions) -> Result<Answer, QueryError> {
@@ -197,7 +197,7 @@ impl Fixture {
 
     /// How many triples each batch of a CONSTRUCT or DESCRIBE has.
     pub fn triple_batches(&self, query: &str) -> Result<Vec<usize>, QueryError> {
-        let prepared = self.engine.prepare(query, &QueryOptions::default())?;
+        let prepared = self.engine.prepare(query, &QueryOptions::of_process())?;
         self.runtime.block_on(async {
             let QueryResults::Triples(mut stream) = prepared.execute().await? else {
                 panic!("triples");
@@ -223,7 +223,7 @@ impl Fixture {
 
     /// The plan with actual rows.
     pub fn analyze(&self, query: &str) -> Result<String, QueryError> {
-        let prepared = self.engine.prepare(query, &QueryOptions::default())?;
+        let prepared = self.engine.prepare(query, &QueryOptions::of_process())?;
         self.runtime.block_on(prepared.analyze())
     }
 

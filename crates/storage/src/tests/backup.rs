@@ -22,7 +22,12 @@ fn held_files_stay_whole_while_a_writer_replaces_them_and_can_be_restored() {
     let [source, target] = ["source", "target"].map(|name| directory.path().join(name));
     let first = some_quads(true);
     build_small(&source, &first).unwrap();
-    let held = StateFiles::hold(&LocalFileSystem, &source).unwrap();
+    let held = StateFiles::hold(
+        &LocalFileSystem,
+        &source,
+        &ReadScope::all_graphs(Asker::Process),
+    )
+    .unwrap();
     assert_eq!(held.files.last().unwrap().name, MANIFEST_NAME);
     build_small(&source, &some_quads(false)).unwrap();
 
@@ -43,7 +48,12 @@ fn an_interrupted_restore_is_no_database_and_can_be_begun_again() {
     let directory = tempfile::tempdir().unwrap();
     let [source, target] = ["source", "target"].map(|name| directory.path().join(name));
     build_small(&source, &some_quads(true)).unwrap();
-    let mut held = StateFiles::hold(&LocalFileSystem, &source).unwrap();
+    let mut held = StateFiles::hold(
+        &LocalFileSystem,
+        &source,
+        &ReadScope::all_graphs(Asker::Process),
+    )
+    .unwrap();
     let manifest = held.files.pop().unwrap();
     assert!(restore(&held, &target).is_err());
     assert!(Database::open(&target).is_err());
@@ -75,7 +85,12 @@ fn files_can_be_held_at_any_moment_of_a_publish() {
         });
         let mut held = 0;
         while !writer.is_finished() || held == 0 {
-            StateFiles::hold(&LocalFileSystem, path).unwrap();
+            StateFiles::hold(
+                &LocalFileSystem,
+                path,
+                &ReadScope::all_graphs(Asker::Process),
+            )
+            .unwrap();
             held += 1;
         }
     });

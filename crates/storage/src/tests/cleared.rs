@@ -176,7 +176,7 @@ fn follow(database: &Database, states: &BTreeMap<u64, BTreeSet<u64>>) {
         )
     };
     database
-        .changes(&ReadScope::default(), first, |changes| {
+        .changes(&ReadScope::all_graphs(Asker::Process), first, |changes| {
             let (mut removed, mut added) = (0, 0);
             changes.removed(|quad| {
                 removed += 1;

@@ -72,7 +72,12 @@ fn an_optional_component_of_a_newer_program_is_passed_over_and_kept() {
         assert!(text.contains(kept), "{kept}: {text}");
     }
     assert_eq!(std::fs::read(&file).unwrap(), b"words");
-    let held = StateFiles::hold(&LocalFileSystem, path).unwrap();
+    let held = StateFiles::hold(
+        &LocalFileSystem,
+        path,
+        &ReadScope::all_graphs(Asker::Process),
+    )
+    .unwrap();
     assert!(
         held.files
             .iter()

@@ -252,13 +252,18 @@ fn changes_are_those_until_one_state_whatever_is_committed_meanwhile() {
     commit(&writer, &[], &quads(50..53));
     let mut found = Vec::new();
     let mut next = 1;
-    let changes = database.changes_of(&ReadScope::default(), &present, &mut next, &mut |changes| {
-        let number = changes.entry.number;
-        changes.added(|quad| {
-            found.push((number, quad.subject.clone()));
-            Ok(())
-        })
-    });
+    let changes = database.changes_of(
+        &ReadScope::all_graphs(Asker::Process),
+        &present,
+        &mut next,
+        &mut |changes| {
+            let number = changes.entry.number;
+            changes.added(|quad| {
+                found.push((number, quad.subject.clone()));
+                Ok(())
+            })
+        },
+    );
     changes.unwrap();
     assert_eq!((found.len(), next), (3, 2));
     assert!(found.iter().all(|(number, _)| *number == 1));

@@ -133,7 +133,12 @@ fn damage_to_the_last_commit_of_a_restored_database_is_found_and_refused() {
     let directory = tempfile::tempdir().unwrap();
     let [source, target] = ["source", "target"].map(|name| directory.path().join(name));
     let source_log = closed(&source);
-    let held = StateFiles::hold(&LocalFileSystem, &source).unwrap();
+    let held = StateFiles::hold(
+        &LocalFileSystem,
+        &source,
+        &ReadScope::all_graphs(Asker::Process),
+    )
+    .unwrap();
     let file_system: Arc<dyn FileSystem> = Arc::new(LocalFileSystem);
     let mut restored = RestoredState::begin(&file_system, &target).unwrap();
     for file in &held.files {

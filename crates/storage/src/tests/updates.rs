@@ -294,7 +294,7 @@ fn old_states_can_be_read_across_checkpoints_until_they_are_given_up() {
     let since = first + 20;
     let mut followed = states[&since].clone();
     database
-        .changes(&ReadScope::default(), since, |changes| {
+        .changes(&ReadScope::all_graphs(Asker::Process), since, |changes| {
             changes.removed(|quad| {
                 assert!(followed.remove(&owned(quad)));
                 Ok(())
@@ -308,7 +308,7 @@ fn old_states_can_be_read_across_checkpoints_until_they_are_given_up() {
     assert_eq!(followed, state);
     assert!(
         database
-            .changes(&ReadScope::default(), first, |_| Ok(()))
+            .changes(&ReadScope::all_graphs(Asker::Process), first, |_| Ok(()))
             .is_err()
     );
 }

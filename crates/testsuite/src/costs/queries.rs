@@ -197,7 +197,7 @@ pub(super) fn paths(fixture: &Fixture) -> Result<Vec<CostPath<'_>>, Error> {
 }
 
 fn prepare(engine: &Engine, text: &str) -> Result<PreparedQuery, Error> {
-    Ok(engine.prepare(text, &QueryOptions::default())?)
+    Ok(engine.prepare(text, &QueryOptions::of_process())?)
 }
 
 /// Runs a SELECT to its end and counts its rows.

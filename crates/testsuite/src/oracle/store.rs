@@ -161,7 +161,7 @@ impl Store {
             .map(small_quad)
             .collect::<Result<Vec<_>, _>>()?;
         let scope = match arrival {
-            Arrival::Built | Arrival::Updated => ReadScope::all(Asker::Anonymous),
+            Arrival::Built | Arrival::Updated => ReadScope::all_graphs(Asker::Anonymous),
             Arrival::AmongHidden => scope_of(&quads),
         };
         let (database, writer) = match arrival {
@@ -205,7 +205,7 @@ impl Store {
         let options = QueryOptions {
             timeout: Some(ANALYSIS_TIME_LIMIT),
             scope: self.scope.clone(),
-            ..QueryOptions::default()
+            ..QueryOptions::of_process()
         };
         let run = || {
             let prepared = self.engine.prepare(query, &options)?;
@@ -235,7 +235,7 @@ impl Store {
                     None => Tuning::default().graph_branches_max,
                 },
             },
-            ..QueryOptions::default()
+            ..QueryOptions::of_process()
         };
         let prepared = self.engine.prepare(query, &options)?;
         Ok(match prepared.execute().await? {

@@ -90,7 +90,7 @@ impl RemoteEndpoints for Access {
 async fn answer(engine: &Engine, query: &str) -> Result<Vec<u8>, String> {
     let failed = |error: orrery_sparql::QueryError| error.to_string();
     let prepared = engine
-        .prepare(query, &QueryOptions::default())
+        .prepare(query, &QueryOptions::of_process())
         .map_err(failed)?;
     let QueryResults::Solutions(stream) = prepared.execute().await.map_err(failed)? else {
         return Err("not a SELECT query".to_owned());

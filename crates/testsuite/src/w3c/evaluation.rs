@@ -18,7 +18,7 @@ use super::{Files, QueryEvaluation};
 fn options(query: &str) -> QueryOptions {
     QueryOptions {
         base_iri: Some(query.to_owned()),
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     }
 }
 

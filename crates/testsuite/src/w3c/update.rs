@@ -18,9 +18,9 @@ fn options(update: &str) -> UpdateOptions {
     UpdateOptions {
         query: QueryOptions {
             base_iri: Some(update.to_owned()),
-            ..QueryOptions::default()
+            ..QueryOptions::of_process()
         },
-        ..UpdateOptions::default()
+        ..UpdateOptions::of_process()
     }
 }
 

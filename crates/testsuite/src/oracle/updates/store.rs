@@ -79,7 +79,7 @@ impl ChangingStore {
 
     /// Applies a request as servers do; without `is_kept` it is rolled back at the end.
     pub(super) fn update(&self, text: &str, is_kept: bool) -> Result<(), QueryError> {
-        let options = UpdateOptions::default();
+        let options = UpdateOptions::of_process();
         let update = self.engine.prepare_update(text, &options)?;
         for _ in 0..TURNS_MAX {
             let mut transaction = self.writer.begin()?;
