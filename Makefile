@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench soak crash conformance oracle instructions instructions-check instructions-accept compare structure structure-write
+.PHONY: help setup build programs demo test quick lint doc bench soak crash conformance oracle instructions instructions-check instructions-accept compare relational structure structure-write
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -19,6 +19,7 @@ help:
 	@echo 'make structure   no files that import each other, and the drawing in ARCHITECTURE.md is true; structure-write draws it'
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
 	@echo 'make compare ours and Virtuoso on 10 million triples; writes docs/performance.md (20 minutes)'
+	@echo 'make relational   the same data as triples and as tables of DuckDB, side by side; writes docs/performance.md'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60, the server stays within MEMORY=1G; then updates, loads and compactions'
 	@echo 'make oracle  200,000 random queries against an independent evaluator (QUERIES=, SEED=)'
@@ -63,6 +64,9 @@ bench: build
 
 compare: build
 	$(ORRERY) bench compare --peer virtuoso --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482) --document docs/performance.md
+
+relational: build
+	$(ORRERY) bench relational --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482) --document docs/performance.md
 
 SOAK := $(CARGO_TARGET_DIR)/soak
 soak: build

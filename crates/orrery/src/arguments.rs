@@ -395,6 +395,8 @@ pub(crate) enum BenchSuite {
     Cold(ColdArguments),
     /// Ours and another store, side by side on the same data, answers compared
     Compare(CompareArguments),
+    /// The same data as triples and as DuckDB's tables, asked the same in SPARQL and SQL, answers compared
+    Relational(RelationalArguments),
     /// How far the planner's estimates are from what its plans find
     Estimates(EstimatesArguments),
 }
@@ -454,6 +456,25 @@ pub(crate) struct CompareArguments {
     pub(crate) mixes: u32,
     /// Also write the table into this document, between `<!-- compare NAME -->` and
     /// `<!-- end of compare NAME -->`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) document: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreBenchArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct RelationalArguments {
+    /// The script that runs DuckDB
+    #[arg(long, value_name = "FILE", default_value = "bench/peers/relational.py")]
+    pub(crate) script: PathBuf,
+    /// How often each question is asked; the quickest run counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
+    /// Threads of one query, at both
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// Also write the table into this document, between `<!-- relational -->` and
+    /// `<!-- end of relational -->`
     #[arg(long, value_name = "FILE")]
     pub(crate) document: Option<PathBuf>,
     #[command(flatten)]

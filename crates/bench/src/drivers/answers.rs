@@ -43,6 +43,16 @@ impl Rows {
         Some(Self(rows))
     }
 
+    /// Rows of a store that gives values without types: numbers, texts and nulls.
+    pub(super) fn of_values(rows: &[Vec<Value>]) -> Self {
+        let mut rows: Vec<Vec<Cell>> = rows
+            .iter()
+            .map(|row| row.iter().map(untyped_cell).collect())
+            .collect();
+        rows.sort_by(|left, right| compare_rows(left, right));
+        Self(rows)
+    }
+
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.0.len()
@@ -77,6 +87,15 @@ fn cell(term: Option<&Value>) -> Cell {
     match text.parse() {
         Ok(number) if is_number => Cell::Number(number),
         _ => Cell::Text(text.to_owned()),
+    }
+}
+
+fn untyped_cell(value: &Value) -> Cell {
+    match value {
+        Value::Null => Cell::Unbound,
+        Value::Number(number) => number.as_f64().map_or(Cell::Unbound, Cell::Number),
+        Value::String(text) => Cell::Text(text.clone()),
+        other => Cell::Text(other.to_string()),
     }
 }
 
@@ -142,6 +161,16 @@ mod tests {
         let ours = rows(&[("x:a", "1.00001"), ("x:b", "2")]);
         let theirs = rows(&[("x:b", "2.0E0"), ("x:a", "1")]);
         assert_eq!(ours.difference(&theirs), None);
+    }
+
+    #[test]
+    fn values_without_types_are_read() {
+        let ours = rows(&[("x:a", "1"), ("x:b", "2")]);
+        let value = |text: &str, number: f64| vec![Value::from(text), Value::from(number)];
+        let theirs = [value("x:b", 2.0), value("x:a", 1.0)];
+        assert_eq!(ours.difference(&Rows::of_values(&theirs)), None);
+        let theirs = [value("x:b", 2.0), vec![Value::from("x:a"), Value::Null]];
+        assert!(ours.difference(&Rows::of_values(&theirs)).is_some());
     }
 
     #[test]

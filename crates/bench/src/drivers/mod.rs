@@ -17,6 +17,7 @@ mod mixed;
 mod open;
 mod peer;
 mod pool;
+mod relational;
 mod soak;
 mod store;
 mod update;
@@ -44,6 +45,7 @@ pub use load::{LoadOptions, LoadReport, load};
 pub use open::{OpenOptions, OpenReport, open};
 pub use peer::Peer;
 pub use pool::parameter_pool;
+pub use relational::{RelationalOptions, RelationalReport, RelationalTimes, relational};
 pub use soak::{SoakOptions, SoakReport, soak};
 pub use store::{Bar, StoreOptions, StoreReport, store};
 pub use update::{

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
     Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions, Peer,
-    ServerProcess, SoakOptions, StoreOptions, UpdateBenchOptions, cold, compare, estimates,
-    explore, floor, soak, store, update,
+    RelationalOptions, ServerProcess, SoakOptions, StoreOptions, UpdateBenchOptions, cold, compare,
+    estimates, explore, floor, relational, soak, store, update,
 };
 use orrery_bench::report::with_section;
 use orrery_storage::ByteCount;
@@ -15,8 +15,8 @@ use orrery_storage::ByteCount;
 use super::output::Output;
 use crate::arguments::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
-    FloorArguments, GenerateArguments, ReportFormat, SoakArguments, StoreBenchArguments,
-    UpdateBenchArguments,
+    FloorArguments, GenerateArguments, RelationalArguments, ReportFormat, SoakArguments,
+    StoreBenchArguments, UpdateBenchArguments,
 };
 use crate::failure::Failure;
 use crate::units::ShowCount;
@@ -31,6 +31,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::SoakUpdates(arguments) => run_soak(arguments),
         BenchSuite::Cold(arguments) => run_cold(arguments),
         BenchSuite::Compare(arguments) => run_compare(arguments),
+        BenchSuite::Relational(arguments) => run_relational(arguments),
         BenchSuite::Estimates(arguments) => run_estimates(arguments),
     }
 }
@@ -137,6 +138,39 @@ fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {
         count => Err(Failure::Other(format!(
             "{count} of {} answers differ from the peer's",
             report.answers_compared
+        ))),
+    }
+}
+
+fn run_relational(arguments: RelationalArguments) -> Result<(), Failure> {
+    const SECTION: &str = "relational";
+    if let Some(path) = &arguments.document {
+        document_with_section(path, SECTION, "")?;
+    }
+    let cache = arguments.store.cache.unwrap_or_else(default_cache);
+    std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
+    let options = RelationalOptions {
+        data: GenerateOptions {
+            products: arguments.store.products,
+            ..GenerateOptions::default()
+        },
+        cache,
+        script: arguments.script,
+        runs: arguments.runs,
+        threads: arguments.threads,
+    };
+    let report = relational(&Binary::current()?, &options, &mut |next| {
+        eprintln!("{next} ...");
+    })?;
+    show(&report, arguments.store.report)?;
+    if let Some(path) = &arguments.document {
+        write_section(path, SECTION, &report.to_string())?;
+    }
+    match report.differences.len() {
+        0 => Ok(()),
+        count => Err(Failure::Other(format!(
+            "{count} of {} answers differ from the tables'",
+            report.questions.len()
         ))),
     }
 }
