@@ -64,7 +64,7 @@ pub(crate) fn compare_alike(
 }
 
 /// Whether ids have the same bits where it matters.
-fn are_alike(ids: &[u64], first: u64, alike: u64) -> bool {
+pub(crate) fn are_alike(ids: &[u64], first: u64, alike: u64) -> bool {
     ids.iter().fold(0, |seen, id| seen | (id ^ first)) & alike == 0
 }
 

@@ -15,12 +15,15 @@
 //! computed values either, and do not: an expression whose results can be IRIs or strings gives ids
 //! always or never (arithmetic may do either, but numbers have one form of key).
 
+use std::cmp::Ordering;
+
 use arrow::array::{Array, UInt32Array, UInt64Array};
 use hashbrown::HashMap;
-use orrery_term::inline::InlineValue;
+use orrery_term::inline::{InlineValue, ValueOrder};
 use orrery_term::{TermId, TermKind, iri_key, string_key};
 
 use crate::columns::column::{Operand, Reading, read_ids, take_ids};
+use crate::columns::compare_alike::are_alike as bits_are_alike;
 use crate::context::{ExpressionContext, LiteralClass, LiteralRanks, StringKeys};
 use crate::error::Result;
 use crate::values::sort_key::{IRI, STRING, write_sort_key};
@@ -66,6 +69,39 @@ pub fn sort_keys_of_ids(
         each(row, &key);
     }
     Ok(())
+}
+
+/// Whether all ids of a column, of which none is null, are such that [`order_alike`] tells their order.
+pub fn are_alike(ids: &UInt64Array) -> bool {
+    let Some(first) = ids.values().first() else {
+        return true;
+    };
+    match alike_order(TermId::from_bits(*first)) {
+        Some(order) => ids.null_count() == 0 && bits_are_alike(ids.values(), *first, order.alike),
+        None => false,
+    }
+}
+
+/// The order of two ids' values, as their sort keys have it, if their bits tell it: numbers of one kind, dates of one zone.
+#[inline]
+pub fn order_alike(left: TermId, right: TermId) -> Option<Ordering> {
+    let order = alike_order(left)?;
+    let (left, right) = (left.bits(), right.bits());
+    ((left ^ right) & order.alike == 0).then(|| (left >> order.shift).cmp(&(right >> order.shift)))
+}
+
+/// Appends the sort key of an id that is alike itself ([`order_alike`]): nothing is read.
+pub fn sort_key_of_alike(id: TermId, key: &mut Vec<u8>) {
+    write_sort_key(Value::from_inline(id).as_ref(), key);
+}
+
+/// Short strings are not among them: their place among the strings of the dictionary must be searched for.
+#[inline]
+fn alike_order(id: TermId) -> Option<ValueOrder> {
+    match id.kind() {
+        TermKind::ShortString => None,
+        _ => id.value_order(),
+    }
 }
 
 fn first_choice(ids: &UInt64Array) -> StringKeys {
@@ -235,6 +271,59 @@ mod tests {
         for (at, pair) in keys.windows(2).enumerate() {
             assert!(pair[0] < pair[1], "{:?} is not in its place", terms[at]);
         }
+    }
+
+    /// Where bits tell an order, it is that of the keys.
+    #[test]
+    fn alike_ids_are_in_the_order_of_their_keys() {
+        let typed = |texts: &[&'static str], datatype| -> Vec<TermId> {
+            let terms = texts.iter().map(|text| Term::typed(*text, datatype));
+            terms
+                .map(|term| orrery_term::inline(&term).unwrap())
+                .collect()
+        };
+        let columns = [
+            typed(&["-5", "0", "7", "123456"], xsd::INTEGER),
+            typed(&["-1.50", "-1.5", "0.1", "3.0"], xsd::DECIMAL),
+            typed(&["-1.5E0", "1.0E-2", "5.86029E3"], xsd::DOUBLE),
+            typed(&["2008-01-01", "2008-03-05", "1969-12-31"], xsd::DATE),
+            typed(
+                &[
+                    "2008-01-01T00:00:00Z",
+                    "2008-01-01T00:00:00.5Z",
+                    "1969-12-31T23:59:59Z",
+                ],
+                xsd::DATE_TIME,
+            ),
+        ];
+        let mut compared = 0;
+        for column in &columns {
+            assert!(are_alike(
+                &column.iter().map(|id| Some(id.bits())).collect()
+            ));
+        }
+        let all: Vec<TermId> = columns.iter().flatten().copied().collect();
+        assert!(!are_alike(&all.iter().map(|id| Some(id.bits())).collect()));
+        for &left in &all {
+            for &right in &all {
+                let key = |id| {
+                    let mut key = Vec::new();
+                    sort_key_of_alike(id, &mut key);
+                    key
+                };
+                if let Some(order) = order_alike(left, right) {
+                    assert_eq!(order, key(left).cmp(&key(right)), "{left:?} {right:?}");
+                    compared += 1;
+                }
+            }
+        }
+        assert_eq!(compared, 16 + 16 + 9 + 9 + 9);
+        let short = orrery_term::inline(&Term::string("a")).unwrap();
+        assert_eq!(order_alike(short, short), None);
+        assert!(!are_alike(&UInt64Array::from(vec![
+            Some(all[0].bits()),
+            None
+        ])));
     }
 
     #[test]

@@ -21,4 +21,4 @@ pub(crate) mod plain_numbers;
 pub(crate) mod triple;
 
 pub use column::{Operand, Reading, intern_value, read_ids};
-pub use id_sort_keys::sort_keys_of_ids;
+pub use id_sort_keys::{are_alike, order_alike, sort_key_of_alike, sort_keys_of_ids};

@@ -18,7 +18,7 @@ use crate::columns::triple::TriplePart;
 use crate::context::ExpressionContext;
 use crate::error::{Error, Result};
 use crate::expression::node::{Input, Node, NodeKind, RowNumbers};
-use crate::functions::{self, Implementation};
+use crate::functions::{self, Implementation, TextTest};
 use crate::values::compare::Comparison;
 use crate::values::of_terms::term_of_literal;
 use crate::values::operator::Arithmetic;
@@ -320,7 +320,9 @@ impl Compiler<'_> {
             arguments.truncate(1);
             let mut part = self.combine(&arguments, false, |mut nodes| {
                 match (regex, nodes.pop()) {
-                    (Some(regex), Some(text)) => Node::Matches(regex, Box::new(text)),
+                    (Some(regex), Some(text)) => {
+                        Node::TextTest(Box::new(TextTest::Matches(regex)), Box::new(text))
+                    }
                     // A wrong pattern is an error in every row.
                     _ => Node::Error,
                 }
@@ -328,7 +330,9 @@ impl Compiler<'_> {
             part.is_costly = true;
             return Ok(part);
         }
-        let mut part = self.combine(&arguments, is_volatile, |nodes| Node::Call(scalar, nodes))?;
+        let mut part = self.combine(&arguments, is_volatile, |nodes| {
+            text_test(function, nodes).unwrap_or_else(|nodes| Node::Call(scalar, nodes))
+        })?;
         part.is_costly = true;
         Ok(part)
     }
@@ -509,6 +513,19 @@ fn constant_pattern<'a>(arguments: &[&'a Expression]) -> Option<(&'a str, &'a st
         None => "",
     };
     Some((text(arguments.get(1)?)?, flags))
+}
+
+/// A function of a text and a constant as a test of the text, if it is one; else the arguments again.
+fn text_test(function: &Function, arguments: Vec<Node>) -> std::result::Result<Node, Vec<Node>> {
+    let [text, argument] = <[Node; 2]>::try_from(arguments)?;
+    let test = match &argument {
+        Node::Constant(constant) => TextTest::of_function(function, &constant.value),
+        _ => None,
+    };
+    match test {
+        Some(test) => Ok(Node::TextTest(Box::new(test), Box::new(text))),
+        None => Err(vec![text, argument]),
+    }
 }
 
 /// `IN`: many constants are looked up, everything else is compared one by one.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, BooleanArray, UInt32Array, UInt64Array};
 use arrow::compute::kernels::boolean::not;
-use orrery_term::{LiteralKind, Term, TermId, TermKind};
+use orrery_term::{Term, TermId, TermKind};
 
 use crate::columns::column::{Column, Constant, DistinctIds, Operand, Reading, take_ids};
 use crate::columns::compare_columns::{compare_columns, same_term};
@@ -23,12 +23,11 @@ use crate::columns::plain_numbers::{apply_plain, cast_to_plain};
 use crate::columns::triple::{TriplePart, parts_of_triples, triples};
 use crate::context::ExpressionContext;
 use crate::error::Result;
-use crate::functions::{Implementation, PureFunction, ScalarFunction, regex::matches};
+use crate::functions::{Implementation, PureFunction, ScalarFunction, TextTest};
 use crate::values::arithmetic::{negate, plus};
 use crate::values::compare::{Comparison, TermComparison};
 use crate::values::operator::Arithmetic;
 use crate::values::value::Value;
-use crate::xpath_regex::Pattern;
 
 /// A compiled expression; see the module's documentation.
 pub(crate) enum Node {
@@ -66,8 +65,8 @@ pub(crate) enum Node {
     Triple(Box<[Node; 3]>),
     /// `SUBJECT`, `PREDICATE` or `OBJECT` of a triple term.
     PartOfTriple(TriplePart, Box<Node>),
-    /// `REGEX` with a constant pattern.
-    Matches(Arc<Pattern>, Box<Node>),
+    /// `REGEX`, `CONTAINS` or the like with constants.
+    TextTest(Box<TextTest>, Box<Node>),
     /// The part below, once per distinct id of this variable.
     PerDistinct(usize, Box<Node>),
 }
@@ -244,12 +243,15 @@ impl Node {
                 let ids = triple.evaluate(input, context)?.into_ids(rows, context)?;
                 Column::Ids(parts_of_triples(*part, &ids, context)?)
             }
-            Self::Matches(pattern, text) => match text.as_ref() {
-                Self::Variable(place) => {
-                    Column::Booleans(matches_of(pattern, &input.columns[*place], context)?)
+            Self::TextTest(test, text) => Column::Booleans(match text.as_ref() {
+                Self::Variable(place) => test_of_terms(test, &input.columns[*place], context)?,
+                text => {
+                    let texts = text.evaluate(input, context)?;
+                    let texts = texts.into_operand(Reading::Value, context)?;
+                    let answer = |row| test.of_value(texts.get(row)?);
+                    (0..rows).map(answer).collect()
                 }
-                text => map_values(text, |text| matches(pattern, text), input, context)?,
-            },
+            }),
             Self::PerDistinct(place, part) => per_distinct(*place, part, input, context)?,
         })
     }
@@ -320,31 +322,21 @@ fn map_values(
     ))
 }
 
-/// Whether the texts of terms match, each looked at where the dictionary decodes it.
-fn matches_of(
-    pattern: &Pattern,
+/// The answers of a test for terms, each looked at where the dictionary decodes it.
+fn test_of_terms(
+    test: &TextTest,
     ids: &UInt64Array,
     context: &ExpressionContext,
 ) -> Result<BooleanArray> {
     let distinct = DistinctIds::of(ids);
-    let mut found = vec![None; distinct.ids.len()];
+    let mut answers = vec![None; distinct.ids.len()];
     context.terms(&distinct.ids, |place, term| {
-        found[place] = match &term {
-            Term::Literal(literal) => match &literal.kind {
-                LiteralKind::String | LiteralKind::Language(_) | LiteralKind::Directional(..) => {
-                    Some(pattern.is_match(&literal.lexical))
-                }
-                LiteralKind::Typed(_) => matches(pattern, &Value::from_term(&term))
-                    .as_ref()
-                    .and_then(Value::effective_boolean),
-            },
-            Term::Iri(_) | Term::BlankNode(_) | Term::Triple(_) => None,
-        };
+        answers[place] = test.of_term(&term);
     })?;
     // What the nulls point at.
-    found.push(None);
+    answers.push(None);
     let index = distinct.index.into_iter();
-    Ok(index.map(|place| found[place as usize]).collect())
+    Ok(index.map(|place| answers[place as usize]).collect())
 }
 
 /// `||` (deciding value true) and `&&` (deciding value false): a deciding side decides, even beside

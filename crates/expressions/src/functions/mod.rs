@@ -14,16 +14,19 @@
 //! | `term` | making and taking apart terms; random ones |
 //! | `cast` | XML Schema casts, called by the datatype's IRI |
 //! | `regex` | REGEX and REPLACE |
+//! | `text_test` | REGEX, CONTAINS, STRSTARTS and STRENDS whose other arguments are constant |
 
 mod cast;
 mod datetime;
 mod function;
 mod hash;
 mod numeric;
-pub(crate) mod regex;
+mod regex;
 mod resolve;
 mod string;
 mod term;
+mod text_test;
 
 pub(crate) use function::{Implementation, PureFunction, ScalarFunction};
 pub(crate) use resolve::resolve;
+pub(crate) use text_test::TextTest;

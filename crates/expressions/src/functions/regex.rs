@@ -39,7 +39,7 @@ pub(super) fn regex(
 }
 
 /// Whether the text of a value matches.
-pub(crate) fn matches(pattern: &Pattern, text: &Value) -> Option<Value> {
+fn matches(pattern: &Pattern, text: &Value) -> Option<Value> {
     let (text, _) = text.as_text()?;
     Some(Value::Boolean(pattern.is_match(text)))
 }

@@ -1,12 +1,15 @@
 //! `MIN` and `MAX`, by the order of `ORDER BY`. An error makes the group's result unbound; among
 //! equal values (1 and 1.0) the one with the smaller id is it, in whatever order they come.
+//!
+//! Numbers of one kind and dates of one zone are compared by the bits of their ids, batches of other terms by sort keys. A
+//! group's key is only made where both meet.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt64Array};
 use datafusion_common::Result;
-use orrery_expressions::columns::sort_keys_of_ids;
+use orrery_expressions::columns::{are_alike, order_alike, sort_key_of_alike, sort_keys_of_ids};
 use orrery_term::TermId;
 
 use super::groups::{Aggregate, engine, ids_of, split_u64};
@@ -32,15 +35,18 @@ pub(super) enum BestTerm {
     /// Nothing seen.
     #[default]
     Empty,
+    /// A term whose bits tell its value among its like.
+    Alike(TermId),
     /// A term and its sort key.
     Term { id: u64, key: Vec<u8> },
     /// An error was among the values.
     Failed,
 }
 
-/// The ids of a batch and their sort keys.
+/// The ids of a batch and, unless all of them are alike, their sort keys.
 pub(super) struct TermKeys {
     ids: UInt64Array,
+    are_alike: bool,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -53,20 +59,23 @@ impl TermKeys {
 }
 
 impl MinMax {
-    /// Whether a term comes before the best so far. Among equals the smaller id decides, so that it does not
-    /// matter in which order they came.
-    fn is_better(&self, (key, id): (&[u8], u64), than: (&[u8], u64)) -> bool {
+    /// Whether a term comes before the best so far, given how it is ordered to it. Among equals the smaller id decides, so
+    /// that it does not matter in which order they came.
+    fn is_better(&self, order: Ordering, id: u64, than: u64) -> bool {
         let by_value = match self.extreme {
-            Extreme::Least => key.cmp(than.0),
-            Extreme::Greatest => than.0.cmp(key),
+            Extreme::Least => order,
+            Extreme::Greatest => order.reverse(),
         };
-        by_value.then(id.cmp(&than.1)) == Ordering::Less
+        by_value.then(id.cmp(&than)) == Ordering::Less
     }
 
     fn offer(&self, state: &mut BestTerm, id: u64, key: &[u8]) {
+        if let BestTerm::Alike(best) = *state {
+            *state = with_key(best);
+        }
         match state {
             BestTerm::Failed => {}
-            BestTerm::Empty => {
+            BestTerm::Empty | BestTerm::Alike(_) => {
                 *state = BestTerm::Term {
                     id,
                     key: key.to_vec(),
@@ -76,7 +85,7 @@ impl MinMax {
                 id: best,
                 key: best_key,
             } => {
-                if self.is_better((key, id), (best_key, *best)) {
+                if self.is_better(key.cmp(best_key), id, *best) {
                     *best = id;
                     best_key.clear();
                     best_key.extend_from_slice(key);
@@ -84,6 +93,37 @@ impl MinMax {
             }
         }
     }
+
+    #[inline]
+    fn offer_alike(&self, state: &mut BestTerm, id: TermId) {
+        match state {
+            BestTerm::Failed => {}
+            BestTerm::Empty => *state = BestTerm::Alike(id),
+            BestTerm::Alike(best) => match order_alike(id, *best) {
+                Some(order) => {
+                    if self.is_better(order, id.bits(), best.bits()) {
+                        *best = id;
+                    }
+                }
+                None => self.offer_with_key(state, id),
+            },
+            BestTerm::Term { .. } => self.offer_with_key(state, id),
+        }
+    }
+
+    // Apart: groups whose terms are of several kinds are rare.
+    #[inline(never)]
+    fn offer_with_key(&self, state: &mut BestTerm, id: TermId) {
+        let mut key = Vec::new();
+        sort_key_of_alike(id, &mut key);
+        self.offer(state, id.bits(), &key);
+    }
+}
+
+fn with_key(id: TermId) -> BestTerm {
+    let mut key = Vec::new();
+    sort_key_of_alike(id, &mut key);
+    BestTerm::Term { id: id.bits(), key }
 }
 
 impl Aggregate for MinMax {
@@ -92,6 +132,14 @@ impl Aggregate for MinMax {
 
     fn read(&self, columns: &[ArrayRef]) -> Result<TermKeys> {
         let ids = ids_of(columns, 0)?;
+        if are_alike(&ids) {
+            return Ok(TermKeys {
+                ids,
+                are_alike: true,
+                bytes: Vec::new(),
+                ends: Vec::new(),
+            });
+        }
         let mut bytes = Vec::with_capacity(ids.len() * 12);
         let mut ends = Vec::with_capacity(ids.len());
         sort_keys_of_ids(&ids, self.context.expressions(), |_, key| {
@@ -99,11 +147,18 @@ impl Aggregate for MinMax {
             ends.push(bytes.len());
         })
         .map_err(engine)?;
-        Ok(TermKeys { ids, bytes, ends })
+        Ok(TermKeys {
+            ids,
+            are_alike: false,
+            bytes,
+            ends,
+        })
     }
 
     fn update(&self, state: &mut BestTerm, rows: &TermKeys, row: usize) {
-        if rows.ids.is_valid(row) {
+        if rows.are_alike {
+            self.offer_alike(state, TermId::from_bits(rows.ids.value(row)));
+        } else if rows.ids.is_valid(row) {
             self.offer(state, rows.ids.value(row), rows.get(row));
         } else {
             *state = BestTerm::Failed;
@@ -114,12 +169,14 @@ impl Aggregate for MinMax {
         match other {
             BestTerm::Empty => {}
             BestTerm::Failed => *state = BestTerm::Failed,
+            BestTerm::Alike(id) => self.offer_alike(state, id),
             BestTerm::Term { id, key } => self.offer(state, id, &key),
         }
     }
 
     fn result(&self, state: &BestTerm) -> Result<Option<TermId>> {
         Ok(match state {
+            BestTerm::Alike(id) => Some(*id),
             BestTerm::Term { id, .. } => Some(TermId::from_bits(*id)),
             BestTerm::Empty | BestTerm::Failed => None,
         })
@@ -129,6 +186,7 @@ impl Aggregate for MinMax {
         match state {
             BestTerm::Empty => {}
             BestTerm::Failed => out.push(0),
+            BestTerm::Alike(id) => out.extend_from_slice(&id.bits().to_le_bytes()),
             BestTerm::Term { id, key } => {
                 out.extend_from_slice(&id.to_le_bytes());
                 out.extend_from_slice(key);
@@ -140,20 +198,20 @@ impl Aggregate for MinMax {
         Some(match bytes {
             [] => BestTerm::Empty,
             [_] => BestTerm::Failed,
-            bytes => {
-                let (id, key) = split_u64(bytes)?;
-                BestTerm::Term {
+            bytes => match split_u64(bytes)? {
+                (id, []) => BestTerm::Alike(TermId::from_bits(id)),
+                (id, key) => BestTerm::Term {
                     id,
                     key: key.to_vec(),
-                }
-            }
+                },
+            },
         })
     }
 
     fn heap_bytes(&self, state: &BestTerm) -> usize {
         match state {
             BestTerm::Term { key, .. } => key.capacity(),
-            BestTerm::Empty | BestTerm::Failed => 0,
+            BestTerm::Empty | BestTerm::Alike(_) | BestTerm::Failed => 0,
         }
     }
 }
