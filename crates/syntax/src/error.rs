@@ -1,0 +1,247 @@
+//! What is wrong with a text, where, and what may mend it.
+//!
+//! The parser makes these as data; the sentences for people are in [`message`](crate::message).
+
+use std::ops::Range;
+
+use crate::expected::ExpectedSet;
+
+/// An error of syntax.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// What is wrong.
+    pub kind: ErrorKind,
+    /// The bytes of the text that are wrong; empty at its end.
+    pub span: Range<usize>,
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its column in characters, from 1.
+    pub column: usize,
+    /// What stands there, cut to a readable length; empty at the end of the text.
+    pub found: String,
+    /// What may stand there. Where [`kind`](Self::kind) says what is missing this is more than that.
+    pub expected: ExpectedSet,
+    /// The likely mend.
+    pub hint: Option<Hint>,
+}
+
+/// A place in the text for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+}
+
+impl Position {
+    /// Of a byte of a text.
+    pub fn of(text: &str, byte: usize) -> Self {
+        let bytes = text.as_bytes();
+        let before = &bytes[..byte.min(bytes.len())];
+        let line_start = memchr::memrchr(b'\n', before).map_or(0, |place| place + 1);
+        Self {
+            line: memchr::memchr_iter(b'\n', before).count() + 1,
+            column: String::from_utf8_lossy(&before[line_start..])
+                .chars()
+                .count()
+                + 1,
+        }
+    }
+}
+
+/// Kinds of errors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Something that may not stand there.
+    Unexpected,
+    /// There is nothing in the text.
+    Empty,
+    /// A word that is no keyword, where one has to stand.
+    UnknownKeyword,
+    /// A word where a variable or an IRI has to stand.
+    BareWord,
+    /// A query was asked for, and this is an update.
+    IsUpdate,
+    /// An update was asked for, and this is a query.
+    IsQuery,
+    /// `prefix:` without its declaration.
+    UndeclaredPrefix {
+        /// The prefix without its colon.
+        prefix: String,
+    },
+    /// A relative IRI without a base.
+    RelativeIri {
+        /// As it is written.
+        iri: String,
+    },
+    /// An IRI that is none.
+    InvalidIri {
+        /// As it is written, or with its prefix resolved.
+        iri: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A blank or another character in an IRI that it cannot hold.
+    CharacterInIri {
+        /// The character.
+        character: char,
+    },
+    /// An IRI without its `>`.
+    UnclosedIri,
+    /// A string without its end.
+    UnclosedString,
+    /// A `\` in a string or IRI that begins no escape.
+    InvalidEscape,
+    /// A language tag, or base direction, that is none.
+    InvalidLanguageTag,
+    /// A bracket is not closed before the text ends, or before something that cannot stand in it.
+    UnclosedBracket {
+        /// The bracket.
+        bracket: &'static str,
+        /// Where it is opened.
+        opened: Position,
+    },
+    /// A bracket that closes nothing.
+    UnopenedBracket,
+    /// A bracket has to follow a word.
+    MissingBracket {
+        /// `{` or `(`.
+        bracket: &'static str,
+        /// The word before it.
+        after: String,
+    },
+    /// `AS ?name` is missing in a bracket of `SELECT`, or of `BIND`.
+    MissingAs,
+    /// A function or aggregate in `SELECT` outside of brackets.
+    ExpressionWithoutBrackets,
+    /// A comma is missing between arguments.
+    MissingComma,
+    /// A comma where there is none.
+    NeedlessComma,
+    /// A `.` is missing between triples.
+    MissingDot,
+    /// A `;` is missing between operations.
+    MissingSemicolon,
+    /// A sign or word of another language.
+    ForeignOperator,
+    /// A function that SPARQL does not have.
+    UnknownFunction {
+        /// As it is written.
+        name: String,
+    },
+    /// Too many or too few arguments.
+    ArgumentCount {
+        /// The function.
+        function: &'static str,
+        /// The fewest that it takes.
+        least: usize,
+        /// The most.
+        most: usize,
+        /// How many there are.
+        given: usize,
+    },
+    /// A clause behind one that it must stand before.
+    ClauseOrder {
+        /// The clause.
+        clause: &'static str,
+        /// The one that it comes before.
+        before: &'static str,
+    },
+    /// `LIMIT`, `OFFSET`: no whole number, or too large.
+    InvalidNumber {
+        /// The clause.
+        clause: &'static str,
+    },
+    /// A variable is selected that is not grouped by.
+    NotGrouped {
+        /// Its name without the mark.
+        variable: String,
+        /// Whether the query has a `GROUP BY`.
+        has_group_by: bool,
+    },
+    /// `BIND` or `SELECT (... AS ...)` to a variable that has values already.
+    AlreadyBound {
+        /// Its name without the mark.
+        variable: String,
+    },
+    /// A variable twice in a list where it stands once.
+    RepeatedVariable {
+        /// Its name without the mark.
+        variable: String,
+    },
+    /// `SELECT *` of groups.
+    StarWithGroups {
+        /// Whether the query has a `GROUP BY`.
+        has_group_by: bool,
+    },
+    /// An aggregate where none can be computed.
+    MisplacedAggregate,
+    /// An aggregate inside another.
+    NestedAggregate,
+    /// A row of `VALUES` with more or fewer terms than variables.
+    RowLength {
+        /// As many as variables.
+        expected: usize,
+        /// How many there are.
+        given: usize,
+    },
+    /// A variable in `INSERT DATA` or `DELETE DATA`.
+    VariableInData,
+    /// A blank node in what is deleted.
+    BlankNodeInDelete,
+    /// A blank node label in two groups of patterns, or in two operations, each of which would mean another node.
+    SharedLabel {
+        /// Without its `_:`.
+        label: String,
+    },
+    /// A literal or triple term as the subject of data, or of a triple term.
+    InvalidSubject,
+    /// A reifier or annotation at a path.
+    AnnotatedPath,
+    /// Brackets inside each other.
+    TooDeep {
+        /// The bound.
+        nesting_max: usize,
+    },
+    /// Operators and groups one after the other.
+    TooManyOperators {
+        /// The bound.
+        operators_max: usize,
+    },
+    /// More text than can be read.
+    TooLong,
+}
+
+/// The likely mend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Declare the prefix.
+    DeclarePrefix {
+        /// Without its colon.
+        prefix: String,
+        /// What it most probably stands for.
+        iri: &'static str,
+    },
+    /// Write this instead.
+    Write(String),
+    /// Was this meant?
+    Meant(&'static str),
+    /// Leave it out.
+    LeaveOut,
+    /// `GROUP BY ?variable`.
+    GroupBy {
+        /// Without its mark.
+        variable: String,
+    },
+    /// `BASE <...>`, or the option.
+    SetBase,
+    /// Send it as the other one.
+    SendAsUpdate,
+    /// Send it as the other one.
+    SendAsQuery,
+    /// Comments begin with `#`.
+    Comment,
+    /// A sentence that fits this place only.
+    Note(&'static str),
+}

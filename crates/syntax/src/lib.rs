@@ -1,0 +1,108 @@
+//! SPARQL's lexer and parser: from text to spargebra's algebra, with messages that help.
+//!
+//! ```text
+//! text --Lexer--> tokens --parser--> Query or Update      spargebra's types, which the planner takes
+//!                              '---> SyntaxError          what, where, what may stand there, the likely mend
+//! ```
+//!
+//! The grammar is that of SPARQL 1.1 and 1.2, which is LL(1): recursive descent by hand, with no way back, in time
+//! linear in the text. Nesting is bounded, chains of operators and lists are loops ([`Limits`]).
+//!
+//! - [`parse_query`] and [`parse_update`] are strict: a text is right, or the first error comes back.
+//! - [`read_query`] and [`read_update`] go on behind errors and give what could be read with all of them.
+//! - [`completion`] tells what may stand at a place of a text that is being typed.
+//!
+//! What it does not do: it knows no data and no functions but the built-in ones, and evaluates nothing.
+
+mod chars;
+mod complete;
+mod error;
+mod expected;
+mod lexer;
+mod message;
+mod names;
+mod options;
+mod parser;
+mod prefixes;
+mod suggest;
+mod token;
+mod word;
+
+pub use complete::{Completion, completion};
+pub use error::{ErrorKind, Hint, Position, SyntaxError};
+pub use expected::{Expected, ExpectedSet, Sign, Thing};
+pub use lexer::Lexer;
+pub use options::{AssumedPrefixes, Limits, ParserOptions, Shape};
+pub use parser::is_plain_iri;
+pub use prefixes::{WELL_KNOWN_PREFIXES, well_known_prefix};
+pub use token::{Token, TokenKind};
+pub use word::{BuiltIn, Keyword};
+
+use parser::Parser;
+use spargebra::{Query, Update};
+
+/// What could be read of a text.
+#[derive(Clone, Debug)]
+pub struct Reading<T> {
+    /// The tree, without what could not be read; `None` if its beginning could not.
+    pub tree: Option<T>,
+    /// All errors, in the order of the text.
+    pub errors: Vec<SyntaxError>,
+}
+
+/// Reads a query. Gives its size with it.
+pub fn parse_query(
+    text: &str,
+    options: &ParserOptions<'_>,
+) -> Result<(Query, Shape), Box<SyntaxError>> {
+    let mut parser = Parser::new(text, options, false)?;
+    let query = parser.query_unit()?;
+    Ok((query, parser.shape()))
+}
+
+/// Reads an update. Gives its size with it.
+pub fn parse_update(
+    text: &str,
+    options: &ParserOptions<'_>,
+) -> Result<(Update, Shape), Box<SyntaxError>> {
+    let mut parser = Parser::new(text, options, false)?;
+    let update = parser.update_unit()?;
+    Ok((update, parser.shape()))
+}
+
+/// Reads what can be read of a query.
+pub fn read_query(text: &str, options: &ParserOptions<'_>) -> Reading<Query> {
+    read(text, options, Parser::query_unit)
+}
+
+/// Reads what can be read of an update.
+pub fn read_update(text: &str, options: &ParserOptions<'_>) -> Reading<Update> {
+    read(text, options, Parser::update_unit)
+}
+
+fn read<'t, 'o, T>(
+    text: &'t str,
+    options: &'o ParserOptions<'o>,
+    rule: impl FnOnce(&mut Parser<'t, 'o>) -> Result<T, Box<SyntaxError>>,
+) -> Reading<T> {
+    let mut parser = match Parser::new(text, options, true) {
+        Ok(parser) => parser,
+        Err(error) => {
+            return Reading {
+                tree: None,
+                errors: vec![*error],
+            };
+        }
+    };
+    let result = rule(&mut parser);
+    let mut errors = parser.into_errors();
+    let tree = match result {
+        Ok(tree) => Some(tree),
+        Err(error) => {
+            errors.push(*error);
+            None
+        }
+    };
+    errors.sort_by_key(|error| error.span.start);
+    Reading { tree, errors }
+}

@@ -1,0 +1,226 @@
+//! The sentences for people.
+
+use std::fmt;
+
+use crate::error::{ErrorKind, Hint, SyntaxError};
+use crate::parser::closing;
+
+impl SyntaxError {
+    /// What is wrong and how to mend it, in one line, without the place.
+    pub fn message(&self) -> String {
+        let what = self.what();
+        match self.hint.as_ref().map(sentence) {
+            Some(mend) => format!("{what}; {mend}"),
+            None => what,
+        }
+    }
+
+    /// The line of the text with a mark under the place.
+    ///
+    /// ```text
+    /// SELECT ?s, ?o WHERE { ?s ?p ?o }
+    ///          ^
+    /// ```
+    pub fn drawn(&self, text: &str) -> String {
+        let start = self.span.start.min(text.len());
+        let before = text.get(..start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |place| place + 1);
+        let line = text.get(line_start..).unwrap_or_default();
+        let line = line.lines().next().unwrap_or_default();
+        let column = start - line_start;
+        // A long line is cut around the place.
+        let from = floor(line, column.saturating_sub(WIDTH_MAX * 2 / 3));
+        let to = floor(line, (from + WIDTH_MAX).min(line.len()));
+        let shown = line[from..to].replace('\t', " ");
+        let place = line.get(from..column).unwrap_or(line).chars().count();
+        let marked = text.get(self.span.clone()).unwrap_or_default();
+        let marked = marked.lines().next().unwrap_or_default().chars().count();
+        let room = shown.chars().count().saturating_sub(place);
+        let marks = marked.min(room).max(1);
+        format!("{shown}\n{}{}", " ".repeat(place), "^".repeat(marks))
+    }
+
+    fn found_or_end(&self) -> String {
+        match self.found.is_empty() {
+            true => "the text ends".to_owned(),
+            false => format!("`{}` cannot stand here", self.found),
+        }
+    }
+
+    fn what(&self) -> String {
+        let found = &self.found;
+        match &self.kind {
+            ErrorKind::Unexpected if self.expected.is_empty() => self.found_or_end(),
+            ErrorKind::Unexpected => {
+                format!("{}, but {}", self.found_or_end(), self.expected)
+            }
+            ErrorKind::Empty => "there is nothing to run: the text is empty".to_owned(),
+            ErrorKind::UnknownKeyword => format!("unknown keyword {found}"),
+            ErrorKind::BareWord => format!("`{found}` is no variable, IRI or keyword"),
+            ErrorKind::IsUpdate => "this is an update, not a query".to_owned(),
+            ErrorKind::IsQuery => "this is a query, not an update".to_owned(),
+            ErrorKind::UndeclaredPrefix { prefix } => {
+                format!("the prefix `{prefix}:` is not declared")
+            }
+            ErrorKind::RelativeIri { iri } => {
+                format!("`<{iri}>` is relative and there is no base")
+            }
+            ErrorKind::InvalidIri { iri, reason } => format!("`<{iri}>` is no IRI: {reason}"),
+            ErrorKind::CharacterInIri { character } => match character {
+                ' ' => "a space in an IRI".to_owned(),
+                other => format!("`{}` in an IRI", other.escape_default()),
+            },
+            ErrorKind::UnclosedIri => format!(
+                "the IRI begun at column {} is not closed with `>`",
+                self.column
+            ),
+            ErrorKind::UnclosedString => {
+                format!("the string begun at column {} is not closed", self.column)
+            }
+            ErrorKind::InvalidEscape => format!("`{found}` is no escape"),
+            ErrorKind::InvalidLanguageTag => format!("`{found}` is no language tag"),
+            ErrorKind::UnclosedBracket { bracket, opened } => {
+                let place = match opened.line == self.line {
+                    true => format!("column {}", opened.column),
+                    false => format!("line {}, column {}", opened.line, opened.column),
+                };
+                format!(
+                    "`{}` is missing: the `{bracket}` at {place} is not closed",
+                    closing(bracket)
+                )
+            }
+            ErrorKind::UnopenedBracket => format!("`{found}` closes nothing"),
+            ErrorKind::MissingBracket { bracket, after } => match after.is_empty() {
+                true => format!("`{bracket}` is missing"),
+                false => format!("`{bracket}` is missing after {after}"),
+            },
+            ErrorKind::MissingAs => match found.is_empty() {
+                true => "`AS ?name` is missing".to_owned(),
+                false => format!("`AS ?name` is missing before `{found}`"),
+            },
+            ErrorKind::ExpressionWithoutBrackets => {
+                "an expression in SELECT stands in brackets and has a name".to_owned()
+            }
+            ErrorKind::MissingComma => {
+                format!("a comma is missing between the arguments, before `{found}`")
+            }
+            ErrorKind::NeedlessComma => "no commas between variables".to_owned(),
+            ErrorKind::MissingDot => format!("a `.` is missing before `{found}`"),
+            ErrorKind::MissingSemicolon => {
+                format!("`;` is missing between operations, before `{found}`")
+            }
+            ErrorKind::ForeignOperator => format!("`{found}` is not SPARQL"),
+            ErrorKind::UnknownFunction { name } => format!("there is no function `{name}`"),
+            ErrorKind::ArgumentCount {
+                function,
+                least,
+                most,
+                given,
+            } => format!("{function} takes {}, not {given}", counted(*least, *most)),
+            ErrorKind::ClauseOrder { clause, before } => {
+                format!("{clause} comes before {before}")
+            }
+            ErrorKind::InvalidNumber { clause } => {
+                format!("{clause} takes a whole number from 0")
+            }
+            ErrorKind::NotGrouped {
+                variable,
+                has_group_by: true,
+            } => format!("`?{variable}` is not in GROUP BY"),
+            ErrorKind::NotGrouped { variable, .. } => {
+                format!("`?{variable}` stands beside an aggregate and is not grouped by")
+            }
+            ErrorKind::AlreadyBound { variable } => format!("`?{variable}` is bound already"),
+            ErrorKind::RepeatedVariable { variable } => format!("`?{variable}` stands twice"),
+            ErrorKind::StarWithGroups { has_group_by: true } => {
+                "SELECT * cannot be grouped".to_owned()
+            }
+            ErrorKind::StarWithGroups { .. } => {
+                "an aggregate needs groups, which SELECT * has not".to_owned()
+            }
+            ErrorKind::MisplacedAggregate => {
+                format!("{found} is an aggregate, which cannot stand here")
+            }
+            ErrorKind::NestedAggregate => "an aggregate stands inside another".to_owned(),
+            ErrorKind::RowLength { expected, given } => {
+                format!("a row of VALUES with {given} terms for {expected} variables")
+            }
+            ErrorKind::VariableInData => {
+                format!("`{found}`: DATA holds no variables; INSERT {{ .. }} WHERE {{ .. }} does")
+            }
+            ErrorKind::BlankNodeInDelete => {
+                format!(
+                    "`{found}`: what is deleted has no blank nodes; a variable and WHERE find them"
+                )
+            }
+            ErrorKind::SharedLabel { label } => format!(
+                "the blank node label _:{label} stands in two groups or operations, where it would mean two nodes"
+            ),
+            ErrorKind::InvalidSubject => {
+                format!("`{found}` is no subject: it is an IRI, a blank node or a variable")
+            }
+            ErrorKind::AnnotatedPath => "a path has no reifiers or annotations".to_owned(),
+            ErrorKind::TooDeep { nesting_max } => {
+                format!("brackets are nested deeper than {nesting_max} levels")
+            }
+            ErrorKind::TooManyOperators { operators_max } => {
+                format!("more than {operators_max} operators and groups in one request")
+            }
+            ErrorKind::TooLong => "the text is longer than 4 GiB".to_owned(),
+        }
+    }
+}
+
+/// Characters of a line that are shown.
+const WIDTH_MAX: usize = 120;
+
+/// The last boundary of characters up to a place.
+fn floor(line: &str, mut place: usize) -> usize {
+    while !line.is_char_boundary(place) {
+        place -= 1;
+    }
+    place
+}
+
+fn counted(least: usize, most: usize) -> String {
+    let arguments = |count| match count {
+        0 => "no arguments".to_owned(),
+        1 => "one argument".to_owned(),
+        2 => "two arguments".to_owned(),
+        3 => "three arguments".to_owned(),
+        other => format!("{other} arguments"),
+    };
+    match least == most {
+        true => arguments(least),
+        false => format!("{least} or {}", arguments(most)),
+    }
+}
+
+fn sentence(hint: &Hint) -> String {
+    match hint {
+        Hint::DeclarePrefix { prefix, iri } => format!("add `PREFIX {prefix}: <{iri}>`"),
+        Hint::Write(text) => format!("write `{text}`"),
+        Hint::Meant(word) => format!("{word}?"),
+        Hint::LeaveOut => "leave it out".to_owned(),
+        Hint::GroupBy { variable } => format!("add `GROUP BY ?{variable}`, or an aggregate of it"),
+        Hint::SetBase => "give `--base` or `BASE <...>`".to_owned(),
+        Hint::SendAsUpdate => "send it as one (`orrery update`, or parameter `update`)".to_owned(),
+        Hint::SendAsQuery => "send it as one (`orrery query`, or parameter `query`)".to_owned(),
+        Hint::Comment => "comments begin with `#`".to_owned(),
+        Hint::Note(note) => (*note).to_owned(),
+    }
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "line {}, column {}: {}",
+            self.line,
+            self.column,
+            self.message()
+        )
+    }
+}
+
+impl std::error::Error for SyntaxError {}

@@ -1,0 +1,128 @@
+//! The variables of a text: a number for each name, which of them are in scope, and names for new ones.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+/// A variable's number, in the order of first appearance.
+pub(crate) type VariableId = u32;
+
+/// Names up to this many are searched one by one.
+const LISTED_MAX: usize = 16;
+
+/// Numbers by name.
+#[derive(Debug, Default)]
+pub(crate) struct Names<'t> {
+    list: Vec<&'t str>,
+    /// Filled once the list is long.
+    places: HashMap<&'t str, VariableId, FixedState>,
+}
+
+impl<'t> Names<'t> {
+    pub(crate) fn id(&mut self, name: &'t str) -> VariableId {
+        if self.list.len() <= LISTED_MAX {
+            if let Some(place) = self.list.iter().position(|it| *it == name) {
+                return place as VariableId;
+            }
+        } else if let Some(id) = self.places.get(name) {
+            return *id;
+        }
+        let id = self.list.len() as VariableId;
+        self.list.push(name);
+        if self.list.len() > LISTED_MAX {
+            if self.places.is_empty() {
+                let known = self.list.iter().zip(0..);
+                self.places.extend(known.map(|(name, id)| (*name, id)));
+            }
+            self.places.insert(name, id);
+        }
+        id
+    }
+
+    pub(crate) fn name(&self, id: VariableId) -> &'t str {
+        self.list.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// All of them, in the order of their numbers.
+    pub(crate) fn all(&self) -> &[&'t str] {
+        &self.list
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Which variables groups bring into scope: a stack of occurrences, each of which knows the one before it.
+#[derive(Debug, Default)]
+pub(crate) struct Scope {
+    seen: Vec<(VariableId, u32)>,
+    /// For each variable, where it was seen last.
+    last: Vec<u32>,
+}
+
+impl Scope {
+    /// The place from which on what comes now is seen.
+    pub(crate) fn mark(&self) -> usize {
+        self.seen.len()
+    }
+
+    pub(crate) fn see(&mut self, id: VariableId) {
+        let place = id as usize;
+        if self.last.len() <= place {
+            self.last.resize(place + 1, NONE);
+        }
+        let at = self.seen.len() as u32;
+        let before = std::mem::replace(&mut self.last[place], at);
+        self.seen.push((id, before));
+    }
+
+    /// Whether it was seen from a mark on.
+    pub(crate) fn has(&self, id: VariableId, mark: usize) -> bool {
+        let last = self.last.get(id as usize).copied().unwrap_or(NONE);
+        last != NONE && last as usize >= mark
+    }
+
+    /// Forgets what was seen from a mark on.
+    pub(crate) fn forget(&mut self, mark: usize) {
+        while self.seen.len() > mark {
+            if let Some((id, before)) = self.seen.pop() {
+                self.last[id as usize] = before;
+            }
+        }
+    }
+
+    /// What was seen from a mark on, each once, in the order of numbers.
+    pub(crate) fn since(&self, mark: usize) -> Vec<VariableId> {
+        let seen = self.seen.get(mark..).unwrap_or_default();
+        let mut ids: Vec<VariableId> = seen.iter().map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
+/// Makes up names of variables and blank nodes that the text does not have. The same text gives the same names.
+#[derive(Debug, Default)]
+pub(crate) struct Fresh {
+    stem: String,
+    count: usize,
+}
+
+impl Fresh {
+    pub(crate) fn name(&mut self, text: &str) -> String {
+        if self.stem.is_empty() {
+            self.stem.push_str("_g");
+            // More of what follows than behind any `_g` of the text.
+            let behind = |(place, stem): (usize, &str)| {
+                let rest = text
+                    .as_bytes()
+                    .get(place + stem.len()..)
+                    .unwrap_or_default();
+                1 + rest.iter().take_while(|byte| **byte == b'_').count()
+            };
+            let longest = text.match_indices("_g").map(behind).max();
+            self.stem
+                .extend(std::iter::repeat_n('_', longest.unwrap_or(0)));
+        }
+        self.count += 1;
+        format!("{}{}", self.stem, self.count)
+    }
+}

@@ -1,0 +1,53 @@
+//! What a reader of a text may know beside it.
+
+/// Looks up a prefix that a text does not declare; gives the IRI that it stands for.
+pub type AssumedPrefixes<'o> = &'o (dyn Fn(&str) -> Option<String> + 'o);
+
+/// What a reader of a text knows beside it. The default is SPARQL's way: no base, no prefixes.
+#[derive(Clone, Copy, Default)]
+pub struct ParserOptions<'o> {
+    /// What relative IRIs are resolved against, until the text has a `BASE` of its own. Absolute.
+    pub base: Option<&'o str>,
+    /// Prefixes that need no declaration; those that are declared win.
+    pub prefixes: Option<AssumedPrefixes<'o>>,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl std::fmt::Debug for ParserOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ParserOptions")
+            .field("base", &self.base)
+            .field("assumes_prefixes", &self.prefixes.is_some())
+            .field("limits", &self.limits)
+            .finish()
+    }
+}
+
+/// Bounds of what is read. The algebra is a tree, whose depth is at most their sum; whoever walks it recursively (as dropping it
+/// does) needs stack for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Brackets that may stand inside each other.
+    pub nesting_max: usize,
+    /// Operators, groups and other parts that each put what came before them one level deeper.
+    pub operators_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            nesting_max: 128,
+            operators_max: 20_000,
+        }
+    }
+}
+
+/// How large a text turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Brackets that stand inside each other.
+    pub nesting: usize,
+    /// Operators, groups and other parts that deepen the tree.
+    pub operators: usize,
+}

@@ -1,0 +1,140 @@
+//! Calls of built-in functions and aggregates.
+
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
+
+use super::{Aggregates, Parsed, Parser};
+use crate::error::{ErrorKind, Hint};
+use crate::token::{Token, TokenKind};
+use crate::word::{BuiltIn, Call, Keyword};
+
+impl Parser<'_, '_> {
+    /// A call of this function, whose name is here.
+    pub(super) fn built_in(&mut self, function: BuiltIn) -> Parsed<Expression> {
+        let name = self.bump();
+        if !self.at(TokenKind::LeftParen) {
+            return Err(self.no_bracket("(", name));
+        }
+        let row = function.row();
+        match &row.call {
+            Call::Function(built_in) => {
+                let arguments = self.arguments(function, name)?;
+                Ok(Expression::FunctionCall(built_in.clone(), arguments))
+            }
+            Call::Bound => self.bound(),
+            Call::Coalesce => {
+                let free = self.free.len();
+                let list = self.expressions()?;
+                // It gives a value where they have none.
+                self.free.truncate(free);
+                Ok(Expression::Coalesce(list))
+            }
+            Call::If => {
+                let mut parts = self.arguments(function, name)?.into_iter().map(Box::new);
+                match (parts.next(), parts.next(), parts.next()) {
+                    (Some(condition), Some(then), Some(otherwise)) => {
+                        Ok(Expression::If(condition, then, otherwise))
+                    }
+                    _ => Ok(self.fresh_variable().into()),
+                }
+            }
+            Call::SameTerm => {
+                let mut parts = self.arguments(function, name)?.into_iter().map(Box::new);
+                match (parts.next(), parts.next()) {
+                    (Some(left), Some(right)) => Ok(Expression::SameTerm(left, right)),
+                    _ => Ok(self.fresh_variable().into()),
+                }
+            }
+            Call::Count | Call::GroupConcat | Call::Aggregate(_) => {
+                let depth = self.opened.len();
+                match self.aggregate(function, name) {
+                    Ok(expression) => Ok(expression),
+                    Err(failure) => {
+                        self.recover_behind_bracket(failure, depth)?;
+                        Ok(self.fresh_variable().into())
+                    }
+                }
+            }
+        }
+    }
+
+    /// As many arguments as the function takes.
+    fn arguments(&mut self, function: BuiltIn, name: Token) -> Parsed<Vec<Expression>> {
+        let arguments = self.expressions()?;
+        let (least, most) = function.row().arguments;
+        if !(least..=most).contains(&arguments.len()) {
+            let kind = ErrorKind::ArgumentCount {
+                function: function.name(),
+                least,
+                most,
+                given: arguments.len(),
+            };
+            let failure = self.error_at(name, kind);
+            self.report(failure)?;
+        }
+        Ok(arguments)
+    }
+
+    fn bound(&mut self) -> Parsed<Expression> {
+        self.open(TokenKind::LeftParen, "(")?;
+        let (_, variable) = self.variable()?;
+        self.close(TokenKind::RightParen)?;
+        Ok(Expression::Bound(variable))
+    }
+
+    /// An aggregate: a variable in its place, and itself kept for the group.
+    fn aggregate(&mut self, function: BuiltIn, name: Token) -> Parsed<Expression> {
+        match self.aggregates {
+            Aggregates::Allowed => {}
+            Aggregates::Inside => {
+                let failure = self.error_at(name, ErrorKind::NestedAggregate);
+                self.report(failure)?;
+            }
+            Aggregates::No => {
+                let failure = self.error_at(name, ErrorKind::MisplacedAggregate);
+                let hint =
+                    Hint::Note("aggregates stand in SELECT, HAVING and ORDER BY of a SELECT");
+                self.report(failure.with_hint(hint))?;
+            }
+        }
+        let free = self.free.len();
+        let aggregate =
+            self.with_aggregates(Aggregates::Inside, |parser| parser.aggregated(function))?;
+        self.free.truncate(free);
+        let text = self.text;
+        let fresh = &mut self.fresh;
+        let variable = self
+            .aggregates_found
+            .variable(aggregate, name, || fresh.name(text));
+        Ok(variable.into())
+    }
+
+    fn aggregated(&mut self, function: BuiltIn) -> Parsed<AggregateExpression> {
+        self.open(TokenKind::LeftParen, "(")?;
+        let distinct = self.eat_keyword(Keyword::Distinct);
+        let call = &function.row().call;
+        if matches!(call, Call::Count) && self.eat(TokenKind::Star) {
+            self.close(TokenKind::RightParen)?;
+            return Ok(AggregateExpression::CountSolutions { distinct });
+        }
+        let expr = self.expression()?;
+        let name = match call {
+            Call::Aggregate(name) => name.clone(),
+            Call::GroupConcat => {
+                let mut separator = None;
+                if self.eat(TokenKind::Semicolon) {
+                    self.expect_keyword(Keyword::Separator)?;
+                    self.expect(TokenKind::Equal)?;
+                    separator = Some(self.string()?);
+                }
+                AggregateFunction::GroupConcat { separator }
+            }
+            _ => AggregateFunction::Count,
+        };
+        self.close(TokenKind::RightParen)?;
+        Ok(AggregateExpression::FunctionCall {
+            name,
+            expr,
+            distinct,
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! Property paths.
+
+use spargebra::algebra::PropertyPathExpression as Path;
+use spargebra::term::NamedNode;
+
+use super::literal::{is_iri, rdf_type};
+use super::{Parsed, Parser};
+use crate::expected::Thing;
+use crate::token::TokenKind;
+use crate::word::Keyword;
+
+/// Whether a path can begin here.
+pub(super) fn begins_path(kind: TokenKind) -> bool {
+    is_iri(kind)
+        || matches!(
+            kind,
+            TokenKind::Keyword(Keyword::A)
+                | TokenKind::Caret
+                | TokenKind::Not
+                | TokenKind::LeftParen
+        )
+}
+
+impl Parser<'_, '_> {
+    /// Alternatives of sequences.
+    pub(super) fn path(&mut self) -> Parsed<Path> {
+        let mut path = self.path_sequence()?;
+        while self.eat(TokenKind::Bar) {
+            self.deeper()?;
+            let next = self.path_sequence()?;
+            path = Path::Alternative(Box::new(path), Box::new(next));
+        }
+        Ok(path)
+    }
+
+    fn path_sequence(&mut self) -> Parsed<Path> {
+        let mut path = self.path_step()?;
+        while self.eat(TokenKind::Slash) {
+            self.deeper()?;
+            let next = self.path_step()?;
+            path = Path::Sequence(Box::new(path), Box::new(next));
+        }
+        Ok(path)
+    }
+
+    /// One step, perhaps backwards, perhaps repeated.
+    fn path_step(&mut self) -> Parsed<Path> {
+        let is_inverse = self.eat(TokenKind::Caret);
+        let path = self.path_primary()?;
+        let path = match self.token.kind {
+            TokenKind::QuestionMark => Path::ZeroOrOne(Box::new(path)),
+            TokenKind::Star => Path::ZeroOrMore(Box::new(path)),
+            TokenKind::Plus => Path::OneOrMore(Box::new(path)),
+            _ => {
+                for kind in [TokenKind::QuestionMark, TokenKind::Star, TokenKind::Plus] {
+                    self.expected.token(kind);
+                }
+                return Ok(inverse(path, is_inverse));
+            }
+        };
+        self.bump();
+        Ok(inverse(path, is_inverse))
+    }
+
+    fn path_primary(&mut self) -> Parsed<Path> {
+        self.expected.thing(Thing::Path);
+        match self.token.kind {
+            TokenKind::Keyword(Keyword::A) => {
+                self.bump();
+                Ok(rdf_type().into())
+            }
+            TokenKind::Not => {
+                self.bump();
+                self.negated_set()
+            }
+            TokenKind::LeftParen => {
+                self.open(TokenKind::LeftParen, "(")?;
+                let path = self.path()?;
+                self.close(TokenKind::RightParen)?;
+                Ok(path)
+            }
+            kind if is_iri(kind) => Ok(self.iri()?.into()),
+            _ => Err(self.no_predicate()),
+        }
+    }
+
+    fn negated_set(&mut self) -> Parsed<Path> {
+        let (mut direct, mut inverse) = (Vec::new(), Vec::new());
+        if self.at(TokenKind::LeftParen) {
+            self.open(TokenKind::LeftParen, "(")?;
+            loop {
+                let (node, is_inverse) = self.negated_step()?;
+                match is_inverse {
+                    true => inverse.push(node),
+                    false => direct.push(node),
+                }
+                if !self.eat(TokenKind::Bar) {
+                    break;
+                }
+            }
+            self.close(TokenKind::RightParen)?;
+        } else {
+            let (node, is_inverse) = self.negated_step()?;
+            match is_inverse {
+                true => inverse.push(node),
+                false => direct.push(node),
+            }
+        }
+        let backwards = |nodes| Path::Reverse(Box::new(Path::NegatedPropertySet(nodes)));
+        Ok(if inverse.is_empty() {
+            Path::NegatedPropertySet(direct)
+        } else if direct.is_empty() {
+            backwards(inverse)
+        } else {
+            Path::Alternative(
+                Box::new(Path::NegatedPropertySet(direct)),
+                Box::new(backwards(inverse)),
+            )
+        })
+    }
+
+    fn negated_step(&mut self) -> Parsed<(NamedNode, bool)> {
+        let is_inverse = self.eat(TokenKind::Caret);
+        let node = match self.eat_keyword(Keyword::A) {
+            true => rdf_type(),
+            false => self.iri()?,
+        };
+        Ok((node, is_inverse))
+    }
+}
+
+fn inverse(path: Path, is_inverse: bool) -> Path {
+    match is_inverse {
+        true => Path::Reverse(Box::new(path)),
+        false => path,
+    }
+}

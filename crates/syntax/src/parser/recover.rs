@@ -1,0 +1,154 @@
+//! Going on behind an error: where the grammar surely takes up again.
+//!
+//! A strict reader has no use for that and passes the error on. A tolerant one keeps it, skips to a `.`, a closing bracket or
+//! a keyword that belongs to where the failed rule stands, and leaves out what it could not read (in an expression
+//! a variable of its own stands there). Skipping is forwards only, and takes at least a token each time, so it ends.
+
+use super::{Failure, Parsed, Parser};
+use crate::token::TokenKind;
+use crate::word::Keyword;
+
+/// Keywords with which an element of a group begins.
+fn begins_element(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Keyword(
+            Keyword::Optional
+                | Keyword::Union
+                | Keyword::Minus
+                | Keyword::Graph
+                | Keyword::Service
+                | Keyword::Filter
+                | Keyword::Bind
+                | Keyword::Values
+        )
+    )
+}
+
+/// Whether braces or other brackets open here.
+fn opens(kind: TokenKind) -> Option<bool> {
+    match kind {
+        TokenKind::LeftBrace => Some(true),
+        TokenKind::LeftParen
+        | TokenKind::LeftBracket
+        | TokenKind::LeftTriple
+        | TokenKind::LeftTripleTerm
+        | TokenKind::LeftAnnotation => Some(false),
+        _ => None,
+    }
+}
+
+fn closes(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::RightParen
+            | TokenKind::RightBracket
+            | TokenKind::RightTriple
+            | TokenKind::RightTripleTerm
+            | TokenKind::RightAnnotation
+    )
+}
+
+impl Parser<'_, '_> {
+    /// Keeps the error, and tells the brackets that the failed rule left open beyond a depth.
+    fn begin_recovery(&mut self, failure: Failure, depth: usize) -> Parsed<Vec<bool>> {
+        self.report(failure)?;
+        let open = self.opened.get(depth..).unwrap_or_default();
+        let open = open.iter().map(|it| it.bracket == "{").collect();
+        self.opened.truncate(depth);
+        Ok(open)
+    }
+
+    /// In a group: behind the next dot, or at the next element, or at the group's end.
+    pub(super) fn recover_in_group(&mut self, failure: Failure, depth: usize) -> Parsed<()> {
+        let mut open = self.begin_recovery(failure, depth)?;
+        let start = self.token.start;
+        loop {
+            let kind = self.token.kind;
+            let is_first = self.token.start == start;
+            let has_brace = open.contains(&true);
+            match kind {
+                TokenKind::End => break,
+                TokenKind::RightBrace => {
+                    while open.pop() == Some(false) {}
+                    if !has_brace {
+                        break;
+                    }
+                }
+                TokenKind::Dot if open.is_empty() => {
+                    self.bump();
+                    break;
+                }
+                kind if begins_element(kind) && !has_brace && !is_first => break,
+                kind if closes(kind) => {
+                    if open.last() == Some(&false) {
+                        open.pop();
+                    }
+                }
+                kind => open.extend(opens(kind)),
+            }
+            self.bump();
+        }
+        Ok(())
+    }
+
+    /// Behind the bracket that closes what the failed rule opened, or before what cannot stand in it.
+    pub(super) fn recover_behind_bracket(&mut self, failure: Failure, depth: usize) -> Parsed<()> {
+        let mut open = self.begin_recovery(failure, depth)?;
+        if open.is_empty() {
+            return Ok(());
+        }
+        loop {
+            let kind = self.token.kind;
+            match kind {
+                TokenKind::End => break,
+                TokenKind::RightBrace if !open.contains(&true) => break,
+                TokenKind::RightBrace => while open.pop() == Some(false) {},
+                kind if begins_element(kind) && !open.contains(&true) => break,
+                kind if closes(kind) => {
+                    open.pop();
+                    if open.is_empty() {
+                        self.bump();
+                        break;
+                    }
+                }
+                kind => open.extend(opens(kind)),
+            }
+            self.bump();
+        }
+        Ok(())
+    }
+
+    /// In the columns of a `SELECT`: at the next column, or where the clause ends.
+    pub(super) fn recover_in_columns(&mut self, failure: Failure) -> Parsed<()> {
+        self.report(failure)?;
+        let start = self.token.start;
+        loop {
+            match self.token.kind {
+                TokenKind::End
+                | TokenKind::LeftBrace
+                | TokenKind::RightBrace
+                | TokenKind::Keyword(Keyword::Where | Keyword::From) => return Ok(()),
+                TokenKind::Variable | TokenKind::LeftParen if self.token.start != start => {
+                    return Ok(());
+                }
+                _ => {}
+            }
+            self.bump();
+        }
+    }
+
+    /// In an update: at the `;` before the next operation.
+    pub(super) fn recover_in_update(&mut self, failure: Failure) -> Parsed<()> {
+        let mut open = self.begin_recovery(failure, 0)?;
+        loop {
+            match self.token.kind {
+                TokenKind::End => return Ok(()),
+                TokenKind::Semicolon if !open.contains(&true) => return Ok(()),
+                TokenKind::RightBrace => while open.pop() == Some(false) {},
+                kind => open.extend(opens(kind).filter(|is_brace| *is_brace)),
+            }
+            self.bump();
+        }
+    }
+}

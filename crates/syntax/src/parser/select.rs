@@ -1,0 +1,401 @@
+//! `SELECT`: its clause, and what it makes of a pattern.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
+use spargebra::term::Variable;
+
+use super::modifiers::Modifiers;
+use super::triples::join;
+use super::{AggregateList, Aggregates, Parsed, Parser};
+use crate::error::{ErrorKind, Hint};
+use crate::expected::Thing;
+use crate::names::VariableId;
+use crate::token::{Token, TokenKind};
+use crate::word::Keyword;
+
+/// Aggregates of one `SELECT`; equal ones are computed once.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    list: AggregateList,
+    /// Places in the list by hash.
+    places: HashMap<u64, Vec<usize>, FixedState>,
+    first: Option<Token>,
+}
+
+impl Found {
+    /// The variable of an aggregate, whose name stands at a token.
+    pub(super) fn variable(
+        &mut self,
+        aggregate: AggregateExpression,
+        name: Token,
+        fresh: impl FnOnce() -> String,
+    ) -> Variable {
+        self.first.get_or_insert(name);
+        let hash = FixedState::default().hash_one(&aggregate);
+        let places = self.places.entry(hash).or_default();
+        for &place in places.iter() {
+            if self.list[place].1 == aggregate {
+                return self.list[place].0.clone();
+            }
+        }
+        places.push(self.list.len());
+        let variable = Variable::new_unchecked(fresh());
+        self.list.push((variable.clone(), aggregate));
+        variable
+    }
+}
+
+/// `DISTINCT` and its like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duplicates {
+    Kept,
+    Removed,
+    Reduced,
+}
+
+/// One column.
+#[derive(Debug)]
+pub(super) struct Item {
+    /// None for what has no name in the text.
+    pub(super) id: Option<VariableId>,
+    pub(super) variable: Variable,
+    pub(super) token: Token,
+    /// What it is computed from, and the variables that this needs.
+    pub(super) expression: Option<(Expression, Vec<(VariableId, Token)>)>,
+}
+
+/// What is selected.
+#[derive(Debug)]
+pub(super) enum Selection {
+    /// `*`, in the order of names.
+    Star,
+    /// `*`, in the order of appearance.
+    StarAsNamed,
+    Items(Vec<Item>),
+}
+
+impl<'t> Parser<'t, '_> {
+    /// A `SELECT` inside of a group.
+    pub(super) fn sub_select(&mut self) -> Parsed<GraphPattern> {
+        let found = std::mem::take(&mut self.aggregates_found);
+        let mark = self.scope.mark();
+        let (duplicates, mut selection) = self.select_clause()?;
+        if matches!(selection, Selection::StarAsNamed) {
+            selection = Selection::Star;
+        }
+        let pattern = self.where_clause()?;
+        let modifiers = self.modifiers(Aggregates::Allowed)?;
+        let (pattern, columns) = self.selected(selection, pattern, modifiers, mark, duplicates)?;
+        self.scope.forget(mark);
+        for id in columns {
+            self.scope.see(id);
+        }
+        self.aggregates_found = found;
+        Ok(pattern)
+    }
+
+    /// `SELECT` of a query, until its dataset.
+    fn select_clause(&mut self) -> Parsed<(Duplicates, Selection)> {
+        self.expect_keyword(Keyword::Select)?;
+        let duplicates = if self.eat_keyword(Keyword::Distinct) {
+            Duplicates::Removed
+        } else if self.eat_keyword(Keyword::Reduced) {
+            Duplicates::Reduced
+        } else {
+            Duplicates::Kept
+        };
+        if self.eat(TokenKind::Star) {
+            return Ok((duplicates, Selection::StarAsNamed));
+        }
+        let mut items = Vec::new();
+        loop {
+            let depth = self.opened.len();
+            let item = match self.token.kind {
+                TokenKind::Variable => self.selected_variable(),
+                TokenKind::LeftParen => {
+                    let item = self.with_aggregates(Aggregates::Allowed, Self::selected_expression);
+                    match item {
+                        Ok(item) => Ok(item),
+                        Err(failure) => {
+                            self.recover_behind_bracket(failure, depth)?;
+                            continue;
+                        }
+                    }
+                }
+                _ if !items.is_empty() && !self.is_wrong_column() => break,
+                _ => Err(self.no_column(items.is_empty())),
+            };
+            match item {
+                Ok(item) => items.push(item),
+                Err(failure) => {
+                    self.recover_in_columns(failure)?;
+                    if items.is_empty()
+                        && self.token.kind != TokenKind::Variable
+                        && self.token.kind != TokenKind::LeftParen
+                    {
+                        break;
+                    }
+                }
+            }
+            self.expected.thing(Thing::Variable);
+            self.expected.token(TokenKind::LeftParen);
+        }
+        Ok((duplicates, Selection::Items(items)))
+    }
+
+    fn selected_variable(&mut self) -> Parsed<Item> {
+        let token = self.token;
+        let (id, variable) = self.variable()?;
+        Ok(Item {
+            id: Some(id),
+            variable,
+            token,
+            expression: None,
+        })
+    }
+
+    fn selected_expression(&mut self) -> Parsed<Item> {
+        self.deeper()?;
+        self.open(TokenKind::LeftParen, "(")?;
+        let free = self.free.len();
+        let expression = self.expression()?;
+        let needed = self.free.split_off(free);
+        if !self.eat_keyword(Keyword::As) {
+            return Err(self.no_as());
+        }
+        let token = self.token;
+        let (id, variable) = self.variable()?;
+        self.close(TokenKind::RightParen)?;
+        Ok(Item {
+            id: Some(id),
+            variable,
+            token,
+            expression: Some((expression, needed)),
+        })
+    }
+
+    /// The clauses of a query behind `SELECT`.
+    pub(super) fn select_query(
+        &mut self,
+    ) -> Parsed<(Option<spargebra::algebra::QueryDataset>, GraphPattern)> {
+        let mark = self.scope.mark();
+        let (duplicates, selection) = self.select_clause()?;
+        let dataset = self.dataset(Keyword::From)?;
+        let pattern = self.where_clause()?;
+        let modifiers = self.modifiers(Aggregates::Allowed)?;
+        let (pattern, _) = self.selected(selection, pattern, modifiers, mark, duplicates)?;
+        Ok((dataset, pattern))
+    }
+
+    /// All of a pattern's variables, for the other forms of queries.
+    pub(super) fn all_selected(
+        &mut self,
+        selection: Selection,
+        pattern: GraphPattern,
+        modifiers: Modifiers,
+        mark: usize,
+    ) -> Parsed<GraphPattern> {
+        let selected = self.selected(selection, pattern, modifiers, mark, Duplicates::Kept)?;
+        Ok(selected.0)
+    }
+
+    /// Puts grouping, conditions, columns and order around a pattern.
+    fn selected(
+        &mut self,
+        selection: Selection,
+        pattern: GraphPattern,
+        modifiers: Modifiers,
+        mark: usize,
+        duplicates: Duplicates,
+    ) -> Parsed<(GraphPattern, Vec<VariableId>)> {
+        let found = std::mem::take(&mut self.aggregates_found);
+        let has_group_by = modifiers.group.is_some();
+        let is_grouped = has_group_by || !found.list.is_empty();
+        let mut pattern = pattern;
+        if is_grouped {
+            self.scope.forget(mark);
+            let group = modifiers.group.unwrap_or_default();
+            for (expression, variable) in group.computed {
+                self.deeper()?;
+                pattern = GraphPattern::Extend {
+                    inner: Box::new(pattern),
+                    variable,
+                    expression,
+                };
+            }
+            for id in group.ids.into_iter().chain(modifiers.value_ids) {
+                self.scope.see(id);
+            }
+            pattern = GraphPattern::Group {
+                inner: Box::new(pattern),
+                variables: group.variables,
+                aggregates: found.list,
+            };
+        }
+        if let Some(expr) = modifiers.having {
+            pattern = GraphPattern::Filter {
+                expr,
+                inner: Box::new(pattern),
+            };
+        }
+        if let Some(values) = modifiers.values {
+            pattern = join(pattern, values);
+        }
+        let (pattern, columns, ids) = match selection {
+            Selection::Items(items) => {
+                self.items_selected(items, pattern, mark, is_grouped.then_some(has_group_by))?
+            }
+            star => {
+                if is_grouped {
+                    let token = found.first.unwrap_or(self.previous);
+                    let failure = self.error_at(token, ErrorKind::StarWithGroups { has_group_by });
+                    let hint = Hint::Note("name the variables that SELECT gives");
+                    self.report(failure.with_hint(hint))?;
+                }
+                let mut ids = self.scope.since(mark);
+                if matches!(star, Selection::Star) {
+                    ids.sort_by_key(|id| self.names.name(*id));
+                }
+                let names = ids
+                    .iter()
+                    .map(|id| Variable::new_unchecked(self.names.name(*id)));
+                (pattern, names.collect(), ids)
+            }
+        };
+        let pattern = arranged(
+            pattern,
+            columns,
+            modifiers.order,
+            modifiers.slice,
+            duplicates,
+        );
+        Ok((pattern, ids))
+    }
+
+    /// The columns of a list. `groups`: whether there are groups, and whether by a `GROUP BY`.
+    fn items_selected(
+        &mut self,
+        items: Vec<Item>,
+        mut pattern: GraphPattern,
+        mark: usize,
+        groups: Option<bool>,
+    ) -> Parsed<(GraphPattern, Vec<Variable>, Vec<VariableId>)> {
+        let mut columns = Vec::with_capacity(items.len());
+        let mut ids: Vec<VariableId> = Vec::with_capacity(items.len());
+        let mut selected: hashbrown::HashSet<VariableId, FixedState> =
+            hashbrown::HashSet::default();
+        for item in items {
+            let computed = item.expression.is_some();
+            let id = item.id;
+            let is_twice = id.is_some_and(|id| {
+                // Few columns are compared, many looked up.
+                match ids.len() < 16 {
+                    true => ids.contains(&id),
+                    false => {
+                        if selected.is_empty() {
+                            selected.extend(&ids);
+                        }
+                        !selected.insert(id)
+                    }
+                }
+            });
+            let mut failure = None;
+            if is_twice {
+                failure = id.map(|id| self.repeated(id, item.token));
+            } else if let Some(id) = id {
+                let is_visible = self.scope.has(id, mark);
+                if computed && is_visible {
+                    let variable = item.variable.as_str().to_owned();
+                    let kind = ErrorKind::AlreadyBound { variable };
+                    let hint = Hint::Note("give it another name");
+                    failure = Some(self.error_at(item.token, kind).with_hint(hint));
+                } else if !computed
+                    && !is_visible
+                    && let Some(has_group_by) = groups
+                {
+                    failure = Some(self.not_grouped(id, item.token, has_group_by));
+                }
+            }
+            if let Some((expression, needed)) = item.expression {
+                if failure.is_none()
+                    && let Some(has_group_by) = groups
+                {
+                    // Those of earlier columns can be used, too (SPARQL 1.2, 18.2.4.4).
+                    let missing = needed
+                        .iter()
+                        .find(|(id, _)| !self.scope.has(*id, mark) && !ids.contains(id));
+                    failure =
+                        missing.map(|(id, token)| self.not_grouped(*id, *token, has_group_by));
+                }
+                pattern = GraphPattern::Extend {
+                    inner: Box::new(pattern),
+                    variable: item.variable.clone(),
+                    expression,
+                };
+            }
+            if let Some(failure) = failure {
+                self.report(failure)?;
+            }
+            ids.extend(id);
+            columns.push(item.variable);
+        }
+        Ok((pattern, columns, ids))
+    }
+
+    fn not_grouped(&self, id: VariableId, token: Token, has_group_by: bool) -> super::Failure {
+        let variable = self.names.name(id).to_owned();
+        let hint = Hint::GroupBy {
+            variable: variable.clone(),
+        };
+        let kind = ErrorKind::NotGrouped {
+            variable,
+            has_group_by,
+        };
+        self.error_at(token, kind).with_hint(hint)
+    }
+
+    /// `WHERE { ... }`.
+    pub(super) fn where_clause(&mut self) -> Parsed<GraphPattern> {
+        self.eat_keyword(Keyword::Where);
+        self.group()
+    }
+}
+
+fn arranged(
+    mut pattern: GraphPattern,
+    variables: Vec<Variable>,
+    order: Option<Vec<spargebra::algebra::OrderExpression>>,
+    slice: Option<(usize, Option<usize>)>,
+    duplicates: Duplicates,
+) -> GraphPattern {
+    if let Some(expression) = order {
+        pattern = GraphPattern::OrderBy {
+            inner: Box::new(pattern),
+            expression,
+        };
+    }
+    pattern = GraphPattern::Project {
+        inner: Box::new(pattern),
+        variables,
+    };
+    pattern = match duplicates {
+        Duplicates::Kept => pattern,
+        Duplicates::Removed => GraphPattern::Distinct {
+            inner: Box::new(pattern),
+        },
+        Duplicates::Reduced => GraphPattern::Reduced {
+            inner: Box::new(pattern),
+        },
+    };
+    if let Some((start, length)) = slice {
+        pattern = GraphPattern::Slice {
+            inner: Box::new(pattern),
+            start,
+            length,
+        };
+    }
+    pattern
+}
