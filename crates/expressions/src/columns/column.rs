@@ -282,39 +282,20 @@ pub(crate) struct DistinctIds {
 }
 
 impl DistinctIds {
-    /// Sorts the ids of a column; costs one pass if they are sorted.
+    /// The distinct ids of a column. Costs one pass if they are sorted, a look-up a row where a beginning shows that they
+    /// repeat much, and a sort otherwise.
     pub(crate) fn of(column: &UInt64Array) -> Self {
-        let rows = column.len();
-        let values = column.values();
         let has_null = column.null_count() > 0;
-        let mut ids: Vec<TermId> = Vec::new();
-        let mut index = vec![0_u32; rows];
-        let mut assign = |row: usize, bits: u64| {
-            let id = TermId::from_bits(bits);
-            if ids.last() != Some(&id) {
-                ids.push(id);
-            }
-            index[row] = (ids.len() - 1) as u32;
-        };
-        if !has_null && values.is_sorted() {
-            for (row, &bits) in values.iter().enumerate() {
-                assign(row, bits);
-            }
+        let (ids, mut index) = if !has_null && column.values().is_sorted() {
+            distinct_of_sorted(column.values())
         } else {
-            let mut pairs: Vec<(u64, u32)> = (0..rows)
-                .filter(|&row| column.is_valid(row))
-                .map(|row| (values[row], row as u32))
-                .collect();
-            pairs.sort_unstable();
-            for (bits, row) in pairs {
-                assign(row as usize, bits);
-            }
-            if has_null {
-                let null = ids.len() as u32;
-                for (row, place) in index.iter_mut().enumerate() {
-                    if column.is_null(row) {
-                        *place = null;
-                    }
+            distinct_of_repeated(column).unwrap_or_else(|| distinct_of_unsorted(column))
+        };
+        if has_null {
+            let null = ids.len() as u32;
+            for (row, place) in index.iter_mut().enumerate() {
+                if column.is_null(row) {
+                    *place = null;
                 }
             }
         }
@@ -324,6 +305,73 @@ impl DistinctIds {
             has_null,
         }
     }
+}
+
+/// Ascending distinct ids, and for each row its place among them; places of nulls are not set.
+type Distinct = (Vec<TermId>, Vec<u32>);
+
+fn distinct_of_sorted(values: &[u64]) -> Distinct {
+    let mut ids: Vec<TermId> = Vec::new();
+    let index = values.iter().map(|&bits| {
+        let id = TermId::from_bits(bits);
+        if ids.last() != Some(&id) {
+            ids.push(id);
+        }
+        (ids.len() - 1) as u32
+    });
+    let index = index.collect();
+    (ids, index)
+}
+
+fn distinct_of_unsorted(column: &UInt64Array) -> Distinct {
+    let values = column.values();
+    let mut pairs: Vec<(u64, u32)> = (0..column.len())
+        .filter(|&row| column.is_valid(row))
+        .map(|row| (values[row], row as u32))
+        .collect();
+    pairs.sort_unstable();
+    let mut ids: Vec<TermId> = Vec::new();
+    let mut index = vec![0_u32; column.len()];
+    for (bits, row) in pairs {
+        let id = TermId::from_bits(bits);
+        if ids.last() != Some(&id) {
+            ids.push(id);
+        }
+        index[row as usize] = (ids.len() - 1) as u32;
+    }
+    (ids, index)
+}
+
+/// `None` as soon as more than every fourth of the rows seen brings a new id: then a sort is quicker.
+fn distinct_of_repeated(column: &UInt64Array) -> Option<Distinct> {
+    /// So many ids may be new at the beginning.
+    const FIRST_IDS: usize = 64;
+    let mut places: HashMap<u64, u32> = HashMap::with_capacity(FIRST_IDS);
+    let mut index = vec![0_u32; column.len()];
+    for (row, &bits) in column.values().iter().enumerate() {
+        if column.is_null(row) {
+            continue;
+        }
+        let next = places.len() as u32;
+        let place = *places.entry(bits).or_insert(next);
+        if place == next && places.len() > FIRST_IDS + row / 4 {
+            return None;
+        }
+        index[row] = place;
+    }
+    let mut ascending: Vec<(u64, u32)> = places.into_iter().collect();
+    ascending.sort_unstable();
+    let mut ranks = vec![0_u32; ascending.len()];
+    for (rank, (_, place)) in ascending.iter().enumerate() {
+        ranks[*place as usize] = rank as u32;
+    }
+    for (row, place) in index.iter_mut().enumerate() {
+        if column.is_valid(row) {
+            *place = ranks[*place as usize];
+        }
+    }
+    let ids = ascending.iter().map(|(bits, _)| TermId::from_bits(*bits));
+    Some((ids.collect(), index))
 }
 
 /// The values of a column of ids; see the module's documentation.
@@ -394,4 +442,47 @@ pub(crate) fn read_sorted(
         from += run;
     }
     Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(column: &[Option<u64>]) {
+        let distinct = DistinctIds::of(&UInt64Array::from(column.to_vec()));
+        assert!(distinct.ids.is_sorted_by(|left, right| left < right));
+        assert_eq!(distinct.has_null, column.contains(&None));
+        let id_at = |&place: &u32| distinct.ids.get(place as usize).map(|id| id.bits());
+        let found: Vec<Option<u64>> = distinct.index.iter().map(id_at).collect();
+        assert_eq!(found, column);
+        let all: std::collections::BTreeSet<u64> = column.iter().flatten().copied().collect();
+        assert_eq!(distinct.ids.len(), all.len());
+    }
+
+    proptest! {
+        #[test]
+        fn distinct_ids_stand_for_their_rows(
+            different in prop_oneof![Just(3_u64), Just(100), Just(10_000)],
+            rows in proptest::collection::vec(proptest::option::weighted(0.95, any::<u64>()), 0..2_000),
+        ) {
+            let mut column: Vec<Option<u64>> =
+                rows.iter().map(|id| id.map(|id| id % different)).collect();
+            check(&column);
+            column.retain(Option::is_some);
+            check(&column);
+            column.sort_unstable();
+            check(&column);
+        }
+    }
+
+    #[test]
+    fn ids_that_stop_repeating_are_found_too() {
+        let column: Vec<Option<u64>> = (0..1_000_u64)
+            .rev()
+            .map(|row| Some(if row > 500 { row % 7 } else { row }))
+            .collect();
+        check(&column);
+    }
 }
