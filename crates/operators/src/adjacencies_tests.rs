@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use orrery_runtime::{Adjacencies, AdjacencyCounts, BuildThresholds, Workers};
-use orrery_storage::{CommitOptions, Database, Permutation, ReadView, WriterOptions, build_small};
+use orrery_storage::{
+    CommitOptions, Database, Permutation, ReadView, SmallQuad, WriterOptions, build_small,
+};
 
-use orrery_term::TermId;
+use orrery_term::{Term, TermId};
 
 use crate::context::{ContextOptions, QueryContext};
 use crate::pattern::{GraphScope, PatternExec, PatternSpecification, QuadPattern, Slot};
@@ -196,4 +198,58 @@ fn queries_are_right_while_others_write_and_adjacencies_come_and_go() {
     });
     (0..3).for_each(ask);
     assert!(adjacencies.counts().bytes <= bytes * 2);
+}
+
+#[test]
+fn what_was_in_memory_is_wanted_at_the_first_look_up_over_the_next_base() {
+    let iri = |name: &str| Term::iri(format!("http://example.org/{name}"));
+    let quads = |predicates: &[&str]| -> Vec<SmallQuad> {
+        let pairs = predicates
+            .iter()
+            .flat_map(|predicate| (0..100).map(move |subject| (*predicate, subject)));
+        pairs
+            .map(|(predicate, subject)| {
+                let (subject, object) = (format!("s{subject}"), format!("o{subject}"));
+                (iri(&subject), iri(predicate), iri(&object), None)
+            })
+            .collect()
+    };
+    const KEYS_MIN: u64 = 50;
+    let adjacencies = Arc::new(Adjacencies::with_thresholds(
+        u64::MAX,
+        BuildThresholds {
+            keys_min: KEYS_MIN,
+            ..BuildThresholds::AT_ONCE
+        },
+    ));
+    let look_up = |view: &ReadView, predicate: &str, keys: u64| {
+        let index = view.index(Permutation::Psog).unwrap();
+        let predicate = view.snapshot().term_id(&iri(predicate)).unwrap().unwrap();
+        let slot = index.adjacency_slot(predicate).unwrap().unwrap();
+        let workers = Workers::new(2);
+        let found = adjacencies.find(&slot, (&index, predicate), keys as usize, &workers);
+        (predicate, found.is_some())
+    };
+    let directory = directory();
+    drop(build_small(directory.path(), &quads(&["p5", "p6", "p7"])).unwrap());
+    let database = Database::open(directory.path()).unwrap();
+    let derived = Arc::downgrade(&adjacencies);
+    assert!(database.derive(derived));
+    let before = database.view_of_process();
+    let (old_id, is_built) = look_up(&before, "p6", KEYS_MIN);
+    assert!(is_built);
+    assert!(look_up(&before, "p5", KEYS_MIN).1);
+    assert!(!look_up(&before, "p7", 1).1);
+
+    // Written by another: ids of the predicates are other ones, and p5 is gone.
+    drop(build_small(directory.path(), &quads(&["p1", "p2", "p6", "p7"])).unwrap());
+    assert!(database.refresh().unwrap());
+    let after = database.view_of_process();
+    let (new_id, is_built) = look_up(&after, "p6", 1);
+    assert_ne!(old_id, new_id);
+    assert!(is_built, "wanted at once");
+    for others in ["p1", "p2", "p7"] {
+        assert!(!look_up(&after, others, 1).1, "{others} was not in memory");
+    }
+    assert!(look_up(&before, "p6", 1).1, "older states have theirs");
 }

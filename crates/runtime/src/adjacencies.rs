@@ -20,7 +20,9 @@ use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use orrery_storage::adjacency::Build;
-use orrery_storage::{Adjacency, AdjacencySlot, IndexView};
+use orrery_storage::{
+    Adjacency, AdjacencySlot, BaseChange, DerivedIndex, IndexView, Permutation, ReadView,
+};
 use orrery_term::TermId;
 use parking_lot::Mutex;
 
@@ -78,7 +80,15 @@ pub struct Adjacencies {
 struct KeptAdjacencies {
     /// With those that are being built.
     bytes: u64,
-    slots: Vec<(Weak<AdjacencySlot>, u64)>,
+    slots: Vec<KeptAdjacency>,
+}
+
+#[derive(Debug)]
+struct KeptAdjacency {
+    slot: Weak<AdjacencySlot>,
+    permutation: Permutation,
+    predicate: TermId,
+    bytes: u64,
 }
 
 /// How many adjacencies there are.
@@ -195,7 +205,12 @@ impl Adjacencies {
                 slot.set_used(self.clock.fetch_add(1, Ordering::Relaxed));
                 let slot = Arc::downgrade(slot);
                 build.finish(Arc::new(adjacency));
-                self.kept.lock().slots.push((slot, bytes));
+                self.kept.lock().slots.push(KeptAdjacency {
+                    slot,
+                    permutation: index.permutation(),
+                    predicate,
+                    bytes,
+                });
             }
             Err(_) => self.kept.lock().bytes -= bytes,
         }
@@ -215,14 +230,60 @@ impl Adjacencies {
     }
 }
 
+impl DerivedIndex for Adjacencies {
+    /// What is in memory for the old base is wanted for the new one at its first look-up: which predicates are asked for is not learnt anew.
+    /// The old ones stay for who reads older states, and go first where memory is short, for nobody uses them any more.
+    fn base_changed(&self, change: &mut BaseChange) {
+        let (old, new) = (
+            ReadView::of_process(Arc::clone(change.old())),
+            ReadView::of_process(Arc::clone(change.new_state())),
+        );
+        let kept: Vec<(Arc<AdjacencySlot>, Permutation, TermId)> = {
+            let kept = self.kept.lock();
+            let slots = kept.slots.iter();
+            slots
+                .filter_map(|kept| Some((kept.slot.upgrade()?, kept.permutation, kept.predicate)))
+                .collect()
+        };
+        for (slot, permutation, predicate) in kept {
+            // Damage is not reported here, as in `build`: such a one is missed as any other.
+            _ = want_again(&slot, permutation, predicate, change, (&old, &new));
+        }
+    }
+}
+
+/// Wants the adjacency of the same predicate over the new base, if this one is of the old base.
+fn want_again(
+    slot: &Arc<AdjacencySlot>,
+    permutation: Permutation,
+    predicate: TermId,
+    change: &mut BaseChange,
+    (old, new): (&ReadView, &ReadView),
+) -> orrery_storage::Result<()> {
+    let slot_of = |view: &ReadView, predicate| match view.index(permutation) {
+        Some(index) => index.adjacency_slot(predicate),
+        None => Ok(None),
+    };
+    let is_of_old = slot_of(old, predicate)?.is_some_and(|of_old| Arc::ptr_eq(&of_old, slot));
+    if !is_of_old {
+        return Ok(());
+    }
+    if let Some(predicate) = change.id(predicate)?
+        && let Some(slot) = slot_of(new, predicate)?
+    {
+        slot.want();
+    }
+    Ok(())
+}
+
 impl KeptAdjacencies {
     /// Drops those whose files are gone.
     fn forget_gone(&mut self) {
         let bytes = &mut self.bytes;
-        self.slots.retain(|(slot, slot_bytes)| {
-            let is_there = slot.strong_count() > 0;
+        self.slots.retain(|kept| {
+            let is_there = kept.slot.strong_count() > 0;
             if !is_there {
-                *bytes -= slot_bytes;
+                *bytes -= kept.bytes;
             }
             is_there
         });
@@ -233,14 +294,14 @@ impl KeptAdjacencies {
     fn give_up_oldest(&mut self) -> bool {
         let used = |slot: &Weak<AdjacencySlot>| slot.upgrade().map_or(0, |slot| slot.used());
         let slots = self.slots.iter().enumerate();
-        let Some((oldest, _)) = slots.min_by_key(|(_, (slot, _))| used(slot)) else {
+        let Some((oldest, _)) = slots.min_by_key(|(_, kept)| used(&kept.slot)) else {
             return false;
         };
-        let (slot, bytes) = self.slots.swap_remove(oldest);
-        if let Some(slot) = slot.upgrade() {
+        let kept = self.slots.swap_remove(oldest);
+        if let Some(slot) = kept.slot.upgrade() {
             slot.drop_built();
         }
-        self.bytes -= bytes;
+        self.bytes -= kept.bytes;
         true
     }
 }

@@ -59,6 +59,9 @@ impl Engine {
     /// An engine that shares a runtime with others. What the runtime decides (memory, place for spills, batches, threads) is as it was made.
     pub fn over(database: Arc<Database>, runtime: Arc<Runtime>, options: EngineOptions) -> Self {
         let memory_bytes = runtime.memory_bytes();
+        let adjacencies = Arc::downgrade(runtime.adjacencies());
+        // Where too many are entered already, adjacencies are learnt anew after a compaction.
+        _ = database.derive(adjacencies);
         Self {
             database,
             options: EngineOptions {

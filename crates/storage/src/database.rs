@@ -14,11 +14,12 @@
 //! may see a commit a moment before that is on the disk.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
 use crate::base::Base;
+use crate::derived::{DerivedIndex, DerivedIndices};
 use crate::io::{FileSystem, LocalFileSystem};
 use crate::lock::LockText;
 use crate::log::{LogEnd, LogReader};
@@ -37,6 +38,7 @@ pub struct Database {
     file_system: Arc<dyn FileSystem>,
     current: RwLock<Arc<Snapshot>>,
     followed: Mutex<Followed>,
+    derived: DerivedIndices,
     /// Old states that were asked for lately, the last one first.
     pub(crate) recent: Mutex<Vec<Arc<Snapshot>>>,
 }
@@ -71,6 +73,7 @@ impl Database {
             file_system,
             current: RwLock::new(Arc::new(opened.snapshot)),
             followed: Mutex::new(Followed::Read(opened.log_end)),
+            derived: DerivedIndices::default(),
             recent: Mutex::new(Vec::new()),
         })
     }
@@ -178,7 +181,16 @@ impl Database {
         &self.file_system
     }
 
+    /// Enters something that is told by ids, which hears of each new base for as long as it lives; false if there are too many already.
+    pub fn derive(&self, index: Weak<dyn DerivedIndex>) -> bool {
+        self.derived.add(index)
+    }
+
     pub(crate) fn replace_snapshot(&self, snapshot: Arc<Snapshot>) {
+        let old = self.snapshot();
+        if old.base_name() != snapshot.base_name() {
+            self.derived.tell(&old, &snapshot);
+        }
         let manifest = Arc::clone(snapshot.shared_manifest());
         let before = std::mem::replace(&mut *self.current.write(), snapshot);
         if before.manifest().generation != manifest.generation {

@@ -10,6 +10,9 @@ use parking_lot::RwLock;
 use super::Adjacency;
 use crate::Result;
 
+/// More than anyone asks for, and far from where the number begins anew.
+const WANTED_MOST: u64 = 1 << 62;
+
 /// The places for the adjacencies of one file, by the predicate. There are as many as predicates were asked for.
 #[derive(Debug, Default)]
 pub(crate) struct AdjacencySlots(RwLock<HashMap<u64, Arc<AdjacencySlot>>>);
@@ -83,6 +86,11 @@ impl AdjacencySlot {
     /// Counts keys that were looked up without the adjacency, and tells their number so far.
     pub fn count(&self, keys: u64) -> u64 {
         self.wanted.fetch_add(keys, Ordering::Relaxed) + keys
+    }
+
+    /// Counts it as missed as often as need be: the next look-up builds it.
+    pub fn want(&self) {
+        self.wanted.store(WANTED_MOST, Ordering::Relaxed);
     }
 
     /// Notes when it was used, by whatever clock.
