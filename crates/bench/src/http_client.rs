@@ -5,7 +5,7 @@
 //! answer is read whole into a buffer that the caller reuses, and the time from
 //! the first byte sent to the last one read is what the drivers take. It knows
 //! `Content-Length`, chunks and end of connection; no TLS, no redirects, no
-//! compression.
+//! compression. (A client such as reqwest, which the server has for `SERVICE`, brings a pool, a runtime and buffers of its own into each measurement.)
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,7 @@
 //! Times as people write them, RFC 3339 and a little less, to microseconds since 1970, and back.
+//!
+//! Not by chrono, which Arrow brings to the crates above: the calendar is the one that dates in ids go by (`orrery_term::inline`), and what is left is
+//! reading forms of which chrono's RFC 3339 knows only the whole one.
 
 use std::str::FromStr;
 

@@ -14,6 +14,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::names::{is_name_character, is_name_start};
+
 /// Prefixes that are assumed without being declared, by name.
 ///
 /// Where stores differ: `geo:` is GeoSPARQL's, as the OGC writes it, with RDF4J and GraphDB (Virtuoso has the W3C's `wgs84_pos#`); `dc:` are the
@@ -336,7 +338,7 @@ pub fn is_prefix_name(name: &str) -> bool {
         Some(first) => {
             is_pn_chars_base(first)
                 && !name.ends_with('.')
-                && characters.all(|character| is_pn_chars(character) || character == '.')
+                && characters.all(|character| is_name_character(character) || character == '.')
         }
     }
 }
@@ -357,18 +359,7 @@ fn is_prefix_iri(iri: &str) -> bool {
 
 /// `PN_CHARS_BASE` of Turtle and SPARQL.
 fn is_pn_chars_base(character: char) -> bool {
-    matches!(character,
-        'A'..='Z' | 'a'..='z' | '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}'
-        | '\u{370}'..='\u{37D}' | '\u{37F}'..='\u{1FFF}' | '\u{200C}'..='\u{200D}'
-        | '\u{2070}'..='\u{218F}' | '\u{2C00}'..='\u{2FEF}' | '\u{3001}'..='\u{D7FF}'
-        | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}' | '\u{10000}'..='\u{EFFFF}')
-}
-
-/// `PN_CHARS` of Turtle and SPARQL.
-fn is_pn_chars(character: char) -> bool {
-    is_pn_chars_base(character)
-        || matches!(character,
-            '_' | '-' | '0'..='9' | '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
+    character != '_' && is_name_start(character)
 }
 
 /// Whether a text may stand behind a prefix as it is: `PN_LOCAL` of Turtle and SPARQL without escapes, or nothing.
@@ -390,7 +381,7 @@ pub fn is_local_name(text: &str) -> bool {
         && characters.all(|(at, character)| match character {
             '.' | ':' => true,
             '%' => is_escaped(at),
-            other => is_pn_chars(other),
+            other => is_name_character(other),
         })
 }
 

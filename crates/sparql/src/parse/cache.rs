@@ -19,7 +19,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hashbrown::HashMap;
+use lru::LruCache;
 use spargebra::Query;
 
 use super::shape::{Shaped, shaped};
@@ -41,18 +41,20 @@ pub(crate) struct ShapeCache {
     misses: AtomicU64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shapes {
-    by_text: HashMap<String, KeptShape>,
+    by_text: LruCache<String, ShapeState>,
     text_bytes: usize,
-    /// Counts look-ups, to tell which one was last.
-    clock: u64,
 }
 
-#[derive(Debug)]
-struct KeptShape {
-    state: ShapeState,
-    last_used: u64,
+impl Default for Shapes {
+    fn default() -> Self {
+        Self {
+            // Grows with what it holds; `keep` bounds it.
+            by_text: LruCache::unbounded(),
+            text_bytes: 0,
+        }
+    }
 }
 
 /// What is known of a shape.
@@ -124,39 +126,21 @@ impl ShapeCache {
 
     fn find(&self, shape: &str) -> Option<ShapeState> {
         let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
-        shapes.clock += 1;
-        let now = shapes.clock;
-        let kept = shapes.by_text.get_mut(shape)?;
-        kept.last_used = now;
-        Some(kept.state.clone())
+        shapes.by_text.get(shape).cloned()
     }
 
     fn keep(&self, shape: String, state: ShapeState) {
         let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
-        let last_used = shapes.clock;
         let bytes = shape.len();
-        if shapes
-            .by_text
-            .insert(shape, KeptShape { state, last_used })
-            .is_none()
-        {
+        if shapes.by_text.put(shape, state).is_none() {
             shapes.text_bytes += bytes;
         }
         while shapes.by_text.len() > SHAPES_MAX || shapes.text_bytes > SHAPE_BYTES_MAX {
-            shapes.drop_oldest();
+            let Some((oldest, _)) = shapes.by_text.pop_lru() else {
+                break;
+            };
+            shapes.text_bytes -= oldest.len();
         }
-    }
-}
-
-impl Shapes {
-    fn drop_oldest(&mut self) {
-        let oldest = self.by_text.iter().min_by_key(|(_, kept)| kept.last_used);
-        let Some(shape) = oldest.map(|(shape, _)| shape.clone()) else {
-            self.text_bytes = 0;
-            return;
-        };
-        self.text_bytes -= shape.len();
-        self.by_text.remove(&shape);
     }
 }
 
@@ -219,7 +203,7 @@ mod tests {
         }
         let shapes = cache.shapes.lock().unwrap();
         assert!(shapes.text_bytes <= SHAPE_BYTES_MAX);
-        let sum: usize = shapes.by_text.keys().map(String::len).sum();
+        let sum: usize = shapes.by_text.iter().map(|(text, _)| text.len()).sum();
         assert_eq!(shapes.text_bytes, sum);
     }
 

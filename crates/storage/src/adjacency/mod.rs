@@ -19,7 +19,7 @@
 //! the predicate's rows, about five nanoseconds a row: one measures what it takes ([`Measured`]), so that memory can be refused before it is used.
 //!
 //! Invariants: keys and the values of a key ascend, there are no empty keys. Not done here: when one is built, and how much memory all of
-//! them may take; see `orrery_operators::adjacencies`.
+//! them may take; see `orrery_runtime::Adjacencies`.
 
 mod build;
 mod slot;
