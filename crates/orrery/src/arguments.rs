@@ -296,6 +296,10 @@ pub(crate) struct DumpArguments {
     /// nq, trig or jsonld; without named graphs also nt, turtle, rdf
     #[arg(long, value_name = "FORMAT", default_value = "nq")]
     pub(crate) format: String,
+    /// Write each statement in the canonical form of N-Quads (RDF 1.2), language tags in lower case; blank nodes keep their numbers, and
+    /// `LC_ALL=C sort` puts the lines into the order of code points
+    #[arg(long)]
+    pub(crate) canonical: bool,
     /// Write here instead of to standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

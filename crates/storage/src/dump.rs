@@ -37,6 +37,8 @@ pub struct QuadBatch {
     /// Literals that are stored as streams, by ascending id; they are not among `ids`.
     streamed: Vec<(u64, StreamedLiteral)>,
     rows: Vec<[u64; COLUMNS]>,
+    /// Whether language tags are in lower case, as the dictionaries have them.
+    is_canonical: bool,
 }
 
 /// A literal that is stored as a stream.
@@ -50,7 +52,7 @@ struct StreamedLiteral {
 
 impl StreamedLiteral {
     /// `None` if the key is not that of a literal.
-    fn new(key: StreamedKey, tags: &LanguageTags) -> Result<Option<Self>> {
+    fn new(key: StreamedKey, tags: Option<&LanguageTags>) -> Result<Option<Self>> {
         let whole = key.whole()?;
         let Ok(Term::Literal(Literal { lexical, kind })) = parse_key(whole) else {
             return Ok(None);
@@ -58,7 +60,11 @@ impl StreamedLiteral {
         let text_start = whole.len() - lexical.len();
         let lexical = Cow::Borrowed("");
         let literal = Term::Literal(Literal { lexical, kind }.into_owned());
-        let Term::Literal(Literal { kind, .. }) = tags.in_term(literal) else {
+        let literal = match tags {
+            Some(tags) => tags.in_term(literal),
+            None => literal,
+        };
+        let Term::Literal(Literal { kind, .. }) = literal else {
             return Ok(None);
         };
         Ok(Some(Self {
@@ -132,10 +138,19 @@ impl QuadBatch {
         self.take_streamed(snapshot)?;
         let ids: Vec<TermId> = self.ids.iter().map(|&id| TermId::from_bits(id)).collect();
         self.terms.clear();
-        let tags = snapshot.language_tags();
+        let tags = self.tags(snapshot);
         snapshot.terms(&ids, |_, term| {
-            self.terms.push(tags.in_term(term.into_owned()));
+            let term = term.into_owned();
+            self.terms.push(match tags {
+                Some(tags) => tags.in_term(term),
+                None => term,
+            });
         })
+    }
+
+    /// How tags are written, where that matters.
+    fn tags<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s LanguageTags> {
+        (!self.is_canonical).then(|| snapshot.language_tags())
     }
 }
 
@@ -153,7 +168,7 @@ impl QuadBatch {
                 continue;
             }
             if let Some(key) = cursor.streamed(id.payload())?
-                && let Some(literal) = StreamedLiteral::new(key, snapshot.language_tags())?
+                && let Some(literal) = StreamedLiteral::new(key, self.tags(snapshot))?
             {
                 self.streamed.push((bits, literal));
             }
@@ -192,6 +207,13 @@ impl ReadView {
 }
 
 impl Quads {
+    /// With language tags in lower case, as canonical N-Quads have them (RDF 1.2), instead of as they were written.
+    #[must_use]
+    pub fn canonical(mut self) -> Self {
+        self.batch.is_canonical = true;
+        self
+    }
+
     /// The next quads, or `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<&QuadBatch>> {
         self.batch.rows.clear();

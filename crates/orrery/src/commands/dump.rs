@@ -24,6 +24,12 @@ pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
             graph_format_names()
         ))
     })?;
+    if arguments.canonical && !matches!(format, GraphFormat::NQuads | GraphFormat::NTriples) {
+        return Err(Failure::Other(format!(
+            "'{}' has no canonical form; use nq or nt with --canonical",
+            arguments.format
+        )));
+    }
     let database = Database::open(&arguments.database.directory)?;
     if database.view_of_process().has_named_graphs() && !format.has_named_graphs() {
         return Err(Failure::Other(format!(
@@ -42,6 +48,9 @@ pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
     let mut serializer = GraphSerializer::start(format);
     let mut buffer = Vec::with_capacity(2 * CHUNK_BYTES);
     let mut quads = ReadView::of_process(snapshot).quads()?;
+    if arguments.canonical {
+        quads = quads.canonical();
+    }
     while let Some(batch) = quads.next_batch()? {
         for quad in batch.iter() {
             write_quad(&quad, &mut serializer, &mut buffer, &mut output)?;

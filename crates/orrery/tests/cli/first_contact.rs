@@ -425,6 +425,31 @@ fn a_day_is_a_time_to_look_back_to() {
 }
 
 #[test]
+fn a_canonical_dump_has_small_language_tags_wherever_they_stand() {
+    let home = Home::new();
+    let long = "x".repeat(2 << 20);
+    let data = format!(
+        "<http://e/a> <http://e/p> \"x\"@en-GB .\n\
+         <http://e/b> <http://e/p> <<( <http://e/s> <http://e/p> \"y\\t\"@DE--ltr )>> .\n\
+         <http://e/c> <http://e/p> \"{long}\"@EN-US .\n\
+         <http://e/d> <http://e/p> \"@EN-GB\"^^<http://e/EN-GB> .\n"
+    );
+    let database = home.loaded("tags.nt", &data);
+    let dump = ["dump", "--db", text(&database)];
+    assert_eq!(succeed(&dump), data, "as they were written");
+    let small = data
+        .replace("@en-GB", "@en-gb")
+        .replace("@DE--ltr", "@de--ltr")
+        .replace("@EN-US", "@en-us");
+    for format in ["nq", "nt"] {
+        let canonical = [&dump[..], &["--canonical", "--format", format]].concat();
+        assert!(succeed(&canonical) == small, "{format}");
+    }
+    let turtle = [&dump[..], &["--canonical", "--format", "turtle"]].concat();
+    fail(&turtle, &["no canonical form", "nq or nt"]);
+}
+
+#[test]
 fn a_dump_overwrites_only_when_asked() {
     let home = Home::new();
     let database = home.loaded("a.nt", TRIPLE);
