@@ -138,11 +138,14 @@ fn filters_at(
     stage: usize,
     layout: &[Arc<str>],
 ) -> Result<Vec<ChunkFilter>> {
-    specification
-        .filters
-        .iter()
-        .zip(&liveness.filter_stages)
+    let given = specification.given.iter().zip(&liveness.given_stages);
+    // The cheaper ones first.
+    let given = given
+        .filter(|(_, given_stage)| **given_stage == stage)
+        .map(|(ids, _)| Ok(ChunkFilter::given(ids, layout)));
+    let filters = specification.filters.iter().zip(&liveness.filter_stages);
+    let filters = filters
         .filter(|(_, filter_stage)| **filter_stage == stage)
-        .map(|(filter, _)| ChunkFilter::compile(filter, layout, context))
-        .collect()
+        .map(|(filter, _)| ChunkFilter::compile(filter, layout, context));
+    given.chain(filters).collect()
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray};
+use arrow::array::{Array, BooleanArray, UInt64Array};
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_physical_expr::PhysicalExpr;
@@ -10,6 +11,7 @@ use orrery_expressions::{TermExpression, for_each_child};
 use spargebra::algebra::Expression;
 
 use super::chunk::Chunk;
+use super::given_ids::GivenIds;
 use crate::context::QueryContext;
 use crate::solutions::{solution_batch, solution_schema};
 
@@ -31,7 +33,20 @@ pub(crate) fn expression_variables(expression: &Expression) -> Vec<&str> {
 
 /// A compiled condition over some columns of a chunk.
 #[derive(Debug)]
-pub(crate) struct ChunkFilter {
+pub(crate) struct ChunkFilter(Condition);
+
+#[derive(Debug)]
+enum Condition {
+    Expression(CompiledExpression),
+    /// The column has one of these ids; without a column, nothing has.
+    Given {
+        column: Option<usize>,
+        ids: GivenIds,
+    },
+}
+
+#[derive(Debug)]
+struct CompiledExpression {
     predicate: Arc<dyn PhysicalExpr>,
     schema: SchemaRef,
     /// Columns of the chunk, in the order of the schema.
@@ -53,15 +68,45 @@ impl ChunkFilter {
         let schema = solution_schema(columns.iter().map(|&column| &variables[column]));
         let predicate =
             TermExpression::compile(expression, &schema, context.expressions())?.into_filter();
-        Ok(Self {
+        Ok(Self(Condition::Expression(CompiledExpression {
             predicate,
             schema,
             columns,
+        })))
+    }
+
+    /// That a variable of the chunk has one of the ids.
+    pub(super) fn given(ids: &GivenIds, variables: &[Arc<str>]) -> Self {
+        Self(Condition::Given {
+            column: variables.iter().position(|name| name == ids.variable()),
+            ids: ids.clone(),
         })
     }
 
     /// Keeps the rows for which the condition is true (an error counts as false).
     pub(crate) fn apply(&self, chunk: Chunk) -> Result<Chunk> {
+        match &self.0 {
+            Condition::Expression(expression) => expression.apply(chunk),
+            Condition::Given { column, ids } => {
+                let mask = match column {
+                    Some(column) => is_in(&chunk.columns[*column], ids),
+                    None => BooleanArray::from(vec![false; chunk.rows]),
+                };
+                chunk.filter(&mask)
+            }
+        }
+    }
+}
+
+/// Which ids of a column are given; an unbound variable has none of them.
+fn is_in(column: &UInt64Array, ids: &GivenIds) -> BooleanArray {
+    let set = ids.set();
+    let found = BooleanBuffer::collect_bool(column.len(), |row| set.contains(column.value(row)));
+    BooleanArray::new(found, column.nulls().cloned())
+}
+
+impl CompiledExpression {
+    fn apply(&self, chunk: Chunk) -> Result<Chunk> {
         let columns = self
             .columns
             .iter()

@@ -10,6 +10,8 @@ use super::specification::{PatternSpecification, QuadPattern};
 pub(super) struct Liveness<'a> {
     live: Vec<Vec<&'a str>>,
     pub(super) filter_stages: Vec<usize>,
+    /// The same for the ids that are given.
+    pub(super) given_stages: Vec<usize>,
 }
 
 impl<'a> Liveness<'a> {
@@ -49,6 +51,16 @@ impl<'a> Liveness<'a> {
             .map(Option::unwrap_or_default)
             .collect();
 
+        let given: Vec<&str> = specification
+            .given
+            .iter()
+            .map(|ids| &**ids.variable())
+            .collect();
+        let given_stages: Vec<usize> = given
+            .iter()
+            .map(|name| stage_of(name).unwrap_or_default())
+            .collect();
+
         // Backwards from the output: what chunk i carries is what its filters and everything later reads.
         let mut live: Vec<Vec<&str>> = vec![Vec::new(); groups.len() + 1];
         let mut wanted: Vec<&str> = Vec::new();
@@ -68,6 +80,8 @@ impl<'a> Liveness<'a> {
                     wanted.extend(names);
                 }
             }
+            let given = given.iter().zip(&given_stages);
+            wanted.extend(given.filter_map(|(name, at)| (*at == stage).then_some(*name)));
             wanted.sort_unstable();
             wanted.dedup();
             // What is bound later is not wanted before either.
@@ -81,6 +95,7 @@ impl<'a> Liveness<'a> {
         Self {
             live,
             filter_stages,
+            given_stages,
         }
     }
 

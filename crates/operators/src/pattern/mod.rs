@@ -40,6 +40,7 @@ mod display;
 mod distinct_rows;
 mod expansion;
 mod filter;
+mod given_ids;
 mod id_set;
 mod intersection;
 mod liveness;
@@ -56,6 +57,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use given_ids::GivenIds;
 pub use morsel::Spread;
 pub use plan::{PatternExec, PatternReport, StepReport};
 pub use specification::{

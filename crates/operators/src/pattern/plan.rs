@@ -244,6 +244,10 @@ impl DisplayAs for PatternExec {
         for filter in &specification.filters {
             write!(f, ", filter {filter}")?;
         }
+        for given in &specification.given {
+            let (name, ids) = (given.variable(), given.ids().len());
+            write!(f, ", ?{name} among {ids} ids")?;
+        }
         if let Some(spread) = self.spread {
             write!(f, ", {} partitions", spread.partitions)?;
         }

@@ -8,6 +8,8 @@ use orrery_storage::QuadPosition;
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
+use super::given_ids::GivenIds;
+
 /// One position of a quad pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Slot {
@@ -203,6 +205,8 @@ pub struct PatternSpecification {
     /// They may use input variables. Under [`PatternMode::Optional`] they are part of the match, as
     /// the filter of a SPARQL `OPTIONAL` is.
     pub filters: Vec<Expression>,
+    /// Ids that variables may have, from outside: conditions on a match as the filters are. A variable that is bound nowhere has none of them.
+    pub given: Vec<GivenIds>,
     /// The variables of the output, in order. One that is bound nowhere gives a column of nulls.
     /// [`PatternMode::Semi`], [`PatternMode::Anti`] and [`PatternMode::Mark`] can only give input variables (and the mark).
     pub output: Vec<Arc<str>>,
@@ -221,6 +225,7 @@ impl PatternSpecification {
             mode: PatternMode::Inner,
             steps: patterns.into_iter().map(PatternStep::new).collect(),
             filters: Vec::new(),
+            given: Vec::new(),
             output,
             fetch: None,
             vector_rows: None,

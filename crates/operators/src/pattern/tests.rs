@@ -157,7 +157,25 @@ struct Case {
     input: InputRows,
     steps: Vec<PatternStep>,
     filters: Vec<Expression>,
+    given: Vec<GivenIds>,
     mode: PatternMode,
+}
+
+/// No ids, one, some, all that there are, and many more; close together or far apart.
+fn any_given() -> impl Strategy<Value = Vec<GivenIds>> {
+    let some = proptest::collection::vec(any_term(), 0..4);
+    let ids = prop_oneof![
+        4 => some,
+        1 => Just((0..5).map(term).collect::<Vec<_>>()),
+        1 => Just((-3_000..3_000).map(term).collect::<Vec<_>>()),
+        1 => (0..5i64).prop_map(|one| (0..400).map(|far| term(one + far * 1_000_000_007)).collect::<Vec<_>>()),
+    ];
+    let name = proptest::sample::select(&["a", "b", "c", "x", "g", "nowhere"][..]);
+    let given = (name, ids).prop_map(|(name, ids)| GivenIds::new(Arc::from(name), ids));
+    prop_oneof![
+        2 => Just(Vec::new()),
+        1 => proptest::collection::vec(given, 1..3),
+    ]
 }
 
 fn any_case() -> impl Strategy<Value = Case> {
@@ -166,13 +184,15 @@ fn any_case() -> impl Strategy<Value = Case> {
         any_input(),
         proptest::collection::vec(any_step(), 0..4),
         proptest::collection::vec(any_filter(), 0..2),
+        any_given(),
         any_mode(),
     )
-        .prop_map(|(quads, input, steps, filters, mode)| Case {
+        .prop_map(|(quads, input, steps, filters, given, mode)| Case {
             quads,
             input,
             steps,
             filters,
+            given,
             mode,
         })
 }
@@ -212,10 +232,11 @@ fn any_cycle() -> impl Strategy<Value = Case> {
         proptest::collection::vec(quad, 0..60),
         any_input(),
         proptest::collection::vec(edge, 2..6),
+        any_given(),
         any_mode(),
         any::<bool>(),
     )
-        .prop_map(|(mut quads, input, steps, mode, only_default)| {
+        .prop_map(|(mut quads, input, steps, given, mode, only_default)| {
             if only_default {
                 for quad in &mut quads {
                     quad[3] = TermId::DEFAULT_GRAPH;
@@ -228,6 +249,7 @@ fn any_cycle() -> impl Strategy<Value = Case> {
                 input,
                 steps,
                 filters: Vec::new(),
+                given,
                 mode,
             }
         })
@@ -276,7 +298,12 @@ impl Case {
         }
         solutions.retain(|solution| {
             let mut filters = self.filters.iter();
-            filters.all(|filter| holds(filter, solution) == Some(true))
+            let mut given = self.given.iter();
+            let has_given = |ids: &GivenIds| {
+                let value = solution.get(&**ids.variable());
+                value.is_some_and(|value| ids.ids().contains(value))
+            };
+            filters.all(|filter| holds(filter, solution) == Some(true)) && given.all(has_given)
         });
         solutions
     }
@@ -324,6 +351,7 @@ impl Case {
             mode: self.mode.clone(),
             steps: self.steps.clone(),
             filters: self.filters.clone(),
+            given: self.given.clone(),
             output: self.output(),
             fetch,
             vector_rows,
@@ -528,4 +556,31 @@ fn a_pattern_is_a_description_until_it_is_compiled_or_run() {
     assert!(pattern.reports().is_empty());
     assert!(pattern.compile().is_err());
     assert!(wrong.execute(0, Arc::default()).is_err());
+}
+
+#[test]
+fn given_ids_are_sorted_and_told() {
+    let ids = GivenIds::new(Arc::from("a"), [3, 1, 3, 2].map(term).into());
+    assert_eq!(ids.ids(), [1, 2, 3].map(term));
+    assert_eq!(
+        ids,
+        GivenIds::new(Arc::from("a"), [1, 2, 3].map(term).into())
+    );
+    let mut specification = PatternSpecification::inner(
+        vec![QuadPattern {
+            subject: var("a"),
+            predicate: Slot::Constant(term(0)),
+            object: var("b"),
+            graph: GraphScope::Default,
+        }],
+        names(&["a", "b"]),
+    );
+    specification.given = vec![ids];
+    let context = context_of(&[[term(1), term(0), term(2), TermId::DEFAULT_GRAPH]]);
+    let plan = PatternExec::try_new(context, None, specification).unwrap();
+    let text = datafusion_physical_plan::displayable(&*plan)
+        .one_line()
+        .to_string();
+    assert!(text.contains("?a among 3 ids"), "{text}");
+    assert_eq!(run(plan).len(), 1);
 }

@@ -196,6 +196,7 @@ impl Planner<'_> {
             mode: PatternMode::Inner,
             steps: self.pattern_steps(quads),
             filters,
+            given: Vec::new(),
             output: self.names(&columns),
             fetch: fetch.filter(|_| pending.is_empty()),
             vector_rows: self.tuning.vector_rows,

@@ -124,6 +124,7 @@ impl Planner<'_> {
             mode,
             steps: self.pattern_steps(quads),
             filters,
+            given: Vec::new(),
             output: self.names(&columns),
             fetch: None,
             vector_rows: self.tuning.vector_rows,
