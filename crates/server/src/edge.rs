@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use orrery_sparql::check_may_write;
 use orrery_storage::{Asker, GraphNames, ReadScope};
 
 /// What a browser asks before it lets a page of another origin send more than a simple request.
@@ -36,16 +37,36 @@ pub(crate) fn scope(parts: &Parts) -> ReadScope {
     scope.unwrap_or_else(|| ReadScope::only(Asker::Anonymous, GraphNames::default()))
 }
 
+/// The scope of a request that would change data.
+///
+/// # Errors
+/// When it may not, which is found before anything of the request is read or fetched.
+pub(crate) fn writing_scope(parts: &Parts) -> Result<ReadScope, ServerError> {
+    let scope = scope(parts);
+    check_may_write(&scope)?;
+    Ok(scope)
+}
+
 /// Middleware: answers what needs no handler, and completes the heads of all answers.
 pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Response {
     // There is no access control yet: nobody is known, and all may see all, unless whoever serves the router knows better.
     let extensions = request.extensions_mut();
     extensions.get_or_insert_with(|| ReadScope::all_graphs(Asker::Anonymous));
+    let sees_all = extensions
+        .get::<ReadScope>()
+        .is_some_and(|scope| scope.graphs().is_none());
     let mut response = match edge.hosts.check(&mut request) {
         Err(error) => error.into_response_for(request.headers()),
         Ok(()) if request.method() == Method::OPTIONS => edge.options(&request),
         Ok(()) => next.run(request).await,
     };
+    if !sees_all {
+        // The same address has other answers for others.
+        let private = HeaderValue::from_static("private, no-cache");
+        response
+            .headers_mut()
+            .insert(header::CACHE_CONTROL, private);
+    }
     edge.complete(response.headers_mut());
     response
 }

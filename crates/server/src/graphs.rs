@@ -76,6 +76,7 @@ pub(crate) async fn answer(
         }
     }
     let writes = state.writes(parts)?;
+    edge::writing_scope(parts)?;
     if address.at.is_some() {
         return Err(ServerError::bad_request(
             "`at` is for reading; the past cannot be changed",

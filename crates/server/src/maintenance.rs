@@ -18,7 +18,6 @@ use axum::Json;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use orrery_loader::{LoadError, SilentProgress, changes_of, compact};
-use orrery_sparql::check_may_write;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub(crate) async fn answer(
     what: Maintenance,
 ) -> Result<Response, ServerError> {
     let writer = state.writes(parts)?.writer().clone();
-    check_may_write(&edge::scope(parts))?;
+    edge::writing_scope(parts)?;
     if let Some((name, _)) = url_parameters(parts.uri.query())?.first() {
         return Err(ServerError::bad_request(format!(
             "parameter `{name}` is unknown here; there are none"

@@ -115,6 +115,7 @@ pub(crate) async fn update(
     parts: &Parts,
     request: UpdateRequest,
 ) -> Result<Response, ServerError> {
+    let scope = edge::writing_scope(parts)?;
     let commit_request = CommitRequest::new(&parts.headers, request.is_relaxed)?;
     let options = UpdateOptions {
         query: QueryOptions {
@@ -123,7 +124,7 @@ pub(crate) async fn update(
             named_graphs: request.using_named_graphs,
             union_default_graph: state.options.union_default_graph,
             timeout: Some(state.time_limit(request.timeout)?.limit),
-            ..QueryOptions::of(edge::scope(parts))
+            ..QueryOptions::of(scope)
         },
         documents: Some(Arc::clone(&state.documents)),
     };

@@ -8,7 +8,6 @@
 use super::address::{Address, BODY_NAME, Target};
 use crate::body::{BODY_STALL_MAX, BodyMemory, Coding, unreadable};
 use crate::documents::{format_of_body, has_graphs};
-use crate::edge;
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::base_iri;
 use crate::media_type::is_multipart;
@@ -20,7 +19,6 @@ use axum::http::{StatusCode, header, request::Parts};
 use axum::response::Response;
 use futures::StreamExt;
 use orrery_loader::{LoadError, LoadOptions, SilentProgress, Source, SyntaxError, load_into};
-use orrery_sparql::check_may_write;
 use orrery_storage::{ByteCount, reason};
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
@@ -47,7 +45,6 @@ pub(super) async fn load(
     address: &Address,
     commit_request: &CommitRequest,
 ) -> Result<Response, ServerError> {
-    check_may_write(&edge::scope(parts))?;
     if !commit_request.conditions.is_empty() {
         return Err(ServerError::bad_request(
             "If-Match and other conditions cannot be kept over a load; send the document without them",

@@ -69,6 +69,9 @@ async fn who_sees_other_graphs_has_other_tags_and_gets_304_for_their_own_only() 
     for (sees, expected) in seen {
         let answer = get(address, &query, &[sees, csv]).await;
         assert_eq!(answer.text(), expected, "{sees}");
+        let caches = answer.header("Cache-Control");
+        let expected = (sees != ALL).then_some("private, no-cache");
+        assert_eq!(caches, expected, "{sees}");
         tags.push(tag(&answer).to_owned());
     }
     for (asks, (sees, expected)) in seen.into_iter().enumerate() {
@@ -137,8 +140,11 @@ async fn who_may_not_see_all_graphs_changes_nothing_by_any_way() {
     ] {
         refused.push(send(address, method, path, &[sees, TURTLE], DATA).await);
     }
-    let text = b"CLEAR ALL";
-    refused.push(post(address, "/sparql", &[sees, update], text).await);
+    // Before anything is fetched, or read: a wrong text is not told.
+    for text in ["CLEAR ALL", "LOAD <http://127.0.0.1:1/none>", "SILLY"] {
+        refused.push(post(address, "/sparql", &[sees, update], text.as_bytes()).await);
+    }
+    refused.push(send(address, "PUT", GRAPH, &[sees, TURTLE], b"no Turtle").await);
     refused.push(
         send(
             address,

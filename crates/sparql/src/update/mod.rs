@@ -53,7 +53,7 @@ pub trait DocumentSource: Send + Sync {
 #[derive(Clone)]
 pub struct UpdateOptions {
     /// Base IRI, time limit of each `WHERE`, and the dataset of all `WHERE`s: `default_graphs` is
-    /// `using-graph-uri`, `named_graphs` is `using-named-graph-uri`. The snapshot is not used.
+    /// `using-graph-uri`, `named_graphs` is `using-named-graph-uri`. Neither the snapshot nor the view is used.
     pub query: QueryOptions,
     /// Where `LOAD` finds documents; without one, `LOAD` fails.
     pub documents: Option<Arc<dyn DocumentSource>>,

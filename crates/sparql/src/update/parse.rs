@@ -14,6 +14,7 @@ use spargebra::GraphUpdateOperation;
 use spargebra::algebra::GraphTarget;
 use spargebra::term::{GraphName, GroundQuad, GroundTerm, NamedNode, Quad};
 
+use super::execute::check_may_write;
 use super::services::{self, Services};
 use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions, data};
 use crate::engine::Engine;
@@ -122,6 +123,7 @@ impl ParsedUpdate {
 
     /// Fetches the documents of all `LOAD`s, before the writer's turn has come. Blocks for as long as they take.
     pub fn fetch_documents(&mut self, options: &UpdateOptions) -> Result<(), QueryError> {
+        check_may_write(&options.query.scope)?;
         for operation in &mut self.operations {
             let Operation::Other(GraphUpdateOperation::Load {
                 silent,

@@ -209,7 +209,7 @@ fn ask(
 
 impl RelationalReport {
     /// Whether the mean and every single ratio are within their bars.
-    pub fn is_met(&self) -> bool {
+    fn is_met(&self) -> bool {
         self.mean_ratio <= MEAN_BAR
             && self
                 .questions
@@ -255,8 +255,9 @@ impl fmt::Display for RelationalReport {
         table.fmt(formatter)?;
         writeln!(
             formatter,
-            "\nGeometric mean of the ratios: {:.2} (bar {MEAN_BAR:.1}; every single one {SINGLE_BAR:.1}). {} answers compared, {} differ.",
+            "\nGeometric mean of the ratios: {:.2} (bar {MEAN_BAR:.1}, and {SINGLE_BAR:.1} for every single one: {}). {} answers compared, {} differ.",
             self.mean_ratio,
+            if self.is_met() { "met" } else { "missed" },
             self.questions.len(),
             self.differences.len()
         )?;
