@@ -13,12 +13,13 @@
 //! (see [`ExpressionOptions`]); when that is exhausted the query ends with the engine's
 //! `ResourcesExhausted` error. Ids of the table mean nothing outside the query.
 
+mod blank_nodes;
 mod local_terms;
 mod tags;
 
 use std::sync::Arc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
 use hashbrown::HashMap;
@@ -28,6 +29,8 @@ use oxiri::Iri;
 use oxsdatatypes::DateTime;
 use parking_lot::{Mutex, RwLock};
 
+use self::blank_nodes::BlankNodeCounter;
+pub(crate) use self::blank_nodes::BlankNodeNumbers;
 use self::local_terms::LocalTerms;
 use self::tags::OwnTags;
 pub use self::tags::WrittenTags;
@@ -107,7 +110,7 @@ pub struct ExpressionContext {
     /// Asked of the clock when the query asks for it first: to make a date of it takes as long as a look-up.
     now: OnceLock<DateTime>,
     counts_rows: AtomicBool,
-    next_blank_node: AtomicU64,
+    blank_nodes: BlankNodeCounter,
     local_terms: RwLock<LocalTerms>,
     own_tags: OwnTags,
     labelled_blank_nodes: Mutex<HashMap<(u64, Box<str>), u64>>,
@@ -129,6 +132,16 @@ impl std::fmt::Debug for ExpressionContext {
 impl ExpressionContext {
     /// A context for one run of one query.
     pub fn new(snapshot: Arc<Snapshot>, options: ExpressionOptions) -> Result<Arc<Self>> {
+        let first = snapshot.next_blank_node();
+        Self::with_blank_nodes(snapshot, options, BlankNodeNumbers { first, step: 1 })
+    }
+
+    /// A context that gives these numbers to the blank nodes that it makes.
+    pub(crate) fn with_blank_nodes(
+        snapshot: Arc<Snapshot>,
+        options: ExpressionOptions,
+        blank_nodes: BlankNodeNumbers,
+    ) -> Result<Arc<Self>> {
         let base_iri = options
             .base_iri
             .map(|iri| {
@@ -140,13 +153,12 @@ impl ExpressionContext {
             .transpose()?;
         let reservation =
             MemoryConsumer::new("terms computed by the query").register(&options.memory_pool);
-        let next_blank_node = AtomicU64::new(snapshot.next_blank_node());
         Ok(Arc::new(Self {
             snapshot,
             base_iri,
             now: options.now.map_or_else(OnceLock::new, OnceLock::from),
             counts_rows: AtomicBool::new(false),
-            next_blank_node,
+            blank_nodes: BlankNodeCounter::new(blank_nodes),
             local_terms: RwLock::new(LocalTerms::new(reservation)),
             own_tags: OwnTags::default(),
             labelled_blank_nodes: Mutex::new(HashMap::new()),
@@ -190,7 +202,23 @@ impl ExpressionContext {
 
     /// The number of a blank node that nothing else has.
     pub fn fresh_blank_node(&self) -> u64 {
-        self.next_blank_node.fetch_add(1, Ordering::Relaxed)
+        self.blank_nodes.next()
+    }
+
+    /// Deals the numbers of blank nodes to so many others, before the query runs; nothing if there are too few for that.
+    pub(crate) fn deal_blank_nodes(&self, others: u32) -> Option<BlankNodeNumbers> {
+        self.blank_nodes.deal(others)
+    }
+
+    /// Calls `f` with the keys of the query's own terms, in the order of their numbers.
+    pub(crate) fn own_terms(&self, mut f: impl FnMut(&[u8])) {
+        let terms = self.local_terms.read();
+        (0..).map_while(|number| terms.key(number)).for_each(&mut f);
+    }
+
+    /// All language tags that the query noted, however they are written.
+    pub(crate) fn noted_language_tags(&self) -> Arc<LanguageTags> {
+        self.own_tags.all()
     }
 
     /// The number of the blank node that `BNODE(label)` makes for this solution. The same for the

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! values -> columns -> functions -> expression      each takes from those before it
-//! xpath_regex -> context /                          the query's terms, NOW(), compiled patterns
+//! xpath_regex -> context /                 |        the query's terms, NOW(), compiled patterns
+//!                                    codec          all of that as descriptions, for plans that travel
 //! ```
 //!
 //! A column of term ids is one nullable `UInt64` array, null for unbound. Ids are exact (equal ids are the same
@@ -15,8 +16,10 @@
 //! | [`context`] | what the expressions of one query share |
 //! | [`columns`] | operators over columns of ids |
 //! | `functions` | SPARQL's functions |
+//! | [`codec`] | expressions and the context as descriptions, and back |
 //! | [`expression`] | compiled expressions as DataFusion's `PhysicalExpr`: filters, computed values, sort keys |
 
+pub mod codec;
 pub mod columns;
 pub mod context;
 mod error;

@@ -58,10 +58,10 @@ pub struct ComplementInputs {
 #[derive(Debug)]
 pub struct ComplementExec {
     inputs: ComplementInputs,
-    group: Arc<str>,
-    member: Arc<str>,
+    pub(crate) group: Arc<str>,
+    pub(crate) member: Arc<str>,
     columns: ComplementColumns,
-    aggregates: Arc<[Arc<AggregateFunctionExpr>]>,
+    pub(crate) aggregates: Arc<[Arc<AggregateFunctionExpr>]>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,

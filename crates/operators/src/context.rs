@@ -63,20 +63,30 @@ pub struct QueryContext {
 
 impl QueryContext {
     /// A context for one run of one query.
-    pub fn new(view: Arc<ReadView>, options: ContextOptions) -> Result<Arc<Self>> {
+    pub fn new(view: Arc<ReadView>, mut options: ContextOptions) -> Result<Arc<Self>> {
         let for_expressions = ExpressionOptions {
-            base_iri: options.base_iri,
-            memory_pool: options.memory_pool,
+            base_iri: options.base_iri.take(),
+            memory_pool: Arc::clone(&options.memory_pool),
             now: options.now,
         };
-        Ok(Arc::new(Self {
-            expressions: ExpressionContext::new(Arc::clone(view.snapshot()), for_expressions)?,
+        let expressions = ExpressionContext::new(Arc::clone(view.snapshot()), for_expressions)?;
+        Ok(Self::with_expressions(view, expressions, options))
+    }
+
+    /// A context whose expressions share what was made for them already; of the options only those of the process count.
+    pub(crate) fn with_expressions(
+        view: Arc<ReadView>,
+        expressions: Arc<ExpressionContext>,
+        options: ContextOptions,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            expressions,
             view,
             on_the_way_pool: options.on_the_way_pool,
             workers: options.workers,
             adjacencies: options.adjacencies,
             patience: options.patience,
-        }))
+        })
     }
 
     /// What the query sees: all that it reads of the permutations, it reads through this.

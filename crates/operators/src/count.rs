@@ -83,8 +83,8 @@ pub fn exact_count(view: &ReadView, pattern: &QuadPattern) -> Result<Option<u64>
 /// Gives one solution: the number of matches of a pattern, as an `xsd:integer`.
 #[derive(Debug)]
 pub struct CountExec {
-    text: String,
-    count: TermId,
+    pub(crate) text: String,
+    pub(crate) count: TermId,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -103,14 +103,20 @@ impl CountExec {
         let Some(count) = count else {
             return Ok(None);
         };
-        let schema = solution_schema([&variable]);
-        Ok(Some(Arc::new(Self {
-            text: describe_pattern(context, pattern),
+        let text = describe_pattern(context, pattern);
+        Ok(Some(Arc::new(Self::of(text, count, &variable))))
+    }
+
+    /// Binds the variable to this count, of what the text shows.
+    pub(crate) fn of(text: String, count: TermId, variable: &Arc<str>) -> Self {
+        let schema = solution_schema([variable]);
+        Self {
+            text,
             count,
             properties: plan_properties(&schema),
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
-        })))
+        }
     }
 }
 

@@ -29,8 +29,8 @@ const NAMES_PER_BATCH: usize = 1_024;
 #[derive(Debug)]
 pub struct GraphNamesExec {
     context: Arc<QueryContext>,
-    variable: Arc<str>,
-    allowed: Option<Arc<[TermId]>>,
+    pub(crate) variable: Arc<str>,
+    pub(crate) allowed: Option<Arc<[TermId]>>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,

@@ -15,11 +15,13 @@
 //! | [`join`] | joins of solutions in which variables may be unbound |
 //! | [`nodes`] | nodes with plain inputs: appended, distinct, shared, numbered rows, the first of each value |
 //! | [`service`] | SERVICE: solutions of other endpoints |
+//! | [`codec`] | plans as bytes, and back |
 //! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
 
 #[cfg(test)]
 mod adjacencies_tests;
 pub mod aggregate;
+pub mod codec;
 pub mod complement;
 pub mod context;
 pub mod count;

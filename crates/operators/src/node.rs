@@ -4,7 +4,7 @@
 //! DataFusion's methods of that. So there is one place that refuses a wrong number of children, and none that drops them.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ use crate::solutions::{plan_properties, solution_batch, solution_schema};
 /// Gives the solutions that it was made with, in their order.
 #[derive(Debug)]
 pub struct RowsExec {
-    batch: RecordBatch,
+    pub(crate) batch: RecordBatch,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,

@@ -35,9 +35,9 @@ const WINDOW_ROWS: u64 = 4_096;
 /// Gives each value of a variable with the number of its rows; see the module's documentation.
 #[derive(Debug)]
 pub struct RunCountsExec {
-    text: String,
-    index: IndexView,
-    prefix: Vec<TermId>,
+    pub(crate) text: String,
+    pub(crate) index: IndexView,
+    pub(crate) prefix: Vec<TermId>,
     /// How often the count is given.
     counts: usize,
     schema: SchemaRef,
@@ -60,16 +60,27 @@ impl RunCountsExec {
         let Some(index) = context.view().index(permutation) else {
             return Ok(None);
         };
+        let text = format!("{} by ?{key}", describe_pattern(context, pattern));
+        let node = Self::over(text, (index, prefix), (key, counts));
+        Ok(Some(Arc::new(node)))
+    }
+
+    /// Binds the key to each value of the column after the prefix; `text` shows which pattern that is.
+    pub(crate) fn over(
+        text: String,
+        (index, prefix): (IndexView, Vec<TermId>),
+        (key, counts): (&Arc<str>, &[Arc<str>]),
+    ) -> Self {
         let schema = solution_schema(std::iter::once(key).chain(counts));
-        Ok(Some(Arc::new(Self {
-            text: format!("{} by ?{key}", describe_pattern(context, pattern)),
+        Self {
+            text,
             index,
             prefix,
             counts: counts.len(),
             properties: plan_properties(&schema),
             schema,
             metrics: ExecutionPlanMetricsSet::new(),
-        })))
+        }
     }
 }
 

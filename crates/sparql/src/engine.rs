@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_plan::ExecutionPlan;
-use orrery_runtime::{AdjacencyCounts, HeldMemory, Runtime, RuntimeOptions};
+use orrery_operators::context::ContextOptions;
+use orrery_runtime::{AdjacencyCounts, HeldMemory, Patience, Runtime, RuntimeOptions};
 use orrery_storage::Database;
 
 use crate::error::QueryError;
@@ -133,6 +134,19 @@ impl Engine {
 
     pub(crate) fn shapes(&self) -> &ShapeCache {
         &self.shapes
+    }
+
+    /// What a query's context takes of the engine.
+    pub(crate) fn context_options(&self, patience: Arc<Patience>) -> ContextOptions {
+        ContextOptions {
+            base_iri: None,
+            memory_pool: Arc::clone(self.memory_pool()),
+            on_the_way_pool: Arc::clone(self.runtime.memory().on_the_way()),
+            now: None,
+            workers: Arc::clone(self.runtime.workers()),
+            adjacencies: Arc::clone(self.runtime.adjacencies()),
+            patience,
+        }
     }
 
     pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {

@@ -29,6 +29,7 @@ mod prepare;
 mod prepared;
 mod results;
 mod statistics;
+mod travel;
 mod update;
 mod work;
 
@@ -37,6 +38,8 @@ pub use error::QueryError;
 pub use explain::{Measured, PlanNode, PlanPattern, PlanStep};
 pub use hint::only_in_named_graphs;
 pub use options::{EngineOptions, QueryOptions, Tuning};
+/// Where a plan is sent.
+pub use orrery_operators::codec::Destination;
 /// The seam through which `SERVICE` asks other endpoints.
 pub use orrery_operators::service;
 pub use orrery_runtime::{AdjacencyCounts, HeldMemory};

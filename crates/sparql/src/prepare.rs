@@ -150,17 +150,13 @@ impl Source<'_> {
             Arc::clone(&self.view),
             ContextOptions {
                 base_iri: self.base_iri,
-                memory_pool: Arc::clone(engine.memory_pool()),
-                on_the_way_pool: Arc::clone(engine.runtime().memory().on_the_way()),
                 now: self.now,
-                workers: Arc::clone(engine.runtime().workers()),
-                adjacencies: Arc::clone(engine.runtime().adjacencies()),
-                patience: Arc::new(Patience::new(
+                ..engine.context_options(Arc::new(Patience::new(
                     options
                         .planning_timeout
                         .or(engine.limits(options.timeout).timeout),
                     options.waiting.clone(),
-                )),
+                )))
             },
         )?;
         context.note_language_tags(&self.language_tags);

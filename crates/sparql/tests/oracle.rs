@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Fixture, queries};
+use common::{Answer, Fixture, queries};
+use orrery_sparql::QueryError;
 
 const DATA: &str = include_str!("oracle/data.trig");
 
@@ -18,7 +19,16 @@ fn compare_data(data: &str, file: &str, is_ordered: bool) {
     }
 }
 
+type Ask = fn(&Fixture, &str) -> Result<Answer, QueryError>;
+
+/// By plans that run where they were made, and by plans that were sent to another process.
 fn compare_over(fixture: &Fixture, file: &str, is_ordered: bool) {
+    for ask in [Fixture::ask as Ask, Fixture::ask_elsewhere] {
+        compare_asking(fixture, ask, file, is_ordered);
+    }
+}
+
+fn compare_asking(fixture: &Fixture, ask: Ask, file: &str, is_ordered: bool) {
     let only = std::env::var("ORACLE_QUERY").ok();
     let mut failures = Vec::new();
     for (name, query) in queries(file) {
@@ -28,7 +38,7 @@ fn compare_over(fixture: &Fixture, file: &str, is_ordered: bool) {
         {
             continue;
         }
-        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| fixture.ask(&query)));
+        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ask(fixture, &query)));
         let ours = match run {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) => {

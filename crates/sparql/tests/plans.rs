@@ -34,6 +34,10 @@ fn plans_are_as_reviewed() {
         let text = query.lines().filter(|line| !line.starts_with("PREFIX"));
         let text = text.collect::<Vec<_>>().join("\n");
         let plan = prepared.explain();
+        let there = fixture
+            .elsewhere(&prepared)
+            .unwrap_or_else(|error| panic!("{name} elsewhere: {error}"));
+        assert_eq!(there.explain(), plan, "{name} elsewhere");
         let _ = write!(actual, "# {name}\n{}\n\n{plan}\n", text.trim());
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans/plans.txt");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use orrery_loader::{LoadOptions, LoadReport, SilentProgress, Source};
-use orrery_sparql::{Engine, EngineOptions, QueryOptions, QueryResults};
+use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions, QueryResults};
 use orrery_storage::Database;
 
 use crate::Error;
@@ -42,6 +42,11 @@ pub fn evaluate_with(
     query: &str,
     options: &QueryOptions,
 ) -> Result<Answer, Error> {
+    run(&engine.prepare(query, options)?)
+}
+
+/// What a prepared query answers.
+pub fn run(prepared: &PreparedQuery) -> Result<Answer, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -50,7 +55,6 @@ pub fn evaluate_with(
             source,
         })?;
     runtime.block_on(async {
-        let prepared = engine.prepare(query, options)?;
         Ok(match prepared.execute().await? {
             QueryResults::Boolean(value) => Answer::Boolean(value),
             QueryResults::Solutions(mut stream) => {

@@ -23,7 +23,7 @@ fn random_queries_answer_as_the_reference_in_every_variant() {
     assert!(report.with_rows > 600, "{report:?}");
     assert!(report.over_updates > 400, "{report:?}");
     assert!(report.among_hidden > 100, "{report:?}");
-    assert_eq!(report.variants.len(), 13, "{report:?}");
+    assert_eq!(report.variants.len(), 18, "{report:?}");
 }
 
 #[test]

@@ -54,6 +54,11 @@ impl OwnTags {
         }
     }
 
+    /// The table as it stands.
+    pub(super) fn all(&self) -> Arc<LanguageTags> {
+        Arc::clone(&self.table.read())
+    }
+
     /// The table as it stands, if one of its tags has capitals.
     pub(super) fn with_capitals(&self) -> Option<Arc<LanguageTags>> {
         let has_capitals = self.has_capitals.load(Ordering::Relaxed);

@@ -17,7 +17,7 @@ mod children;
 mod compile;
 mod display;
 mod node;
-mod physical;
+pub(crate) mod physical;
 mod term_expression;
 #[cfg(test)]
 mod tests;

@@ -107,6 +107,19 @@ impl TermExpression {
         self.into_physical(ResultKind::SortKey)
     }
 
+    /// In the form that is asked for, whatever the expression is; nothing if it is not known to give such numbers.
+    pub(crate) fn into_form(self, output: ResultKind) -> Option<TermPhysicalExpr> {
+        let can_give = match output {
+            ResultKind::Number(wanted) => self.program.root.number_type() == Some(wanted),
+            ResultKind::Filter | ResultKind::Value | ResultKind::SortKey => true,
+        };
+        can_give.then_some(TermPhysicalExpr {
+            program: self.program,
+            variables: self.variables,
+            output,
+        })
+    }
+
     fn into_physical(self, output: ResultKind) -> Arc<dyn PhysicalExpr> {
         Arc::new(TermPhysicalExpr {
             program: self.program,

@@ -62,16 +62,15 @@ pub fn plan(
 /// Whether an aggregate gives the same in whatever order its rows come, so that parts of them can be aggregated
 /// apart and merged. `SAMPLE` and `GROUP_CONCAT` do not; a function that is not of this module may not.
 pub fn is_order_free(function: &AggregateFunctionExpr) -> bool {
-    let function: &dyn std::any::Any = function.fun().inner().as_ref();
-    match function.downcast_ref::<SparqlAggregate>() {
-        Some(aggregate) => match aggregate.kind {
-            Kind::Count
-            | Kind::CountSolutions(_)
-            | Kind::Sum
-            | Kind::Average
-            | Kind::Least
-            | Kind::Greatest => true,
-            Kind::Sample | Kind::GroupConcat(_) => false,
+    match kind_of(function) {
+        Some((kind, _)) => match kind {
+            FunctionKind::Count
+            | FunctionKind::CountSolutions(_)
+            | FunctionKind::Sum
+            | FunctionKind::Average
+            | FunctionKind::Least
+            | FunctionKind::Greatest => true,
+            FunctionKind::Sample | FunctionKind::GroupConcat(_) => false,
         },
         None => false,
     }
@@ -80,12 +79,11 @@ pub fn is_order_free(function: &AggregateFunctionExpr) -> bool {
 /// Whether what a group keeps of an aggregate is small, so that merging what parts of the rows left costs little.
 /// `DISTINCT` keeps all that it has seen.
 pub fn has_small_states(function: &AggregateFunctionExpr) -> bool {
-    let function: &dyn std::any::Any = function.fun().inner().as_ref();
-    match function.downcast_ref::<SparqlAggregate>() {
-        Some(aggregate) => match aggregate.kind {
-            Kind::Count | Kind::Sum | Kind::Average => !aggregate.distinct,
-            Kind::Least | Kind::Greatest | Kind::Sample => true,
-            Kind::CountSolutions(_) | Kind::GroupConcat(_) => false,
+    match kind_of(function) {
+        Some((kind, is_distinct)) => match kind {
+            FunctionKind::Count | FunctionKind::Sum | FunctionKind::Average => !is_distinct,
+            FunctionKind::Least | FunctionKind::Greatest | FunctionKind::Sample => true,
+            FunctionKind::CountSolutions(_) | FunctionKind::GroupConcat(_) => false,
         },
         None => false,
     }
@@ -99,38 +97,65 @@ fn plan_one(
 ) -> Result<Arc<AggregateFunctionExpr>> {
     let (kind, distinct, arguments) = match aggregate {
         AggregateExpression::CountSolutions { distinct: false } => {
-            (Kind::Count, false, vec![one()])
+            (FunctionKind::Count, false, vec![one()])
         }
         AggregateExpression::CountSolutions { distinct: true } => {
             let arguments = all_columns(schema);
-            (Kind::CountSolutions(arguments.len()), true, arguments)
+            (
+                FunctionKind::CountSolutions(arguments.len()),
+                true,
+                arguments,
+            )
         }
         AggregateExpression::FunctionCall {
             name,
             expr,
             distinct,
         } => {
-            let kind = Kind::of(name)?;
+            let kind = FunctionKind::of(name)?;
             let argument = TermExpression::compile(expr, schema, context.expressions())?;
             let argument = match kind {
-                Kind::Sum | Kind::Average if !distinct => argument.into_number_or_value(),
+                FunctionKind::Sum | FunctionKind::Average if !distinct => {
+                    argument.into_number_or_value()
+                }
                 _ => argument.into_value(),
             };
             (kind, *distinct, vec![argument])
         }
     };
+    let shown = Shown(aggregate).to_string();
+    let named = (name, Some(shown));
+    function(named, (kind, distinct), arguments, schema, context)
+}
+
+/// A function over columns of a schema: its output column and how it is shown, what it is and whether of distinct terms.
+pub(crate) fn function(
+    (name, shown): (&str, Option<String>),
+    (kind, distinct): (FunctionKind, bool),
+    arguments: Vec<Arc<dyn PhysicalExpr>>,
+    schema: &SchemaRef,
+    context: &Arc<QueryContext>,
+) -> Result<Arc<AggregateFunctionExpr>> {
     let function = SparqlAggregate {
         kind,
         distinct,
         context: Arc::clone(context),
         signature: Signature::variadic_any(Volatility::Immutable),
     };
-    let expression = AggregateExprBuilder::new(Arc::new(AggregateUDF::from(function)), arguments)
+    let mut builder = AggregateExprBuilder::new(Arc::new(AggregateUDF::from(function)), arguments)
         .schema(Arc::clone(schema))
-        .alias(name)
-        .human_display(Shown(aggregate).to_string())
-        .build()?;
-    Ok(Arc::new(expression))
+        .alias(name);
+    if let Some(shown) = shown {
+        builder = builder.human_display(shown);
+    }
+    Ok(Arc::new(builder.build()?))
+}
+
+/// Which function of this module it is, if it is one, and whether of distinct terms.
+pub(crate) fn kind_of(function: &AggregateFunctionExpr) -> Option<(&FunctionKind, bool)> {
+    let function: &dyn std::any::Any = function.fun().inner().as_ref();
+    let aggregate = function.downcast_ref::<SparqlAggregate>()?;
+    Some((&aggregate.kind, aggregate.distinct))
 }
 
 /// The argument of a function that needs none: the engine wants at least one.
@@ -152,7 +177,7 @@ fn all_columns(schema: &SchemaRef) -> Vec<Arc<dyn PhysicalExpr>> {
 
 /// Which aggregate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+pub(crate) enum FunctionKind {
     Count,
     /// `COUNT(DISTINCT *)` over this many variables.
     CountSolutions(usize),
@@ -164,7 +189,7 @@ enum Kind {
     GroupConcat(Arc<str>),
 }
 
-impl Kind {
+impl FunctionKind {
     fn of(function: &AggregateFunction) -> Result<Self> {
         Ok(match function {
             AggregateFunction::Count => Self::Count,
@@ -200,7 +225,7 @@ impl Kind {
 /// An aggregate as the engine's function.
 #[derive(Debug)]
 struct SparqlAggregate {
-    kind: Kind,
+    kind: FunctionKind,
     distinct: bool,
     context: Arc<QueryContext>,
     signature: Signature,
@@ -251,27 +276,29 @@ impl SparqlAggregate {
     fn accumulator_of<F: Form>(&self) -> Box<F::Output> {
         let context = Arc::clone(&self.context);
         match &self.kind {
-            Kind::Count => self.distinct_or_not::<F, _>(Count),
-            Kind::CountSolutions(width) => F::make(CountDistinctSolutions { width: *width }),
-            Kind::Sum => self.distinct_or_not::<F, _>(Sum {
+            FunctionKind::Count => self.distinct_or_not::<F, _>(Count),
+            FunctionKind::CountSolutions(width) => {
+                F::make(CountDistinctSolutions { width: *width })
+            }
+            FunctionKind::Sum => self.distinct_or_not::<F, _>(Sum {
                 total: Total::Sum,
                 context,
             }),
-            Kind::Average => self.distinct_or_not::<F, _>(Sum {
+            FunctionKind::Average => self.distinct_or_not::<F, _>(Sum {
                 total: Total::Average,
                 context,
             }),
             // A value that comes twice changes nothing here.
-            Kind::Least => F::make(MinMax {
+            FunctionKind::Least => F::make(MinMax {
                 extreme: Extreme::Least,
                 context,
             }),
-            Kind::Greatest => F::make(MinMax {
+            FunctionKind::Greatest => F::make(MinMax {
                 extreme: Extreme::Greatest,
                 context,
             }),
-            Kind::Sample => F::make(Sample),
-            Kind::GroupConcat(separator) => self.distinct_or_not::<F, _>(GroupConcat {
+            FunctionKind::Sample => F::make(Sample),
+            FunctionKind::GroupConcat(separator) => self.distinct_or_not::<F, _>(GroupConcat {
                 separator: Arc::clone(separator),
                 context,
             }),

@@ -52,6 +52,13 @@ impl SolutionJoinExec {
     }
 }
 
+impl SolutionJoinExec {
+    /// What the node is to do.
+    pub(crate) fn specification(&self) -> &JoinSpecification {
+        &self.plan.specification
+    }
+}
+
 impl DisplayAs for SolutionJoinExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SolutionJoinExec: ")?;

@@ -11,7 +11,7 @@ use datafusion_physical_plan::expressions::Column;
 use datafusion_physical_plan::limit::GlobalLimitExec;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{
-    ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions, collect,
+    ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions, collect, displayable,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -22,8 +22,9 @@ use spargebra::algebra::{
 use spargebra::term::{NamedNode, TermPattern, TriplePattern, Variable};
 
 use crate::aggregate::{self, grouped};
+use crate::codec::{self, Destination, EncodedPlan};
 use crate::complement::{ComplementExec, ComplementInputs};
-use crate::context::QueryContext;
+use crate::context::{ContextOptions, QueryContext};
 use crate::count::CountExec;
 use crate::graph_names::GraphNamesExec;
 use crate::join::{JoinMode, JoinSpecification, SolutionJoinExec};
@@ -33,7 +34,7 @@ use crate::nodes::{
 use crate::path::{PathExec, PathSpecification};
 use crate::pattern::ordered::{FirstRows, OrderedExec};
 use crate::pattern::{
-    GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern, Slot, Spread,
+    Dealing, GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern, Slot, Spread,
 };
 use crate::rows::RowsExec;
 use crate::run_counts::RunCountsExec;
@@ -167,6 +168,11 @@ impl RemoteEndpoints for TwoSolutions {
     }
 }
 
+/// Endpoints that answer.
+pub(crate) fn service_options() -> ServiceOptions {
+    ServiceOptions::new(Arc::new(TwoSolutions))
+}
+
 fn service(context: &Arc<QueryContext>, input: Option<Plan>) -> Plan {
     let variable = |name: &str| ServiceVariable {
         name: Variable::new_unchecked(name),
@@ -188,20 +194,36 @@ fn service(context: &Arc<QueryContext>, input: Option<Plan>) -> Plan {
         variables: vec![variable("s"), variable("y")],
         output: names(&["s", "x", "y"]),
     };
-    let options = ServiceOptions::new(Arc::new(TwoSolutions));
-    ServiceExec::try_new(Arc::clone(context), options, input, specification).unwrap()
+    ServiceExec::try_new(Arc::clone(context), service_options(), input, specification).unwrap()
 }
 
 /// One node of every kind at least, each with rows to give.
 fn one_of_each() -> Vec<Plan> {
+    let plans = one_of_each_with_contexts().into_iter();
+    plans.map(|(plan, _)| plan).collect()
+}
+
+/// The same, each with the context that its nodes share.
+pub(crate) fn one_of_each_with_contexts() -> Vec<(Plan, Arc<QueryContext>)> {
     let context = &context_of(&quads());
     let plain = &context_of(&quads()[..40]);
+    let reads_counts = |plan: &Plan| plan.is::<CountExec>() || plan.is::<RunCountsExec>();
+    let plans = one_of_each_over(context, plain).into_iter();
+    plans
+        .map(|plan| {
+            let context = if reads_counts(&plan) { plain } else { context };
+            (plan, Arc::clone(context))
+        })
+        .collect()
+}
+
+fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> Vec<Plan> {
     let name: Arc<str> = Arc::from("n");
     let optional = PatternSpecification::inner(vec![pattern()], names(&["s", "x", "o"]));
     let over_rows = PatternExec::try_new(Arc::clone(context), Some(rows()), optional).unwrap();
     let spread = Spread {
         partitions: 3,
-        dealt_rows: Some(7),
+        dealing: Dealing::Turns(7),
     };
     let scanned = scan(context);
     let pattern_exec = scanned.downcast_ref::<PatternExec>().unwrap();
@@ -243,7 +265,7 @@ fn one_of_each() -> Vec<Plan> {
 }
 
 /// Its solutions from all partitions, sorted.
-fn run(plan: &Plan) -> Vec<Solution> {
+pub(crate) fn run(plan: &Plan) -> Vec<Solution> {
     let plan: Plan = match plan.properties().partitioning.partition_count() {
         1 => Arc::clone(plan),
         _ => Arc::new(CoalescePartitionsExec::new(Arc::clone(plan))),
@@ -350,7 +372,7 @@ fn a_node_that_reads_one_partition_refuses_several() {
     let context = context_of(&quads());
     let spread = Spread {
         partitions: 2,
-        dealt_rows: None,
+        dealing: Dealing::Queue,
     };
     let pattern = scan(&context);
     let pattern = pattern.downcast_ref::<PatternExec>().unwrap();
@@ -383,7 +405,34 @@ fn what_is_of_all_rows_together_refuses_several_partitions() {
     }
 }
 
-/// Whoever adds a node adds it to [`one_of_each`].
+#[test]
+fn every_node_comes_back_from_its_bytes_and_gives_the_same() {
+    for (plan, context) in one_of_each_with_contexts() {
+        let there = travelled(&plan, &context);
+        let shown = |plan: &Plan| displayable(&**plan).indent(true).to_string();
+        assert_eq!(shown(&there), shown(&plan));
+        assert_eq!(there.schema(), plan.schema(), "{}", plan.name());
+        let partitions = |plan: &Plan| plan.properties().partitioning.partition_count();
+        assert_eq!(partitions(&there), partitions(&plan), "{}", plan.name());
+        assert_eq!(run(&there), run(&plan), "{}", plan.name());
+    }
+}
+
+/// The plan as another process makes it.
+pub(crate) fn travelled(plan: &Plan, context: &Arc<QueryContext>) -> Plan {
+    let to = Destination {
+        processes: 1,
+        ..Destination::default()
+    };
+    let bytes = codec::encode(plan, context, to).unwrap();
+    let service = service_options();
+    let snapshot = Arc::clone(context.snapshot());
+    let there = EncodedPlan::read(&bytes).unwrap();
+    let there = there.build(snapshot, ContextOptions::default(), Some(&service), 1);
+    there.unwrap().plan
+}
+
+/// Whoever adds a node adds it to [`one_of_each_over`], and so to the codec.
 #[test]
 fn no_kind_of_node_is_left_out() {
     let mut kinds = BTreeSet::new();

@@ -32,9 +32,9 @@ pub const ROWS_ASKED_MAX: usize = 10_000;
 #[derive(Debug)]
 pub struct CandidatesExec {
     input: Arc<dyn ExecutionPlan>,
-    column: usize,
-    is_descending: bool,
-    rows_asked: usize,
+    pub(crate) column: usize,
+    pub(crate) is_descending: bool,
+    pub(crate) rows_asked: usize,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }

@@ -27,9 +27,9 @@ const VALUE_BYTES: usize = 32;
 pub struct LimitOfEachExec {
     input: Arc<dyn ExecutionPlan>,
     /// A column without nulls.
-    column: usize,
-    offset: usize,
-    limit: Option<usize>,
+    pub(crate) column: usize,
+    pub(crate) offset: usize,
+    pub(crate) limit: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }

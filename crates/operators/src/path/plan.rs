@@ -61,6 +61,13 @@ impl PathExec {
     }
 }
 
+impl PathExec {
+    /// What the node is to do.
+    pub(crate) fn specification(&self) -> &PathSpecification {
+        &self.plan.specification
+    }
+}
+
 impl DisplayAs for PathExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let CompiledPath {

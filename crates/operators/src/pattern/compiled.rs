@@ -8,7 +8,7 @@ use datafusion_common::{Result, internal_err};
 use parking_lot::Mutex;
 
 use super::compile::compile;
-use super::morsel::{FurtherSteps, Morsels, Spread};
+use super::morsel::{FurtherSteps, MorselReader, Morsels, Spread};
 use super::pipeline::StepCounters;
 use super::program::Program;
 use super::specification::PatternSpecification;
@@ -63,6 +63,14 @@ impl CompiledPattern {
         let program = self.compile(unbound)?;
         others.push((unbound.to_vec(), Arc::clone(&program)));
         Ok(program)
+    }
+
+    /// The rows that are the share of one partition of so many.
+    pub(super) fn share(&self, place: (usize, usize)) -> Result<MorselReader> {
+        let Some(step) = self.bound_program()?.steps.first() else {
+            return internal_err!("a pattern without steps is in several partitions");
+        };
+        Morsels::share(step, place, Arc::clone(self.context.workers()))
     }
 
     /// The morsels of one execution.

@@ -58,7 +58,7 @@ mod stream;
 mod tests;
 
 pub use given_ids::GivenIds;
-pub use morsel::Spread;
+pub use morsel::{Dealing, Spread};
 pub use plan::{PatternExec, PatternReport, StepReport};
 pub use specification::{
     GraphScope, ObjectRanges, PatternMode, PatternSpecification, PatternStep, QuadPattern, Slot,

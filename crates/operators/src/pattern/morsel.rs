@@ -11,7 +11,10 @@
 //! the engine has a thread to spare ([`Workers`]), else it waits and asks again whenever another
 //! one takes a morsel. One whose thread is wanted elsewhere stops taking and waits likewise.
 //!
-//! Each row is in exactly one morsel. Where equal triples of several graphs are to match once, no boundary
+//! Partitions in several processes have no queue in common: each takes its share of the rows, which follows from its number
+//! ([`Dealing::Shares`]).
+//!
+//! Each row is in exactly one morsel, or share. Where equal triples of several graphs are to match once, no boundary
 //! falls between two of them.
 
 use std::sync::{Arc, Weak};
@@ -59,8 +62,20 @@ pub(super) enum FurtherSteps {
 pub struct Spread {
     /// Number of partitions.
     pub partitions: usize,
-    /// Set in tests: morsels of so many rows, which are dealt out in turn to all partitions, whatever the load.
-    pub dealt_rows: Option<u64>,
+    /// Which rows each of them takes.
+    pub dealing: Dealing,
+}
+
+/// How rows are dealt to partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dealing {
+    /// Whoever has time takes the next morsel from one queue. All partitions are in one process.
+    Queue,
+    /// Morsels of so many rows go to all partitions in turn, whatever the load: for tests.
+    Turns(u64),
+    /// Each partition has one share, which follows from its number, the number of partitions and the data alone: nothing has to be
+    /// asked of other partitions, which may be in other processes. A share of slow rows holds up the others.
+    Shares,
 }
 
 /// The rows that a step without columns of an earlier chunk walks, ascending.
@@ -107,9 +122,9 @@ impl Morsels {
         let mut cursor = step.index.cursor();
         let ranges = first_ranges(step, &mut cursor)?;
         let rows = ranges.iter().map(|range| range.len()).sum();
-        let piece = match spread.dealt_rows {
-            Some(rows) => rows.max(1),
-            None => piece_rows(rows, spread.partitions as u64, further),
+        let piece = match spread.dealing {
+            Dealing::Turns(rows) => rows.max(1),
+            Dealing::Queue | Dealing::Shares => piece_rows(rows, spread.partitions as u64, further),
         };
         let mut pieces = Vec::new();
         for range in ranges {
@@ -124,7 +139,50 @@ impl Morsels {
             ranges: pieces,
             queue: Mutex::default(),
             workers,
-            dealt_to: spread.dealt_rows.map(|_| spread.partitions),
+            dealt_to: match spread.dealing {
+                Dealing::Turns(_) => Some(spread.partitions),
+                Dealing::Queue | Dealing::Shares => None,
+            },
+        })
+    }
+
+    /// The rows of a first step that are the share of one partition.
+    pub(super) fn share(
+        step: &StepProgram,
+        (partition, partitions): (usize, usize),
+        workers: Arc<Workers>,
+    ) -> Result<MorselReader> {
+        let mut cursor = step.index.cursor();
+        let ranges = first_ranges(step, &mut cursor)?;
+        let rows: u64 = ranges.iter().map(|range| range.len()).sum();
+        // In wide numbers, so that the shares of however many rows are alike.
+        let rows_before = |share: usize| -> u64 {
+            (u128::from(rows) * share as u128 / partitions.max(1) as u128) as u64
+        };
+        let (first, last) = (rows_before(partition), rows_before(partition + 1));
+        let mut own = Vec::new();
+        let mut before = 0;
+        for range in ranges {
+            let mut cut = |rows: u64| match rows.saturating_sub(before) {
+                0 => Ok(range.start),
+                rows => boundary(step, &mut cursor, range.start + rows, range),
+            };
+            let (start, end) = (cut(first)?, cut(last)?);
+            before += range.len();
+            if start < end {
+                own.push(RowRange::new(start, end));
+            }
+        }
+        let morsels = Self {
+            ranges: own,
+            queue: Mutex::default(),
+            workers,
+            dealt_to: Some(1),
+        };
+        Ok(MorselReader {
+            morsels: Arc::new(morsels),
+            role: PartitionRole::Outside,
+            next_dealt: 0,
         })
     }
 }

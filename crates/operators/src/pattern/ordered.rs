@@ -148,9 +148,35 @@ impl OrderedExec {
     }
 }
 
+impl OrderedExec {
+    /// What is asked for, and the objects of the first piece.
+    pub(crate) fn wanted(&self) -> (&FirstRows, u64) {
+        (&self.way.wanted, self.way.first_piece_rows)
+    }
+
+    /// The node over a plan whose pattern begins with what is ordered by.
+    pub(crate) fn over(
+        input: Arc<dyn ExecutionPlan>,
+        wanted: FirstRows,
+        first_piece_rows: u64,
+    ) -> Result<Self> {
+        let way = PieceWay::over(&input, wanted, first_piece_rows)?;
+        Ok(Self {
+            properties: plan_properties(&input.schema()),
+            input,
+            way: Arc::new(way),
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+}
+
 impl PieceWay {
-    /// The same way for other nodes over the same pattern, or over it anew.
-    fn over(&self, input: &Arc<dyn ExecutionPlan>) -> Result<Self> {
+    /// The way for a plan whose pattern begins with what is ordered by.
+    fn over(
+        input: &Arc<dyn ExecutionPlan>,
+        wanted: FirstRows,
+        first_piece_rows: u64,
+    ) -> Result<Self> {
         let Some((chain, leaf)) = chain_of(input) else {
             return internal_err!("the child of OrderedExec is no pattern");
         };
@@ -159,7 +185,7 @@ impl PieceWay {
                 let steps = &pattern.specification().steps;
                 let context = &pattern.plan.context;
                 match (
-                    ordered_step(steps, &self.wanted.variable),
+                    ordered_step(steps, &wanted.variable),
                     context.view().index(Permutation::Posg),
                 ) {
                     (Some((0, predicate)), Some(posg)) => OrderedObjects::of(&posg, predicate)?,
@@ -174,9 +200,9 @@ impl PieceWay {
         Ok(Self {
             chain,
             pattern: leaf,
-            wanted: self.wanted.clone(),
+            wanted,
             objects,
-            first_piece_rows: self.first_piece_rows,
+            first_piece_rows,
         })
     }
 
@@ -422,14 +448,10 @@ impl Inputs for OrderedExec {
         self: Arc<Self>,
         mut inputs: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (wanted, first_piece_rows) = self.wanted();
         let input = inputs.swap_remove(0);
-        let way = self.way.over(&input)?;
-        Ok(Arc::new(Self {
-            properties: plan_properties(&input.schema()),
-            input,
-            way: Arc::new(way),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }))
+        let node = Self::over(input, wanted.clone(), first_piece_rows)?;
+        Ok(Arc::new(node))
     }
 }
 

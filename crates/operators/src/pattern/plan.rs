@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::compiled::CompiledPattern;
 use super::display;
-use super::morsel::{Executions, Spread, first_ranges};
+use super::morsel::{Dealing, Executions, Spread, first_ranges};
 use super::pipeline::StepCounters;
 use super::program::StepProgram;
 use super::specification::{ObjectRanges, PatternMode, PatternSpecification, PatternStep};
@@ -164,6 +164,11 @@ impl PatternExec {
         }))
     }
 
+    /// How the rows of the first step are spread over partitions, if they are.
+    pub fn spread_over(&self) -> Option<Spread> {
+        self.spread
+    }
+
     /// What the node is to do.
     pub fn specification(&self) -> &PatternSpecification {
         &self.plan.specification
@@ -249,7 +254,11 @@ impl DisplayAs for PatternExec {
             write!(f, ", ?{name} among {ids} ids")?;
         }
         if let Some(spread) = self.spread {
-            write!(f, ", {} partitions", spread.partitions)?;
+            let shares = match spread.dealing {
+                Dealing::Queue | Dealing::Turns(_) => "",
+                Dealing::Shares => ", a share each",
+            };
+            write!(f, ", {} partitions{shares}", spread.partitions)?;
         }
         Ok(())
     }
@@ -327,9 +336,14 @@ impl ExecutionPlan for PatternExec {
             (Some(input), _) => PatternInput::Stream(input.execute(partition, context)?),
             (None, None) => PatternInput::EmptyRow,
             (None, Some(spread)) => {
-                let cut = || self.plan.cut(spread);
                 let place = (partition, partitions);
-                PatternInput::Morsels(self.executions.reader(&context, place, cut)?)
+                PatternInput::Morsels(match spread.dealing {
+                    Dealing::Shares => self.plan.share(place)?,
+                    Dealing::Queue | Dealing::Turns(_) => {
+                        let cut = || self.plan.cut(spread);
+                        self.executions.reader(&context, place, cut)?
+                    }
+                })
             }
         };
         let baseline = BaselineMetrics::new(&self.metrics, partition);

@@ -55,6 +55,13 @@ impl ServiceExec {
     }
 }
 
+impl ServiceExec {
+    /// What the node is to do.
+    pub(crate) fn specification(&self) -> &ServiceSpecification {
+        &self.plan.specification
+    }
+}
+
 impl DisplayAs for ServiceExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let specification = &self.plan.specification;

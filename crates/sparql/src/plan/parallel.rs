@@ -43,7 +43,7 @@ use hashbrown::HashMap;
 use orrery_expressions::for_each_child;
 use orrery_operators::aggregate::{GroupExec, grouped};
 use orrery_operators::nodes::SharedExec;
-use orrery_operators::pattern::{PatternExec, Spread};
+use orrery_operators::pattern::{Dealing, PatternExec, Spread};
 use spargebra::algebra::Expression;
 
 use crate::error::Result;
@@ -62,9 +62,9 @@ const DEALT_ROWS: u64 = 2;
 impl Planner<'_> {
     /// The plan with its large parts in several partitions; it gives one.
     pub(crate) fn parallel(&mut self, plan: Plan) -> Result<Plan> {
-        let (partitions, dealt_rows) = match self.tuning.partitions {
-            Some(partitions) => (partitions, Some(DEALT_ROWS)),
-            None => (self.context.workers().threads(), None),
+        let (partitions, dealing) = match self.tuning.partitions {
+            Some(partitions) => (partitions, Dealing::Turns(DEALT_ROWS)),
+            None => (self.context.workers().threads(), Dealing::Queue),
         };
         if partitions < 2 || self.context.depends_on_row_order() {
             return Ok(plan);
@@ -73,7 +73,7 @@ impl Planner<'_> {
         count_readers(&plan, &mut readers);
         let spread = Spread {
             partitions,
-            dealt_rows,
+            dealing,
         };
         let mut spreading = Spreading {
             planner: self,
@@ -226,7 +226,7 @@ impl Spreading<'_, '_> {
         if !above.is_any_order {
             return Ok(None);
         }
-        let is_forced = self.spread.dealt_rows.is_some();
+        let is_forced = self.spread.dealing != Dealing::Queue;
         // The estimate first: it is there already.
         let may_pay = is_forced || above.work + work >= WORK_MIN / 4.0;
         let Some(rows) = may_pay

@@ -8,10 +8,11 @@
 )]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use orrery_sparql::{
-    Engine, EngineOptions, PreparedQuery, QueryError, QueryOptions, QueryResults, term_to_oxrdf,
+    Destination, Engine, EngineOptions, PreparedQuery, QueryError, QueryOptions, QueryResults,
+    term_to_oxrdf,
 };
 use orrery_storage::{
     CommitOptions, Database, SmallQuad, Transaction, Writer, WriterOptions, build_small,
@@ -24,6 +25,7 @@ use oxttl::TriGParser;
 pub struct Fixture {
     pub engine: Engine,
     pub dataset: Dataset,
+    elsewhere: OnceLock<Engine>,
     runtime: tokio::runtime::Runtime,
     _directory: tempfile::TempDir,
 }
@@ -133,6 +135,7 @@ impl Fixture {
         Self {
             engine: Engine::new(database, options).expect("an engine"),
             dataset,
+            elsewhere: OnceLock::new(),
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
                 .enable_time()
@@ -161,6 +164,12 @@ impl Fixture {
 
     pub fn ask_with(&self, query: &str, options: &QueryOptions) -> Result<Answer, QueryError> {
         self.run(&self.engine.prepare(query, options)?)
+    }
+
+    /// Our answer by a plan that was sent to another process.
+    pub fn ask_elsewhere(&self, query: &str) -> Result<Answer, QueryError> {
+        let prepared = self.engine.prepare(query, &QueryOptions::default())?;
+        self.run(&self.elsewhere(&prepared)?)
     }
 
     pub fn run(&self, prepared: &PreparedQuery) -> Result<Answer, QueryError> {
@@ -193,6 +202,20 @@ impl Fixture {
                 }
             })
         })
+    }
+
+    /// The query with its plan as another process reads it that has opened the same files.
+    pub fn elsewhere(&self, prepared: &PreparedQuery) -> Result<PreparedQuery, QueryError> {
+        let engine = self.elsewhere.get_or_init(|| {
+            let database = Database::open(self._directory.path()).expect("the same database");
+            let options = self.engine.options().clone();
+            Engine::new(Arc::new(database), options).expect("another engine")
+        });
+        let bytes = prepared.encoded_plan(Destination {
+            processes: 1,
+            has_shares: false,
+        })?;
+        prepared.with_encoded_plan(engine, &bytes, 1)
     }
 
     /// How many triples each batch of a CONSTRUCT or DESCRIBE has.

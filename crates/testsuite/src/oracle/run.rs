@@ -161,7 +161,10 @@ fn run_data_set(seed: u64, set: u64, queries: u64) -> Result<Report, Error> {
         };
         let other = random.pick(&Variant::OTHERS);
         let partitions = random.pick(&Variant::PARTITIONS);
-        let variants = [Variant::USUAL, Variant::PLAIN, other, partitions];
+        let mut variants = vec![Variant::USUAL, Variant::PLAIN, other, partitions];
+        if number.is_multiple_of(2) {
+            variants.push(random.pick(&Variant::TRAVELLING));
+        }
         report.one(&store, &data, &query, &variants, (set, number));
     }
     Ok(report)

@@ -105,5 +105,6 @@ pub(crate) fn opinion(query: &Tree) -> Opinion {
 }
 
 fn every_variant() -> Vec<Variant> {
-    [&[Variant::USUAL, Variant::PLAIN][..], &Variant::OTHERS].concat()
+    let usual = [Variant::USUAL, Variant::PLAIN];
+    [&usual[..], &Variant::OTHERS, &Variant::TRAVELLING].concat()
 }

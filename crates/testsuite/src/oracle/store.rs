@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orrery_sparql::{
-    Engine, EngineOptions, QueryError, QueryOptions, QueryResults, Tuning, term_to_oxrdf,
+    Destination, Engine, EngineOptions, PreparedQuery, QueryError, QueryOptions, QueryResults,
+    Tuning, term_to_oxrdf,
 };
 use orrery_storage::{
-    Asker, CommitOptions, Durability, GraphNames, ReadScope, SmallQuad, Transaction, Writer,
-    WriterOptions, build_small,
+    Asker, CommitOptions, Database, Durability, GraphNames, ReadScope, SmallQuad, Transaction,
+    Writer, WriterOptions, build_small,
 };
 use orrery_term::{Term, TermId, Triple};
 use oxrdf::{GraphName, NamedOrBlankNode, Quad};
@@ -41,6 +42,19 @@ pub struct Variant {
     pub intersects: bool,
     /// Partitions of everything that can have several, with morsels of two rows.
     pub partitions: Option<usize>,
+    /// Where the plan runs.
+    pub place: Place,
+}
+
+/// Where a plan runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Where it was made.
+    Here,
+    /// Written as bytes, and read as another process would that has opened the same files.
+    Elsewhere,
+    /// The same, and each partition reads a fixed share of the rows.
+    ElsewhereInShares,
 }
 
 impl Variant {
@@ -50,6 +64,7 @@ impl Variant {
         vector_rows: None,
         intersects: true,
         partitions: None,
+        place: Place::Here,
     };
     /// The plain translation of the algebra.
     pub const PLAIN: Self = Self {
@@ -57,7 +72,16 @@ impl Variant {
         vector_rows: None,
         intersects: true,
         partitions: None,
+        place: Place::Here,
     };
+    /// Plans that are sent and run elsewhere.
+    pub const TRAVELLING: [Self; 5] = [
+        Self::elsewhere(Self::USUAL, Place::Elsewhere),
+        Self::elsewhere(Self::PLAIN, Place::Elsewhere),
+        Self::elsewhere(Self::with(true, 7), Place::Elsewhere),
+        Self::elsewhere(Self::split(true, 3), Place::Elsewhere),
+        Self::elsewhere(Self::split(true, 2), Place::ElsewhereInShares),
+    ];
     /// Spread over partitions.
     pub const PARTITIONS: [Self; 3] = [
         Self::split(true, 2),
@@ -82,12 +106,17 @@ impl Variant {
         Self::with(false, 1_024),
     ];
 
+    const fn elsewhere(variant: Self, place: Place) -> Self {
+        Self { place, ..variant }
+    }
+
     const fn with(rewrites: bool, vector_rows: usize) -> Self {
         Self {
             rewrites,
             vector_rows: Some(vector_rows),
             intersects: true,
             partitions: None,
+            place: Place::Here,
         }
     }
 
@@ -97,6 +126,7 @@ impl Variant {
             vector_rows: None,
             intersects: true,
             partitions: Some(partitions),
+            place: Place::Here,
         }
     }
 }
@@ -113,8 +143,13 @@ impl std::fmt::Display for Variant {
             false => write!(f, ", each pattern by itself"),
         }?;
         match self.partitions {
-            Some(partitions) => write!(f, ", {partitions} partitions"),
-            None => Ok(()),
+            Some(partitions) => write!(f, ", {partitions} partitions")?,
+            None => {}
+        }
+        match self.place {
+            Place::Here => Ok(()),
+            Place::Elsewhere => f.write_str(", sent elsewhere"),
+            Place::ElsewhereInShares => f.write_str(", sent elsewhere in shares"),
         }
     }
 }
@@ -134,6 +169,8 @@ pub enum Arrival {
 /// A database in a temporary directory.
 pub(crate) struct Store {
     engine: Engine,
+    /// Over the same files, as another process opens them.
+    elsewhere: Engine,
     /// What the asker may see.
     scope: ReadScope,
     runtime: Runtime,
@@ -182,7 +219,9 @@ impl Store {
                 path: "tokio runtime".into(),
                 source,
             })?;
+        let elsewhere = Arc::new(Database::open(directory.path())?);
         Ok(Self {
+            elsewhere: Engine::new(elsewhere, EngineOptions::default())?,
             engine: Engine::new(database, EngineOptions::default())?,
             scope,
             runtime,
@@ -218,6 +257,20 @@ impl Store {
         }
     }
 
+    /// The query where its plan is to run.
+    fn sent(&self, prepared: PreparedQuery, place: Place) -> Result<PreparedQuery, QueryError> {
+        let has_shares = match place {
+            Place::Here => return Ok(prepared),
+            Place::Elsewhere => false,
+            Place::ElsewhereInShares => true,
+        };
+        let bytes = prepared.encoded_plan(Destination {
+            processes: 1,
+            has_shares,
+        })?;
+        prepared.with_encoded_plan(&self.elsewhere, &bytes, 1)
+    }
+
     async fn evaluate(&self, query: &str, variant: Variant) -> Result<Answer, QueryError> {
         let options = QueryOptions {
             timeout: Some(TIME_LIMIT),
@@ -238,6 +291,7 @@ impl Store {
             ..QueryOptions::of_process()
         };
         let prepared = self.engine.prepare(query, &options)?;
+        let prepared = self.sent(prepared, variant.place)?;
         Ok(match prepared.execute().await? {
             QueryResults::Boolean(value) => Answer::Boolean(value),
             QueryResults::Solutions(mut stream) => {

@@ -1,0 +1,261 @@
+//! The specifications of patterns, joins and questions to other endpoints.
+
+use std::sync::Arc;
+
+use datafusion_physical_plan::ExecutionPlan;
+use orrery_expressions::codec::AlgebraText;
+use serde::{Deserialize, Serialize};
+use spargebra::term::Variable;
+
+use super::error::{CodecError, Result};
+use super::texts::{Names, Place, QuadText, conditions, expressions, names, variables};
+use crate::join::{JoinMode, Uncounted};
+use crate::pattern::{
+    Dealing, ObjectRanges, PatternExec, PatternMode, PatternSpecification, PatternStep, Spread,
+};
+use crate::service::{Endpoint, ServiceExec, ServiceSpecification, ServiceVariable};
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// Partitions of a pattern.
+const PARTITIONS_MAX: usize = 4_096;
+/// Rows of a chunk, where they are given.
+const VECTOR_ROWS_MAX: usize = 1 << 20;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct PatternText {
+    mode: PatternModeText,
+    steps: Vec<StepText>,
+    filters: Vec<AlgebraText>,
+    output: Names,
+    fetch: Option<usize>,
+    vector_rows: Option<usize>,
+    intersects: bool,
+    spread: Option<(usize, DealingText)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum PatternModeText {
+    Inner,
+    Optional,
+    Semi,
+    Anti,
+    Mark(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct StepText {
+    pattern: QuadText,
+    object_ranges: Option<Vec<(u64, u64)>>,
+    /// The bits of the estimate.
+    estimated_rows: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+enum DealingText {
+    Queue,
+    Turns(u64),
+    Shares,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum JoinModeText {
+    Inner,
+    Left,
+    Anti,
+    Semi,
+    /// The variables that do not count, each with its witness.
+    Minus(Vec<(String, Option<String>)>),
+    Mark(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ServiceText {
+    endpoint: EndpointText,
+    pattern: AlgebraText,
+    is_silent: bool,
+    sends_keys: bool,
+    /// The name in the pattern, the column here, whether it is always bound.
+    variables: Vec<(String, String, bool)>,
+    output: Names,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum EndpointText {
+    Iri(String),
+    Variable(String),
+}
+
+impl PatternText {
+    pub(super) fn of(pattern: &PatternExec, has_shares: bool) -> Result<Self> {
+        let specification = pattern.specification();
+        let ranges = |ranges: &ObjectRanges| {
+            let intervals = ranges.intervals().iter();
+            intervals
+                .map(|(low, high)| (low.bits(), high.bits()))
+                .collect()
+        };
+        let steps = specification.steps.iter().map(|step| StepText {
+            pattern: (&step.pattern).into(),
+            object_ranges: step.object_ranges.as_ref().map(ranges),
+            estimated_rows: step.estimated_rows.map(f64::to_bits),
+        });
+        Ok(Self {
+            mode: match &specification.mode {
+                PatternMode::Inner => PatternModeText::Inner,
+                PatternMode::Optional => PatternModeText::Optional,
+                PatternMode::Semi => PatternModeText::Semi,
+                PatternMode::Anti => PatternModeText::Anti,
+                PatternMode::Mark(name) => PatternModeText::Mark(name.to_string()),
+            },
+            steps: steps.collect(),
+            filters: conditions(&specification.filters)?,
+            output: names(&specification.output),
+            fetch: specification.fetch,
+            vector_rows: specification.vector_rows,
+            intersects: specification.intersects,
+            spread: pattern.spread_over().map(|spread| {
+                let dealing = match spread.dealing {
+                    Dealing::Queue | Dealing::Turns(_) if has_shares => DealingText::Shares,
+                    Dealing::Queue => DealingText::Queue,
+                    Dealing::Turns(rows) => DealingText::Turns(rows),
+                    Dealing::Shares => DealingText::Shares,
+                };
+                (spread.partitions, dealing)
+            }),
+        })
+    }
+
+    pub(super) fn build(&self, input: Option<Plan>, place: &Place<'_>) -> Result<Plan> {
+        if self
+            .vector_rows
+            .is_some_and(|rows| !(1..=VECTOR_ROWS_MAX).contains(&rows))
+        {
+            return Err(CodecError::damaged("chunks of so many rows"));
+        }
+        let steps = self.steps.iter().map(|step| {
+            let id = orrery_term::TermId::from_bits;
+            let intervals = |ranges: &Vec<(u64, u64)>| {
+                let intervals = ranges.iter().map(|(low, high)| (id(*low), id(*high)));
+                ObjectRanges::new(intervals.collect())
+            };
+            Ok(PatternStep {
+                pattern: step.pattern.build(place.check)?,
+                object_ranges: step.object_ranges.as_ref().map(intervals),
+                estimated_rows: step.estimated_rows.map(f64::from_bits),
+            })
+        });
+        let specification = PatternSpecification {
+            mode: match &self.mode {
+                PatternModeText::Inner => PatternMode::Inner,
+                PatternModeText::Optional => PatternMode::Optional,
+                PatternModeText::Semi => PatternMode::Semi,
+                PatternModeText::Anti => PatternMode::Anti,
+                PatternModeText::Mark(name) => PatternMode::Mark(Arc::from(name.as_str())),
+            },
+            steps: steps.collect::<Result<_>>()?,
+            filters: expressions(&self.filters)?,
+            output: variables(&self.output),
+            fetch: self.fetch,
+            vector_rows: self.vector_rows,
+            intersects: self.intersects,
+        };
+        let node = PatternExec::try_new(Arc::clone(place.context), input, specification)?;
+        let Some((partitions, dealing)) = self.spread else {
+            return Ok(node);
+        };
+        let pattern = node.downcast_ref::<PatternExec>();
+        let pattern = pattern.filter(|_| (1..=PARTITIONS_MAX).contains(&partitions));
+        let pattern = pattern
+            .ok_or_else(|| CodecError::damaged(format!("a pattern in {partitions} partitions")))?;
+        Ok(pattern.spread(Spread {
+            partitions,
+            dealing: match dealing {
+                DealingText::Queue => Dealing::Queue,
+                DealingText::Turns(rows) => Dealing::Turns(rows),
+                DealingText::Shares => Dealing::Shares,
+            },
+        })?)
+    }
+}
+
+impl JoinModeText {
+    pub(super) fn of(mode: &JoinMode) -> Self {
+        let uncounted = |it: &Uncounted| {
+            let witness = it.witness.as_ref().map(ToString::to_string);
+            (it.variable.to_string(), witness)
+        };
+        match mode {
+            JoinMode::Inner => Self::Inner,
+            JoinMode::Left => Self::Left,
+            JoinMode::Anti => Self::Anti,
+            JoinMode::Semi => Self::Semi,
+            JoinMode::Minus(all) => Self::Minus(all.iter().map(uncounted).collect()),
+            JoinMode::Mark(name) => Self::Mark(name.to_string()),
+        }
+    }
+
+    pub(super) fn build(&self) -> JoinMode {
+        match self {
+            Self::Inner => JoinMode::Inner,
+            Self::Left => JoinMode::Left,
+            Self::Anti => JoinMode::Anti,
+            Self::Semi => JoinMode::Semi,
+            Self::Minus(all) => {
+                let uncounted = all.iter().map(|(variable, witness)| Uncounted {
+                    variable: Arc::from(variable.as_str()),
+                    witness: witness.as_deref().map(Arc::from),
+                });
+                JoinMode::Minus(uncounted.collect())
+            }
+            Self::Mark(name) => JoinMode::Mark(Arc::from(name.as_str())),
+        }
+    }
+}
+
+impl ServiceText {
+    pub(super) fn of(specification: &ServiceSpecification) -> Result<Self> {
+        let variable = |it: &ServiceVariable| {
+            let name = it.name.as_str().to_owned();
+            (name, it.column.to_string(), it.is_certain)
+        };
+        Ok(Self {
+            endpoint: match &specification.endpoint {
+                Endpoint::Iri(iri) => EndpointText::Iri(iri.to_string()),
+                Endpoint::Variable(name) => EndpointText::Variable(name.to_string()),
+            },
+            pattern: AlgebraText::of_pattern(&specification.pattern)?,
+            is_silent: specification.is_silent,
+            sends_keys: specification.sends_keys,
+            variables: specification.variables.iter().map(variable).collect(),
+            output: names(&specification.output),
+        })
+    }
+
+    pub(super) fn build(&self, input: Option<Plan>, place: &Place<'_>) -> Result<Plan> {
+        let service = place.service.ok_or(CodecError::NoEndpoints)?;
+        let variable = |(name, column, is_certain): &(String, String, bool)| ServiceVariable {
+            name: Variable::new_unchecked(name.clone()),
+            column: Arc::from(column.as_str()),
+            is_certain: *is_certain,
+        };
+        let specification = ServiceSpecification {
+            endpoint: match &self.endpoint {
+                EndpointText::Iri(iri) => Endpoint::Iri(Arc::from(iri.as_str())),
+                EndpointText::Variable(name) => Endpoint::Variable(Arc::from(name.as_str())),
+            },
+            pattern: self.pattern.to_pattern()?,
+            is_silent: self.is_silent,
+            sends_keys: self.sends_keys,
+            variables: self.variables.iter().map(variable).collect(),
+            output: variables(&self.output),
+        };
+        let context = Arc::clone(place.context);
+        Ok(ServiceExec::try_new(
+            context,
+            service.clone(),
+            input,
+            specification,
+        )?)
+    }
+}
