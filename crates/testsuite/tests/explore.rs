@@ -138,7 +138,7 @@ fn compare_elsewhere(here: &Engine, elsewhere: &Engine, query: &str, has_shares:
             partitions: has_shares.then_some(3),
             ..Tuning::default()
         },
-        ..QueryOptions::default()
+        ..QueryOptions::of_process()
     };
     let prepared = here.prepare(query, &options).unwrap();
     let to = Destination {
@@ -200,7 +200,7 @@ fn a_plan_from_before_a_compaction_is_refused_after_it() {
     pending.wait().unwrap();
     let here = engine::open(&directory).unwrap();
     let query = "SELECT * { ?s <http://e/p> ?o }";
-    let prepared = here.prepare(query, &QueryOptions::default()).unwrap();
+    let prepared = here.prepare(query, &QueryOptions::of_process()).unwrap();
     let to = Destination {
         processes: 1,
         has_shares: false,

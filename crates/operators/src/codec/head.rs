@@ -113,7 +113,7 @@ impl PlanHead {
             AskerName::Process => Asker::Process,
         };
         let Some(graphs) = &self.graphs else {
-            return Ok(ReadScope::all(asker));
+            return Ok(ReadScope::all_graphs(asker));
         };
         let named = graphs.named.iter().map(TermKeyText::to_term);
         let graphs = GraphNames {

@@ -168,7 +168,7 @@ impl Fixture {
 
     /// Our answer by a plan that was sent to another process.
     pub fn ask_elsewhere(&self, query: &str) -> Result<Answer, QueryError> {
-        let prepared = self.engine.prepare(query, &QueryOptions::default())?;
+        let prepared = self.engine.prepare(query, &QueryOptions::of_process())?;
         self.run(&self.elsewhere(&prepared)?)
     }
 
