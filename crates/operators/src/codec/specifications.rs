@@ -11,7 +11,8 @@ use super::error::{CodecError, Result};
 use super::texts::{Names, Place, QuadText, conditions, expressions, names, variables};
 use crate::join::{JoinMode, Uncounted};
 use crate::pattern::{
-    Dealing, ObjectRanges, PatternExec, PatternMode, PatternSpecification, PatternStep, Spread,
+    Dealing, GivenIds, ObjectRanges, PatternExec, PatternMode, PatternSpecification, PatternStep,
+    Spread,
 };
 use crate::service::{Endpoint, ServiceExec, ServiceSpecification, ServiceVariable};
 
@@ -27,6 +28,8 @@ pub(super) struct PatternText {
     mode: PatternModeText,
     steps: Vec<StepText>,
     filters: Vec<AlgebraText>,
+    /// Variables, and the ids that each may have.
+    given: Vec<(String, Vec<u64>)>,
     output: Names,
     fetch: Option<usize>,
     vector_rows: Option<usize>,
@@ -95,6 +98,10 @@ impl PatternText {
                 .map(|(low, high)| (low.bits(), high.bits()))
                 .collect()
         };
+        let given = |given: &GivenIds| {
+            let ids = given.ids().iter().map(|id| id.bits());
+            (given.variable().to_string(), ids.collect())
+        };
         let steps = specification.steps.iter().map(|step| StepText {
             pattern: (&step.pattern).into(),
             object_ranges: step.object_ranges.as_ref().map(ranges),
@@ -110,6 +117,7 @@ impl PatternText {
             },
             steps: steps.collect(),
             filters: conditions(&specification.filters)?,
+            given: specification.given.iter().map(given).collect(),
             output: names(&specification.output),
             fetch: specification.fetch,
             vector_rows: specification.vector_rows,
@@ -145,6 +153,11 @@ impl PatternText {
                 estimated_rows: step.estimated_rows.map(f64::from_bits),
             })
         });
+        let given = self.given.iter().map(|(variable, ids)| {
+            let ids = ids.iter().map(|bits| place.check.id(*bits));
+            let ids = ids.collect::<Result<Vec<_>>>()?;
+            Ok(GivenIds::new(Arc::from(variable.as_str()), ids))
+        });
         let specification = PatternSpecification {
             mode: match &self.mode {
                 PatternModeText::Inner => PatternMode::Inner,
@@ -155,6 +168,7 @@ impl PatternText {
             },
             steps: steps.collect::<Result<_>>()?,
             filters: expressions(&self.filters)?,
+            given: given.collect::<Result<_>>()?,
             output: variables(&self.output),
             fetch: self.fetch,
             vector_rows: self.vector_rows,

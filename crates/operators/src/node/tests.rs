@@ -34,7 +34,8 @@ use crate::nodes::{
 use crate::path::{PathExec, PathSpecification};
 use crate::pattern::ordered::{FirstRows, OrderedExec};
 use crate::pattern::{
-    Dealing, GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern, Slot, Spread,
+    Dealing, GivenIds, GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern,
+    Slot, Spread,
 };
 use crate::rows::RowsExec;
 use crate::run_counts::RunCountsExec;
@@ -79,6 +80,14 @@ fn rows() -> Plan {
 
 fn scan(context: &Arc<QueryContext>) -> Plan {
     let specification = PatternSpecification::inner(vec![pattern()], names(&["s", "o"]));
+    PatternExec::try_new(Arc::clone(context), None, specification).unwrap()
+}
+
+/// A pattern that is given what one of its variables may be.
+fn given(context: &Arc<QueryContext>) -> Plan {
+    let mut specification = PatternSpecification::inner(vec![pattern()], names(&["s", "o"]));
+    let ids = vec![term(3), term(17), term(99)];
+    specification.given = vec![GivenIds::new(Arc::from("s"), ids)];
     PatternExec::try_new(Arc::clone(context), None, specification).unwrap()
 }
 
@@ -246,6 +255,7 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
         over_rows,
         Arc::clone(&partitioned),
         scan(context),
+        given(context),
         ordered(context),
         path(context, Some(rows())),
         path(context, None),
