@@ -140,7 +140,6 @@ fn advice(error: &SyntaxError) -> String {
             format.short_name()
         ),
         Some(LooksLike::Html) => "; get the data themselves, not the page about them".to_owned(),
-        None if error.mend.is_some() => " (--skip-errors leaves out wrong statements)".to_owned(),
         None => "; correct it, or leave out wrong statements with --skip-errors".to_owned(),
     }
 }
