@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether people see what is written to standard error in colours (https://no-color.org).
+/// Whether people see what is written to standard error in colours (<https://no-color.org>).
 fn has_colours() -> bool {
     let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     std::io::stderr().is_terminal() && !is_refused

@@ -15,7 +15,7 @@ use crate::xpath_regex::Pattern;
 /// What is asked of a text.
 pub(crate) enum TextTest {
     Matches(Arc<Pattern>),
-    Contains(Finder<'static>),
+    Contains(Box<Finder<'static>>),
     StartsWith(Box<str>),
     EndsWith(Box<str>),
 }
@@ -26,7 +26,7 @@ impl TextTest {
     pub(crate) fn of_function(function: &Function, argument: &Value) -> Option<Self> {
         let text = argument.as_plain_text()?;
         match function {
-            Function::Contains => Some(Self::Contains(Finder::new(text).into_owned())),
+            Function::Contains => Some(Self::Contains(Box::new(Finder::new(text).into_owned()))),
             Function::StrStarts => Some(Self::StartsWith(text.into())),
             Function::StrEnds => Some(Self::EndsWith(text.into())),
             _ => None,
