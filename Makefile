@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench soak crash conformance oracle instructions instructions-check instructions-accept compare relational structure structure-write
+.PHONY: help setup build programs demo test quick lint doc bench soak crash conformance oracle syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -22,6 +22,7 @@ help:
 	@echo 'make relational   the same data as triples and as tables of DuckDB, side by side; writes docs/performance.md'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60, the server stays within MEMORY=1G; then updates, loads and compactions'
+	@echo 'make syntax-oracle  1,000,000 damaged texts: our parser against an independent one (TEXTS=, SEED=)'
 	@echo 'make oracle  200,000 random queries against an independent evaluator (QUERIES=, SEED=)'
 	@echo 'make instructions   instructions of the hot paths under valgrind, beside those that are kept'
 	@echo 'make instructions-accept   keeps them, and the allocations of the queries'
@@ -82,6 +83,9 @@ crash: setup
 
 conformance: programs
 	$(CARGO_TARGET_DIR)/release/conformance
+
+syntax-oracle: programs
+	$(CARGO_TARGET_DIR)/release/oracle --syntax $(or $(TEXTS),1000000) --seed $(or $(SEED),1)
 
 oracle: programs
 	$(CARGO_TARGET_DIR)/release/oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)

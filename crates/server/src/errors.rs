@@ -263,6 +263,7 @@ impl From<QueryError> for ServerError {
                 message,
                 line,
                 column,
+                ..
             } => Self::Syntax {
                 message,
                 line,

@@ -80,7 +80,7 @@ impl Engine {
     pub fn is_soon_prepared(&self, text: &str) -> bool {
         const BYTES_MAX: usize = 4096;
         let bytes_max = self.options.query_bytes_max.min(BYTES_MAX);
-        parse::measure(text, bytes_max).is_ok_and(|shape| !shape.needs_large_stack())
+        parse::looks_small(text, bytes_max)
     }
 
     /// Memory that running queries hold of [`EngineOptions::memory_bytes`].

@@ -9,6 +9,7 @@ use std::time::Duration;
 use datafusion_common::DataFusionError;
 use orrery_runtime::words_of_refusal;
 use orrery_storage::{ByteCount, without_numbers};
+use orrery_syntax::SyntaxError;
 
 /// What the parts of this crate give, or why not.
 pub(crate) type Result<T> = std::result::Result<T, QueryError>;
@@ -16,7 +17,7 @@ pub(crate) type Result<T> = std::result::Result<T, QueryError>;
 /// Why a query gave no answer, or stopped giving one.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// The text is not SPARQL 1.1.
+    /// The text is not SPARQL.
     #[error("syntax error at line {line}, column {column}: {message}")]
     Syntax {
         /// What was found and what was expected.
@@ -25,6 +26,8 @@ pub enum QueryError {
         line: usize,
         /// Column in characters, from 1.
         column: usize,
+        /// What the parser knows of it, if it was the parser that found it.
+        detail: Option<Box<SyntaxError>>,
     },
     /// The query is right, and asks for something that is not there.
     #[error("not supported: {what}")]
@@ -224,6 +227,17 @@ impl QueryError {
         match inner.downcast::<DataFusionError>() {
             Ok(nested) => Self::from_datafusion(*nested, limit_bytes),
             Err(inner) => Self::internal(inner.to_string()),
+        }
+    }
+}
+
+impl From<SyntaxError> for QueryError {
+    fn from(error: SyntaxError) -> Self {
+        Self::Syntax {
+            message: error.message(),
+            line: error.line,
+            column: error.column,
+            detail: Some(Box::new(error)),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::explain;
 use crate::options::QueryOptions;
-use crate::parse;
+use crate::parse::{self, Refused, Stack};
 use crate::plan::{PlanEstimates, Planner, Relation, compile_patterns};
 use crate::prepared::{Preparation, PreparedQuery, QueryKind};
 use crate::results::{Template, for_each_template_variable};
@@ -32,25 +32,32 @@ impl Engine {
     /// Parses and plans a query over the newest snapshot.
     pub fn prepare(&self, text: &str, options: &QueryOptions) -> Result<PreparedQuery, QueryError> {
         let text = parse::without_mark(text);
-        let shape = parse::measure(text, self.options().query_bytes_max)?;
-        let prepare = || prepared(self, text, options);
-        if shape.needs_large_stack() {
-            parse::on_large_stack("prepare-query", prepare)
-        } else {
-            prepare()
+        parse::check_length("query", text, self.options().query_bytes_max)?;
+        let started = Instant::now();
+        let read = |stack| {
+            let base_iri = options.base_iri.as_deref();
+            self.shapes().parse(text, base_iri, stack)
+        };
+        match read(Stack::Ordinary) {
+            Ok(query) => prepared(self, text, query, started, options),
+            Err(Refused::Error(error)) => Err(error),
+            Err(Refused::NeedsLargeStack) => parse::on_large_stack("prepare-query", || {
+                let query = read(Stack::Large).map_err(Refused::into_error)?;
+                prepared(self, text, query, started, options)
+            }),
         }
         .map_err(|error| error.with_limit(self.options().memory_bytes))
     }
 }
 
-/// Parses and plans a query that the scan of its text let through.
+/// Plans a query that was read.
 fn prepared(
     engine: &Engine,
     text: &str,
+    query: Query,
+    started: Instant,
     options: &QueryOptions,
 ) -> Result<PreparedQuery, QueryError> {
-    let started = Instant::now();
-    let query = engine.shapes().parse(text, options.base_iri.as_deref())?;
     let parsed = Instant::now();
     let (kind, pattern) = form(&query);
     let source = Source {

@@ -69,20 +69,6 @@ pub(crate) fn is_plain(byte: u8) -> bool {
     has(byte, PLAIN)
 }
 
-/// `PN_CHARS_BASE` beyond ASCII.
-pub(crate) fn is_wide_name_start(character: char) -> bool {
-    matches!(character,
-        '\u{C0}'..='\u{D6}' | '\u{D8}'..='\u{F6}' | '\u{F8}'..='\u{2FF}' | '\u{370}'..='\u{37D}'
-        | '\u{37F}'..='\u{1FFF}' | '\u{200C}'..='\u{200D}' | '\u{2070}'..='\u{218F}' | '\u{2C00}'..='\u{2FEF}'
-        | '\u{3001}'..='\u{D7FF}' | '\u{F900}'..='\u{FDCF}' | '\u{FDF0}'..='\u{FFFD}' | '\u{10000}'..='\u{EFFFF}')
-}
-
-/// `PN_CHARS` and `VARNAME` beyond ASCII.
-pub(crate) fn is_wide_name(character: char) -> bool {
-    is_wide_name_start(character)
-        || matches!(character, '\u{B7}' | '\u{300}'..='\u{36F}' | '\u{203F}'..='\u{2040}')
-}
-
 /// What may follow a `\` in a local name.
 pub(crate) fn is_local_escape(byte: u8) -> bool {
     b"_~.-!$&'()*+,;=/?#@%".contains(&byte)

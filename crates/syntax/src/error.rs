@@ -101,6 +101,8 @@ pub enum ErrorKind {
         bracket: &'static str,
         /// Where it is opened.
         opened: Position,
+        /// The token after which it should be closed.
+        after: String,
     },
     /// A bracket that closes nothing.
     UnopenedBracket,

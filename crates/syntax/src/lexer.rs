@@ -4,9 +4,11 @@
 //! (SPARQL 1.2, 19.8), so that `<` begins an IRI wherever one ends before a character that it cannot hold; each `<` is
 //! looked at up to there only, which bounds the whole to twice the text. Blanks and comments are skipped.
 
+use orrery_term::names::{is_name_character, is_name_start};
+
 use crate::chars;
 use crate::token::{Token, TokenKind};
-use crate::word;
+use crate::word::{self, KnownWord};
 
 /// Reads tokens one after the other. Copy it to look ahead.
 #[derive(Clone, Copy, Debug)]
@@ -178,8 +180,8 @@ impl<'t> Lexer<'t> {
             } else {
                 match self.wide(at) {
                     // What joins characters begins no name.
-                    Some(it) if at == start && !chars::is_wide_name_start(it) => break,
-                    Some(it) if chars::is_wide_name(it) => at += it.len_utf8(),
+                    Some(it) if at == start && !is_name_start(it) => break,
+                    Some(it) if is_name_character(it) => at += it.len_utf8(),
                     _ => break,
                 }
             }
@@ -276,7 +278,7 @@ impl<'t> Lexer<'t> {
         let first = self.at + 2;
         let starts = match bytes.get(first) {
             Some(byte) if *byte < 0x80 => chars::is_ascii_variable(*byte),
-            Some(_) => self.wide(first).is_some_and(chars::is_wide_name_start),
+            Some(_) => self.wide(first).is_some_and(is_name_start),
             None => false,
         };
         if !starts {
@@ -308,7 +310,7 @@ impl<'t> Lexer<'t> {
                 byte if is_part(byte) => at += 1,
                 byte if byte < 0x80 => break,
                 _ => match self.wide(at) {
-                    Some(it) if chars::is_wide_name(it) => at += it.len_utf8(),
+                    Some(it) if is_name_character(it) => at += it.len_utf8(),
                     _ => break,
                 },
             }
@@ -320,7 +322,7 @@ impl<'t> Lexer<'t> {
     fn word(&mut self) -> TokenKind {
         let bytes = self.text.as_bytes();
         let start = self.at;
-        if bytes[start] >= 0x80 && !self.wide(start).is_some_and(chars::is_wide_name_start) {
+        if bytes[start] >= 0x80 && !self.wide(start).is_some_and(is_name_start) {
             let length = self.wide(start).map_or(1, char::len_utf8);
             return self.take(length, TokenKind::Unknown);
         }
@@ -347,7 +349,11 @@ impl<'t> Lexer<'t> {
             return TokenKind::Word;
         }
         self.at = start + ascii;
-        word::kind_of(&self.text[start..start + ascii])
+        match word::known(&self.text[start..start + ascii]) {
+            Some(KnownWord::Keyword(keyword)) => TokenKind::Keyword(keyword),
+            Some(KnownWord::BuiltIn(function)) => TokenKind::BuiltIn(function),
+            None => TokenKind::Word,
+        }
     }
 
     /// The local part, behind a prefix of so many bytes.
@@ -372,8 +378,8 @@ impl<'t> Lexer<'t> {
                 byte if chars::is_ascii_name(byte) => 1,
                 byte if byte < 0x80 => 0,
                 _ => match self.wide(at) {
-                    Some(it) if at == start && !chars::is_wide_name_start(it) => 0,
-                    Some(it) if chars::is_wide_name(it) => it.len_utf8(),
+                    Some(it) if at == start && !is_name_start(it) => 0,
+                    Some(it) if is_name_character(it) => it.len_utf8(),
                     _ => 0,
                 },
             };

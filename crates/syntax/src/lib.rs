@@ -23,7 +23,6 @@ mod message;
 mod names;
 mod options;
 mod parser;
-mod prefixes;
 mod suggest;
 mod token;
 mod word;
@@ -32,9 +31,9 @@ pub use complete::{Completion, completion};
 pub use error::{ErrorKind, Hint, Position, SyntaxError};
 pub use expected::{Expected, ExpectedSet, Sign, Thing};
 pub use lexer::Lexer;
+pub use names::is_made_up;
 pub use options::{AssumedPrefixes, Limits, ParserOptions, Shape};
 pub use parser::is_plain_iri;
-pub use prefixes::{WELL_KNOWN_PREFIXES, well_known_prefix};
 pub use token::{Token, TokenKind};
 pub use word::{BuiltIn, Keyword};
 

@@ -54,7 +54,7 @@ impl SyntaxError {
             ErrorKind::Unexpected => {
                 format!("{}, but {}", self.found_or_end(), self.expected)
             }
-            ErrorKind::Empty => "there is nothing to run: the text is empty".to_owned(),
+            ErrorKind::Empty => "there is neither a query nor an update here".to_owned(),
             ErrorKind::UnknownKeyword => format!("unknown keyword {found}"),
             ErrorKind::BareWord => format!("`{found}` is no variable, IRI or keyword"),
             ErrorKind::IsUpdate => "this is an update, not a query".to_owned(),
@@ -79,13 +79,17 @@ impl SyntaxError {
             }
             ErrorKind::InvalidEscape => format!("`{found}` is no escape"),
             ErrorKind::InvalidLanguageTag => format!("`{found}` is no language tag"),
-            ErrorKind::UnclosedBracket { bracket, opened } => {
+            ErrorKind::UnclosedBracket {
+                bracket,
+                opened,
+                after,
+            } => {
                 let place = match opened.line == self.line {
                     true => format!("column {}", opened.column),
                     false => format!("line {}, column {}", opened.line, opened.column),
                 };
                 format!(
-                    "`{}` is missing: the `{bracket}` at {place} is not closed",
+                    "`{}` is missing after `{after}`: the `{bracket}` at {place} is not closed",
                     closing(bracket)
                 )
             }

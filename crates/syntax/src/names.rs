@@ -99,6 +99,17 @@ impl Scope {
     }
 }
 
+/// What names begin with that are made up.
+const STEM: &str = "_g";
+
+/// Whether a name looks as those do that the parser makes up, of aggregates, `[]` and the like.
+pub fn is_made_up(name: &str) -> bool {
+    let number = name
+        .strip_prefix(STEM)
+        .map(|rest| rest.trim_start_matches('_'));
+    number.is_some_and(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Makes up names of variables and blank nodes that the text does not have. The same text gives the same names.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
@@ -109,8 +120,8 @@ pub(crate) struct Fresh {
 impl Fresh {
     pub(crate) fn name(&mut self, text: &str) -> String {
         if self.stem.is_empty() {
-            self.stem.push_str("_g");
-            // More of what follows than behind any `_g` of the text.
+            self.stem.push_str(STEM);
+            // More of what follows than behind the stem anywhere in the text.
             let behind = |(place, stem): (usize, &str)| {
                 let rest = text
                     .as_bytes()
@@ -118,7 +129,7 @@ impl Fresh {
                     .unwrap_or_default();
                 1 + rest.iter().take_while(|byte| **byte == b'_').count()
             };
-            let longest = text.match_indices("_g").map(behind).max();
+            let longest = text.match_indices(STEM).map(behind).max();
             self.stem
                 .extend(std::iter::repeat_n('_', longest.unwrap_or(0)));
         }

@@ -1,5 +1,7 @@
 //! What a word was meant to be.
 
+use orrery_term::prefixes::{OFTEN_MEANT, WELL_KNOWN};
+
 use crate::error::Hint;
 use crate::word::BuiltIn;
 
@@ -48,6 +50,12 @@ fn distance(a: &[u8], b: &[u8]) -> usize {
         before = std::mem::replace(&mut last, next);
     }
     last.last().copied().unwrap_or(0)
+}
+
+/// What a prefix nearly always stands for.
+pub(crate) fn prefix_for(prefix: &str) -> Option<&'static str> {
+    let mut known = WELL_KNOWN.iter().chain(&OFTEN_MEANT);
+    known.find(|(name, _)| *name == prefix).map(|(_, iri)| *iri)
 }
 
 /// Functions of other languages, and what SPARQL has instead.

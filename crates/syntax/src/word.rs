@@ -5,8 +5,6 @@
 
 use spargebra::algebra::{AggregateFunction, Function};
 
-use crate::token::TokenKind;
-
 macro_rules! keywords {
     ($($name:ident = $text:literal),* $(,)?) => {
         /// Keywords of SPARQL.
@@ -186,13 +184,20 @@ static BUILT_INS: [BuiltInRow; BUILT_IN_COUNT] = [
     special("GROUP_CONCAT", Call::GroupConcat, 1, 1),
 ];
 
+/// A word that the grammar knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KnownWord {
+    Keyword(Keyword),
+    BuiltIn(BuiltIn),
+}
+
 /// Longest word that the grammar knows.
 const WORD_BYTES_MAX: usize = 16;
 
 #[derive(Clone, Copy)]
 struct Known {
     key: u128,
-    kind: TokenKind,
+    word: KnownWord,
 }
 
 /// The word as a number, in upper case; bytes of a word that is no longer than the longest.
@@ -212,7 +217,7 @@ static KNOWN: [Known; KNOWN_COUNT] = sorted();
 const fn sorted() -> [Known; KNOWN_COUNT] {
     let mut known = [Known {
         key: 0,
-        kind: TokenKind::Word,
+        word: KnownWord::Keyword(Keyword::A),
     }; KNOWN_COUNT];
     let mut count = 0;
     while count < KNOWN_COUNT {
@@ -220,13 +225,13 @@ const fn sorted() -> [Known; KNOWN_COUNT] {
             let keyword = Keyword::ALL[count];
             Known {
                 key: key(keyword.text().as_bytes()),
-                kind: TokenKind::Keyword(keyword),
+                word: KnownWord::Keyword(keyword),
             }
         } else {
             let number = count - Keyword::ALL.len();
             Known {
                 key: key(NAMES[number].as_bytes()),
-                kind: TokenKind::BuiltIn(BuiltIn(number as u8)),
+                word: KnownWord::BuiltIn(BuiltIn(number as u8)),
             }
         };
         // Each is put into its place among those before it.
@@ -252,16 +257,14 @@ const NAMES: [&str; BUILT_IN_COUNT] = {
     names
 };
 
-/// What a word is. `a` is a keyword in lower case only.
-pub(crate) fn kind_of(word: &str) -> TokenKind {
-    if word.len() > WORD_BYTES_MAX {
-        return TokenKind::Word;
+/// What a word is, if the grammar knows it. `a` is a keyword in lower case only.
+pub(crate) fn known(word: &str) -> Option<KnownWord> {
+    if word.len() > WORD_BYTES_MAX || word == "A" {
+        return None;
     }
     let key = key(word.as_bytes());
-    match KNOWN.binary_search_by_key(&key, |known| known.key) {
-        Ok(place) if word != "A" => KNOWN[place].kind,
-        _ => TokenKind::Word,
-    }
+    let place = KNOWN.binary_search_by_key(&key, |known| known.key).ok()?;
+    Some(KNOWN[place].word)
 }
 
 #[cfg(test)]
@@ -273,17 +276,17 @@ mod tests {
         for &keyword in Keyword::ALL {
             if keyword != Keyword::A {
                 for word in [keyword.text().to_lowercase(), keyword.text().to_uppercase()] {
-                    assert_eq!(kind_of(&word), TokenKind::Keyword(keyword), "{word}");
+                    assert_eq!(known(&word), Some(KnownWord::Keyword(keyword)), "{word}");
                 }
             }
         }
-        assert_eq!(kind_of("a"), TokenKind::Keyword(Keyword::A));
+        assert_eq!(known("a"), Some(KnownWord::Keyword(Keyword::A)));
         for word in ["A", "", "SELECTS", "SELEC", "ENCODE_FOR_URI_OF_ALL"] {
-            assert_eq!(kind_of(word), TokenKind::Word, "{word}");
+            assert_eq!(known(word), None, "{word}");
         }
         for function in BuiltIn::all() {
             let word = function.name().to_lowercase();
-            assert_eq!(kind_of(&word), TokenKind::BuiltIn(function), "{word}");
+            assert_eq!(known(&word), Some(KnownWord::BuiltIn(function)), "{word}");
         }
     }
 }

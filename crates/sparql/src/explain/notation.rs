@@ -113,7 +113,7 @@ impl<'q> Notation<'q> {
             && word
                 .bytes()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if !is_random {
+        if !is_random && !orrery_syntax::is_made_up(word) {
             text.push_str(word);
             return;
         }
@@ -229,6 +229,10 @@ mod tests {
         assert_eq!(
             readable(&plan, ""),
             format!("?.node1 ?p .value2@1 as .value2, ?.7.value2 ?.node1 \"{value}\" {value}000")
+        );
+        assert_eq!(
+            readable("?_:_g7 _g__2@1 ?.7._g__2 ?_g ?_gx1", ""),
+            "?.node1 .value2@1 ?.7.value2 ?_g ?_gx1"
         );
     }
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A shape is kept only if that comparison holds for the query that brought it; those of which it does not (a
-//! number in a place where none is a term, names that the parser makes up anew each time) are kept as such, so that they
+//! number in a place where none is a term) are kept as such, so that they
 //! are not tried again. Queries that come once cost nothing but the look-up. Where shapes are equal nothing but the constants can differ ([`super::shape`]), so that
 //! the algebra is the one that parsing would give. Nothing that depends on data is kept: term ids, counts, filters as
 //! ranges, join orders are made for each query, by its own constants (`docs/decisions/0012-shapes-of-queries.md` has
@@ -24,7 +24,7 @@ use spargebra::Query;
 
 use super::shape::{Shaped, shaped};
 use super::substitute::{has_stand_in, stand_in, substitute};
-use crate::error::QueryError;
+use super::{Refused, Stack};
 
 /// Shapes that are kept.
 const SHAPES_MAX: usize = 512;
@@ -62,8 +62,8 @@ impl Default for Shapes {
 enum ShapeState {
     /// It came once.
     Seen,
-    /// Its algebra, with stand-ins.
-    Algebra(Arc<Query>),
+    /// Its algebra, with stand-ins, and whether it can be walked on any thread.
+    Algebra(Arc<Query>, bool),
     /// Constants cannot be put into its algebra.
     Fixed,
 }
@@ -80,37 +80,46 @@ pub struct ShapeCounts {
 }
 
 impl ShapeCache {
-    /// Parses a query that [`super::measure`] let through.
-    pub(crate) fn parse(&self, text: &str, base_iri: Option<&str>) -> Result<Query, QueryError> {
+    /// Parses a query.
+    pub(crate) fn parse(
+        &self,
+        text: &str,
+        base_iri: Option<&str>,
+        stack: Stack,
+    ) -> Result<Query, Refused> {
         let shaped = (text.len() <= TEXT_BYTES_MAX)
             .then(|| shaped(text))
             .flatten();
         let Some(mut shaped) = shaped else {
+            let (query, _) = super::parse(text, base_iri, stack)?;
             self.misses.fetch_add(1, Ordering::Relaxed);
-            return super::parse(text, base_iri);
+            return Ok(query);
         };
         // Relative IRIs that remain in the text mean something else under another base.
         shaped.shape.push('\u{1}');
         shaped.shape.push_str(base_iri.unwrap_or_default());
         let known = self.find(&shaped.shape);
-        if let Some(ShapeState::Algebra(query)) = known {
+        if let Some(ShapeState::Algebra(query, is_ordinary)) = known {
+            if stack == Stack::Ordinary && !is_ordinary {
+                return Err(Refused::NeedsLargeStack);
+            }
             self.hits.fetch_add(1, Ordering::Relaxed);
             let mut query = Query::clone(&query);
             substitute(&mut query, &shaped.constants);
             return Ok(query);
         }
+        let (query, shape) = super::parse(text, base_iri, stack)?;
         self.misses.fetch_add(1, Ordering::Relaxed);
-        let query = super::parse(text, base_iri)?;
         match known {
             None => self.keep(shaped.shape, ShapeState::Seen),
             Some(ShapeState::Seen) => {
-                let template = template(text, &shaped, base_iri, &query);
+                let template = template(text, &shaped, base_iri, stack, &query);
                 let state = template.map_or(ShapeState::Fixed, |query| {
-                    ShapeState::Algebra(Arc::new(query))
+                    ShapeState::Algebra(Arc::new(query), super::is_ordinary(shape))
                 });
                 self.keep(shaped.shape, state);
             }
-            Some(ShapeState::Fixed | ShapeState::Algebra(_)) => {}
+            Some(ShapeState::Fixed | ShapeState::Algebra(..)) => {}
         }
         Ok(query)
     }
@@ -149,6 +158,7 @@ fn template(
     text: &str,
     shaped: &Shaped<'_>,
     base_iri: Option<&str>,
+    stack: Stack,
     query: &Query,
 ) -> Option<Query> {
     if has_stand_in(text) {
@@ -164,7 +174,7 @@ fn template(
         copied = at + inner.len();
     }
     with_stand_ins.push_str(text.get(copied..)?);
-    let template = super::parse(&with_stand_ins, base_iri).ok()?;
+    let (template, _) = super::parse(&with_stand_ins, base_iri, stack).ok()?;
     let mut filled = template.clone();
     substitute(&mut filled, &shaped.constants);
     (filled == *query).then_some(template)
@@ -174,20 +184,30 @@ fn template(
 mod tests {
     use super::*;
 
+    impl ShapeCache {
+        fn parsed(&self, text: &str, base_iri: Option<&str>) -> Result<Query, Refused> {
+            self.parse(text, base_iri, Stack::Large)
+        }
+    }
+
+    fn parsed_anew(text: &str, base_iri: Option<&str>) -> Result<Query, Refused> {
+        super::super::parse(text, base_iri, Stack::Large).map(|(query, _)| query)
+    }
+
     #[test]
     fn the_least_recently_used_shape_goes() {
         let cache = ShapeCache::default();
         let query =
             |number: usize| format!("SELECT ?v{number} {{ <http://e/s> <http://e/p> ?v{number} }}");
         for number in 0..SHAPES_MAX {
-            cache.parse(&query(number), None).unwrap();
-            cache.parse(&query(number), None).unwrap();
+            cache.parsed(&query(number), None).unwrap();
+            cache.parsed(&query(number), None).unwrap();
         }
         assert_eq!(cache.counts().hits, 0);
-        cache.parse(&query(0), None).unwrap();
-        cache.parse(&query(SHAPES_MAX), None).unwrap();
-        cache.parse(&query(0), None).unwrap();
-        cache.parse(&query(1), None).unwrap();
+        cache.parsed(&query(0), None).unwrap();
+        cache.parsed(&query(SHAPES_MAX), None).unwrap();
+        cache.parsed(&query(0), None).unwrap();
+        cache.parsed(&query(1), None).unwrap();
         let counts = cache.counts();
         assert_eq!((counts.hits, counts.kept), (2, SHAPES_MAX as u64));
         assert_eq!(counts.misses, 2 * SHAPES_MAX as u64 + 2);
@@ -199,7 +219,7 @@ mod tests {
         let padding = " ".repeat(TEXT_BYTES_MAX - 200);
         for number in 0..2 * SHAPE_BYTES_MAX / padding.len() {
             let text = format!("ASK {{ <http://e/s> <http://e/p> ?v{number} }}{padding}");
-            cache.parse(&text, None).unwrap();
+            cache.parsed(&text, None).unwrap();
         }
         let shapes = cache.shapes.lock().unwrap();
         assert!(shapes.text_bytes <= SHAPE_BYTES_MAX);
@@ -218,8 +238,8 @@ mod tests {
             "http://b/",
             "http://a/",
         ] {
-            let parsed = cache.parse(text, Some(base)).unwrap();
-            assert_eq!(parsed, super::super::parse(text, Some(base)).unwrap());
+            let parsed = cache.parsed(text, Some(base)).unwrap();
+            assert_eq!(parsed, parsed_anew(text, Some(base)).unwrap());
         }
         assert_eq!(cache.counts().hits, 1);
     }
@@ -229,11 +249,14 @@ mod tests {
         let cache = ShapeCache::default();
         for _ in 0..2 {
             let error = cache
-                .parse("SELECT * { <http://e/s> FOO 5 }", None)
+                .parsed("SELECT * { <http://e/s> FOO 5 }", None)
                 .unwrap_err();
             assert!(
-                matches!(error, QueryError::Syntax { line: 1, .. }),
-                "{error}"
+                matches!(
+                    error,
+                    Refused::Error(crate::error::QueryError::Syntax { line: 1, .. })
+                ),
+                "{error:?}"
             );
         }
         assert_eq!(cache.counts().hits, 0);
@@ -296,8 +319,8 @@ mod tests {
             for numbers in numbers {
                 let text = text(&groups, &mut kinds.iter().copied().zip(numbers));
                 is_shaped = shaped(&text).is_some();
-                let cached = cache.parse(&text, Some("http://base.org/sparql"));
-                let Ok(parsed) = super::super::parse(&text, Some("http://base.org/sparql")) else {
+                let cached = cache.parsed(&text, Some("http://base.org/sparql"));
+                let Ok(parsed) = parsed_anew(&text, Some("http://base.org/sparql")) else {
                     // A variable that is bound twice.
                     proptest::prop_assert!(cached.is_err());
                     return Ok(());

@@ -13,8 +13,7 @@
 //!
 //! Cost: one pass over the text.
 
-use super::skip::{skip_comment, skip_iri, skip_string};
-use super::tokens::is_name;
+use orrery_syntax::{Keyword, Lexer, Token, TokenKind, is_plain_iri};
 
 /// Stands before the letter that tells the kind of a constant that was taken out.
 const MARK: char = '\u{1}';
@@ -60,69 +59,48 @@ pub(super) struct Shaped<'t> {
 
 /// Takes a text apart; `None` where that is not possible, or not worth it.
 pub(super) fn shaped(text: &str) -> Option<Shaped<'_>> {
-    let bytes = text.as_bytes();
-    if bytes.contains(&(MARK as u8)) {
+    if memchr::memchr(MARK as u8, text.as_bytes()).is_some() {
         return None;
     }
     let mut shape = String::with_capacity(text.len());
     let mut constants = Vec::new();
     let mut copied = 0;
-    let mut at = 0;
-    // Where the last word or sign begins and ends.
-    let mut last = (0, 0);
-    while at < bytes.len() {
-        let start = at;
-        let constant = match bytes[at] {
-            b' ' | b'\t' | b'\r' | b'\n' => {
-                at += 1;
-                continue;
+    let mut lexer = Lexer::new(text);
+    let mut last = lexer.next_token();
+    let mut token = last;
+    // An IRI that was taken out is put back where a bracket follows: it is the name of a function, perhaps.
+    let mut last_iri: Option<(usize, usize)> = None;
+    while token.kind != TokenKind::End {
+        let constant = match token.kind {
+            TokenKind::String => plain_text(token.text(text)).map(Constant::Text),
+            TokenKind::Iri if is_term(last, text) => plain_iri(token.text(text)).map(Constant::Iri),
+            TokenKind::Integer if is_term_number(last, token) => {
+                Some(Constant::Number(token.text(text)))
             }
-            b'#' => {
-                at = skip_comment(bytes, at) + 1;
-                continue;
-            }
-            b'"' | b'\'' => {
-                at = skip_string(bytes, at) + 1;
-                plain_text(text, start, at).map(Constant::Text)
-            }
-            b'<' => {
-                at = skip_iri(bytes, at) + 1;
-                let is_asked = is_term(&text[last.0..last.1]) && !is_function(bytes, at);
-                plain_iri(text, start, at)
-                    .filter(|_| is_asked)
-                    .map(Constant::Iri)
-            }
-            b'\\' => {
-                at += 2;
+            TokenKind::LeftParen => {
+                if let Some((length, place)) = last_iri {
+                    shape.truncate(length);
+                    copied = place;
+                    constants.pop();
+                }
                 None
             }
-            byte if is_word(byte) => {
-                at += bytes[at..]
-                    .iter()
-                    .take_while(|byte| is_word(**byte))
-                    .count();
-                let word = text.get(start..at)?;
-                let is_bound = is_bound_of_rows(&text[last.0..last.1]);
-                (word.bytes().all(|byte| byte.is_ascii_digit()) && !is_bound)
-                    .then_some(Constant::Number(word))
-            }
-            _ => {
-                at += 1;
-                None
-            }
+            _ => None,
         };
-        at = at.min(bytes.len());
-        last = (start, at);
-        let Some(constant) = constant else { continue };
-        let inner = match constant {
-            Constant::Iri(_) | Constant::Text(_) => (start + 1, at - 1),
-            Constant::Number(_) => (start, at),
-        };
-        shape.push_str(text.get(copied..inner.0)?);
-        shape.push(MARK);
-        shape.push(constant.letter());
-        copied = inner.1;
-        constants.push(constant);
+        last_iri = None;
+        if let Some(constant) = constant {
+            let marks = usize::from(!matches!(constant, Constant::Number(_)));
+            if matches!(constant, Constant::Iri(_)) {
+                last_iri = Some((shape.len(), copied));
+            }
+            shape.push_str(text.get(copied..token.start as usize + marks)?);
+            shape.push(MARK);
+            shape.push(constant.letter());
+            copied = token.end as usize - marks;
+            constants.push(constant);
+        }
+        last = token;
+        token = lexer.next_token();
     }
     if constants.is_empty() || constants.len() > CONSTANTS_MAX {
         return None;
@@ -131,58 +109,39 @@ pub(super) fn shaped(text: &str) -> Option<Shaped<'_>> {
     Some(Shaped { shape, constants })
 }
 
-/// Bytes of words in the widest sense: names, variables, numbers of all kinds, language tags, prefixed names.
-fn is_word(byte: u8) -> bool {
-    is_name(byte) || matches!(byte, b'?' | b'$' | b':' | b'.' | b'-' | b'%' | b'@' | b'_')
-}
-
 /// Whether an IRI after this is a term: not what a prologue declares, and no datatype.
-fn is_term(last: &str) -> bool {
-    !(last.ends_with(':') || last == "^" || last.eq_ignore_ascii_case("BASE"))
+fn is_term(last: Token, text: &str) -> bool {
+    match last.kind {
+        TokenKind::PrefixedName => !last.text(text).ends_with(':'),
+        TokenKind::Datatype | TokenKind::Keyword(Keyword::Base) => false,
+        _ => true,
+    }
 }
 
-fn is_bound_of_rows(last: &str) -> bool {
-    last.eq_ignore_ascii_case("LIMIT") || last.eq_ignore_ascii_case("OFFSET")
-}
-
-/// Whether a bracket follows: the IRI is the name of a function, perhaps.
-fn is_function(bytes: &[u8], at: usize) -> bool {
-    let mut rest = bytes[at.min(bytes.len())..].iter();
-    // A comment in between is taken for a bracket, too.
-    rest.find(|byte| !byte.is_ascii_whitespace())
-        .is_some_and(|byte| matches!(byte, b'(' | b'#'))
+/// Whether a number is a term by itself: no bound of rows, and no part of a number with a sign.
+fn is_term_number(last: Token, number: Token) -> bool {
+    match last.kind {
+        TokenKind::Keyword(Keyword::Limit | Keyword::Offset) => false,
+        TokenKind::Plus | TokenKind::Minus => last.end != number.start,
+        _ => true,
+    }
 }
 
 /// An absolute IRI that resolving and checking leave as it is.
-fn plain_iri(text: &str, start: usize, end: usize) -> Option<&str> {
-    let iri = text.get(start + 1..end.checked_sub(1)?)?;
-    if text.as_bytes().get(end - 1) != Some(&b'>') {
-        return None;
-    }
-    let (scheme, rest) = iri.split_once("://")?;
-    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let is_plain =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-' | b'.' | b'#');
-    // One fragment, and no segments of dots, which are resolved.
-    let is_whole = rest.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && rest.bytes().all(is_plain)
-        && !rest.contains("/.")
-        && rest.bytes().filter(|byte| *byte == b'#').count() <= 1;
-    (is_scheme && is_whole).then_some(iri)
+fn plain_iri(token: &str) -> Option<&str> {
+    let iri = token.strip_prefix('<')?.strip_suffix('>')?;
+    is_plain_iri(iri).then_some(iri)
 }
 
 /// The text of a string that stands for itself.
-fn plain_text(text: &str, start: usize, end: usize) -> Option<&str> {
-    let bytes = text.as_bytes();
-    let inner = text.get(start + 1..end.checked_sub(1)?)?;
-    let is_closed = end > start + 1 && bytes.get(end - 1) == Some(&bytes[start]);
-    // An empty string may be the beginning of a long one.
+fn plain_text(token: &str) -> Option<&str> {
+    let inner = token.get(1..token.len().checked_sub(1)?)?;
+    // An empty string would be found everywhere.
     let is_plain = !inner.is_empty()
         && inner
             .bytes()
             .all(|byte| !matches!(byte, b'"' | b'\'' | b'\\' | b'\n' | b'\r'));
-    (is_closed && is_plain).then_some(inner)
+    is_plain.then_some(inner)
 }
 
 #[cfg(test)]

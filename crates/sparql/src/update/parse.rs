@@ -1,25 +1,24 @@
 //! From the text of an update to its operations.
 //!
-//! The grammar is spargebra's. `DATA` blocks, which can be megabytes long, are turned into numbered
+//! The grammar is `orrery_syntax`'s. `DATA` blocks, which can be megabytes long, are turned into numbered
 //! statements at once, so that the transaction has little left to do and the parser's tree goes early.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use orrery_term::Term;
 use orrery_term::language::{TagFinder, TagSyntax};
 use oxrdf::NamedOrBlankNode;
 use oxsdatatypes::DateTime;
-use spargebra::GraphUpdateOperation;
 use spargebra::algebra::GraphTarget;
 use spargebra::term::{GraphName, GroundQuad, GroundTerm, NamedNode, Quad};
+use spargebra::{GraphUpdateOperation, Update};
 
 use super::execute::check_may_write;
 use super::services::{self, Services};
 use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions, data};
 use crate::engine::Engine;
 use crate::error::QueryError;
-use crate::parse;
+use crate::parse::{self, Refused, Stack};
 use crate::results::literal_from_oxrdf;
 
 impl Engine {
@@ -45,10 +44,13 @@ impl Engine {
         if let Some(operations) = self.plain_data(text)? {
             return Ok(operations);
         }
-        let shape = parse::measure_update(text, self.options().update_bytes_max)?;
-        match shape.needs_large_stack() {
-            true => parse::on_large_stack("parse-update", || self.parsed(text, options, true)),
-            false => self.parsed(text, options, false),
+        match self.parsed(text, options, Stack::Ordinary) {
+            Ok(update) => Ok(update),
+            Err(Refused::Error(error)) => Err(error),
+            Err(Refused::NeedsLargeStack) => parse::on_large_stack("parse-update", || {
+                self.parsed(text, options, Stack::Large)
+                    .map_err(Refused::into_error)
+            }),
         }
     }
 
@@ -65,19 +67,29 @@ impl Engine {
         &self,
         text: &str,
         options: &UpdateOptions,
-        needs_large_stack: bool,
+        stack: Stack,
+    ) -> Result<ParsedUpdate, Refused> {
+        let update = parse::parse_update(text, options.query.base_iri.as_deref(), stack)?;
+        self.checked(text, update, options, stack)
+            .map_err(Refused::Error)
+    }
+
+    fn checked(
+        &self,
+        text: &str,
+        update: Update,
+        options: &UpdateOptions,
+        stack: Stack,
     ) -> Result<ParsedUpdate, QueryError> {
-        let update = parse::parse_update(text, options.query.base_iri.as_deref())?;
         let operations = numbered(update.operations)?;
         let update = ParsedUpdate {
             services: self.services(&operations)?,
             operations,
             base_iri: update.base_iri.map(|iri| iri.into_inner()),
-            needs_large_stack,
+            needs_large_stack: stack == Stack::Large,
             language_tags: TagFinder::in_text(TagSyntax::At, text),
             now: DateTime::now(),
         };
-        check_labels(text, &update)?;
         let of_protocol = &options.query;
         let has_protocol_dataset =
             !of_protocol.default_graphs.is_empty() || !of_protocol.named_graphs.is_empty();
@@ -187,27 +199,8 @@ pub(super) fn operations_by_grammar(
     text: &str,
     base_iri: Option<&str>,
 ) -> Result<Vec<Operation>, QueryError> {
-    numbered(parse::parse_update(text, base_iri)?.operations)
-}
-
-/// A label stands for one node; in two `INSERT DATA` of one request it would mean two
-/// (SPARQL 1.1 Query, 19.6).
-fn check_labels(text: &str, update: &ParsedUpdate) -> Result<(), QueryError> {
-    let mut seen: HashSet<&str> = HashSet::new();
-    for operation in &update.operations {
-        let Operation::InsertData(data) = operation else {
-            continue;
-        };
-        if let Some(label) = data.labels().find(|label| seen.contains(label)) {
-            let at = text.rfind(&format!("_:{label}")).unwrap_or_default();
-            let message = format!(
-                "the blank node label _:{label} is used in two INSERT DATA operations of one request"
-            );
-            return Err(parse::error_at(text, at, message));
-        }
-        seen.extend(data.labels());
-    }
-    Ok(())
+    let update = parse::parse_update(text, base_iri, Stack::Large).map_err(Refused::into_error)?;
+    numbered(update.operations)
 }
 
 fn statements(data: &[Quad]) -> Result<Statements, QueryError> {

@@ -128,7 +128,7 @@ fn hostile_nesting_neither_crashes_nor_hangs() {
 fn syntax_errors_name_their_place() {
     let fixture = Fixture::new(DATA);
     match fixture.ask("SELECT ?s\nWHERE { ?s ?p }") {
-        Err(QueryError::Syntax { line, column, .. }) => assert_eq!((line, column), (2, 16)),
+        Err(QueryError::Syntax { line, column, .. }) => assert_eq!((line, column), (2, 15)),
         other => panic!("{other:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! What a failure most probably means: from the tokens around it to a kind of error and a mend.
 
-use super::{Failure, Opened, Parser};
+use super::{FOUND_CHARACTERS_MAX, Failure, Opened, Parser};
 use crate::error::{ErrorKind, Hint, Position};
 use crate::expected::Thing;
 use crate::suggest::{closest, function_for};
@@ -134,7 +134,6 @@ impl Parser<'_, '_> {
         if let Some(failure) = self.foreign_operator() {
             return failure;
         }
-        let text = self.text_of(self.token);
         match self.token.kind {
             TokenKind::End
             | TokenKind::LeftBrace
@@ -161,10 +160,16 @@ impl Parser<'_, '_> {
                     _ => end..end,
                 };
                 let opened = Position::of(self.text, at as usize);
-                self.error_in(place, ErrorKind::UnclosedBracket { bracket, opened })
-            }
-            TokenKind::Word if bracket == "(" && text.eq_ignore_ascii_case("AS") => {
-                self.unexpected()
+                let after = self
+                    .text_of(self.previous)
+                    .chars()
+                    .take(FOUND_CHARACTERS_MAX);
+                let kind = ErrorKind::UnclosedBracket {
+                    bracket,
+                    opened,
+                    after: after.collect(),
+                };
+                self.error_in(place, kind)
             }
             _ => self.unexpected(),
         }
@@ -407,17 +412,11 @@ impl Parser<'_, '_> {
         }
     }
 
-    pub(super) fn no_order_key(&self, is_first: bool) -> Failure {
+    pub(super) fn no_order_key(&self) -> Failure {
         match self.token.kind {
             TokenKind::Comma => self
                 .error(ErrorKind::NeedlessComma)
                 .with_hint(Hint::LeaveOut),
-            TokenKind::Word
-                if !is_first && self.text_of(self.token).eq_ignore_ascii_case("ASC")
-                    || !is_first && self.text_of(self.token).eq_ignore_ascii_case("DESC") =>
-            {
-                self.unexpected()
-            }
             _ => self.no_variable(),
         }
     }

@@ -4,7 +4,7 @@ use spargebra::algebra::{Expression, Function};
 
 use super::literal::{is_iri, is_literal};
 use super::{Aggregates, Parsed, Parser};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
 use crate::lexer::Lexer;
 use crate::token::{Token, TokenKind};
@@ -252,7 +252,14 @@ impl Parser<'_, '_> {
         if is_negated {
             self.deeper()?;
         }
-        self.expect_keyword(Keyword::Exists)?;
+        if !self.at_keyword(Keyword::Exists) {
+            let failure = self.unexpected();
+            return Err(match is_negated {
+                true => failure.with_hint(Hint::Note("the negation of a condition is `!`")),
+                false => failure,
+            });
+        }
+        self.bump();
         let (mark, free) = (self.scope.mark(), self.free.len());
         let pattern = self.group()?;
         // Its variables are its own.
@@ -316,9 +323,7 @@ impl Parser<'_, '_> {
 
     /// What stands behind `FILTER` and `HAVING`: brackets, or a call.
     pub(super) fn constraint(&mut self, after: Keyword) -> Parsed<Expression> {
-        for kind in [TokenKind::LeftParen] {
-            self.expected.token(kind);
-        }
+        self.expected.token(TokenKind::LeftParen);
         self.expected.thing(Thing::Function);
         match self.token.kind {
             TokenKind::LeftParen => self.bracketed(),

@@ -87,10 +87,11 @@ impl Parser<'_, '_> {
                     may_be_triples = true;
                 }
             }
+            let is_at_element = self.at_element();
             if self.at(TokenKind::RightBrace) || self.token.kind == TokenKind::End {
                 return Ok((group.pattern, group.filter));
             }
-            if !may_be_triples && !self.at_element() {
+            if !may_be_triples && !is_at_element {
                 let failure = self.no_element();
                 self.recover_in_group(failure, depth)?;
                 may_be_triples = true;

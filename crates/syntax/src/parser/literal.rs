@@ -11,7 +11,7 @@ use super::{Parsed, Parser, Prefix};
 use crate::chars;
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
-use crate::prefixes::well_known_prefix;
+use crate::suggest::prefix_for;
 use crate::token::{Token, TokenKind};
 use crate::word::Keyword;
 
@@ -99,7 +99,7 @@ impl<'t> Parser<'t, '_> {
                     prefix: prefix.to_owned(),
                 },
             );
-            failure.hint = well_known_prefix(prefix).map(|iri| Hint::DeclarePrefix {
+            failure.hint = prefix_for(prefix).map(|iri| Hint::DeclarePrefix {
                 prefix: prefix.to_owned(),
                 iri,
             });
@@ -128,6 +128,7 @@ impl<'t> Parser<'t, '_> {
     /// Whether a prefix needs no declaration; then it is known from here on.
     fn assume(&mut self, prefix: &'t str) -> bool {
         let assumed = self.options.prefixes.and_then(|assumed| assumed(prefix));
+        let assumed = assumed.filter(|iri| Iri::parse(iri.as_str()).is_ok());
         assumed.map(|iri| self.declare(prefix, iri)).is_some()
     }
 

@@ -7,6 +7,7 @@
 //! What the parser tests for at a token is what may stand there, and is collected on the way
 //! ([`ExpectedSet`]).
 
+mod aggregates;
 mod call;
 mod diagnose;
 mod expression;
@@ -23,7 +24,6 @@ mod update;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use oxiri::Iri;
-use spargebra::algebra::AggregateExpression;
 use spargebra::term::{BlankNode, Variable};
 
 use crate::error::{ErrorKind, Hint, Position, SyntaxError};
@@ -91,7 +91,7 @@ pub(crate) struct Parser<'t, 'o> {
     /// Variables that an expression of `SELECT` needs a value of, and where they stand.
     free: Vec<(VariableId, Token)>,
     aggregates: Aggregates,
-    aggregates_found: select::Found,
+    aggregates_found: aggregates::Found,
     /// Each label's group of patterns.
     labels: HashMap<&'t str, u32, FixedState>,
     label_group: u32,
@@ -130,7 +130,7 @@ impl<'t, 'o> Parser<'t, 'o> {
             fresh: Fresh::default(),
             free: Vec::new(),
             aggregates: Aggregates::No,
-            aggregates_found: select::Found::default(),
+            aggregates_found: aggregates::Found::default(),
             labels: HashMap::default(),
             label_group: 0,
             data_labels: HashMap::default(),
@@ -342,6 +342,3 @@ impl SyntaxError {
         self
     }
 }
-
-/// What aggregates are found in, for one `SELECT`.
-type AggregateList = Vec<(Variable, AggregateExpression)>;

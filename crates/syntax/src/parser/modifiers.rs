@@ -165,7 +165,7 @@ impl Parser<'_, '_> {
             } else if order.is_empty()
                 || matches!(self.token.kind, TokenKind::Word | TokenKind::Comma)
             {
-                return Err(self.no_order_key(order.is_empty()));
+                return Err(self.no_order_key());
             } else {
                 return Ok(order);
             }

@@ -1,52 +1,17 @@
 //! `SELECT`: its clause, and what it makes of a pattern.
 
-use std::hash::BuildHasher;
-
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
+use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::Variable;
 
 use super::modifiers::Modifiers;
 use super::triples::join;
-use super::{AggregateList, Aggregates, Parsed, Parser};
+use super::{Aggregates, Parsed, Parser};
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
 use crate::names::VariableId;
 use crate::token::{Token, TokenKind};
 use crate::word::Keyword;
-
-/// Aggregates of one `SELECT`; equal ones are computed once.
-#[derive(Debug, Default)]
-pub(super) struct Found {
-    list: AggregateList,
-    /// Places in the list by hash.
-    places: HashMap<u64, Vec<usize>, FixedState>,
-    first: Option<Token>,
-}
-
-impl Found {
-    /// The variable of an aggregate, whose name stands at a token.
-    pub(super) fn variable(
-        &mut self,
-        aggregate: AggregateExpression,
-        name: Token,
-        fresh: impl FnOnce() -> String,
-    ) -> Variable {
-        self.first.get_or_insert(name);
-        let hash = FixedState::default().hash_one(&aggregate);
-        let places = self.places.entry(hash).or_default();
-        for &place in places.iter() {
-            if self.list[place].1 == aggregate {
-                return self.list[place].0.clone();
-            }
-        }
-        places.push(self.list.len());
-        let variable = Variable::new_unchecked(fresh());
-        self.list.push((variable.clone(), aggregate));
-        variable
-    }
-}
 
 /// `DISTINCT` and its like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -212,8 +177,9 @@ impl<'t> Parser<'t, '_> {
         duplicates: Duplicates,
     ) -> Parsed<(GraphPattern, Vec<VariableId>)> {
         let found = std::mem::take(&mut self.aggregates_found);
+        let first_aggregate = found.first();
         let has_group_by = modifiers.group.is_some();
-        let is_grouped = has_group_by || !found.list.is_empty();
+        let is_grouped = has_group_by || !found.is_empty();
         let mut pattern = pattern;
         if is_grouped {
             self.scope.forget(mark);
@@ -232,7 +198,7 @@ impl<'t> Parser<'t, '_> {
             pattern = GraphPattern::Group {
                 inner: Box::new(pattern),
                 variables: group.variables,
-                aggregates: found.list,
+                aggregates: found.into_list(),
             };
         }
         if let Some(expr) = modifiers.having {
@@ -250,7 +216,7 @@ impl<'t> Parser<'t, '_> {
             }
             star => {
                 if is_grouped {
-                    let token = found.first.unwrap_or(self.previous);
+                    let token = first_aggregate.unwrap_or(self.previous);
                     let failure = self.error_at(token, ErrorKind::StarWithGroups { has_group_by });
                     let hint = Hint::Note("name the variables that SELECT gives");
                     self.report(failure.with_hint(hint))?;

@@ -1,13 +1,15 @@
 //! Compares answers to random queries: our engine in all its variants, and `spareval`.
 //!
 //! `make oracle`, or `oracle [--queries N] [--seed N] [--threads N] [--differences N]`. `oracle --estimates N [--seed N]` reports
-//! instead how good the planner's estimates are on the first N queries; `oracle --updates N [--seed N]` compares N cases of updates instead.
+//! instead how good the planner's estimates are on the first N queries; `oracle --updates N [--seed N]` compares N cases of updates instead,
+//! `oracle --syntax N [--seed N]` the parser with spargebra's on N damaged texts.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use orrery_testsuite::oracle::{
     Options, Report, UpdateOptions, UpdateReport, estimates, numbers, run, run_updates,
+    syntax_of_damaged,
 };
 
 /// For so many queries, one over numbers alone.
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
         options,
         estimated,
         updates,
+        texts,
     } = match options(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
@@ -41,6 +44,12 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         };
+    }
+    if texts > 0 {
+        let report = syntax_of_damaged(texts, options.seed);
+        println!("{report}");
+        println!("seed {}, {} s", options.seed, start.elapsed().as_secs());
+        return ExitCode::from(u8::from(!report.differences.is_empty()));
     }
     if updates > 0 {
         let options = UpdateOptions {
@@ -102,10 +111,12 @@ struct OracleArguments {
     estimated: u64,
     /// How many cases of updates to compare instead.
     updates: u64,
+    /// How many damaged texts to parse instead.
+    texts: u64,
 }
 
 fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArguments, String> {
-    let (mut estimated, mut updates) = (0, 0);
+    let (mut estimated, mut updates, mut texts) = (0, 0, 0);
     let mut options = Options {
         queries: 200_000,
         seed: 1,
@@ -120,6 +131,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArgument
             "--queries" => options.queries = value,
             "--estimates" => estimated = value,
             "--updates" => updates = value,
+            "--syntax" => texts = value,
             "--seed" => options.seed = value,
             "--threads" => options.threads = small,
             "--differences" => options.differences_max = small,
@@ -130,6 +142,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArgument
         options,
         estimated,
         updates,
+        texts,
     })
 }
 
