@@ -18,7 +18,7 @@ use crate::ntriples::{AfterError, parse_block};
 use crate::sort_keys::{BLANK_NODE_KEY, DEFAULT_GRAPH_KEY, INLINE_KEY};
 use crate::triple_keys::{self, MarkedNodes};
 use orrery_storage::{ByteCount, reason};
-use orrery_term::{LanguageTags, Term, TermId, parse_key};
+use orrery_term::{LanguageTags, Prefixes, Term, TermId, parse_key};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,6 +55,7 @@ pub struct Document {
     terms: InternedTerms,
     warning: Option<String>,
     language_tags: LanguageTags,
+    prefixes: Prefixes,
 }
 
 /// A distinct term of a [`Document`].
@@ -160,6 +161,11 @@ pub fn read_document(
         terms: interner.take(),
         warning: left_out.map(|left_out| left_out.describe(name)),
         language_tags: interner.language_tags().clone(),
+        prefixes: interner
+            .prefixes()
+            .first()
+            .map(|(_, prefixes)| prefixes.clone())
+            .unwrap_or_default(),
     })
 }
 
@@ -312,6 +318,11 @@ impl Document {
     /// How its language tags were written.
     pub fn language_tags(&self) -> &LanguageTags {
         &self.language_tags
+    }
+
+    /// The prefixes that the document declares.
+    pub fn prefixes(&self) -> &Prefixes {
+        &self.prefixes
     }
 
     /// The distinct terms, by their numbers in the quads.

@@ -22,10 +22,12 @@ use crate::xml_literal::with_used_namespaces;
 use memchr::{memchr, memchr_iter};
 use orrery_term::LanguageTags;
 use orrery_term::language::{TagFinder, TagSyntax};
-use orrery_term::{Direction, TRIPLE_DEPTH_MAX};
+use orrery_term::{Direction, Prefixes, TRIPLE_DEPTH_MAX};
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{BaseDirection, GraphName, Literal, NamedOrBlankNode, Quad, Term};
-use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, RdfSyntaxError};
+use oxrdfio::{
+    JsonLdProfileSet, RdfFormat, RdfParseError, RdfParser, RdfSyntaxError, ReaderQuadParser,
+};
 use oxttl::{TriGParser, TurtleParser};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -109,14 +111,20 @@ pub(crate) fn parse_document<E: DocumentEvents>(
         by_line: matches!(format, Format::RdfXml | Format::JsonLd),
         statement_bytes_max: held_max,
     };
-    let quads = quads(reader, format, base_iri).map_err(|error| events.input_error(error))?;
+    let mut quads =
+        Quads::new(reader, format, base_iri).map_err(|error| events.input_error(error))?;
+    let mut prefixes = Prefixes::default();
     let mut errors_without_progress = 0;
     let mut last_end = 0;
     // The statements that the parser gave, until it found an error.
     let mut given = Some(0);
-    for quad in quads {
+    while let Some(quad) = quads.next() {
         match quad {
             Ok(mut quad) => {
+                if given == Some(0) {
+                    // Those of XML and JSON-LD hold within what is open.
+                    quads.note_prefixes(&mut prefixes);
+                }
                 given = given.map(|number| number + 1);
                 window.borrow_mut().end_statement();
                 errors_without_progress = 0;
@@ -157,6 +165,10 @@ pub(crate) fn parse_document<E: DocumentEvents>(
             }
         }
     }
+    quads.note_prefixes(&mut prefixes);
+    interner.note_prefixes(prefixes);
+    // The second parser of JSON-LD ends with what the first was given.
+    drop(quads);
     if let (Some(watch), Some(given)) = (watch, given)
         && let Some(left_out) = watch.left_out(given)
     {
@@ -170,38 +182,66 @@ pub(crate) fn parse_document<E: DocumentEvents>(
     Ok(())
 }
 
-type Quads = Box<dyn Iterator<Item = Result<Quad, RdfParseError>>>;
-
 /// The parser of a format over a text.
-fn quads(reader: WindowReader, format: Format, base_iri: Option<&str>) -> io::Result<Quads> {
-    let not_a_base = |error: oxiri::IriParseError| io::Error::other(error.to_string());
-    let format = match format {
-        Format::Turtle => {
-            let mut parser = TurtleParser::new();
-            if let Some(base_iri) = base_iri {
-                parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
+enum Quads {
+    Turtle(Box<TurtleReader<WindowReader>>),
+    Other(Box<ReaderQuadParser<WindowReader>>, Format),
+}
+
+impl Quads {
+    fn new(reader: WindowReader, format: Format, base_iri: Option<&str>) -> io::Result<Self> {
+        let not_a_base = |error: oxiri::IriParseError| io::Error::other(error.to_string());
+        let rdf_format = match format {
+            Format::Turtle => {
+                let mut parser = TurtleParser::new();
+                if let Some(base_iri) = base_iri {
+                    parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
+                }
+                return Ok(Self::Turtle(Box::new(TurtleReader::turtle(parser, reader))));
             }
-            return Ok(Box::new(TurtleReader::turtle(parser, reader)));
-        }
-        Format::TriG => {
-            let mut parser = TriGParser::new();
-            if let Some(base_iri) = base_iri {
-                parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
+            Format::TriG => {
+                let mut parser = TriGParser::new();
+                if let Some(base_iri) = base_iri {
+                    parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
+                }
+                return Ok(Self::Turtle(Box::new(TurtleReader::trig(parser, reader))));
             }
-            return Ok(Box::new(TurtleReader::trig(parser, reader)));
+            Format::NTriples => RdfFormat::NTriples,
+            Format::NQuads => RdfFormat::NQuads,
+            Format::RdfXml => RdfFormat::RdfXml,
+            Format::JsonLd => RdfFormat::JsonLd {
+                profile: JsonLdProfileSet::empty(),
+            },
+        };
+        let mut parser = RdfParser::from_format(rdf_format);
+        if let Some(base_iri) = base_iri {
+            parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
         }
-        Format::NTriples => RdfFormat::NTriples,
-        Format::NQuads => RdfFormat::NQuads,
-        Format::RdfXml => RdfFormat::RdfXml,
-        Format::JsonLd => RdfFormat::JsonLd {
-            profile: JsonLdProfileSet::empty(),
-        },
-    };
-    let mut parser = RdfParser::from_format(format);
-    if let Some(base_iri) = base_iri {
-        parser = parser.with_base_iri(base_iri).map_err(not_a_base)?;
+        Ok(Self::Other(Box::new(parser.for_reader(reader)), format))
     }
-    Ok(Box::new(parser.for_reader(reader)))
+
+    fn next(&mut self) -> Option<Result<Quad, RdfParseError>> {
+        match self {
+            Self::Turtle(parser) => parser.next(),
+            Self::Other(parser, _) => parser.next(),
+        }
+    }
+
+    /// Takes the prefixes that are declared at this place of the text.
+    fn note_prefixes(&self, prefixes: &mut Prefixes) {
+        match self {
+            Self::Turtle(parser) => parser.note_prefixes(prefixes),
+            Self::Other(parser, format) => {
+                for (name, iri) in parser.prefixes() {
+                    // A default namespace of XML is for elements, `xml:` for XML.
+                    let is_of_xml = *format == Format::RdfXml && matches!(name, "" | "xml");
+                    if !is_of_xml {
+                        prefixes.note_loaded(name, iri);
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Leaves out what an XML literal declares and does not use.
@@ -218,7 +258,6 @@ fn trim_namespaces(object: &mut Term) {
     }
 }
 
-/// Takes a quad in; the error says why it cannot be.
 /// Takes a quad, and notes its language tag.
 fn take(
     quad: &Quad,

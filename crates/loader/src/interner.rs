@@ -22,8 +22,9 @@ use crate::triple_keys::{write_mark, write_triple_key};
 use foldhash::fast::FixedState;
 use hashbrown::{HashSet, HashTable};
 use orrery_storage::dictionary::KeySource;
+use orrery_term::prefixes::PREFIXES_MAX;
 use orrery_term::{
-    Direction, LanguageTags, TRIPLE_DEPTH_MAX, TermId, directional_key, inline_string,
+    Direction, LanguageTags, Prefixes, TRIPLE_DEPTH_MAX, TermId, directional_key, inline_string,
     inline_typed, iri_key, language_key, string_key, typed_key,
 };
 use std::borrow::Cow;
@@ -70,6 +71,8 @@ pub(crate) struct Interner {
     key_buffer: Vec<u8>,
     /// How language tags were written, in all batches so far.
     language_tags: LanguageTags,
+    /// What documents declare, with the number of their file.
+    prefixes: Vec<(u32, Prefixes)>,
     /// Where large literals go; without it all stay in memory.
     large: Option<Arc<LargeLiterals>>,
     /// Keys of literals go there beyond this.
@@ -109,6 +112,7 @@ impl Interner {
             has_orphans: false,
             key_buffer: Vec::new(),
             language_tags: LanguageTags::default(),
+            prefixes: Vec::new(),
             large: None,
             literal_bytes_max: usize::MAX,
             failure: None,
@@ -194,6 +198,23 @@ impl Interner {
         };
         self.start_batch();
         terms
+    }
+
+    /// Takes what a document declares; of many documents only the first.
+    pub(crate) fn note_prefixes(&mut self, prefixes: Prefixes) {
+        let kept: usize = self
+            .prefixes
+            .iter()
+            .map(|(_, kept)| kept.own().count())
+            .sum();
+        if !prefixes.is_empty() && kept < PREFIXES_MAX {
+            self.prefixes.push((self.file_number, prefixes));
+        }
+    }
+
+    /// What documents declare, with the number of their file.
+    pub(crate) fn prefixes(&self) -> &[(u32, Prefixes)] {
+        &self.prefixes
     }
 
     /// How language tags were written so far.

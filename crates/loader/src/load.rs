@@ -106,7 +106,7 @@ fn load_checked(
     let segment_directory = builder.files().directory().to_path_buf();
     let run = || {
         let parsed = parse(sources, &stage, options, progress)?;
-        let language_tags = parsed.language_tags();
+        let (language_tags, prefixes) = (parsed.language_tags(), parsed.prefixes());
         let written = write(
             parsed,
             &existing,
@@ -115,20 +115,22 @@ fn load_checked(
             options,
             progress,
         )?;
-        Ok::<_, LoadError>((written, language_tags))
+        Ok::<_, LoadError>((written, language_tags, prefixes))
     };
-    let result = run().and_then(|(written, language_tags)| {
-        if written.changes_nothing(&existing) {
+    let mut has_new_prefixes = false;
+    let result = run().and_then(|(written, language_tags, prefixes)| {
+        let mut builder = builder;
+        has_new_prefixes = builder.note_loaded_prefixes(&prefixes);
+        if written.changes_nothing(&existing) && !has_new_prefixes {
             return Ok(written.unchanged(&existing));
         }
         written.publish(&existing, progress, |counts, statistics| {
-            let mut builder = builder;
             builder.add_language_tags(&language_tags);
             builder.publish(counts, statistics)
         })
     });
     let is_published = match &result {
-        Ok(report) => report.quads_added > 0,
+        Ok(report) => report.quads_added > 0 || has_new_prefixes,
         // Where nobody knows which manifest is on the disk, it may name these files.
         Err(LoadError::Storage(orrery_storage::Error::WritingStopped { .. })) => true,
         Err(_) => false,
@@ -160,9 +162,10 @@ pub fn load_into(
         let parsed = parse(&sources, &stage, options, progress)?;
         let mut rebase = writer.begin_load()?;
         rebase.add_language_tags(&parsed.language_tags());
+        let has_new_prefixes = rebase.note_loaded_prefixes(&parsed.prefixes());
         let existing = ReadView::of_process(Arc::clone(rebase.source()));
         let written = write(parsed, &existing, rebase.files(), &stage, options, progress)?;
-        if written.changes_nothing(&existing) {
+        if written.changes_nothing(&existing) && !has_new_prefixes {
             return Ok(written.unchanged(&existing));
         }
         written.publish(&existing, progress, |counts, statistics| {

@@ -15,7 +15,7 @@ use crate::segment::{Batches, SegmentInput, SegmentOutput, write_segment};
 use crate::stage_dir::StageDir;
 use crate::threads::joined;
 use orrery_storage::{PublishedCounts, ReadView, SegmentFiles, Snapshot, Statistics};
-use orrery_term::LanguageTags;
+use orrery_term::{LanguageTags, Prefixes};
 use std::sync::Arc;
 use std::thread;
 
@@ -43,6 +43,18 @@ impl Parsed {
             tags.note_all(worker.language_tags());
         }
         tags
+    }
+
+    /// The prefixes that the sources declare. Of several IRIs of one the first source's is kept, whichever thread was first.
+    pub(crate) fn prefixes(&self) -> Prefixes {
+        let workers = self.ingested.open.iter();
+        let mut declared: Vec<_> = workers.flat_map(|worker| worker.prefixes()).collect();
+        declared.sort_by_key(|(file, _)| *file);
+        let mut prefixes = Prefixes::default();
+        for (_, of_file) in declared {
+            prefixes.note_all_loaded(of_file);
+        }
+        prefixes
     }
 
     /// What was ingested, and what that took.

@@ -7,7 +7,7 @@ use std::time::Instant;
 /// What a load did, and what it took.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LoadReport {
-    /// The last commit now; the load is that commit, if it added any quad.
+    /// The last commit now; the load is that commit, if it added any quad or prefix.
     pub commit: u64,
     /// Statements read from the sources.
     pub quads_read: u64,

@@ -4,6 +4,7 @@
 //! the pieces grow with what it has not made a statement of, so that a long token is looked at a few times only. Whoever
 //! gives the text has to bound it.
 
+use orrery_term::Prefixes;
 use oxrdf::{GraphName, Quad};
 use oxrdfio::RdfParseError;
 use oxttl::trig::LowLevelTriGParser;
@@ -57,6 +58,17 @@ impl<R: Read> TurtleReader<R> {
             Parser::TriG(parser) => parser.parse_next()?,
         };
         Some(quad.map_err(|error| RdfParseError::Syntax(error.into())))
+    }
+
+    /// Takes the prefixes that were declared so far.
+    pub(crate) fn note_prefixes(&self, prefixes: &mut Prefixes) {
+        let mut note = |(name, iri): (&str, &str)| {
+            prefixes.note_loaded(name, iri);
+        };
+        match &self.parser {
+            Parser::Turtle(parser) => parser.prefixes().for_each(&mut note),
+            Parser::TriG(parser) => parser.prefixes().for_each(&mut note),
+        }
     }
 
     fn is_end(&self) -> bool {

@@ -48,6 +48,9 @@ pub(crate) enum Command {
     Backup(BackupArguments),
     /// Make a database from a backup
     Restore(RestoreArguments),
+    /// The prefixes that queries need not declare: list, add, remove
+    #[command(subcommand)]
+    Prefix(PrefixCommand),
     /// Generate data and measure
     #[command(subcommand)]
     Bench(BenchSuite),
@@ -120,6 +123,9 @@ pub(crate) struct QueryText {
     /// Let the default graph be the union of all graphs
     #[arg(long)]
     pub(crate) union_default_graph: bool,
+    /// Assume no prefixes: each has to be declared in the text, as the standard has it
+    #[arg(long)]
+    pub(crate) strict_prefixes: bool,
     /// Memory for the query, such as 8G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
@@ -173,7 +179,7 @@ pub(crate) struct UpdateArguments {
     #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
     pub(crate) directory: Option<PathBuf>,
     /// Update through a running server instead, such as http://127.0.0.1:7878
-    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "union_default_graph", "timeout", "load_dir", "load_allow", "allow"])]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "base", "union_default_graph", "strict_prefixes", "timeout", "load_dir", "load_allow", "allow"])]
     pub(crate) server: Option<String>,
     /// The update
     #[arg(value_name = "UPDATE", required_unless_present = "file")]
@@ -187,6 +193,9 @@ pub(crate) struct UpdateArguments {
     /// Let the default graph of WHERE be the union of all graphs
     #[arg(long)]
     pub(crate) union_default_graph: bool,
+    /// Assume no prefixes: each has to be declared in the text, as the standard has it
+    #[arg(long)]
+    pub(crate) strict_prefixes: bool,
     /// Memory for the update, such as 8G
     #[arg(long, value_name = "BYTES", default_value = "4G")]
     pub(crate) memory: Bytes,
@@ -285,8 +294,57 @@ pub(crate) struct ServerArguments {
     /// Let the default graph be the union of all graphs
     #[arg(long)]
     pub(crate) union_default_graph: bool,
+    /// Assume no prefixes: each has to be declared in the text, as the standard has it
+    #[arg(long)]
+    pub(crate) strict_prefixes: bool,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
+}
+
+/// What to do with prefixes.
+#[derive(Subcommand)]
+pub(crate) enum PrefixCommand {
+    /// List the prefixes, and where each comes from
+    List {
+        #[command(flatten)]
+        place: PrefixPlace,
+        /// How to report
+        #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+        format: ReportFormat,
+    },
+    /// Give the database a prefix
+    Add {
+        #[command(flatten)]
+        place: PrefixPlace,
+        /// Its name, with or without the colon
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// What it stands for
+        #[arg(value_name = "IRI")]
+        iri: String,
+        /// Also where it stands for another IRI already: queries that use it mean something else from now on
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Remove a prefix that was added, or that a loaded file declared
+    Remove {
+        #[command(flatten)]
+        place: PrefixPlace,
+        /// Its name, with or without the colon
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// Whose prefixes they are.
+#[derive(Args)]
+pub(crate) struct PrefixPlace {
+    /// The database's directory
+    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Those of a running server's database instead, such as http://127.0.0.1:7878
+    #[arg(long, value_name = "URL", conflicts_with = "directory")]
+    pub(crate) server: Option<String>,
 }
 
 #[derive(Args)]

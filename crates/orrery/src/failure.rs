@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use orrery_loader::LoadError;
+use orrery_loader::{Excerpt, LoadError};
+use orrery_sparql::QueryError;
 use orrery_storage::reason;
 
 use crate::units::Counted;
@@ -17,7 +18,15 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Load(#[from] LoadError),
     #[error(transparent)]
-    Query(#[from] orrery_sparql::QueryError),
+    Query(#[from] QueryError),
+    /// A query or an update is wrong.
+    #[error("{error}")]
+    Text {
+        error: QueryError,
+        /// Its line and the place on it.
+        line: u64,
+        excerpt: Excerpt,
+    },
     #[error(transparent)]
     Storage(#[from] orrery_storage::Error),
     #[error(transparent)]
@@ -28,6 +37,8 @@ pub(crate) enum Failure {
     Format(#[from] orrery_server::format::FormatError),
     #[error(transparent)]
     Bench(#[from] orrery_bench::drivers::BenchError),
+    #[error(transparent)]
+    Prefix(#[from] orrery_term::PrefixError),
     #[error(transparent)]
     Backup(#[from] orrery_backup::Error),
     #[error("{}: {}", path.display(), reason(source))]
@@ -54,7 +65,30 @@ impl Failure {
                 let excerpt = error.excerpt.as_ref()?;
                 Some(excerpt.lines(error.line))
             }
+            Self::Text { line, excerpt, .. } => Some(excerpt.lines(Some(*line))),
             _ => None,
+        }
+    }
+
+    /// What is wrong with a query or an update, with the place in its text if it is told.
+    pub(crate) fn of_text(error: QueryError, text: &str) -> Self {
+        let QueryError::Syntax { line, column, .. } = &error else {
+            return error.into();
+        };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let Some(shown) = text.lines().nth(line.saturating_sub(1)) else {
+            return error.into();
+        };
+        if shown.trim().is_empty() {
+            return error.into();
+        }
+        let before = column.saturating_sub(1);
+        let is_word = |c: &char| c.is_alphanumeric() || "_:?$@-".contains(*c);
+        let width = shown.chars().skip(before).take_while(is_word).count();
+        Self::Text {
+            line: *line as u64,
+            excerpt: Excerpt::of_line(shown, before, width),
+            error,
         }
     }
 

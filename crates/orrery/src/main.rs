@@ -19,8 +19,22 @@ use clap::Parser;
 use crate::arguments::{Arguments, Command};
 use crate::failure::Failure;
 
+/// The exit status of clap.
+const WRONG_USAGE: u8 = 2;
+
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            if is_commented_text(&error) {
+                eprintln!(
+                    "orrery: a query or update begins with `--`; comments begin with `#` in SPARQL"
+                );
+                return ExitCode::from(WRONG_USAGE);
+            }
+            error.exit()
+        }
+    };
     let _log = log::start(arguments.verbose);
     match run(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
@@ -39,6 +53,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether what was taken for an option is a text that begins with a comment of SQL: options have no blanks.
+fn is_commented_text(error: &clap::Error) -> bool {
+    let unknown = error.get(clap::error::ContextKind::InvalidArg);
+    error.kind() == clap::error::ErrorKind::UnknownArgument
+        && matches!(unknown, Some(clap::error::ContextValue::String(text))
+        if text.starts_with("--") && text.contains(char::is_whitespace))
 }
 
 /// Whether people see what is written to standard error in colours (<https://no-color.org>).
@@ -62,6 +84,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Compact(arguments) => commands::compact::run(arguments),
         Command::Backup(arguments) => commands::backup::backup(arguments),
         Command::Restore(arguments) => commands::backup::restore(arguments),
+        Command::Prefix(command) => commands::prefix::run(command),
         Command::Bench(suite) => commands::bench::run(suite),
         Command::Demo(arguments) => commands::demo::run(arguments),
     }

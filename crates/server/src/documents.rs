@@ -195,6 +195,7 @@ pub(crate) fn add(
     statements: &mut Statements,
 ) -> Result<(), TooMuchText> {
     statements.note_language_tags(document.language_tags());
+    statements.note_prefixes(document.prefixes());
     let mut numbers = Vec::new();
     for term in document.terms() {
         numbers.push(match term {

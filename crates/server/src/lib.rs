@@ -32,6 +32,7 @@ mod negotiate;
 mod options;
 mod parameters;
 mod paths;
+mod prefixes;
 mod protocol;
 mod query_threads;
 mod refusals;

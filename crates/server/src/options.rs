@@ -105,6 +105,8 @@ pub struct HttpOptions {
     pub allow_any_origin: bool,
     /// The default graph of a query without dataset is the union of all graphs.
     pub union_default_graph: bool,
+    /// Assumes no prefixes: each has to be declared in the query, as the standard has it.
+    pub strict_prefixes: bool,
 }
 
 impl Default for HttpOptions {
@@ -122,6 +124,7 @@ impl Default for HttpOptions {
             allow_hosts: Vec::new(),
             allow_any_origin: false,
             union_default_graph: false,
+            strict_prefixes: false,
         }
     }
 }

@@ -22,7 +22,7 @@ const ALL: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
 pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
     match path {
         "/" | "/console.js" | "/console.css" | "/health" | "/changes" => Some(READ),
-        "/sparql" | "/sparql/" | "/explain" => Some(ASK),
+        "/sparql" | "/sparql/" | "/explain" | "/prefixes" => Some(ASK),
         "/checkpoint" | "/compact" => Some(DO),
         "*" => Some(ALL),
         path => {

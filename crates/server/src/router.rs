@@ -6,6 +6,7 @@
 //! | `/graphs` | SPARQL 1.1 graph store protocol |
 //! | `/changes` | what was committed since, as RDF Patch |
 //! | `/explain` | the plan of a query, as text |
+//! | `/prefixes` | the prefixes that queries need not declare |
 //! | `/health` | JSON for load balancers and people |
 //! | `/` | the console |
 //!
@@ -28,7 +29,7 @@ use crate::query_threads::QueryThreads;
 use crate::state::ServerState;
 use crate::stream_body::{self};
 use crate::writes::Writes;
-use crate::{changes, console, description, graphs, health, updates};
+use crate::{changes, console, description, graphs, health, prefixes, updates};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
@@ -131,6 +132,7 @@ pub fn router(
             .route("/changes", known(get(change_feed)))
             .route("/checkpoint", known(post(checkpoint)))
             .route("/compact", known(post(compaction)))
+            .route("/prefixes", known(get(list_prefixes).post(change_prefixes)))
             .route("/graphs", any(graph_store))
             .route("/graphs/", any(graph_store))
             .route("/graphs/{*graph}", any(graph_store))
@@ -237,6 +239,19 @@ async fn maintain(state: &ServerState, request: Request, what: Maintenance) -> R
     let (parts, _) = request.into_parts();
     let answered = maintenance::answer(state, &parts, what).await;
     answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+/// `/prefixes`
+async fn list_prefixes(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    prefixes::list(&state, &parts).unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+/// `/prefixes`
+async fn change_prefixes(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let changed = prefixes::change(&state, &parts).await;
+    changed.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
 /// `/explain`

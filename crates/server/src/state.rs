@@ -203,6 +203,7 @@ impl ServerState {
             accepted: AcceptedFormats::new(&parts.headers, request.format.clone()),
             waiting: Weak::new(),
             union_default_graph: self.options.union_default_graph,
+            strict_prefixes: self.options.strict_prefixes,
             time,
             request,
             record,

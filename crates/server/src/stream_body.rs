@@ -44,6 +44,7 @@ use orrery_sparql::{
     TripleStream,
 };
 use orrery_storage::{ReadScope, ReadView, Snapshot};
+use orrery_term::Shortener;
 use std::future;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Weak};
@@ -96,6 +97,7 @@ pub(crate) struct Job {
     pub(crate) engine: Arc<Engine>,
     pub(crate) request: QueryRequest,
     pub(crate) union_default_graph: bool,
+    pub(crate) strict_prefixes: bool,
     /// What relative IRIs are resolved against.
     pub(crate) base_iri: Option<String>,
     /// The state to read; the newest without one.
@@ -320,6 +322,7 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
         default_graphs: job.request.default_graphs.clone(),
         named_graphs: job.request.named_graphs.clone(),
         union_default_graph: job.union_default_graph,
+        strict_prefixes: job.strict_prefixes,
         base_iri: job.base_iri.clone(),
         snapshot: job.snapshot.clone(),
         view: job.view.clone(),
@@ -352,7 +355,8 @@ async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), 
                         let variables = stream.variables();
                         let out = &mut output.buffer;
                         let serializer = SolutionSerializer::start(chosen.format, variables, out)
-                            .spill_to(&job.engine.options().temp_dir);
+                            .spill_to(&job.engine.options().temp_dir)
+                            .with_prefixes(prepared.snapshot().prefixes());
                         (serializer, variables.len())
                     };
                     write_solutions(job, output, stream, &mut serializer, variables).await?;
@@ -378,7 +382,8 @@ async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), 
             let QueryResults::Triples(stream) = output.wait(prepared.execute()).await?? else {
                 return Err(mismatch());
             };
-            let mut serializer = GraphSerializer::start(chosen.format);
+            let prefixes = Shortener::new(prepared.snapshot().prefixes());
+            let mut serializer = GraphSerializer::with_prefixes(chosen.format, Arc::new(prefixes));
             write_triples(job, output, stream, &mut serializer).await?;
             serializer.finish(&mut output.buffer)?;
         }

@@ -123,6 +123,7 @@ pub(crate) async fn update(
             default_graphs: request.using_graphs,
             named_graphs: request.using_named_graphs,
             union_default_graph: state.options.union_default_graph,
+            strict_prefixes: state.options.strict_prefixes,
             timeout: Some(state.time_limit(request.timeout)?.limit),
             ..QueryOptions::of(scope)
         },

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use orrery_operators::service::ServiceOptions;
 use orrery_storage::{Asker, Database, ReadScope, ReadView, Result, Snapshot};
+use orrery_term::Prefixes;
 
 /// Settings that hold for all queries of an engine.
 #[derive(Clone, Debug)]
@@ -73,6 +74,9 @@ pub struct QueryOptions {
     pub view: Option<Arc<ReadView>>,
     /// Who asks, and which graphs they may see.
     pub scope: ReadScope,
+    /// Whether each prefix of the text must be declared in it, as the standard has it; else the well-known ones and those of the
+    /// database are assumed. Default: no.
+    pub strict_prefixes: bool,
     /// How the query is planned and run.
     pub tuning: Tuning,
 }
@@ -91,6 +95,7 @@ impl QueryOptions {
             snapshot: None,
             view: None,
             scope,
+            strict_prefixes: false,
             tuning: Tuning::default(),
         }
     }
@@ -98,6 +103,11 @@ impl QueryOptions {
     /// The same for whoever runs the process, who sees all graphs.
     pub fn of_process() -> Self {
         Self::of(ReadScope::all_graphs(Asker::Process))
+    }
+
+    /// The prefixes that a text need not declare.
+    pub(crate) fn assumed<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Arc<Prefixes>> {
+        (!self.strict_prefixes).then(|| snapshot.prefixes())
     }
 
     /// What the query sees: of the state that was asked for, or of the newest.

@@ -13,7 +13,10 @@ mod tests;
 pub(crate) use cache::ShapeCache;
 pub use cache::ShapeCounts;
 
+use std::sync::Arc;
+
 use orrery_syntax::{ErrorKind, Lexer, Limits, ParserOptions, Shape, SyntaxError, TokenKind};
+use orrery_term::Prefixes;
 use spargebra::{Query, Update};
 
 use crate::error::QueryError;
@@ -164,31 +167,46 @@ pub(crate) fn check_length(what: &str, text: &str, bytes_max: usize) -> Result<(
     })
 }
 
-fn options(base_iri: Option<&str>, stack: Stack) -> ParserOptions<'_> {
-    ParserOptions {
-        base: base_iri,
-        prefixes: None,
-        limits: stack.limits(),
+/// What a text is read with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Assumed<'a> {
+    /// What relative IRIs are resolved against.
+    pub(crate) base_iri: Option<&'a str>,
+    /// The prefixes that the text need not declare.
+    pub(crate) prefixes: Option<&'a Arc<Prefixes>>,
+}
+
+impl Assumed<'_> {
+    fn read<T>(
+        self,
+        stack: Stack,
+        read: impl FnOnce(&ParserOptions<'_>) -> Result<T, Box<SyntaxError>>,
+    ) -> Result<T, Refused> {
+        let prefix = |name: &str| self.prefixes?.iri(name).map(str::to_owned);
+        let options = ParserOptions {
+            base: self.base_iri,
+            prefixes: Some(&prefix),
+            limits: stack.limits(),
+        };
+        read(&options).map_err(|error| Refused::of(error, stack))
     }
 }
 
 /// Parses a query.
 pub(crate) fn parse(
     text: &str,
-    base_iri: Option<&str>,
+    assumed: Assumed<'_>,
     stack: Stack,
 ) -> Result<(Query, Shape), Refused> {
-    orrery_syntax::parse_query(text, &options(base_iri, stack))
-        .map_err(|error| Refused::of(error, stack))
+    assumed.read(stack, |options| orrery_syntax::parse_query(text, options))
 }
 
 /// Parses an update.
 pub(crate) fn parse_update(
     text: &str,
-    base_iri: Option<&str>,
+    assumed: Assumed<'_>,
     stack: Stack,
 ) -> Result<Update, Refused> {
-    orrery_syntax::parse_update(text, &options(base_iri, stack))
-        .map(|(update, _)| update)
-        .map_err(|error| Refused::of(error, stack))
+    let (update, _) = assumed.read(stack, |options| orrery_syntax::parse_update(text, options))?;
+    Ok(update)
 }

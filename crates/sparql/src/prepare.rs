@@ -22,7 +22,7 @@ use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::explain;
 use crate::options::QueryOptions;
-use crate::parse::{self, Refused, Stack};
+use crate::parse::{self, Assumed, Refused, Stack};
 use crate::plan::{PlanEstimates, Planner, Relation, compile_patterns};
 use crate::prepared::{Preparation, PreparedQuery, QueryKind};
 use crate::results::{Template, for_each_template_variable};
@@ -34,16 +34,18 @@ impl Engine {
         let text = parse::without_mark(text);
         parse::check_length("query", text, self.options().query_bytes_max)?;
         let started = Instant::now();
-        let read = |stack| {
-            let base_iri = options.base_iri.as_deref();
-            self.shapes().parse(text, base_iri, stack)
+        let view = options.view(self.database())?;
+        let assumed = Assumed {
+            base_iri: options.base_iri.as_deref(),
+            prefixes: options.assumed(view.snapshot()),
         };
+        let read = |stack| self.shapes().parse(text, assumed, stack);
         match read(Stack::Ordinary) {
-            Ok(query) => prepared(self, text, query, started, options),
+            Ok(query) => prepared(self, text, query, (started, &view), options),
             Err(Refused::Error(error)) => Err(error),
             Err(Refused::NeedsLargeStack) => parse::on_large_stack("prepare-query", || {
                 let query = read(Stack::Large).map_err(Refused::into_error)?;
-                prepared(self, text, query, started, options)
+                prepared(self, text, query, (started, &view), options)
             }),
         }
         .map_err(|error| error.with_limit(self.options().memory_bytes))
@@ -55,13 +57,13 @@ fn prepared(
     engine: &Engine,
     text: &str,
     query: Query,
-    started: Instant,
+    (started, view): (Instant, &Arc<ReadView>),
     options: &QueryOptions,
 ) -> Result<PreparedQuery, QueryError> {
     let parsed = Instant::now();
     let (kind, pattern) = form(&query);
     let source = Source {
-        view: options.view(engine.database())?,
+        view: Arc::clone(view),
         pattern,
         dataset: query.dataset(),
         base_iri: query.base_iri().map(|iri| iri.as_str().to_owned()),

@@ -21,6 +21,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use orrery_term::{PrefixChange, Prefixes};
 use serde::{Deserialize, Serialize};
 
 use crate::components::{DirectoryComponents, Need};
@@ -42,6 +43,8 @@ const FORMAT_VERSION_1: u32 = 1;
 const CLEARED_GRAPHS: &str = "cleared-graphs";
 /// It is noted how language tags are written.
 const LANGUAGE_TAGS: &str = "language-tags";
+/// The database has prefixes of its own.
+const PREFIXES: &str = "prefixes";
 
 const MANIFEST_FILE: &str = "MANIFEST";
 const MANIFEST_NEW_FILE: &str = "MANIFEST.new";
@@ -70,9 +73,51 @@ pub struct Manifest {
     /// the last log stand in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub language_tags: Vec<String>,
+    /// The prefixes of the database beside the well-known ones. Those that changed with commits in the last log stand in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prefixes: Vec<PrefixEntry>,
     /// What a newer program says of it.
     #[serde(flatten)]
     pub further: BTreeMap<String, serde_json::Value>,
+}
+
+/// A prefix of a database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrefixEntry {
+    /// Its name, without the colon.
+    pub name: String,
+    /// What it stands for.
+    pub iri: String,
+    /// Whether somebody gave it; else a loaded file declares it.
+    #[serde(default)]
+    pub is_given: bool,
+}
+
+impl PrefixEntry {
+    /// All that a table has.
+    pub(crate) fn all_of(prefixes: &Prefixes) -> Vec<Self> {
+        let entry = |change| match change {
+            PrefixChange::Loaded { name, iri } => Some((name, iri, false)),
+            PrefixChange::Given { name, iri } => Some((name, iri, true)),
+            PrefixChange::Removed { .. } => None,
+        };
+        let entries = prefixes.own().filter_map(entry);
+        entries
+            .map(|(name, iri, is_given)| Self {
+                name,
+                iri,
+                is_given,
+            })
+            .collect()
+    }
+
+    fn as_change(&self) -> PrefixChange {
+        let (name, iri) = (self.name.clone(), self.iri.clone());
+        match self.is_given {
+            true => PrefixChange::Given { name, iri },
+            false => PrefixChange::Loaded { name, iri },
+        }
+    }
 }
 
 /// A segment with all quads of one commit, and what was changed since.
@@ -197,6 +242,7 @@ impl From<ManifestVersion1> for Manifest {
                 further: BTreeMap::new(),
             }],
             language_tags: Vec::new(),
+            prefixes: Vec::new(),
             further: BTreeMap::new(),
         }
     }
@@ -228,6 +274,11 @@ impl Manifest {
         let is_new = self.identity.is_none();
         self.identity.get_or_insert_with(DatabaseIdentity::random);
         is_new
+    }
+
+    /// The prefixes of the database.
+    pub(crate) fn prefix_table(&self) -> Prefixes {
+        self.prefixes.iter().map(PrefixEntry::as_change).collect()
     }
 
     /// Names of all segments and deltas that are in use.
@@ -324,6 +375,7 @@ impl Manifest {
                 Need::Optional,
                 !self.language_tags.is_empty(),
             ),
+            (PREFIXES, Need::Optional, !self.prefixes.is_empty()),
         ] {
             match is_used {
                 true => self.features.insert(name.to_owned(), need),
@@ -383,7 +435,8 @@ impl Manifest {
 /// Fails if there is a feature that must be understood and is not.
 fn check_features(features: &BTreeMap<String, Need>, path: &Path) -> Result<()> {
     let unknown = features.iter().find(|(name, need)| {
-        **need == Need::Required && !matches!(name.as_str(), CLEARED_GRAPHS | LANGUAGE_TAGS)
+        **need == Need::Required
+            && !matches!(name.as_str(), CLEARED_GRAPHS | LANGUAGE_TAGS | PREFIXES)
     });
     match unknown {
         None => Ok(()),
@@ -434,6 +487,7 @@ mod tests {
                 further: BTreeMap::new(),
             }],
             language_tags: vec!["de".to_owned(), "en-GB".to_owned()],
+            prefixes: Vec::new(),
             further: BTreeMap::new(),
         }
     }

@@ -7,7 +7,7 @@ use crate::counts::counts_of_base;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orrery_term::{LanguageTags, TermId};
+use orrery_term::{LanguageTags, Prefixes, TermId};
 
 use crate::base::Base;
 use crate::changes::{change, drop_graphs, has_named_graph, net_changes};
@@ -194,12 +194,14 @@ pub(crate) struct Replay {
     counts: SnapshotCounts,
     /// How tags are written that `before` does not know.
     language_tags: LanguageTags,
+    prefixes: Arc<Prefixes>,
 }
 
 impl Replay {
     pub(crate) fn after(before: Snapshot) -> Self {
         Self {
             counts: before.counts(),
+            prefixes: Arc::clone(before.prefixes()),
             before,
             cleared: GraphSet::default(),
             changes: Vec::new(),
@@ -233,6 +235,9 @@ impl Replay {
                 .extend(rows.map(|row| change(row, is_insertion)));
         }
         self.language_tags.add(&record.language_tags);
+        for change in &record.prefixes {
+            Arc::make_mut(&mut self.prefixes).apply(change);
+        }
         self.counts.commit = record.commit;
         self.counts.time_us = record.time_micros;
         self.counts.next_blank_node = record.next_blank_node;
@@ -271,6 +276,8 @@ impl Replay {
         let deltas = self.before.deltas().apply(&net, None, with_gspo)?;
         let stored = Arc::clone(self.before.stored());
         let after = self.before.with_deltas(stored, deltas, self.counts)?;
-        Ok(after.with_language_tags(&self.language_tags))
+        Ok(after
+            .with_language_tags(&self.language_tags)
+            .with_prefixes(&self.prefixes))
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use orrery_term::LanguageTags;
+use orrery_term::{LanguageTags, Prefixes};
 
 use crate::base::Base;
 use crate::components::{DirectoryComponents, FileEntry, Need, index_file};
@@ -19,7 +19,7 @@ use crate::index::{Permutation, QuadIndexWriter};
 use crate::io::{Clock, FileSystem, SystemClock};
 use crate::lock::WriterLock;
 use crate::log::LOG_DIRECTORY;
-use crate::manifest::{BaseEntry, FORMAT_VERSION, Loaded, Manifest};
+use crate::manifest::{BaseEntry, FORMAT_VERSION, Loaded, Manifest, PrefixEntry};
 use crate::snapshot::Snapshot;
 use crate::statistics::{self, STATISTICS_FILE, Statistics};
 use crate::stored::Stored;
@@ -114,6 +114,7 @@ pub struct SegmentBuilder<'a> {
     old_quads: u64,
     name: String,
     language_tags: LanguageTags,
+    prefixes: Prefixes,
     /// Those that another program may know.
     features: BTreeMap<String, Need>,
     /// What a newer program says of the database.
@@ -177,6 +178,9 @@ impl<'a> SegmentBuilder<'a> {
                 .map(Snapshot::language_tags)
                 .cloned()
                 .unwrap_or_default(),
+            prefixes: present
+                .map(|snapshot| Prefixes::clone(snapshot.prefixes()))
+                .unwrap_or_default(),
         })
     }
 
@@ -188,6 +192,11 @@ impl<'a> SegmentBuilder<'a> {
     /// Takes how language tags of the segment are written; those that the database knows stay as they are.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
+    }
+
+    /// Takes the prefixes that the sources declare; whether one of them is new.
+    pub fn note_loaded_prefixes(&mut self, loaded: &Prefixes) -> bool {
+        self.prefixes.note_all_loaded(loaded)
     }
 
     /// Makes the segment the database, once dictionary and permutations are finished. The old segment is removed;
@@ -237,6 +246,7 @@ impl<'a> SegmentBuilder<'a> {
             features: self.features,
             bases: vec![entry],
             language_tags: self.language_tags.iter().map(str::to_owned).collect(),
+            prefixes: PrefixEntry::all_of(&self.prefixes),
             further: self.further,
         };
         manifest.publish(file_system, directory)?;

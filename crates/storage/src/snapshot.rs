@@ -13,7 +13,9 @@ use crate::counts::SnapshotCounts;
 use std::path::Path;
 use std::sync::Arc;
 
-use orrery_term::{LanguageTags, Term, TermId, TermKind, inline, parse_key, write_key};
+use orrery_term::{
+    LanguageTags, PrefixChange, Prefixes, Term, TermId, TermKind, inline, parse_key, write_key,
+};
 
 use crate::base::Base;
 use crate::changes::has_named_graph;
@@ -22,7 +24,7 @@ use crate::delta_dictionary::DeltaDictionary;
 use crate::dictionary::Dictionary;
 use crate::graph_set::GraphSet;
 use crate::index::{COLUMNS, PerPermutation, Permutation, QuadIndex};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, PrefixEntry};
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
 use crate::{Error, Result};
@@ -37,6 +39,7 @@ pub struct Snapshot {
     indexes: PerPermutation<Arc<QuadIndex>>,
     counts: SnapshotCounts,
     language_tags: Arc<LanguageTags>,
+    prefixes: Arc<Prefixes>,
 }
 
 impl Snapshot {
@@ -45,6 +48,7 @@ impl Snapshot {
         let tags = manifest.language_tags.iter().map(String::as_str);
         Self {
             language_tags: Arc::new(tags.collect()),
+            prefixes: Arc::new(manifest.prefix_table()),
             manifest,
             deltas: Deltas::default(),
             indexes: stored.indexes.clone(),
@@ -71,6 +75,7 @@ impl Snapshot {
             indexes,
             counts,
             language_tags: Arc::clone(&self.language_tags),
+            prefixes: Arc::clone(&self.prefixes),
         })
     }
 
@@ -83,6 +88,7 @@ impl Snapshot {
             indexes: self.indexes.clone(),
             counts: self.counts,
             language_tags: Arc::clone(&self.language_tags),
+            prefixes: Arc::clone(&self.prefixes),
         }
     }
 
@@ -102,10 +108,25 @@ impl Snapshot {
         }
     }
 
+    /// The same state with other prefixes.
+    pub(crate) fn with_prefixes(mut self, prefixes: &Arc<Prefixes>) -> Self {
+        self.prefixes = Arc::clone(prefixes);
+        self
+    }
+
+    /// What became of the prefixes since an earlier state.
+    pub(crate) fn prefixes_since(&self, earlier: &Self) -> Vec<PrefixChange> {
+        match Arc::ptr_eq(&self.prefixes, &earlier.prefixes) {
+            true => Vec::new(),
+            false => self.prefixes.changes_since(&earlier.prefixes),
+        }
+    }
+
     /// The manifest to be changed and published next: what the commits in the log told of the whole database is in it.
     pub(crate) fn to_manifest(&self) -> Manifest {
         Manifest {
             language_tags: self.language_tags.iter().map(str::to_owned).collect(),
+            prefixes: PrefixEntry::all_of(&self.prefixes),
             ..self.manifest.as_ref().clone()
         }
     }
@@ -226,6 +247,11 @@ impl Snapshot {
     /// How language tags are written: terms have them in lower case.
     pub fn language_tags(&self) -> &LanguageTags {
         &self.language_tags
+    }
+
+    /// The prefixes of the database: those of loaded files, and those that were given to it. Unchanged ones are the same `Arc`.
+    pub fn prefixes(&self) -> &Arc<Prefixes> {
+        &self.prefixes
     }
 
     pub(crate) fn shared_manifest(&self) -> &Arc<Manifest> {

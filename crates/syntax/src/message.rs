@@ -9,10 +9,15 @@ impl SyntaxError {
     /// What is wrong and how to mend it, in one line, without the place.
     pub fn message(&self) -> String {
         let what = self.what();
-        match self.hint.as_ref().map(sentence) {
+        match self.mend() {
             Some(mend) => format!("{what}; {mend}"),
             None => what,
         }
+    }
+
+    /// How to mend it, if that can be told.
+    pub fn mend(&self) -> Option<String> {
+        self.hint.as_ref().map(sentence)
     }
 
     /// The line of the text with a mark under the place.

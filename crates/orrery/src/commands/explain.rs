@@ -14,7 +14,9 @@ pub(crate) fn run(arguments: ExplainArguments) -> Result<(), Failure> {
         timeout: arguments.timeout.map(|timeout| timeout.0),
         ..arguments.text.options()
     };
-    let prepared = engine.prepare(&text, &options)?;
+    let prepared = engine
+        .prepare(&text, &options)
+        .map_err(|error| Failure::of_text(error, &text))?;
     let runtime = || runtime_for(&prepared, &engine);
     let mut plan = match (arguments.format, arguments.analyze) {
         (ReportFormat::Text, false) => prepared.explain(),

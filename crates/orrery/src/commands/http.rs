@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use orrery_storage::without_numbers;
-use reqwest::Body;
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONTENT_TYPE, HeaderName};
+use reqwest::{Body, Method};
 use url::Url;
 
 use crate::failure::Failure;
@@ -32,7 +32,14 @@ pub(crate) fn server_url(server: &str, path: &str) -> Result<Url, Failure> {
 /// Sends a body, and gives the answer's text, or the server's line on what is wrong.
 pub(crate) fn post(url: Url, content_type: &str, body: Body) -> Result<String, Failure> {
     let runtime = super::query_text::runtime()?;
-    runtime.block_on(send(url, content_type, body))
+    let headers = [(CONTENT_TYPE, content_type)];
+    runtime.block_on(send(Method::POST, url, &headers, body))
+}
+
+/// Asks for what has an address, and gives it, or the server's line on what is wrong.
+pub(crate) fn get(url: Url) -> Result<String, Failure> {
+    let runtime = super::query_text::runtime()?;
+    runtime.block_on(send(Method::GET, url, &[], Body::default()))
 }
 
 /// Sends a file, or standard input for `-`, read as it is sent.
@@ -61,7 +68,12 @@ pub(crate) fn post_file(url: Url, content_type: &str, path: &Path) -> Result<Str
     post(url, content_type, Body::wrap_stream(chunks))
 }
 
-async fn send(url: Url, content_type: &str, body: Body) -> Result<String, Failure> {
+async fn send(
+    method: Method,
+    url: Url,
+    headers: &[(HeaderName, &str)],
+    body: Body,
+) -> Result<String, Failure> {
     let shown = url.to_string();
     let failed = |error: reqwest::Error| {
         let is_connect = error.is_connect();
@@ -76,16 +88,12 @@ async fn send(url: Url, content_type: &str, body: Body) -> Result<String, Failur
             false => format!("{shown}: {cause}"),
         })
     };
-    let response = reqwest::Client::builder()
-        .no_proxy()
-        .build()
-        .map_err(failed)?
-        .post(url)
-        .header(CONTENT_TYPE, content_type)
-        .body(body)
-        .send()
-        .await
-        .map_err(failed)?;
+    let client = reqwest::Client::builder().no_proxy().build();
+    let mut request = client.map_err(failed)?.request(method, url).body(body);
+    for (name, value) in headers {
+        request = request.header(name, *value);
+    }
+    let response = request.send().await.map_err(failed)?;
     let status = response.status();
     let text = response.text().await.map_err(failed)?;
     if status.is_success() {

@@ -1,6 +1,7 @@
 //! `orrery query`: one SPARQL query, its answer in the chosen format.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 use orrery_server::format::{
     GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer, graph_format_names,
@@ -10,6 +11,8 @@ use orrery_sparql::{
     PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream, TripleStream,
     only_in_named_graphs,
 };
+
+use orrery_term::{Prefixes, Shortener};
 
 use super::output::Output;
 use super::query_text::runtime_for;
@@ -32,10 +35,13 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
         timeout: arguments.timeout.map(|time| time.0),
         ..arguments.text.options()
     };
-    let prepared = engine.prepare(&text, &options)?;
+    let prepared = engine
+        .prepare(&text, &options)
+        .map_err(|error| Failure::of_text(error, &text))?;
     let format = choose_format(prepared.kind(), arguments.format.as_deref())?;
     let found = runtime_for(&prepared, &engine)?.block_on(async {
         let mut output = Output::open(None)?;
+        let prefixes = prepared.view().snapshot().prefixes();
         let found = match (prepared.execute().await?, format) {
             (QueryResults::Boolean(value), Format::Solutions(format)) => {
                 let mut buffer = Vec::new();
@@ -44,10 +50,10 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
                 u64::from(value)
             }
             (QueryResults::Solutions(stream), Format::Solutions(format)) => {
-                write_solutions(stream, format, &mut output).await?
+                write_solutions(stream, format, prefixes, &mut output).await?
             }
             (QueryResults::Triples(stream), Format::Graph(format)) => {
-                write_triples(stream, format, &mut output).await?
+                write_triples(stream, format, prefixes, &mut output).await?
             }
             (_, Format::Solutions(_) | Format::Graph(_)) => {
                 return Err(Failure::Other(
@@ -121,10 +127,12 @@ fn choose_format(kind: QueryKind, name: Option<&str>) -> Result<Format, Failure>
 async fn write_solutions(
     mut stream: SolutionStream,
     format: SolutionFormat,
+    prefixes: &Prefixes,
     output: &mut Output,
 ) -> Result<u64, Failure> {
     let (mut buffer, mut rows) = (Vec::new(), 0);
-    let mut serializer = SolutionSerializer::start(format, stream.variables(), &mut buffer);
+    let serializer = SolutionSerializer::start(format, stream.variables(), &mut buffer);
+    let mut serializer = serializer.with_prefixes(prefixes);
     while let Some(batch) = stream.next().await {
         let batch = batch?;
         rows += batch.rows() as u64;
@@ -145,10 +153,11 @@ async fn write_solutions(
 async fn write_triples(
     mut stream: TripleStream,
     format: GraphFormat,
+    prefixes: &Prefixes,
     output: &mut Output,
 ) -> Result<u64, Failure> {
     let (mut buffer, mut triples) = (Vec::new(), 0);
-    let mut serializer = GraphSerializer::start(format);
+    let mut serializer = GraphSerializer::with_prefixes(format, Arc::new(Shortener::new(prefixes)));
     while let Some(batch) = stream.next().await {
         for (subject, predicate, object) in batch?.iter() {
             triples += 1;

@@ -31,6 +31,7 @@ impl QueryText {
         QueryOptions {
             base_iri: self.base(),
             union_default_graph: self.union_default_graph,
+            strict_prefixes: self.strict_prefixes,
             ..QueryOptions::of_process()
         }
     }

@@ -55,6 +55,7 @@ pub(crate) fn options(
             timeout_max: arguments.timeout_max.0,
             allow_any_origin: arguments.cors,
             union_default_graph: arguments.union_default_graph,
+            strict_prefixes: arguments.strict_prefixes,
             ..HttpOptions::default()
         },
         ..ServerOptions::new(directory)

@@ -82,12 +82,15 @@ fn local(
         query: QueryOptions {
             base_iri: base_iri(arguments),
             union_default_graph: arguments.union_default_graph,
+            strict_prefixes: arguments.strict_prefixes,
             timeout: arguments.timeout.map(|time| time.0),
             ..QueryOptions::of_process()
         },
         documents: Some(Arc::new(documents) as Arc<dyn DocumentSource>),
     };
-    let update = engine.prepare_update(text, &options)?;
+    let update = engine
+        .prepare_update(text, &options)
+        .map_err(|error| Failure::of_text(error, text))?;
     let runtime = threads(&engine)?;
     let asks_first = Cell::new(false);
     let change = |transaction: &mut Transaction| -> Result<CommitOptions, Failure> {

@@ -118,6 +118,40 @@ fn the_line_of_an_error_is_shown_with_a_caret_above_the_message() {
 }
 
 #[test]
+fn a_comment_of_sql_is_told_from_an_option() {
+    let output = run(&["query", "--db", "db", "-- all of it\nSELECT * { ?s ?p ?o }"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("comments begin with `#`"), "{message}");
+    let output = run(&["query", "--db", "db", "--unknown"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("--unknown"), "{message}");
+}
+
+#[test]
+fn the_line_of_a_wrong_query_is_shown() {
+    let home = Home::new();
+    let database = home.database();
+    let query = "SELECT *\nWHERE {\n  ?s foo:bar ?o }";
+    for command in ["query", "explain", "update"] {
+        let output = run(&[command, "--db", text(&database), query]);
+        assert_eq!(output.status.code(), Some(1));
+        let message = String::from_utf8(output.stderr).unwrap();
+        let lines: Vec<&str> = message.lines().collect();
+        let [.., line, carets, last] = lines.as_slice() else {
+            panic!("{message}");
+        };
+        assert!(last.starts_with("orrery: "), "{message}");
+        assert!(carets.contains('^'), "{message}");
+        assert!(
+            query.lines().any(|of_query| line.ends_with(of_query)),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn a_syntax_error_in_turtle_names_file_and_line() {
     let home = Home::new();
     let file = home.file(

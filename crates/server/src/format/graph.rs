@@ -1,12 +1,12 @@
 //! Serializers for triples and quads: CONSTRUCT, DESCRIBE, dump.
 //!
 //! N-Triples and N-Quads, the formats of large dumps, are written here, RDF/XML in
-//! `rdf_xml`; Turtle, TriG and JSON-LD by `oxrdfio`, which groups statements that follow
+//! `rdf_xml`, Turtle and TriG with prefixes in `turtle`, JSON-LD by `oxrdfio`. All but the first two group statements that follow
 //! each other by subject and predicate, so input in subject order comes out compact.
 
 use super::text::{write_literal_kind, write_ntriples_term, write_ntriples_text};
-use super::{FormatError, GraphFormat, rdf_xml::RdfXml};
-use orrery_term::{Direction, Literal, LiteralKind, Term, Triple};
+use super::{FormatError, GraphFormat, rdf_xml::RdfXml, turtle::Turtle};
+use orrery_term::{Direction, Literal, LiteralKind, Shortener, Term, Triple};
 use oxrdf::{
     BaseDirection, BlankNodeRef, GraphNameRef, LiteralRef, NamedNodeRef, NamedOrBlankNodeRef,
     QuadRef, TermRef,
@@ -24,6 +24,7 @@ pub struct GraphSerializer {
 enum State {
     Lines,
     RdfXml(RdfXml),
+    Turtle(Turtle),
     Oxigraph {
         writer: Box<WriterQuadSerializer<SharedBuffer>>,
         buffer: SharedBuffer,
@@ -32,8 +33,13 @@ enum State {
 }
 
 impl GraphSerializer {
-    /// Begins a document; bytes come with the first statement or at the end.
+    /// Begins a document that shortens no IRIs; bytes come with the first statement or at the end.
     pub fn start(format: GraphFormat) -> Self {
+        Self::with_prefixes(format, Arc::default())
+    }
+
+    /// Begins a document in which Turtle and TriG shorten IRIs with these prefixes, and declare those that they use.
+    pub fn with_prefixes(format: GraphFormat, prefixes: Arc<Shortener>) -> Self {
         let rdf_format = match format {
             GraphFormat::NTriples | GraphFormat::NQuads => {
                 return Self {
@@ -41,8 +47,12 @@ impl GraphSerializer {
                     state: State::Lines,
                 };
             }
-            GraphFormat::Turtle => RdfFormat::Turtle,
-            GraphFormat::TriG => RdfFormat::TriG,
+            GraphFormat::Turtle | GraphFormat::TriG => {
+                return Self {
+                    format,
+                    state: State::Turtle(Turtle::new(prefixes)),
+                };
+            }
             GraphFormat::RdfXml => {
                 return Self {
                     format,
@@ -100,6 +110,9 @@ impl GraphSerializer {
             State::RdfXml(document) => document
                 .triple(subject, predicate, object, out)
                 .map_err(|reason| self.inexpressible(reason)),
+            State::Turtle(document) => document
+                .quad([subject, predicate, object], graph, out)
+                .map_err(|reason| self.inexpressible(reason)),
             State::Oxigraph {
                 writer,
                 buffer,
@@ -152,6 +165,10 @@ impl GraphSerializer {
         match self.state {
             State::Lines => Ok(()),
             State::RdfXml(document) => {
+                document.finish(out);
+                Ok(())
+            }
+            State::Turtle(document) => {
                 document.finish(out);
                 Ok(())
             }

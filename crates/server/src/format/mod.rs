@@ -21,6 +21,7 @@ mod rdf_xml;
 pub mod solutions;
 mod table;
 mod text;
+mod turtle;
 
 pub use graph::GraphSerializer;
 pub use solutions::SolutionSerializer;

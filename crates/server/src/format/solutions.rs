@@ -19,7 +19,7 @@ use super::{
 };
 use std::path::Path;
 
-use orrery_term::{LiteralKind, Term};
+use orrery_term::{LiteralKind, Prefixes, Shortener, Term};
 
 /// Writes one answer: [`start`](Self::start), then [`row`](Self::row) for each
 /// solution, then [`finish`](Self::finish) until it is done.
@@ -73,6 +73,14 @@ impl SolutionSerializer {
             }
         };
         Self { state }
+    }
+
+    /// Shortens IRIs with these prefixes where the format is for people. Before the first row.
+    pub fn with_prefixes(mut self, prefixes: &Prefixes) -> Self {
+        if let State::Table(table) = &mut self.state {
+            table.shorten_with(Shortener::new(prefixes));
+        }
+        self
     }
 
     /// Where rows go that must be kept and are too many for memory; the system's directory for temporary

@@ -6,7 +6,7 @@
 //! [`CELL_WIDTH_MAX`] is cut and ends in `…`; csv, tsv and json show everything.
 //! Control characters and marks of direction are shown as escapes, so no value can steer the terminal.
 
-use orrery_term::{LiteralKind, Term, vocabulary::xsd};
+use orrery_term::{LiteralKind, Shortener, Term, vocabulary::xsd};
 use std::fmt::Write as _;
 
 /// Rows that decide the widths.
@@ -22,6 +22,7 @@ pub(super) struct Table {
     /// Rows that wait until the widths are known; `None` once they are.
     sample: Option<Vec<Vec<String>>>,
     rows: u64,
+    shortener: Shortener,
 }
 
 impl Table {
@@ -32,7 +33,13 @@ impl Table {
             header,
             sample: Some(Vec::new()),
             rows: 0,
+            shortener: Shortener::default(),
         }
+    }
+
+    /// Prefixes instead of IRIs.
+    pub(super) fn shorten_with(&mut self, shortener: Shortener) {
+        self.shortener = shortener;
     }
 
     pub(super) fn row<'a>(
@@ -41,8 +48,9 @@ impl Table {
         out: &mut Vec<u8>,
     ) {
         self.rows += 1;
+        let shortener = &self.shortener;
         let cells: Vec<String> = row
-            .map(|term| term.map_or_else(String::new, show))
+            .map(|term| term.map_or_else(String::new, |term| show(term, shortener)))
             .collect();
         let Some(sample) = &mut self.sample else {
             write_line(out, &self.widths, &cells);
@@ -150,9 +158,9 @@ fn width_of_character(character: char) -> usize {
 }
 
 /// How a term is shown: strings, numbers and dates as their text, other types in full.
-fn show(term: &Term<'_>) -> String {
+fn show(term: &Term<'_>, shortener: &Shortener) -> String {
     match term {
-        Term::Iri(iri) => cell_of(&format!("<{iri}>")),
+        Term::Iri(iri) => cell_of(&short(iri, shortener)),
         Term::BlankNode(number) => format!("_:b{number}"),
         Term::Literal(literal) => match &literal.kind {
             LiteralKind::String => cell_of(&literal.lexical),
@@ -163,9 +171,21 @@ fn show(term: &Term<'_>) -> String {
                 direction.as_str()
             )),
             LiteralKind::Typed(datatype) if is_plain(datatype) => cell_of(&literal.lexical),
-            LiteralKind::Typed(datatype) => cell_of(&format!("{}^^<{datatype}>", literal.lexical)),
+            LiteralKind::Typed(datatype) => cell_of(&format!(
+                "{}^^{}",
+                literal.lexical,
+                short(datatype, shortener)
+            )),
         },
         Term::Triple(_) => cell_of(&term.to_string()),
+    }
+}
+
+/// An IRI with its prefix, or in brackets.
+fn short(iri: &str, shortener: &Shortener) -> String {
+    match shortener.shorten(iri) {
+        Some((number, local)) => format!("{}:{local}", shortener.prefix(number).0),
+        None => format!("<{iri}>"),
     }
 }
 

@@ -157,7 +157,7 @@ pub(super) fn write_literal_kind(out: &mut Vec<u8>, literal: &Literal<'_>) {
 /// Appends an IRI in angle brackets. Characters that may not stand there cannot
 /// come from a checked source; should one arrive all the same, it is escaped rather
 /// than let it end the term early.
-fn write_iri(out: &mut Vec<u8>, iri: &str) {
+pub(super) fn write_iri(out: &mut Vec<u8>, iri: &str) {
     out.push(b'<');
     write_escaped(
         out,
@@ -179,7 +179,7 @@ pub(super) fn write_turtle_term(out: &mut Vec<u8>, term: &Term<'_>) {
 }
 
 /// True if Turtle may write the literal without quotes and datatype.
-fn is_bare_in_turtle(literal: &Literal<'_>) -> bool {
+pub(super) fn is_bare_in_turtle(literal: &Literal<'_>) -> bool {
     let LiteralKind::Typed(datatype) = &literal.kind else {
         return false;
     };

@@ -20,11 +20,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
+use orrery_term::Prefixes;
 use spargebra::Query;
 
 use super::shape::{Shaped, shaped};
 use super::substitute::{has_stand_in, stand_in, substitute};
-use super::{Refused, Stack};
+use super::{Assumed, Refused, Stack};
 
 /// Shapes that are kept.
 const SHAPES_MAX: usize = 512;
@@ -45,6 +46,9 @@ pub(crate) struct ShapeCache {
 struct Shapes {
     by_text: LruCache<String, ShapeState>,
     text_bytes: usize,
+    /// The table of assumed prefixes that came last, and how many others came before it: shapes of these are never found again.
+    table: Arc<Prefixes>,
+    table_number: u64,
 }
 
 impl Default for Shapes {
@@ -53,6 +57,8 @@ impl Default for Shapes {
             // Grows with what it holds; `keep` bounds it.
             by_text: LruCache::unbounded(),
             text_bytes: 0,
+            table: Arc::default(),
+            table_number: 0,
         }
     }
 }
@@ -84,20 +90,29 @@ impl ShapeCache {
     pub(crate) fn parse(
         &self,
         text: &str,
-        base_iri: Option<&str>,
+        assumed: Assumed<'_>,
         stack: Stack,
     ) -> Result<Query, Refused> {
         let shaped = (text.len() <= TEXT_BYTES_MAX)
             .then(|| shaped(text))
             .flatten();
         let Some(mut shaped) = shaped else {
-            let (query, _) = super::parse(text, base_iri, stack)?;
+            let (query, _) = super::parse(text, assumed, stack)?;
             self.misses.fetch_add(1, Ordering::Relaxed);
             return Ok(query);
         };
         // Relative IRIs that remain in the text mean something else under another base.
         shaped.shape.push('\u{1}');
-        shaped.shape.push_str(base_iri.unwrap_or_default());
+        shaped.shape.push_str(assumed.base_iri.unwrap_or_default());
+        // So do prefixes under other tables of those that are assumed.
+        if let Some(prefixes) = assumed.prefixes {
+            shaped.shape.push('\u{2}');
+            let mut number = self.table_number(prefixes);
+            while number > 0 {
+                shaped.shape.push(char::from((number & 0x7F) as u8));
+                number >>= 7;
+            }
+        }
         let known = self.find(&shaped.shape);
         if let Some(ShapeState::Algebra(query, is_ordinary)) = known {
             if stack == Stack::Ordinary && !is_ordinary {
@@ -108,12 +123,12 @@ impl ShapeCache {
             substitute(&mut query, &shaped.constants);
             return Ok(query);
         }
-        let (query, shape) = super::parse(text, base_iri, stack)?;
+        let (query, shape) = super::parse(text, assumed, stack)?;
         self.misses.fetch_add(1, Ordering::Relaxed);
         match known {
             None => self.keep(shaped.shape, ShapeState::Seen),
             Some(ShapeState::Seen) => {
-                let template = template(text, &shaped, base_iri, stack, &query);
+                let template = template(text, &shaped, assumed, stack, &query);
                 let state = template.map_or(ShapeState::Fixed, |query| {
                     ShapeState::Algebra(Arc::new(query), super::is_ordinary(shape))
                 });
@@ -122,6 +137,19 @@ impl ShapeCache {
             Some(ShapeState::Fixed | ShapeState::Algebra(..)) => {}
         }
         Ok(query)
+    }
+
+    /// A number that no other table of prefixes has.
+    fn table_number(&self, assumed: &Arc<Prefixes>) -> u64 {
+        let mut shapes = self.shapes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&shapes.table, assumed) {
+            // Snapshots share a table until it changes, and a checkpoint makes an equal one.
+            if shapes.table != *assumed {
+                shapes.table_number += 1;
+            }
+            shapes.table = Arc::clone(assumed);
+        }
+        shapes.table_number
     }
 
     pub(crate) fn counts(&self) -> ShapeCounts {
@@ -157,7 +185,7 @@ impl ShapeCache {
 fn template(
     text: &str,
     shaped: &Shaped<'_>,
-    base_iri: Option<&str>,
+    assumed: Assumed<'_>,
     stack: Stack,
     query: &Query,
 ) -> Option<Query> {
@@ -174,7 +202,7 @@ fn template(
         copied = at + inner.len();
     }
     with_stand_ins.push_str(text.get(copied..)?);
-    let (template, _) = super::parse(&with_stand_ins, base_iri, stack).ok()?;
+    let (template, _) = super::parse(&with_stand_ins, assumed, stack).ok()?;
     let mut filled = template.clone();
     substitute(&mut filled, &shaped.constants);
     (filled == *query).then_some(template)
@@ -184,14 +212,53 @@ fn template(
 mod tests {
     use super::*;
 
+    fn based(base_iri: Option<&str>) -> Assumed<'_> {
+        Assumed {
+            base_iri,
+            prefixes: None,
+        }
+    }
+
     impl ShapeCache {
         fn parsed(&self, text: &str, base_iri: Option<&str>) -> Result<Query, Refused> {
-            self.parse(text, base_iri, Stack::Large)
+            self.parse(text, based(base_iri), Stack::Large)
         }
     }
 
     fn parsed_anew(text: &str, base_iri: Option<&str>) -> Result<Query, Refused> {
-        super::super::parse(text, base_iri, Stack::Large).map(|(query, _)| query)
+        super::super::parse(text, based(base_iri), Stack::Large).map(|(query, _)| query)
+    }
+
+    #[test]
+    fn a_table_of_assumed_prefixes_is_part_of_the_shape() {
+        let cache = ShapeCache::default();
+        let table = |iri| {
+            let mut prefixes = Prefixes::default();
+            prefixes.note_loaded("e", iri);
+            Arc::new(prefixes)
+        };
+        let (one, other) = (table("http://one/"), table("http://other/"));
+        let equal = Arc::new(Prefixes::clone(&one));
+        let with = |prefixes| Assumed {
+            base_iri: None,
+            prefixes,
+        };
+        let text = "SELECT ?o { e:s <http://e/p> ?o }";
+        for (assumed, iri) in [
+            (&one, "<http://one/s>"),
+            (&one, "<http://one/s>"),
+            (&equal, "<http://one/s>"),
+            (&other, "<http://other/s>"),
+            (&one, "<http://one/s>"),
+            (&other, "<http://other/s>"),
+        ] {
+            let query = cache
+                .parse(text, with(Some(assumed)), Stack::Large)
+                .unwrap();
+            assert!(query.to_string().contains(iri), "{query}");
+            assert!(cache.parse(text, with(None), Stack::Large).is_err());
+        }
+        assert_eq!(cache.counts().hits, 1);
     }
 
     #[test]

@@ -1,7 +1,14 @@
 use super::*;
 
+fn based(base_iri: &str) -> Assumed<'_> {
+    Assumed {
+        base_iri: Some(base_iri),
+        prefixes: None,
+    }
+}
+
 fn read(text: &str) -> Result<Query, QueryError> {
-    let query = parse(text, Some("http://example.com/"), Stack::Large);
+    let query = parse(text, based("http://example.com/"), Stack::Large);
     query.map(|(query, _)| query).map_err(Refused::into_error)
 }
 
@@ -52,16 +59,16 @@ fn what_is_unusual_asks_for_a_large_stack_and_what_is_hostile_is_refused() {
             ")".repeat(levels)
         )
     };
-    assert!(parse(&nested(3), None, Stack::Ordinary).is_ok());
+    assert!(parse(&nested(3), Assumed::default(), Stack::Ordinary).is_ok());
     for text in [
         nested(20),
         format!("ASK {{ FILTER({} true) }}", "?x || ".repeat(500)),
         format!("ASK {{ {} }}", "OPTIONAL { ?s ?p ?o } ".repeat(500)),
     ] {
-        let ordinary = parse(&text, None, Stack::Ordinary);
+        let ordinary = parse(&text, Assumed::default(), Stack::Ordinary);
         assert!(matches!(ordinary, Err(Refused::NeedsLargeStack)), "{text}");
         on_large_stack("test", || {
-            parse(&text, None, Stack::Large).map_err(Refused::into_error)?;
+            parse(&text, Assumed::default(), Stack::Large).map_err(Refused::into_error)?;
             Ok(())
         })
         .expect("in bounds");

@@ -63,6 +63,7 @@ impl Engine {
         match operation {
             Operation::InsertData(data) | Operation::Loaded(data) => {
                 transaction.add_language_tags(data.language_tags());
+                transaction.note_loaded_prefixes(data.prefixes());
                 let mut quads = data.intern(transaction)?;
                 transaction.insert(&mut quads)?;
                 Ok(())

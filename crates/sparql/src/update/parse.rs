@@ -18,7 +18,7 @@ use super::services::{self, Services};
 use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions, data};
 use crate::engine::Engine;
 use crate::error::QueryError;
-use crate::parse::{self, Refused, Stack};
+use crate::parse::{self, Assumed, Refused, Stack};
 use crate::results::literal_from_oxrdf;
 
 impl Engine {
@@ -69,7 +69,12 @@ impl Engine {
         options: &UpdateOptions,
         stack: Stack,
     ) -> Result<ParsedUpdate, Refused> {
-        let update = parse::parse_update(text, options.query.base_iri.as_deref(), stack)?;
+        let snapshot = self.database().snapshot();
+        let assumed = Assumed {
+            base_iri: options.query.base_iri.as_deref(),
+            prefixes: options.query.assumed(&snapshot),
+        };
+        let update = parse::parse_update(text, assumed, stack)?;
         self.checked(text, update, options, stack)
             .map_err(Refused::Error)
     }
@@ -199,7 +204,11 @@ pub(super) fn operations_by_grammar(
     text: &str,
     base_iri: Option<&str>,
 ) -> Result<Vec<Operation>, QueryError> {
-    let update = parse::parse_update(text, base_iri, Stack::Large).map_err(Refused::into_error)?;
+    let assumed = Assumed {
+        base_iri,
+        prefixes: None,
+    };
+    let update = parse::parse_update(text, assumed, Stack::Large).map_err(Refused::into_error)?;
     numbered(update.operations)
 }
 

@@ -14,7 +14,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 use orrery_storage::{Snapshot, Transaction};
-use orrery_term::{LanguageTags, Term, TermId, Triple, inline, parse_key, write_key};
+use orrery_term::{LanguageTags, Prefixes, Term, TermId, Triple, inline, parse_key, write_key};
 
 use crate::error::QueryError;
 
@@ -50,6 +50,7 @@ pub struct Statements {
     hasher: FixedState,
     buffer: Vec<u8>,
     language_tags: LanguageTags,
+    prefixes: Prefixes,
 }
 
 /// More text than the numbers of [`Statements`] reach: 4 GiB.
@@ -86,6 +87,7 @@ impl Statements {
             hasher: FixedState::default(),
             buffer: Vec::new(),
             language_tags: LanguageTags::default(),
+            prefixes: Prefixes::default(),
         }
     }
 
@@ -97,6 +99,16 @@ impl Statements {
     /// Takes how language tags are written: terms have them in lower case.
     pub fn note_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.note_all(tags);
+    }
+
+    /// The prefixes that the document of the statements declares.
+    pub(super) fn prefixes(&self) -> &Prefixes {
+        &self.prefixes
+    }
+
+    /// Takes the prefixes that a document declares.
+    pub fn note_prefixes(&mut self, prefixes: &Prefixes) {
+        self.prefixes.note_all_loaded(prefixes);
     }
 
     /// The number of a term without blank nodes, which are taken by [`Self::blank_node`].

@@ -22,6 +22,7 @@
 //!            6 graphs that were cleared first: flags u8 (1: all named graphs) | count varint | ids of graphs, varint each |
 //!              added varint | removed varint
 //!            128 how new language tags are written: each: varint length, UTF-8
+//!            129 prefixes: each: u8 (0 removed, 1 of a loaded file, 2 given) | name: varint length, UTF-8 | unless removed, IRI: the same
 //!            A section of another kind from 128 on is passed over, below it is an error.
 //! content    of versions before 3, a commit (kind 1): commit number, time | who: varint length, UTF-8 | 2 |
 //!            index of the first new term varint | count varint | each: varint length, key | 4 | 5

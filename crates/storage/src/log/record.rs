@@ -1,6 +1,6 @@
 //! One commit as it stands in the log: its content, and its coding.
 
-use orrery_term::{LanguageTags, TermId};
+use orrery_term::{LanguageTags, PrefixChange, TermId};
 
 use super::header::{u32_at, u64_at};
 use crate::graph_set::GraphSet;
@@ -32,6 +32,8 @@ pub struct LogRecord {
     pub cleared: Option<ClearedGraphs>,
     /// How language tags are written that no commit before had.
     pub language_tags: LanguageTags,
+    /// What became of the prefixes of the database.
+    pub prefixes: Vec<PrefixChange>,
 }
 
 /// Graphs that a commit cleared as a whole, and what the commit came to.
@@ -56,6 +58,7 @@ mod section {
     pub(super) const CLEARED: u8 = 6;
     pub(super) const OPTIONAL: u8 = 128;
     pub(super) const LANGUAGE_TAGS: u8 = 128;
+    pub(super) const PREFIXES: u8 = 129;
     /// A record without these would say that the numbers begin anew.
     pub(super) const ALWAYS_THERE: [u8; 2] = [NEXT_BLANK_NODE, NEW_TERMS];
 }
@@ -109,6 +112,13 @@ impl LogRecord {
                     varint::write(tag.len() as u64, out);
                     out.extend_from_slice(tag.as_bytes());
                 }
+            });
+        }
+        if !self.prefixes.is_empty() {
+            write_section(section::PREFIXES, out, |out| {
+                self.prefixes
+                    .iter()
+                    .for_each(|change| write_prefix(change, out));
             });
         }
     }
@@ -183,6 +193,11 @@ impl LogRecord {
                     self.language_tags.note(tag);
                 }
             }
+            section::PREFIXES => {
+                while !content.is_empty() {
+                    self.prefixes.push(take_prefix(content)?);
+                }
+            }
             _ => return Some(false),
         }
         Some(true)
@@ -205,6 +220,41 @@ impl LogRecord {
         }
         rest.is_empty().then_some(record)
     }
+}
+
+/// What happened to a prefix.
+mod prefix {
+    pub(super) const REMOVED: u8 = 0;
+    pub(super) const LOADED: u8 = 1;
+    pub(super) const GIVEN: u8 = 2;
+}
+
+fn write_prefix(change: &PrefixChange, out: &mut Vec<u8>) {
+    let mut write = |what: u8, texts: &[&str]| {
+        out.push(what);
+        for text in texts {
+            varint::write(text.len() as u64, out);
+            out.extend_from_slice(text.as_bytes());
+        }
+    };
+    match change {
+        PrefixChange::Removed { name } => write(prefix::REMOVED, &[name]),
+        PrefixChange::Loaded { name, iri } => write(prefix::LOADED, &[name, iri]),
+        PrefixChange::Given { name, iri } => write(prefix::GIVEN, &[name, iri]),
+    }
+}
+
+fn take_prefix(bytes: &mut &[u8]) -> Option<PrefixChange> {
+    let (&what, rest) = bytes.split_first()?;
+    *bytes = rest;
+    let mut text = || Some(std::str::from_utf8(take(bytes)?).ok()?.to_owned());
+    let name = text()?;
+    Some(match what {
+        prefix::REMOVED => PrefixChange::Removed { name },
+        prefix::LOADED => PrefixChange::Loaded { name, iri: text()? },
+        prefix::GIVEN => PrefixChange::Given { name, iri: text()? },
+        _ => return None,
+    })
 }
 
 /// Appends a section: kind, length, content.

@@ -91,10 +91,11 @@ impl<'a> BulkTransaction<'a> {
         rebase.turn = self.transaction.turn.take();
         rebase.removed = removed;
         rebase.add_language_tags(&self.transaction.new_language_tags);
+        rebase.prefixes = Some(Arc::clone(&self.transaction.prefixes));
         Ok(BulkEnd::Staged(Box::new(StagedCommit {
             rebase,
             existing,
-            is_unchanged: added + removed == 0,
+            is_unchanged: added + removed == 0 && !self.transaction.has_other_prefixes(),
             transaction: self.transaction,
         })))
     }

@@ -17,7 +17,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use orrery_term::{LanguageTags, TermId};
+use orrery_term::{LanguageTags, Prefixes, TermId};
 use parking_lot::MutexGuard;
 
 use super::checkpoint::{remove_dropped, stop_where_unknown};
@@ -62,6 +62,8 @@ pub struct Rebase<'a> {
     files: SegmentFiles,
     /// How tags are written that the load brings.
     pub(super) language_tags: LanguageTags,
+    /// The prefixes of the database after a load; a compaction changes none.
+    pub(super) prefixes: Option<Arc<Prefixes>>,
     is_published: bool,
 }
 
@@ -114,6 +116,7 @@ impl<'a> Rebase<'a> {
             name,
             source,
             language_tags: LanguageTags::default(),
+            prefixes: None,
             is_published: false,
         })
     }
@@ -133,6 +136,16 @@ impl Rebase<'_> {
     /// Takes how language tags are written that are loaded; those that the database knows stay as they are.
     pub fn add_language_tags(&mut self, tags: &LanguageTags) {
         self.language_tags.add(tags);
+    }
+
+    /// Takes the prefixes that the sources of a load declare; whether one of them is new.
+    pub fn note_loaded_prefixes(&mut self, loaded: &Prefixes) -> bool {
+        let mut prefixes = Prefixes::clone(self.source.prefixes());
+        let is_new = prefixes.note_all_loaded(loaded);
+        if is_new {
+            self.prefixes = Some(Arc::new(prefixes));
+        }
+        is_new
     }
 
     /// Whether the base would be given up when it is published, for graphs were cleared as a whole since it was begun.
@@ -177,7 +190,8 @@ impl Rebase<'_> {
             None => shared.take_turn(),
         };
         let loaded = is_load.then_some(self.removed);
-        let published = turn.switch(entry, carried, loaded, &self.language_tags);
+        let new = (&self.language_tags, self.prefixes.as_ref());
+        let published = turn.switch(entry, carried, loaded, new);
         // Where nobody knows, the manifest on the disk may name the files.
         self.is_published = matches!(&published, Ok(_) | Err(Error::WritingStopped { .. }));
         let published = published?;
@@ -216,7 +230,7 @@ impl WriteGuard {
         mut entry: BaseEntry,
         mut carried: Carried,
         removed_by_load: Option<u64>,
-        language_tags: &LanguageTags,
+        (language_tags, prefixes): (&LanguageTags, Option<&Arc<Prefixes>>),
     ) -> Result<Published> {
         let shared = &self.shared;
         let file_system = &**shared.database.file_system();
@@ -276,8 +290,10 @@ impl WriteGuard {
             &shared.options.retention,
             shared.now_us(),
         );
-        let state =
-            Snapshot::of_stored(Arc::new(manifest), stored).with_language_tags(language_tags);
+        let prefixes = prefixes.unwrap_or(latest.prefixes());
+        let state = Snapshot::of_stored(Arc::new(manifest), stored)
+            .with_language_tags(language_tags)
+            .with_prefixes(prefixes);
         let next = next_log(file_system, directory, &state);
         if let Some(unlisted) = unlisted {
             unlisted.keep_if_listed(&next);

@@ -174,6 +174,7 @@ fn record_of(start: &Snapshot, snapshot: &Snapshot, net: &[DeltaEntry], who: &st
         next_blank_node: snapshot.next_blank_node(),
         first_new_term: start.delta_terms(),
         language_tags: snapshot.language_tags_since(start),
+        prefixes: snapshot.prefixes_since(start),
         ..LogRecord::default()
     };
     let terms = start.delta_terms()..snapshot.delta_terms();

@@ -10,7 +10,9 @@
 
 use std::sync::Arc;
 
-use orrery_term::{LanguageTags, Literal, LiteralKind, Term, TermId, TermKind, inline, write_key};
+use orrery_term::{
+    LanguageTags, Literal, LiteralKind, Prefixes, Term, TermId, TermKind, inline, write_key,
+};
 
 use super::commit::PendingCommit;
 use super::handle::Writer;
@@ -62,6 +64,8 @@ pub struct Transaction {
     language_tags: LanguageTags,
     /// How those are written that no commit before had.
     pub(super) new_language_tags: LanguageTags,
+    /// The prefixes of the database, as the transaction leaves them.
+    pub(super) prefixes: Arc<Prefixes>,
     key: Vec<u8>,
     is_committed: bool,
 }
@@ -98,6 +102,7 @@ impl Transaction {
             batches: Vec::new(),
             memory: MemoryCount::default(),
             next_blank_node: start.next_blank_node(),
+            prefixes: Arc::clone(start.prefixes()),
             start,
             language_tags: LanguageTags::default(),
             new_language_tags: LanguageTags::default(),
@@ -203,6 +208,24 @@ impl Transaction {
         self.language_tags.add(tags);
     }
 
+    /// Takes the prefixes that loaded documents declare, as far as their names are free.
+    pub fn note_loaded_prefixes(&mut self, loaded: &Prefixes) {
+        if !loaded.is_empty() {
+            Arc::make_mut(&mut self.prefixes).note_all_loaded(loaded);
+        }
+    }
+
+    /// The prefixes of the database, to be changed: with the transaction, and as durable as it is.
+    pub fn prefixes_mut(&mut self) -> &mut Prefixes {
+        Arc::make_mut(&mut self.prefixes)
+    }
+
+    /// Whether the prefixes are others than before.
+    pub(super) fn has_other_prefixes(&self) -> bool {
+        !Arc::ptr_eq(&self.prefixes, self.start.prefixes())
+            && self.prefixes != *self.start.prefixes()
+    }
+
     /// A blank node that no quad has yet.
     pub fn fresh_blank_node(&mut self) -> TermId {
         let number = self.next_blank_node;
@@ -291,14 +314,14 @@ impl Transaction {
     }
 
     /// Makes the changes a commit. What returns has its place in the order of commits; [`PendingCommit::wait`]
-    /// returns once it is durable, and visible to everybody. Without changes there is no commit, and the number is that
+    /// returns once it is durable, and visible to everybody. Without changes of quads or prefixes there is no commit, and the number is that
     /// of the last one.
     pub fn commit(mut self, options: CommitOptions) -> Result<PendingCommit> {
         self.check_expected(&options)?;
         let net = self.net_changes(0);
         let cleared = self.cleared_graphs(&net)?;
         let (added, removed) = added_and_removed(&net, cleared.as_ref());
-        if added + removed == 0 {
+        if added + removed == 0 && !self.has_other_prefixes() {
             return Ok(self.nothing_to_commit(options.durability));
         }
         let mut counts = self.counts();
@@ -383,7 +406,9 @@ impl Transaction {
     fn snapshot_with(&self, deltas: Deltas, counts: SnapshotCounts) -> Result<Snapshot> {
         let stored = Arc::clone(self.origin.stored());
         let snapshot = self.start.with_deltas(stored, deltas, counts)?;
-        Ok(snapshot.with_language_tags(&self.new_language_tags))
+        Ok(snapshot
+            .with_language_tags(&self.new_language_tags)
+            .with_prefixes(&self.prefixes))
     }
 
     /// Notes how the tag of a new term is written, if nobody does yet.

@@ -195,6 +195,7 @@ fn log_path<'f>(directory: &Path) -> Result<CostPath<'f>, Error> {
         deletions: Vec::new(),
         cleared: None,
         language_tags: LanguageTags::default(),
+        prefixes: Vec::new(),
     };
     Ok(CostPath::new("log append, 100 quads", move || {
         let appended = log.append(&record)?;

@@ -17,6 +17,7 @@ use super::{Files, QueryEvaluation};
 
 fn options(query: &str) -> QueryOptions {
     QueryOptions {
+        strict_prefixes: true,
         base_iri: Some(query.to_owned()),
         ..QueryOptions::of_process()
     }

@@ -17,6 +17,7 @@ use super::{Files, GraphFiles, UpdateEvaluation};
 fn options(update: &str) -> UpdateOptions {
     UpdateOptions {
         query: QueryOptions {
+            strict_prefixes: true,
             base_iri: Some(update.to_owned()),
             ..QueryOptions::of_process()
         },

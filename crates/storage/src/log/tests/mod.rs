@@ -4,7 +4,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use orrery_term::{LanguageTags, TermId};
+use orrery_term::{LanguageTags, PrefixChange, TermId};
 
 use super::header::VERSION;
 use super::*;
@@ -44,6 +44,7 @@ fn record(commit: u64) -> LogRecord {
             removed: 1 << 40,
         }),
         language_tags: LanguageTags::default(),
+        prefixes: Vec::new(),
     }
 }
 
@@ -532,6 +533,14 @@ fn any_rows() -> impl Strategy<Value = Vec<[TermId; 4]>> {
     proptest::collection::vec([any_id(), any_id(), any_id(), any_id()], 0..30)
 }
 
+fn any_prefix_change() -> impl Strategy<Value = PrefixChange> {
+    (0..3, "[a-zé]{0,3}", "[a-z:/#]{0,5}").prop_map(|(kind, name, iri)| match kind {
+        0 => PrefixChange::Removed { name },
+        1 => PrefixChange::Loaded { name, iri },
+        _ => PrefixChange::Given { name, iri },
+    })
+}
+
 proptest! {
     #[test]
     fn any_record_round_trips_and_no_prefix_of_it_is_taken_for_it(
@@ -544,6 +553,7 @@ proptest! {
         insertions in any_rows(),
         deletions in any_rows(),
         tags in proptest::collection::vec("[a-cA-C]{1,2}(-[a-cA-C]{1,3})?", 0..4),
+        prefixes in proptest::collection::vec(any_prefix_change(), 0..4),
         cleared in proptest::option::of((proptest::collection::vec(any_id(), 0..4), any::<u64>(), any::<u64>())),
     ) {
         let cleared = cleared.map(|(graphs, added, removed)| {
@@ -562,9 +572,11 @@ proptest! {
             deletions,
             cleared,
             language_tags: LanguageTags::default(),
+            prefixes: Vec::new(),
         };
         let with_tags = LogRecord {
             language_tags: tags.iter().map(String::as_str).collect(),
+            prefixes,
             ..record.clone()
         };
         let mut tagged = Vec::new();
