@@ -36,6 +36,10 @@ pub(super) trait Aggregate: Clone + Send + Sync + 'static {
     fn parse(&self, bytes: &[u8]) -> Option<Self::State>;
     /// Bytes that a state holds outside itself.
     fn heap_bytes(&self, state: &Self::State) -> usize;
+    /// Whether no further row changes the group's result, so that none has to be read.
+    fn is_settled(&self, _: &Self::State) -> bool {
+        false
+    }
 }
 
 /// The ids of an argument column.
@@ -111,8 +115,14 @@ impl<A: Aggregate> Groups<A> {
         filter: Option<&BooleanArray>,
         group_of: impl Fn(usize) -> usize,
     ) -> Result<()> {
+        let count = values.first().map_or(0, |column| column.len());
+        // Ends at the first group that is not.
+        let is_settled = |row| self.aggregate.is_settled(&self.states[group_of(row)]);
+        if (0..count).all(is_settled) {
+            return Ok(());
+        }
         let rows = self.aggregate.read(values)?;
-        for row in 0..values.first().map_or(0, |column| column.len()) {
+        for row in 0..count {
             if is_kept(filter, row) {
                 self.change(group_of(row), |aggregate, state| {
                     aggregate.update(state, &rows, row);

@@ -166,6 +166,11 @@ impl Aggregate for Sum {
         Some(Running { sum, count })
     }
 
+    /// After an error there is no sum, whatever comes.
+    fn is_settled(&self, state: &Running) -> bool {
+        state.sum.is_none()
+    }
+
     fn heap_bytes(&self, state: &Running) -> usize {
         match &state.sum {
             Some(Value::LargeInteger(number) | Value::LargeDecimal(number)) => {

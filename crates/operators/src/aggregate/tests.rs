@@ -379,6 +379,34 @@ fn the_plan_shows_sparql() {
 }
 
 #[test]
+fn after_an_error_no_further_term_is_read() {
+    use arrow::array::{ArrayRef, UInt64Array};
+    use datafusion_expr::Accumulator;
+    use orrery_term::TermKind;
+
+    use super::groups::Single;
+    use super::sum::{Sum, Total};
+
+    // The dictionary has no such rank: reading it is refused.
+    let unknown = (TermKind::Literal as u64) << 60 | 1 << 40;
+    let unknown: ArrayRef = Arc::new(UInt64Array::from(vec![unknown]));
+    for (first, is_read) in [(string("no number"), false), (integer(1), true)] {
+        let mut average = Single::new(Sum {
+            total: Total::Average,
+            context: shared_context(),
+        });
+        let rows = vec![vec![None, first]];
+        let column = Arc::clone(batch(&VARIABLES, &rows, &shared_context()).column(1));
+        average.update_batch(&[column]).unwrap();
+        let more = average.update_batch(&[Arc::clone(&unknown)]);
+        assert_eq!(more.is_err(), is_read);
+        if !is_read {
+            assert!(average.evaluate().unwrap().is_null());
+        }
+    }
+}
+
+#[test]
 fn the_memory_of_states_is_counted() {
     use datafusion_expr::{EmitTo, GroupsAccumulator};
 
