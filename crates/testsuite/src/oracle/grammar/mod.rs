@@ -7,6 +7,7 @@
 //! [`Tree::ours_only`]; the reason stands at each place and in `docs/oracle.md`.
 
 mod expressions;
+mod joins;
 mod paths;
 mod queries;
 

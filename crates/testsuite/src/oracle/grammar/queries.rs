@@ -5,15 +5,15 @@ use super::{DEPTH, GRAPHS, Grammar, Kind, Sort, Tree, VARIABLES};
 /// The separator of `GROUP_CONCAT`, which no text of the data has: the parts are compared in any order.
 pub(crate) const SEPARATOR: char = '|';
 
-fn clause(text: impl Into<std::borrow::Cow<'static, str>>) -> Tree {
+pub(super) fn clause(text: impl Into<std::borrow::Cow<'static, str>>) -> Tree {
     Tree::leaf(Sort::Clause, text).droppable()
 }
 
 /// What an aggregation consists of: what stands before its group, the group, and what stands after.
-struct Aggregation {
-    select: Tree,
-    group: Tree,
-    end: Tree,
+pub(super) struct Aggregation {
+    pub(super) select: Tree,
+    pub(super) group: Tree,
+    pub(super) end: Tree,
 }
 
 impl Grammar<'_> {
@@ -27,10 +27,14 @@ impl Grammar<'_> {
             2 | 3 => self.construct(),
             4 => self.describe(),
             5..=8 => {
-                let Aggregation { select, group, end } = self.aggregation(DEPTH, true);
+                let Aggregation { select, group, end } = match self.random.chance(40) {
+                    true => self.counted_tree(),
+                    false => self.aggregation(DEPTH, true),
+                };
                 let query = self.dataset(query.child(select));
                 self.slice(query.child(group).child(end))
             }
+            9 if self.random.chance(50) => self.distinct_tree(),
             _ => {
                 let select = self.select_clause();
                 let (projection, keys) = self.projection();
@@ -255,7 +259,12 @@ impl Grammar<'_> {
     }
 
     /// `GROUP BY`, `HAVING`, `ORDER BY`
-    fn grouping(&mut self, keys: Vec<Tree>, projected: &[String], is_outermost: bool) -> Tree {
+    pub(super) fn grouping(
+        &mut self,
+        keys: Vec<Tree>,
+        projected: &[String],
+        is_outermost: bool,
+    ) -> Tree {
         let mut end = Tree::new(Sort::Clause);
         if !keys.is_empty() {
             end = end.text("GROUP BY ");
@@ -278,7 +287,7 @@ impl Grammar<'_> {
         end
     }
 
-    fn projected_aggregate(&mut self, keys: &[String], name: &str) -> Tree {
+    pub(super) fn projected_aggregate(&mut self, keys: &[String], name: &str) -> Tree {
         let aggregate = self.aggregate(keys);
         let projected = Tree::new(Sort::Clause).text("(").child(aggregate);
         let projected = match self.random.below(5) {
