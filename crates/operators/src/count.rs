@@ -1,4 +1,5 @@
-//! `COUNT(*)` of one pattern from the length of a range: exact, without reading a row.
+//! `COUNT(*)` of one pattern from the length of a range, and `COUNT(DISTINCT ?s)` of one without constants but the predicate from what was
+//! counted when the base was written: exact, without reading a row.
 
 use std::fmt;
 use std::sync::Arc;
@@ -80,6 +81,45 @@ pub fn exact_count(view: &ReadView, pattern: &QuadPattern) -> Result<Option<u64>
     Ok(None)
 }
 
+/// The number of different values of a variable of a pattern, if it was counted when the rows were written, and none have changed since.
+///
+/// That is so for the subjects and objects of everything, and of one predicate.
+pub fn exact_distinct_count(view: &ReadView, pattern: &QuadPattern, key: &str) -> Option<u64> {
+    let sees_all = match pattern.graph {
+        GraphScope::Default => !view.has_named_graphs(),
+        GraphScope::AllUnion => true,
+        GraphScope::Named(_) | GraphScope::Union(_) | GraphScope::NamedVariable { .. } => false,
+    };
+    let is_key = |slot: &Slot| slot.variable().is_some_and(|name| **name == *key);
+    let index = view.index(Permutation::Psog)?;
+    let slots = [&pattern.subject, &pattern.predicate, &pattern.object];
+    let occurrences = slots.iter().filter(|slot| slot.variable().is_some());
+    if !sees_all || !index.is_unchanged() || occurrences.count() != pattern.variables().len() {
+        return None;
+    }
+    let statistics = view.statistics();
+    let (is_subject, is_object) = (is_key(&pattern.subject), is_key(&pattern.object));
+    match (&pattern.subject, &pattern.predicate, &pattern.object) {
+        (Slot::Variable(_), Slot::Constant(predicate), Slot::Variable(_)) => {
+            let figures = statistics.predicate(*predicate);
+            let figures = figures.copied().unwrap_or_default();
+            match (is_subject, is_object) {
+                (true, _) => Some(figures.distinct_subjects),
+                (_, true) => Some(figures.distinct_objects),
+                (false, false) => None,
+            }
+        }
+        (Slot::Variable(_), Slot::Variable(_), Slot::Variable(_)) => {
+            match (is_subject, is_object) {
+                (true, _) => Some(statistics.distinct_subjects()),
+                (_, true) => Some(statistics.distinct_objects()),
+                (false, false) => None,
+            }
+        }
+        _ => None,
+    }
+}
+
 /// Gives one solution: the number of matches of a pattern, as an `xsd:integer`.
 #[derive(Debug)]
 pub struct CountExec {
@@ -97,14 +137,31 @@ impl CountExec {
         pattern: &QuadPattern,
         variable: Arc<str>,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>, Error> {
-        let count = exact_count(context.view(), pattern)?
-            .and_then(|count| i64::try_from(count).ok())
-            .and_then(TermId::integer);
-        let Some(count) = count else {
+        let Some(count) = exact_count(context.view(), pattern)? else {
             return Ok(None);
         };
-        let text = describe_pattern(context, pattern);
-        Ok(Some(Arc::new(Self::of(text, count, &variable))))
+        let text = format!("rows of {{ {} }}", describe_pattern(context, pattern));
+        Ok(Self::of_number(text, count, &variable))
+    }
+
+    /// Binds the variable to the number of different values of `key`, if [`exact_distinct_count`] knows it.
+    pub fn of_values(
+        context: &Arc<QueryContext>,
+        pattern: &QuadPattern,
+        key: &str,
+        variable: Arc<str>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>, Error> {
+        let Some(count) = exact_distinct_count(context.view(), pattern, key) else {
+            return Ok(None);
+        };
+        let pattern = describe_pattern(context, pattern);
+        let text = format!("different ?{key} of {{ {pattern} }}");
+        Ok(Self::of_number(text, count, &variable))
+    }
+
+    fn of_number(text: String, count: u64, variable: &Arc<str>) -> Option<Arc<dyn ExecutionPlan>> {
+        let count = i64::try_from(count).ok().and_then(TermId::integer)?;
+        Some(Arc::new(Self::of(text, count, variable)))
     }
 
     /// Binds the variable to this count, of what the text shows.
@@ -122,7 +179,7 @@ impl CountExec {
 
 impl DisplayAs for CountExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CountExec: rows of {{ {} }}", self.text)
+        write!(f, "CountExec: {}", self.text)
     }
 }
 

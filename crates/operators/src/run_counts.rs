@@ -1,13 +1,24 @@
-//! `COUNT(*)` by one variable of one pattern, from the lengths of runs in a sorted permutation.
+//! `COUNT(*)` by a variable of one pattern, or of several that share no other, from the lengths of runs in sorted permutations.
 //!
-//! The constants of the pattern lead a permutation and the variable comes next, so equal values stand together: a
+//! The constants of a pattern lead a permutation and the variable comes next, so equal values stand together: a
 //! group is a run of rows. Short runs are counted as the column is read, long ones are jumped over by one search. Cost: a search a
 //! predicate for `SELECT ?p (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY ?p`, one column in sequence at worst; no hash table,
 //! nothing kept. So are the quads of each named graph, in GSPO.
 //!
+//! ```text
+//! ?a :knows ?b    runs of POSG   ?b: 3 3 3 5 7 7          3 rows of 3, one of 5, two of 7
+//! ?b :knows ?c    runs of PSOG   ?b: 1 3 3 7              one of 1, two of 3, one of 7
+//! product by ?b                                           3: 6, 7: 2
+//! ```
+//!
+//! The solutions of patterns that share one variable and no other are, for each of its values, the product of their rows: the
+//! runs are merged as sets are intersected, whoever is behind leaps to the value of the others. So a join of a million rows with a million
+//! is counted by reading two columns, however many rows it has. A product that 64 bits do not hold is exact too.
+//!
 //! Gives the groups in ascending order of ids, which nobody may rely on.
 
 use std::fmt;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use arrow::array::UInt64Array;
@@ -18,6 +29,8 @@ use datafusion_physical_plan::coop::cooperative;
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use orrery_expressions::columns::intern_value;
+use orrery_expressions::{Arithmetic, Value};
 use orrery_storage::{Cursor, IndexView, Permutation, RowRange};
 use orrery_term::TermId;
 
@@ -31,13 +44,64 @@ use crate::solutions::{plan_properties, solution_batch, solution_schema, storage
 const GROUPS_PER_BATCH: usize = 8_192;
 /// Rows of the column that are read at a time; a run that fills them is jumped over.
 const WINDOW_ROWS: u64 = 4_096;
+/// Rows that are read first after a leap to another value.
+const FIRST_WINDOW_ROWS: u64 = 64;
 
-/// Gives each value of a variable with the number of its rows; see the module's documentation.
+/// What a [`RunCountsExec`] gives.
+#[derive(Clone, Debug)]
+pub struct RunCountsSpecification {
+    /// Patterns that have the key, and no other variable in common.
+    pub patterns: Vec<QuadPattern>,
+    /// A variable, bound to each value that it has in all patterns.
+    pub key: Arc<str>,
+    /// Variables, each bound to the number of solutions with the value; none gives the different values.
+    pub counts: Vec<Arc<str>>,
+}
+
+impl RunCountsSpecification {
+    /// The patterns, for people.
+    fn text(&self, context: &QueryContext) -> String {
+        let patterns = self.patterns.iter();
+        let patterns: Vec<String> = patterns.map(|it| describe_pattern(context, it)).collect();
+        format!("{} by ?{}", patterns.join(" . "), self.key)
+    }
+
+    /// Where the runs of each pattern are. `None` if some pattern's are nowhere: a variable stands twice, graphs matter, the key is
+    /// not next to the constants in any permutation.
+    fn sources(&self, context: &QueryContext) -> Option<Vec<(IndexView, Vec<TermId>)>> {
+        let mut known: Vec<Arc<str>> = Vec::new();
+        for pattern in &self.patterns {
+            let variables = pattern.variables();
+            for name in variables.into_iter().filter(|name| **name != self.key) {
+                if known.contains(name) {
+                    return None;
+                }
+                known.push(Arc::clone(name));
+            }
+        }
+        let source = |pattern| {
+            let (permutation, prefix) = runs_of(context, pattern, &self.key)?;
+            Some((context.view().index(permutation)?, prefix))
+        };
+        match self.patterns.as_slice() {
+            [] => None,
+            patterns => patterns.iter().map(source).collect(),
+        }
+    }
+}
+
+/// Whether the rows of each value of a variable stand together in some permutation.
+pub fn has_runs(context: &QueryContext, pattern: &QuadPattern, key: &Arc<str>) -> bool {
+    runs_of(context, pattern, key).is_some()
+}
+
+/// Gives each value of a variable with the number of its solutions; see the module's documentation.
 #[derive(Debug)]
 pub struct RunCountsExec {
+    context: Arc<QueryContext>,
     pub(crate) text: String,
-    pub(crate) index: IndexView,
-    pub(crate) prefix: Vec<TermId>,
+    /// Where the runs of each pattern are, and the constants that lead them.
+    pub(crate) sources: Vec<(IndexView, Vec<TermId>)>,
     /// How often the count is given.
     counts: usize,
     schema: SchemaRef,
@@ -46,36 +110,32 @@ pub struct RunCountsExec {
 }
 
 impl RunCountsExec {
-    /// Binds `key`, a variable of the pattern, to each of its values, and each of `counts` to the number
-    /// of solutions with it. `None` if no permutation has them as runs: a variable stands twice, or graphs matter.
+    /// The node, if permutations have the key's values of all patterns as runs.
     pub fn try_new(
         context: &Arc<QueryContext>,
-        pattern: &QuadPattern,
-        key: &Arc<str>,
-        counts: &[Arc<str>],
+        specification: RunCountsSpecification,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>, Error> {
-        let Some((permutation, prefix)) = runs_of(context, pattern, key) else {
+        let Some(sources) = specification.sources(context) else {
             return Ok(None);
         };
-        let Some(index) = context.view().index(permutation) else {
-            return Ok(None);
-        };
-        let text = format!("{} by ?{key}", describe_pattern(context, pattern));
-        let node = Self::over(text, (index, prefix), (key, counts));
+        let text = specification.text(context);
+        let RunCountsSpecification { key, counts, .. } = specification;
+        let node = Self::over(context, text, sources, (&key, &counts));
         Ok(Some(Arc::new(node)))
     }
 
-    /// Binds the key to each value of the column after the prefix; `text` shows which pattern that is.
+    /// Binds the key to each value that the columns after all prefixes have; `text` shows which patterns these are.
     pub(crate) fn over(
+        context: &Arc<QueryContext>,
         text: String,
-        (index, prefix): (IndexView, Vec<TermId>),
+        sources: Vec<(IndexView, Vec<TermId>)>,
         (key, counts): (&Arc<str>, &[Arc<str>]),
     ) -> Self {
         let schema = solution_schema(std::iter::once(key).chain(counts));
         Self {
+            context: Arc::clone(context),
             text,
-            index,
-            prefix,
+            sources,
             counts: counts.len(),
             properties: plan_properties(&schema),
             schema,
@@ -150,9 +210,9 @@ impl ExecutionPlan for RunCountsExec {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let schema = Arc::clone(&self.schema);
         let copies = self.counts;
-        let mut runs = Runs::new(&self.index, self.prefix.clone()).map_err(storage_error)?;
+        let mut products = Products::new(&self.context, &self.sources).map_err(storage_error)?;
         let batches = std::iter::from_fn(move || {
-            let (keys, counts) = match runs.next_groups().map_err(storage_error) {
+            let (keys, counts) = match products.next_groups() {
                 Ok(groups) => groups?,
                 Err(error) => return Some(Err(error)),
             };
@@ -173,13 +233,107 @@ impl ExecutionPlan for RunCountsExec {
 /// Ids and the ids of their counts.
 type KeysAndCounts = (Vec<u64>, Vec<Option<u64>>);
 
+/// The values that all patterns have, with the products of their rows.
+struct Products {
+    context: Arc<QueryContext>,
+    runs: Vec<Runs>,
+    is_over: bool,
+}
+
+impl Products {
+    fn new(
+        context: &Arc<QueryContext>,
+        sources: &[(IndexView, Vec<TermId>)],
+    ) -> orrery_storage::Result<Self> {
+        let mut runs = Vec::with_capacity(sources.len());
+        for (index, prefix) in sources {
+            runs.push(Runs::new(index, prefix.clone())?);
+        }
+        // The pattern with the fewest rows goes first: the others leap to its values.
+        runs.sort_by_key(|runs| runs.rest.len());
+        Ok(Self {
+            context: Arc::clone(context),
+            runs,
+            is_over: false,
+        })
+    }
+
+    /// Some further groups, `None` behind the last.
+    fn next_groups(&mut self) -> Result<Option<KeysAndCounts>> {
+        let (mut keys, mut counts) = KeysAndCounts::default();
+        while keys.len() < GROUPS_PER_BATCH && !self.is_over {
+            let Some(key) = self.next_key().map_err(storage_error)? else {
+                self.is_over = true;
+                break;
+            };
+            keys.push(key);
+            counts.push(self.take_product()?);
+        }
+        Ok((!keys.is_empty()).then_some((keys, counts)))
+    }
+
+    /// The next value that all patterns have, at which all stand then.
+    fn next_key(&mut self) -> orrery_storage::Result<Option<u64>> {
+        let Some((first, others)) = self.runs.split_first_mut() else {
+            return Ok(None);
+        };
+        'keys: loop {
+            let Some(key) = first.key()? else {
+                return Ok(None);
+            };
+            for other in &mut *others {
+                match other.leap_to(key)? {
+                    None => return Ok(None),
+                    Some(found) if found > key => {
+                        first.leap_to(found)?;
+                        continue 'keys;
+                    }
+                    Some(_) => {}
+                }
+            }
+            return Ok(Some(key));
+        }
+    }
+
+    /// The product of the runs at which the patterns stand, as a term; they go on to the next ones.
+    fn take_product(&mut self) -> Result<Option<u64>> {
+        let mut product = Some(1_i64);
+        for runs in &self.runs {
+            let rows = i64::try_from(runs.run_rows()).ok();
+            product = product.and_then(|product| product.checked_mul(rows?));
+        }
+        let id = match product.and_then(TermId::integer) {
+            Some(id) => Some(id.bits()),
+            None => self.large_product()?.map(TermId::bits),
+        };
+        self.runs.iter_mut().for_each(Runs::pass);
+        Ok(id)
+    }
+
+    #[cold]
+    fn large_product(&self) -> Result<Option<TermId>> {
+        let mut product = Some(Value::integer(1));
+        for runs in &self.runs {
+            let rows = i64::try_from(runs.run_rows()).ok().map(Value::integer);
+            product = product.and_then(|product| Arithmetic::Multiply.apply(&product, &rows?));
+        }
+        let id = product.map(|product| intern_value(&product, self.context.expressions()));
+        Ok(id.transpose().map_err(Error::from)?)
+    }
+}
+
 /// The runs of equal values in the column after a prefix.
 struct Runs {
     cursor: Cursor,
     prefix: Vec<TermId>,
-    /// Rows not counted yet; they begin with a run.
+    /// Rows that are in no known run yet; they begin with a run.
     rest: RowRange,
     window: Vec<u64>,
+    window_rows: u64,
+    /// Known runs: values and numbers of rows.
+    known: Vec<(u64, u64)>,
+    /// The one of them at which it stands.
+    at: usize,
 }
 
 impl Runs {
@@ -195,26 +349,79 @@ impl Runs {
             cursor: index.cursor(),
             prefix,
             window: Vec::new(),
+            window_rows: FIRST_WINDOW_ROWS,
+            known: Vec::new(),
+            at: 0,
         })
     }
 
-    /// Some further groups, `None` behind the last.
-    fn next_groups(&mut self) -> orrery_storage::Result<Option<KeysAndCounts>> {
-        let (mut keys, mut counts) = KeysAndCounts::default();
-        while keys.len() < GROUPS_PER_BATCH && !self.rest.is_empty() {
-            self.count_window(|key, rows| {
-                keys.push(key);
-                let count = i64::try_from(rows).ok().and_then(TermId::integer);
-                counts.push(count.map(TermId::bits));
-            })?;
+    /// The value of the run at which it stands, `None` behind the last.
+    #[inline]
+    fn key(&mut self) -> orrery_storage::Result<Option<u64>> {
+        if self.at == self.known.len() && !self.read_window()? {
+            return Ok(None);
         }
-        Ok((!keys.is_empty()).then_some((keys, counts)))
+        Ok(Some(self.known[self.at].0))
     }
 
-    /// Counts the runs that end within a window of rows, or the one run that goes beyond it.
-    fn count_window(&mut self, mut found: impl FnMut(u64, u64)) -> orrery_storage::Result<()> {
+    /// The rows of the run at which it stands.
+    #[inline]
+    fn run_rows(&self) -> u64 {
+        self.known.get(self.at).map_or(0, |(_, rows)| *rows)
+    }
+
+    /// Goes on to the next run.
+    #[inline]
+    fn pass(&mut self) {
+        self.at += 1;
+    }
+
+    /// Goes on to the first run whose value is not below `key`; gives its value.
+    #[inline]
+    fn leap_to(&mut self, key: u64) -> orrery_storage::Result<Option<u64>> {
+        while let Some((found, _)) = self.known.get(self.at) {
+            if *found >= key {
+                return Ok(Some(*found));
+            }
+            self.at += 1;
+        }
+        if !self.read_window()? {
+            return Ok(None);
+        }
+        if self.known.last().is_some_and(|(last, _)| *last < key) {
+            self.seek(key)?;
+            if !self.read_window()? {
+                return Ok(None);
+            }
+        }
+        let from_here = &self.known[self.at..];
+        self.at += from_here.partition_point(|(found, _)| *found < key);
+        // The window was long enough, or begins at the key.
+        self.key()
+    }
+
+    /// Leaves out the rows with values below `key`.
+    fn seek(&mut self, key: u64) -> orrery_storage::Result<()> {
+        let key = Bound::Included(TermId::from_bits(key));
+        let rows = self
+            .cursor
+            .seek_between(&self.prefix, key, Bound::Unbounded)?;
+        self.rest.start = self.rest.start.max(rows.start).min(self.rest.end);
+        self.at = self.known.len();
+        self.window_rows = FIRST_WINDOW_ROWS;
+        Ok(())
+    }
+
+    /// Makes further runs known, unless there are none.
+    fn read_window(&mut self) -> orrery_storage::Result<bool> {
+        self.known.clear();
+        self.at = 0;
+        if self.rest.is_empty() {
+            return Ok(false);
+        }
         let start = self.rest.start;
-        let end = self.rest.end.min(start + WINDOW_ROWS);
+        let end = self.rest.end.min(start + self.window_rows);
+        self.window_rows = (self.window_rows * 2).min(WINDOW_ROWS);
         self.window.clear();
         let column = self.prefix.len();
         self.cursor
@@ -222,23 +429,24 @@ impl Runs {
         let mut run_start = 0;
         for row in 1..self.window.len() {
             if self.window[row] != self.window[row - 1] {
-                found(self.window[run_start], (row - run_start) as u64);
+                let rows = (row - run_start) as u64;
+                self.known.push((self.window[run_start], rows));
                 run_start = row;
             }
         }
         let last = self.window[run_start];
         self.rest.start = start + run_start as u64;
         if end == self.rest.end {
-            found(last, end - self.rest.start);
+            self.known.push((last, end - self.rest.start));
             self.rest.start = end;
         } else if run_start == 0 {
             self.prefix.push(TermId::from_bits(last));
             let run = self.cursor.seek(&self.prefix);
             self.prefix.pop();
             let run_end = run?.end.clamp(end, self.rest.end);
-            found(last, run_end - start);
+            self.known.push((last, run_end - start));
             self.rest.start = run_end;
         }
-        Ok(())
+        Ok(true)
     }
 }

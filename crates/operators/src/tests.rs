@@ -10,12 +10,14 @@ use futures::StreamExt;
 use orrery_term::TermId;
 use proptest::prelude::*;
 
-use crate::count::{CountExec, exact_count};
+use crate::count::{CountExec, exact_count, exact_distinct_count};
 use crate::graph_names::GraphNamesExec;
 use crate::pattern::{GraphScope, PatternExec, PatternSpecification, QuadPattern, Slot};
 use crate::rows::RowsExec;
-use crate::run_counts::RunCountsExec;
-use crate::test_support::{Quad, Solution, context_of, extend, names, run, term, try_run, var};
+use crate::run_counts::{RunCountsExec, RunCountsSpecification};
+use crate::test_support::{
+    Quad, Solution, context_of, contexts_of, extend, names, run, term, try_run, var,
+};
 
 fn solution(entries: &[(&str, TermId)]) -> Solution {
     let entries = entries.iter();
@@ -226,8 +228,12 @@ fn runs_longer_and_shorter_than_a_window_are_counted() {
         object: var("o"),
         graph: GraphScope::Default,
     };
-    let counts = names(&["n", "m"]);
-    let plan = RunCountsExec::try_new(&context, &pattern, &Arc::from("o"), &counts).unwrap();
+    let specification = RunCountsSpecification {
+        patterns: vec![pattern],
+        key: Arc::from("o"),
+        counts: names(&["n", "m"]),
+    };
+    let plan = RunCountsExec::try_new(&context, specification).unwrap();
     let expected: Vec<Solution> = lengths
         .into_iter()
         .enumerate()
@@ -281,7 +287,12 @@ proptest! {
         let (subject, predicate, object) = slots;
         let graph = if all { GraphScope::AllUnion } else { GraphScope::Default };
         let pattern = QuadPattern { subject, predicate, object, graph };
-        let plan = RunCountsExec::try_new(&context, &pattern, &Arc::from(key), &names(&["n"]));
+        let specification = RunCountsSpecification {
+            patterns: vec![pattern.clone()],
+            key: Arc::from(key),
+            counts: names(&["n"]),
+        };
+        let plan = RunCountsExec::try_new(&context, specification);
         let mut expected: std::collections::BTreeMap<TermId, i64> = Default::default();
         for solution in extend(&Solution::new(), &pattern, &quads) {
             if let Some(value) = solution.get(key) {
@@ -310,4 +321,122 @@ proptest! {
             }
         }
     }
+
+    /// The products of runs are the numbers of solutions of the join, in any state of the database; whoever is behind leaps.
+    #[test]
+    fn products_of_runs_are_counts_of_the_join(
+        quads in proptest::collection::vec((0..40i64, 0..3i64, 0..40i64), 0..400),
+        shapes in proptest::collection::vec((0..3i64, 0..4usize), 1..4),
+        gap in prop_oneof![Just(1i64), Just(1_000i64)],
+    ) {
+        let of_default = |(s, p, o): (i64, i64, i64)| {
+            [term(s % 7 * gap + s), term(p), term(o % 5 * gap + o), TermId::DEFAULT_GRAPH]
+        };
+        let quads: Vec<Quad> = quads.into_iter().map(of_default).collect();
+        let own = |number: usize| var(["x", "y", "z"][number]);
+        let patterns: Vec<QuadPattern> = shapes
+            .iter()
+            .enumerate()
+            .map(|(number, &(predicate, shape))| {
+                let predicate = Slot::Constant(term(predicate));
+                let (subject, object) = match shape {
+                    0 => (var("k"), own(number)),
+                    1 => (own(number), var("k")),
+                    2 => (var("k"), Slot::Constant(term(3))),
+                    _ => (Slot::Constant(term(8)), var("k")),
+                };
+                QuadPattern { subject, predicate, object, graph: GraphScope::Default }
+            })
+            .collect();
+        let mut solutions = vec![Solution::new()];
+        for pattern in &patterns {
+            solutions = solutions.iter().flat_map(|it| extend(it, pattern, &quads)).collect();
+        }
+        let mut expected: std::collections::BTreeMap<TermId, i64> = Default::default();
+        for solution in &solutions {
+            *expected.entry(solution["k"]).or_default() += 1;
+        }
+        let expected: Vec<Solution> = expected
+            .into_iter()
+            .map(|(value, count)| solution(&[("k", value), ("n", term(count))]))
+            .collect();
+        for context in contexts_of(&quads) {
+            let specification = RunCountsSpecification {
+                patterns: patterns.clone(),
+                key: Arc::from("k"),
+                counts: names(&["n"]),
+            };
+            let plan = RunCountsExec::try_new(&context, specification).unwrap();
+            let mut found = run(plan.expect("runs"));
+            found.sort_by_key(|solution| solution["k"]);
+            prop_assert_eq!(&found, &expected);
+        }
+    }
+}
+
+#[test]
+fn numbers_of_different_values_are_known_until_something_changes() {
+    let quad = |s, p, o, g| [term(s), term(p), term(o), g];
+    let mut quads: Vec<Quad> = (0..60)
+        .map(|n| quad(n % 20, n % 2, n % 7, TermId::DEFAULT_GRAPH))
+        .collect();
+    let pattern = |predicate: Slot, graph: GraphScope| QuadPattern {
+        subject: var("s"),
+        predicate,
+        object: var("o"),
+        graph,
+    };
+    for is_plain in [true, false] {
+        if !is_plain {
+            quads.push(quad(99, 0, 98, term(7)));
+        }
+        let [base, _, changed] = contexts_of(&quads);
+        for (graph, is_known) in [
+            (GraphScope::Default, is_plain),
+            (GraphScope::AllUnion, true),
+        ] {
+            for predicate in [var("p"), Slot::Constant(term(0)), Slot::Constant(term(55))] {
+                let pattern = pattern(predicate.clone(), graph.clone());
+                for key in ["s", "o"] {
+                    let solutions = extend(&Solution::new(), &pattern, &quads);
+                    let values = solutions.iter().map(|solution| solution[key]);
+                    let values: std::collections::BTreeSet<TermId> = values.collect();
+                    let expected = is_known.then_some(values.len() as u64);
+                    assert_eq!(exact_distinct_count(base.view(), &pattern, key), expected);
+                    assert_eq!(exact_distinct_count(changed.view(), &pattern, key), None);
+                }
+                assert_eq!(exact_distinct_count(base.view(), &pattern, "p"), None);
+                assert_eq!(exact_distinct_count(base.view(), &pattern, "x"), None);
+            }
+        }
+    }
+    let twice = QuadPattern {
+        object: var("s"),
+        ..pattern(var("p"), GraphScope::AllUnion)
+    };
+    let context = context_of(&quads);
+    assert_eq!(exact_distinct_count(context.view(), &twice, "s"), None);
+}
+
+#[test]
+fn a_product_beyond_64_bits_is_exact() {
+    let quads: Vec<Quad> = (0..65_536)
+        .map(|s| [term(s), term(1), term(0), TermId::DEFAULT_GRAPH])
+        .collect();
+    let context = context_of(&quads);
+    let pattern = |name: &'static str| QuadPattern {
+        subject: var(name),
+        predicate: Slot::Constant(term(1)),
+        object: var("o"),
+        graph: GraphScope::Default,
+    };
+    let specification = RunCountsSpecification {
+        patterns: ["a", "b", "c", "d", "e"].map(pattern).to_vec(),
+        key: Arc::from("o"),
+        counts: names(&["n"]),
+    };
+    let plan = RunCountsExec::try_new(&context, specification).unwrap();
+    let found = run(plan.unwrap());
+    let product = context.term(found[0]["n"]).unwrap().to_string();
+    assert!(product.contains(&(1_u128 << 80).to_string()), "{product}");
 }

@@ -6,7 +6,8 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, UInt64Type};
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_expressions::codec::AlgebraText;
-use orrery_storage::Permutation;
+use orrery_storage::{IndexView, Permutation};
+use orrery_term::TermId;
 use serde::{Deserialize, Serialize};
 
 use super::aggregates::{AggregationText, FunctionText};
@@ -52,9 +53,8 @@ pub(super) enum OwnNode {
     },
     RunCounts {
         text: String,
-        /// Its place among all.
-        permutation: usize,
-        prefix: Vec<u64>,
+        /// For each pattern the permutation, by its place among all, and the constants that lead it.
+        sources: Vec<(usize, Vec<u64>)>,
         key: String,
         counts: Names,
     },
@@ -302,23 +302,30 @@ impl OwnNode {
             }
             Self::RunCounts {
                 text,
-                permutation,
-                prefix,
+                sources,
                 key,
                 counts,
             } => {
-                let permutation = Permutation::ALL.get(*permutation).copied();
-                let index = permutation.and_then(|it| context.view().index(it));
-                let index =
-                    index.ok_or_else(|| CodecError::damaged("a permutation that is not there"))?;
-                let prefix = prefix.iter().map(|bits| check.id(*bits));
-                let prefix = prefix.collect::<Result<Vec<_>>>()?;
-                if prefix.len() > 3 {
-                    return Err(CodecError::damaged("a prefix leaves no column to count"));
+                if sources.is_empty() {
+                    return Err(CodecError::damaged("counts of no pattern"));
                 }
+                let source = |(permutation, prefix): &(usize, Vec<u64>)| {
+                    let permutation = Permutation::ALL.get(*permutation).copied();
+                    let index = permutation.and_then(|it| context.view().index(it));
+                    let index = index
+                        .ok_or_else(|| CodecError::damaged("a permutation that is not there"))?;
+                    let prefix = prefix.iter().map(|bits| check.id(*bits));
+                    let prefix = prefix.collect::<Result<Vec<_>>>()?;
+                    if prefix.len() > 3 {
+                        return Err(CodecError::damaged("a prefix leaves no column to count"));
+                    }
+                    Ok((index, prefix))
+                };
+                let sources = sources.iter().map(source).collect::<Result<Vec<_>>>()?;
                 let key = Arc::from(key.as_str());
+                let names = (&key, variables(counts));
                 let node =
-                    RunCountsExec::over(text.clone(), (index, prefix), (&key, &variables(counts)));
+                    RunCountsExec::over(&context, text.clone(), sources, (names.0, &names.1));
                 Arc::new(node)
             }
             other => {
@@ -363,12 +370,19 @@ fn of_leaf(plan: &dyn ExecutionPlan) -> Option<OwnNode> {
     let runs = plan.downcast_ref::<RunCountsExec>()?;
     let mut columns = column_names();
     let counts = columns.split_off(1);
+    let source = |(index, prefix): &(IndexView, Vec<TermId>)| {
+        let mut all = Permutation::ALL.iter();
+        let permutation = all.position(|it| *it == index.permutation())?;
+        Some((permutation, prefix.iter().map(|id| id.bits()).collect()))
+    };
+    let sources = runs
+        .sources
+        .iter()
+        .map(source)
+        .collect::<Option<Vec<_>>>()?;
     Some(OwnNode::RunCounts {
         text: runs.text.clone(),
-        permutation: Permutation::ALL
-            .iter()
-            .position(|it| *it == runs.index.permutation())?,
-        prefix: runs.prefix.iter().map(|id| id.bits()).collect(),
+        sources,
         key: columns.concat(),
         counts,
     })

@@ -38,7 +38,7 @@ use crate::pattern::{
     Slot, Spread,
 };
 use crate::rows::RowsExec;
-use crate::run_counts::RunCountsExec;
+use crate::run_counts::{RunCountsExec, RunCountsSpecification};
 use crate::service::{
     Endpoint, RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceExec, ServiceOptions,
     ServiceSpecification, ServiceVariable,
@@ -206,6 +206,19 @@ fn service(context: &Arc<QueryContext>, input: Option<Plan>) -> Plan {
     ServiceExec::try_new(Arc::clone(context), service_options(), input, specification).unwrap()
 }
 
+/// Of two patterns.
+fn run_counts(count: Arc<str>) -> RunCountsSpecification {
+    let other = QuadPattern {
+        subject: var("t"),
+        ..pattern()
+    };
+    RunCountsSpecification {
+        patterns: vec![pattern(), other],
+        key: Arc::from("o"),
+        counts: vec![count],
+    }
+}
+
 /// One node of every kind at least, each with rows to give.
 fn one_of_each() -> Vec<Plan> {
     let plans = one_of_each_with_contexts().into_iter();
@@ -249,7 +262,7 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
         CountExec::try_new(plain, &pattern(), Arc::clone(&name))
             .unwrap()
             .unwrap(),
-        RunCountsExec::try_new(plain, &pattern(), &Arc::from("o"), &[name])
+        RunCountsExec::try_new(plain, run_counts(name))
             .unwrap()
             .unwrap(),
         over_rows,

@@ -88,6 +88,25 @@ impl Group {
         }
     }
 
+    /// The patterns that it consists of, if it is nothing else.
+    pub(crate) fn bare_quads(&self) -> Option<Vec<&Quad>> {
+        let is_bare = self.filters.is_empty() && self.steps.is_empty();
+        let quads = self.items.iter().map(|item| match item {
+            Item::Quad(quad) if is_bare && !quad.is_impossible() => Some(quad),
+            _ => None,
+        });
+        quads.collect()
+    }
+
+    /// Whether no solution comes twice: it is a join of patterns, less what filters drop.
+    pub(crate) fn is_set(&self) -> bool {
+        let drops =
+            |step: &Step| matches!(step.kind, StepKind::Filter(_) | StepKind::Exists { .. });
+        self.items.iter().all(|item| matches!(item, Item::Quad(_)))
+            && self.steps.iter().all(drops)
+            && self.outer.is_empty()
+    }
+
     /// The derived item that it consists of.
     pub(crate) fn only_derived(&self) -> Option<&Derived> {
         match self.items.as_slice() {

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use spargebra::algebra::Expression;
+use spargebra::term::Variable;
 
 /// A variable of one query, by its number in the [`VariableTable`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,6 +57,11 @@ impl VariableTable {
 
     pub(crate) fn name(&self, var: Var) -> &Arc<str> {
         &self.names[var.index()]
+    }
+
+    /// The variable as an expression.
+    pub(crate) fn read(&self, var: Var) -> Expression {
+        Variable::new_unchecked(self.name(var).as_ref()).into()
     }
 }
 

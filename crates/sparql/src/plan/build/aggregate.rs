@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use orrery_operators::count::CountExec;
-use orrery_operators::run_counts::RunCountsExec;
+use orrery_operators::run_counts::{RunCountsExec, RunCountsSpecification};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
 
 use crate::algebra::expression::variables;
-use crate::algebra::{Group, Quad, Var, VarSet};
+use crate::algebra::{Group, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
@@ -30,7 +30,7 @@ impl Planner<'_> {
         let aggregates: Vec<(Var, AggregateExpression)> = aggregates
             .iter()
             .filter(|(var, _)| needed.contains(*var))
-            .cloned()
+            .map(|(var, aggregate)| (*var, self.plainer(inner, solution, aggregate)))
             .collect();
         if self.tuning.rewrites {
             if let Some(relation) = self.count(inner, keys, &aggregates)? {
@@ -42,25 +42,37 @@ impl Planner<'_> {
             if let Some(relation) = self.aggregate_eagerly(inner, keys, &aggregates)? {
                 return Ok(relation);
             }
-            if let Some(relation) = self.aggregate_complement(inner, keys, &aggregates)? {
-                return Ok(relation);
-            }
+        }
+        self.aggregate_at_once(inner, keys, (&aggregates, solution))
+    }
+
+    /// The same without dividing the group any further.
+    pub(in crate::plan) fn aggregate_at_once(
+        &mut self,
+        inner: &Group,
+        keys: &[Var],
+        (aggregates, solution): (&[(Var, AggregateExpression)], &VarSet),
+    ) -> Result<Relation> {
+        if self.tuning.rewrites
+            && let Some(relation) = self.aggregate_complement(inner, keys, aggregates)?
+        {
+            return Ok(relation);
         }
         if keys.is_empty() && aggregates.is_empty() {
             return self.unit();
         }
-        let aggregates: Vec<(Var, AggregateExpression)> = aggregates
-            .into_iter()
-            .map(|(var, aggregate)| (var, self.without_argument(inner, aggregate)))
-            .collect();
-        let below = self.read_by(solution, keys, &aggregates);
+        let below = self.read_by(solution, keys, aggregates);
         let distinct = match keys.is_empty() && aggregates.iter().all(is_of_distinct_values) {
             true if self.tuning.rewrites => self.distinct_by_skipping(inner, &below)?,
             _ => None,
         };
-        let input = match distinct {
-            Some(values) => values,
-            None => self.group(inner, None, &below, None)?,
+        let (input, aggregates) = match distinct {
+            Some(values) => {
+                let of_values = |it| of_different(it, &values.certain);
+                let aggregates: Vec<_> = aggregates.iter().map(of_values).collect();
+                (values, aggregates)
+            }
+            None => (self.group(inner, None, &below, None)?, aggregates.to_vec()),
         };
         // `COUNT(DISTINCT *)` counts by all columns.
         let columns = input.columns.iter().copied();
@@ -97,26 +109,32 @@ impl Planner<'_> {
         )
     }
 
-    /// A count of a variable that every solution binds is one of the solutions, for which it need not be read.
-    fn without_argument(
+    /// The same aggregate with less to read: a count of a variable that every solution binds is one of the solutions, and so is one of
+    /// different solutions where none comes twice.
+    fn plainer(
         &self,
         inner: &Group,
-        aggregate: AggregateExpression,
+        solution: &VarSet,
+        aggregate: &AggregateExpression,
     ) -> AggregateExpression {
-        let counted = match &aggregate {
-            AggregateExpression::FunctionCall {
-                name: AggregateFunction::Count,
-                expr: Expression::Variable(variable),
-                distinct: false,
-            } => self.table.get(variable.as_str()),
-            AggregateExpression::FunctionCall { .. }
-            | AggregateExpression::CountSolutions { .. } => None,
-        };
-        match counted {
-            Some(var) if self.tuning.rewrites && inner.certain.contains(var) => {
-                AggregateExpression::CountSolutions { distinct: false }
-            }
-            _ => aggregate,
+        let counts_solutions = self.tuning.rewrites
+            && match aggregate {
+                AggregateExpression::CountSolutions { distinct } => {
+                    *distinct && inner.visible.is_subset(solution) && inner.is_set()
+                }
+                AggregateExpression::FunctionCall {
+                    name: AggregateFunction::Count,
+                    expr: Expression::Variable(variable),
+                    distinct: false,
+                } => {
+                    let counted = self.table.get(variable.as_str());
+                    counted.is_some_and(|var| inner.certain.contains(var))
+                }
+                AggregateExpression::FunctionCall { .. } => false,
+            };
+        match counts_solutions {
+            true => AggregateExpression::CountSolutions { distinct: false },
+            false => aggregate.clone(),
         }
     }
 
@@ -152,15 +170,29 @@ impl Planner<'_> {
         let ([(variable, aggregate)], true) = (aggregates, keys.is_empty()) else {
             return Ok(None);
         };
-        let Some(quad) = inner
-            .bare_quad()
-            .filter(|quad| self.counts_rows(quad, aggregate))
-        else {
+        let Some(quad) = inner.bare_quad() else {
             return Ok(None);
         };
-        let pattern = operator_pattern(quad, &self.table);
         let name = Arc::clone(self.table.name(*variable));
-        match CountExec::try_new(&self.context, &pattern, name)? {
+        let plan = match (self.counts_rows(inner, aggregate), aggregate) {
+            (true, _) => {
+                let pattern = operator_pattern(quad, &self.table);
+                CountExec::try_new(&self.context, &pattern, name)?
+            }
+            (
+                false,
+                AggregateExpression::FunctionCall {
+                    name: AggregateFunction::Count,
+                    expr: Expression::Variable(counted),
+                    distinct: true,
+                },
+            ) => {
+                let pattern = operator_pattern(quad, &self.table);
+                CountExec::of_values(&self.context, &pattern, counted.as_str(), name)?
+            }
+            (false, _) => None,
+        };
+        match plan {
             Some(plan) => {
                 let certain = VarSet::of([*variable]);
                 Ok(Some(self.relation(plan, vec![*variable], certain, 1.0)?))
@@ -169,24 +201,31 @@ impl Planner<'_> {
         }
     }
 
-    /// The counts of one pattern by one of its variables, without a hash table.
+    /// The counts of patterns by the one variable that they share, without a hash table.
     fn count_by_run(
         &mut self,
         inner: &Group,
         keys: &[Var],
         aggregates: &[(Var, AggregateExpression)],
     ) -> Result<Option<Relation>> {
-        let (&[key], Some(quad)) = (keys, inner.bare_quad()) else {
+        let (&[key], true) = (keys, inner.is_join_of_items()) else {
             return Ok(None);
         };
-        let count_rows = |(_, aggregate): &_| self.counts_rows(quad, aggregate);
+        let Some(quads) = inner.bare_quads() else {
+            return Ok(None);
+        };
+        let count_rows = |(_, aggregate): &_| self.counts_rows(inner, aggregate);
         if !aggregates.iter().all(count_rows) {
             return Ok(None);
         }
-        let pattern = operator_pattern(quad, &self.table);
         let counts: Vec<Var> = aggregates.iter().map(|(var, _)| *var).collect();
-        let (name, names) = (Arc::clone(self.table.name(key)), self.names(&counts));
-        let Some(plan) = RunCountsExec::try_new(&self.context, &pattern, &name, &names)? else {
+        let patterns = quads.iter().map(|it| operator_pattern(it, &self.table));
+        let specification = RunCountsSpecification {
+            patterns: patterns.collect(),
+            key: Arc::clone(self.table.name(key)),
+            counts: self.names(&counts),
+        };
+        let Some(plan) = RunCountsExec::try_new(&self.context, specification)? else {
             return Ok(None);
         };
         let rows = self.group_rows(inner)?;
@@ -196,8 +235,8 @@ impl Planner<'_> {
         Ok(Some(self.relation(plan, columns, certain, rows)?))
     }
 
-    /// Whether an aggregate counts the rows of a pattern.
-    fn counts_rows(&self, quad: &Quad, aggregate: &AggregateExpression) -> bool {
+    /// Whether an aggregate counts the solutions of patterns.
+    fn counts_rows(&self, inner: &Group, aggregate: &AggregateExpression) -> bool {
         match aggregate {
             AggregateExpression::CountSolutions { distinct } => !distinct,
             AggregateExpression::FunctionCall {
@@ -207,10 +246,30 @@ impl Planner<'_> {
             } => self
                 .table
                 .get(variable.as_str())
-                .is_some_and(|var| quad.variables().contains(var)),
+                .is_some_and(|var| inner.certain.contains(var)),
             AggregateExpression::FunctionCall { .. } => false,
         }
     }
+}
+
+/// An aggregate over different values, where all are different and none is unbound.
+fn of_different(
+    (result, aggregate): &(Var, AggregateExpression),
+    certain: &VarSet,
+) -> (Var, AggregateExpression) {
+    let aggregate = match aggregate {
+        AggregateExpression::FunctionCall {
+            name: AggregateFunction::Count,
+            ..
+        } if !certain.is_empty() => AggregateExpression::CountSolutions { distinct: false },
+        AggregateExpression::FunctionCall { name, expr, .. } => AggregateExpression::FunctionCall {
+            name: name.clone(),
+            expr: expr.clone(),
+            distinct: false,
+        },
+        AggregateExpression::CountSolutions { .. } => aggregate.clone(),
+    };
+    (*result, aggregate)
 }
 
 /// Whether an aggregate looks at the different values of a variable only.

@@ -26,6 +26,7 @@ use crate::algebra::{Derived, Group, Modifier, OrderKey, Step, StepKind, Var, Va
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
+use crate::plan::rewrite::distinct_skip_scan::below_projections;
 
 impl Planner<'_> {
     /// A group under a modifier. `fetch`: no more rows will be read.
@@ -269,6 +270,13 @@ impl Planner<'_> {
         }
         if let Some(relation) = self.distinct_by_skipping(inner, visible)? {
             return Ok(relation);
+        }
+        // Without a limit all solutions would be read.
+        if fetch.is_none() {
+            let body = below_projections(inner);
+            if let Some(relation) = self.aggregate_eagerly(body, &columns, &[])? {
+                return Ok(relation);
+            }
         }
         let Some((keys, body)) = order_under_projection(inner) else {
             let input = self.group(inner, None, visible, None)?;

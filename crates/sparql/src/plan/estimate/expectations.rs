@@ -270,7 +270,7 @@ pub(in crate::plan) fn existence_share(matches_per_row: f64) -> f64 {
 
 impl Estimate {
     /// How many different values some variables have together.
-    fn groups(&self, keys: impl Iterator<Item = Var>) -> f64 {
+    pub(in crate::plan) fn groups(&self, keys: impl Iterator<Item = Var>) -> f64 {
         let mut combinations = 1.0;
         for key in keys {
             let known = self.distinct.iter().find(|(var, _)| *var == key);

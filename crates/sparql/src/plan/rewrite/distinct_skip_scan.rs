@@ -2,20 +2,23 @@
 //! that starts with it.
 //!
 //! `SELECT DISTINCT ?p { ?s ?p ?o }` has as many answers as there are predicates; reading all quads for
-//! them would take a thousand times longer. The values are looked up while planning, so
-//! only where there are few.
+//! them would take a thousand times longer. These are looked up while planning, so
+//! only where there are few. Others stand in the order of a permutation after the constants: there each value is a run
+//! of rows ([`RunCountsExec`]), and nothing has to be remembered.
 
 use std::sync::Arc;
 
 use orrery_operators::graph_names::GraphNamesExec;
 use orrery_operators::rows::RowsExec;
+use orrery_operators::run_counts::{RunCountsExec, RunCountsSpecification};
 use orrery_storage::Permutation;
 use orrery_term::TermId;
 
-use crate::algebra::{Group, Item, Modifier, Quad, Scope, Slot, Var, VarSet};
+use crate::algebra::{Derived, Group, Item, Modifier, Quad, Scope, Slot, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
+use crate::statistics::operator_pattern;
 
 /// Values that are looked up while planning; with more, the pattern is read.
 const VALUES_MAX: usize = 1_000;
@@ -40,10 +43,29 @@ impl Planner<'_> {
         if quad.scope.variable() == Some(var) {
             return self.distinct_graphs(quad, var);
         }
-        if quad.predicate == Slot::Variable(var) {
-            return self.distinct_predicates(quad, var);
+        if quad.predicate == Slot::Variable(var)
+            && let Some(relation) = self.distinct_predicates(quad, var)?
+        {
+            return Ok(Some(relation));
         }
-        Ok(None)
+        self.distinct_runs(quad, var)
+    }
+
+    /// The values that follow the constants of a pattern in a permutation.
+    fn distinct_runs(&mut self, quad: &Quad, var: Var) -> Result<Option<Relation>> {
+        let specification = RunCountsSpecification {
+            patterns: vec![operator_pattern(quad, &self.table)],
+            key: Arc::clone(self.table.name(var)),
+            counts: Vec::new(),
+        };
+        let Some(plan) = RunCountsExec::try_new(&self.context, specification)? else {
+            return Ok(None);
+        };
+        let group = Group::of(Item::Quad(quad.clone()));
+        let rows = self.group_rows(&group)?;
+        let rows = self.different(&group, &VarSet::of([var]), rows)?;
+        self.relation(plan, vec![var], VarSet::of([var]), rows)
+            .map(Some)
     }
 
     fn distinct_graphs(&mut self, quad: &Quad, var: Var) -> Result<Option<Relation>> {
@@ -95,14 +117,21 @@ impl Planner<'_> {
     }
 }
 
+/// A group without the projections on it.
+pub(in crate::plan) fn below_projections(group: &Group) -> &Group {
+    match group.only_derived() {
+        Some(Derived {
+            modifier: Modifier::Project(_),
+            inner,
+            ..
+        }) => below_projections(inner),
+        _ => group,
+    }
+}
+
 /// The pattern that a group consists of, below a projection.
 fn only_quad(group: &Group) -> Option<&Quad> {
-    if let Some(derived) = group.only_derived() {
-        return match derived.modifier {
-            Modifier::Project(_) => only_quad(&derived.inner),
-            _ => None,
-        };
-    }
+    let group = below_projections(group);
     match group.items.as_slice() {
         [Item::Quad(quad)] if group.filters.is_empty() && group.steps.is_empty() => Some(quad),
         _ => None,

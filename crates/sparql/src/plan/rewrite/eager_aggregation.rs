@@ -1,292 +1,336 @@
-//! Aggregation below a join.
+//! Aggregation below joins: counts are multiplied where solutions would be.
 //!
 //! ```text
 //!   price of every feature            GROUP BY ?feature                 GROUP BY ?feature
-//!                                            |                          SUM of sums by SUM of counts
+//!                                            |                          SUM of sums
 //!                                          join                               |
 //!                                         /    \                             join on ?product
 //!              (?feature, ?product) pairs        ?offer product ?product      /   \
 //!                                                ?offer price ?price       pairs   GROUP BY ?product: SUM, COUNT
+//!
+//!   COUNT(*) of ?a :knows ?b . ?b :knows ?c . ?c :knows ?d
+//!                                          SUM(w1 * w2)
+//!                                               |
+//!         GROUP BY ?b: COUNT of ?a :knows ?b    join    GROUP BY ?c: COUNT of ?c :knows ?d
+//!                                          ?b :knows ?c
 //! ```
 //!
-//! Where the aggregates read only patterns that hang on the others by one variable, those are aggregated by that
-//! variable first: a product's twenty offers meet its features as one row. (Yan and Larson, "Eager Aggregation and Lazy
-//! Aggregation", VLDB 1995, eager groupby-count.) Sums of floating numbers may differ in their last digit, as they do with
-//! any other order of the rows. Only done where it saves most of the rows, by the estimates.
+//! What hangs on the rest of a group by some variables, its *separator*, and has no other variable that a key, a filter or another part
+//! needs, is aggregated by the separator first: a product's twenty offers meet its features as one row with the weight 20, by which sums above
+//! are multiplied. (Yan and Larson, "Eager Aggregation and Lazy Aggregation", VLDB 1995; taken as far as it goes, along the whole tree of a join,
+//! it is the factorized aggregation of Olteanu and Schleich, "Factorized Databases", SIGMOD Record 2016.) What depends on different
+//! solutions only (`DISTINCT`, `MIN`, `MAX`) needs no weights: a part is then the different values of its separator.
+//!
+//! Parts are taken away one at a time, the one that leaves the least work first ([`parts`](super::parts) says which there are), as long as that
+//! leaves less; the last state is planned where its work is much less than all solutions. A part may have
+//! parts taken away before; it is planned as any other aggregation, and counted by runs where it can be. Weights are `xsd:integer`s, which
+//! have no bound, and `*` and `SUM` are SPARQL's own, so a count is exact however large. Sums of floating numbers may differ in their last
+//! digit, as they do with any other order of the rows.
 
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
-use spargebra::term::Variable;
 
-use crate::algebra::expression::{is_volatile, variables};
-use crate::algebra::{Derived, Group, Item, Modifier, Step, StepKind, Var, VarSet};
+use super::counted_branches::Totalled;
+use super::parts::{Part, is_dividable, parts};
+use super::totals::{Side, Total, can_be_split, number, quotient, sum_of};
+use crate::algebra::{Derived, Group, Item, Modifier, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
 
-/// The rows that are not aggregated early must be so many times those of both parts.
+/// The rows that are not aggregated early must be so many times what is read and computed otherwise.
 const GAIN_MIN: f64 = 4.0;
 /// With fewer rows than this it is not worth a second aggregation.
 const ROWS_MIN: f64 = 10_000.0;
+/// What a row that is counted as part of a run costs, where one of a join costs 1.
+const RUN_ROW_COST: f64 = 0.05;
 
 /// Named aggregates.
 type Aggregates = Vec<(Var, AggregateExpression)>;
+/// Named totals.
+type Totals = Vec<(Var, Total)>;
 
-/// How the patterns are divided.
-struct Division {
-    /// What joins them.
-    key: Var,
-    /// What is aggregated first.
-    below: Vec<Item>,
-    /// Everything else.
-    above: Vec<Item>,
+/// A group of which parts were taken away.
+struct Divided {
+    group: Group,
+    totals: Totals,
+    /// What was taken away.
+    parts: Vec<Item>,
+    /// What that is expected to cost.
+    parts_cost: f64,
 }
 
 impl Planner<'_> {
-    /// Plans an aggregation in two steps, the first one below the join, if that pays.
+    /// Plans an aggregation in several steps, the first ones below joins, if that pays.
     pub(in crate::plan) fn aggregate_eagerly(
         &mut self,
         inner: &Group,
         keys: &[Var],
         aggregates: &[(Var, AggregateExpression)],
     ) -> Result<Option<Relation>> {
-        match self.eager_division(inner, keys, aggregates)? {
-            Some(division) => self
-                .aggregate_twice(inner, division, keys, aggregates)
-                .map(Some),
-            None => Ok(None),
-        }
-    }
-
-    fn eager_division(
-        &self,
-        inner: &Group,
-        keys: &[Var],
-        aggregates: &[(Var, AggregateExpression)],
-    ) -> Result<Option<Division>> {
-        let is_split = |(_, aggregate): &_| argument_of(aggregate).is_some();
-        let plain_steps = inner.steps.iter().all(is_plain) && inner.outer.is_empty();
-        let plain_filters = !inner.filters.iter().any(is_volatile);
-        if keys.is_empty()
-            || aggregates.is_empty()
-            || !aggregates.iter().all(is_split)
-            || !plain_steps
-            || !plain_filters
-        {
+        let Some((totals, averages)) = self.totals_of(inner, keys, aggregates) else {
             return Ok(None);
-        }
-        self.division(inner, keys, aggregates)
-    }
-
-    /// Whether an aggregation is planned in two steps.
-    pub(in crate::plan) fn is_aggregated_eagerly(
-        &self,
-        inner: &Group,
-        keys: &[Var],
-        aggregates: &[(Var, AggregateExpression)],
-    ) -> Result<bool> {
-        Ok(self.eager_division(inner, keys, aggregates)?.is_some())
-    }
-
-    /// The division that saves rows, if one does.
-    fn division(
-        &self,
-        inner: &Group,
-        keys: &[Var],
-        aggregates: &[(Var, AggregateExpression)],
-    ) -> Result<Option<Division>> {
-        let mut read = VarSet::default();
-        for (_, aggregate) in aggregates {
-            if let Some(Some(argument)) = argument_of(aggregate) {
-                read.extend(&variables(argument, &self.table));
-            }
-        }
-        let mut fixed = VarSet::of(keys.iter().copied());
-        for filter in &inner.filters {
-            fixed.extend(&variables(filter, &self.table));
-        }
-        for step in &inner.steps {
-            fixed.extend(&step.mentioned(&self.table));
-        }
-        // Estimates are only asked for when there is something to decide.
-        let mut rows = None;
-        for key in inner.items_certain.iter() {
-            let Some(division) = divide(inner, key, &read, &fixed) else {
-                continue;
-            };
-            if self.tuning.aggregates_early {
-                return Ok(Some(division));
-            }
-            let rows = match rows {
-                Some(rows) => rows,
-                None => *rows.insert(self.group_rows(inner)?),
-            };
-            let below = self.group_rows(&Group::join_of(&division.below))?;
-            let above = self.group_rows(&Group::join_of(&division.above))?;
-            if rows >= ROWS_MIN && rows >= GAIN_MIN * (below + above) {
-                return Ok(Some(division));
-            }
-        }
-        Ok(None)
-    }
-
-    fn aggregate_twice(
-        &mut self,
-        inner: &Group,
-        division: Division,
-        keys: &[Var],
-        aggregates: &[(Var, AggregateExpression)],
-    ) -> Result<Relation> {
-        let (mut early, mut late) = (Aggregates::new(), Aggregates::new());
-        let mut averages: Vec<(Var, Expression)> = Vec::new();
-        for (result, aggregate) in aggregates {
-            let mut part = |planner: &mut Self, early_aggregate, result: Option<Var>| {
-                let partial = planner.table.fresh("partial");
-                let result = result.unwrap_or_else(|| planner.table.fresh("total"));
-                late.push((result, call(AggregateFunction::Sum, planner.read(partial))));
-                early.push((partial, early_aggregate));
-                result
-            };
-            match aggregate {
-                AggregateExpression::FunctionCall {
-                    name: AggregateFunction::Avg,
-                    expr,
-                    ..
-                } => {
-                    let sum = call(AggregateFunction::Sum, expr.clone());
-                    let count = AggregateExpression::CountSolutions { distinct: false };
-                    let sum = part(self, sum, None);
-                    let count = part(self, count, None);
-                    let quotient =
-                        Expression::Divide(Box::new(self.read(sum)), Box::new(self.read(count)));
-                    averages.push((*result, quotient));
-                }
-                other => {
-                    part(self, other.clone(), Some(*result));
-                }
-            }
-        }
-        let below = Group::join_of(&division.below);
-        let mut visible = VarSet::of([division.key]);
-        visible.extend(&VarSet::of(early.iter().map(|(var, _)| *var)));
-        let derived = Derived {
-            certain: VarSet::of([division.key]),
-            visible,
-            modifier: Modifier::Aggregate {
-                keys: vec![division.key],
-                aggregates: early,
-                solution: below.visible.clone(),
-            },
-            inner: below,
         };
-        self.expect_again(&derived);
-        let mut above = Group::join_of(&division.above);
-        above.push(Item::Derived(Box::new(derived)));
-        for step in &inner.steps {
-            above.visible.extend(&step.introduces);
-        }
-        above.filters.clone_from(&inner.filters);
-        above.steps.clone_from(&inner.steps);
-        let solution = above.visible.clone();
-        let mut needed = VarSet::of(keys.iter().copied());
-        needed.extend(&VarSet::of(late.iter().map(|(var, _)| *var)));
-        let mut relation = self.aggregate(&above, keys, (&late, &solution), &needed)?;
+        let Some(divided) = self.taken_apart(inner, keys, totals)? else {
+            return Ok(None);
+        };
+        let mut relation = self.aggregate_divided(&divided, keys)?;
+        let mut needed = relation.variables();
         for (result, quotient) in &averages {
             needed.insert(*result);
             relation = self.bind(relation, *result, quotient, &needed)?;
         }
         let results = aggregates.iter().map(|(var, _)| *var);
         let columns = keys.iter().copied().chain(results).collect();
-        self.with_columns(relation, columns)
+        self.with_columns(relation, columns).map(Some)
     }
 
-    fn read(&self, var: Var) -> Expression {
-        Variable::new_unchecked(self.table.name(var).as_ref()).into()
-    }
-}
-
-fn call(name: AggregateFunction, expr: Expression) -> AggregateExpression {
-    AggregateExpression::FunctionCall {
-        name,
-        expr,
-        distinct: false,
-    }
-}
-
-/// What an aggregate reads, if it can be put together from those of parts: outer `None` if not, inner for `COUNT(*)`.
-fn argument_of(aggregate: &AggregateExpression) -> Option<Option<&Expression>> {
-    match aggregate {
-        AggregateExpression::CountSolutions { distinct: false } => Some(None),
-        AggregateExpression::FunctionCall {
-            name: AggregateFunction::Count | AggregateFunction::Sum | AggregateFunction::Avg,
-            expr,
-            distinct: false,
-        } if !is_volatile(expr) => Some(Some(expr)),
-        AggregateExpression::CountSolutions { .. } | AggregateExpression::FunctionCall { .. } => {
-            None
+    /// Whether an aggregation is planned in several steps.
+    pub(in crate::plan) fn is_aggregated_eagerly(
+        &mut self,
+        inner: &Group,
+        keys: &[Var],
+        aggregates: &[(Var, AggregateExpression)],
+    ) -> Result<bool> {
+        match self.totals_of(inner, keys, aggregates) {
+            Some((totals, _)) => Ok(self.taken_apart(inner, keys, totals)?.is_some()),
+            None => Ok(false),
         }
     }
-}
 
-/// Whether a step treats equal rows equally, and binds nothing.
-fn is_plain(step: &Step) -> bool {
-    match &step.kind {
-        StepKind::Exists { filters, .. } => !filters.iter().any(is_volatile),
-        StepKind::Filter(condition) => !is_volatile(condition),
-        StepKind::Optional { .. }
-        | StepKind::OptionalIf { .. }
-        | StepKind::Minus { .. }
-        | StepKind::Bind { .. }
-        | StepKind::Mark { .. } => false,
-    }
-}
-
-/// The patterns that hang together with the variables `read` when `key` is cut, if nothing else needs their
-/// variables; and with them those that restrict nothing but the key, which cost little and keep the first step small.
-fn divide(inner: &Group, key: Var, read: &VarSet, fixed: &VarSet) -> Option<Division> {
-    let only_key = VarSet::of([key]);
-    let mut inside = read.difference(&only_key);
-    if inside.is_empty() {
-        return None;
-    }
-    let mut is_below = vec![false; inner.items.len()];
-    loop {
-        let next = inner
-            .items
-            .iter()
-            .enumerate()
-            .position(|(number, item)| !is_below[number] && item.visible().intersects(&inside));
-        let Some(next) = next else { break };
-        let Item::Quad(quad) = &inner.items[next] else {
-            return None;
+    /// A group with the same totals that has less to join, if there is one.
+    fn taken_apart(
+        &mut self,
+        inner: &Group,
+        keys: &[Var],
+        totals: Totals,
+    ) -> Result<Option<Divided>> {
+        let undivided = |(group, totals): Totalled| Divided {
+            group,
+            totals,
+            parts: Vec::new(),
+            parts_cost: 0.0,
         };
-        if quad.is_impossible() {
+        if let Some(counted) = self.with_counted_branches(inner, keys, &totals)? {
+            return Ok(Some(undivided(counted)));
+        }
+        match self.with_counted_optionals(inner, keys, &totals)? {
+            Some((group, totals)) => {
+                let divided = self.division(&group, keys, totals.clone())?;
+                Ok(Some(divided.unwrap_or_else(|| undivided((group, totals)))))
+            }
+            None => self.division(inner, keys, totals),
+        }
+    }
+
+    /// The aggregates as totals, if parts may be taken away from the group: averages are sums and counts, and quotients of these.
+    fn totals_of(
+        &mut self,
+        inner: &Group,
+        keys: &[Var],
+        aggregates: &[(Var, AggregateExpression)],
+    ) -> Option<(Totals, Vec<(Var, Expression)>)> {
+        let is_nothing = keys.is_empty() && aggregates.is_empty();
+        let can_be_split = |(_, aggregate): &_| can_be_split(aggregate);
+        let has_branches = matches!(inner.items.as_slice(), [Item::Union(_)]);
+        let is_joined = inner.items.len() > 1 || !inner.steps.is_empty() || has_branches;
+        if is_nothing || !is_joined || !aggregates.iter().all(can_be_split) {
             return None;
         }
-        inside.extend(&quad.variables().difference(&only_key));
-        is_below[next] = true;
-    }
-    let (mut below, mut above) = (Vec::new(), Vec::new());
-    let mut has_key = false;
-    for (item, is_below) in inner.items.iter().zip(is_below) {
-        match is_below {
-            true => below.push(item.clone()),
-            false => above.push(item.clone()),
+        let (mut totals, mut averages) = (Totals::new(), Vec::new());
+        for (result, aggregate) in aggregates {
+            let AggregateExpression::FunctionCall {
+                name: AggregateFunction::Avg,
+                expr,
+                distinct: false,
+            } = aggregate
+            else {
+                totals.push((*result, Total::of(aggregate)));
+                continue;
+            };
+            let [sum, count] = ["sum", "count"].map(|hint| self.table.fresh(hint));
+            let value = Some(expr.clone());
+            let weights = Vec::new();
+            totals.push((sum, Total::Sum { value, weights }));
+            totals.push((count, Total::count()));
+            let [sum, count] = [sum, count].map(|var| self.table.read(var));
+            averages.push((*result, quotient(sum, count)));
         }
+        Some((totals, averages))
     }
-    let is_joined = below.iter().any(|item| item.visible().contains(key));
-    let mut joins_more = false;
-    for item in &above {
-        let Item::Quad(quad) = item else {
-            joins_more = true;
-            continue;
+
+    /// The division with the least work, if that is little.
+    fn division(&mut self, inner: &Group, keys: &[Var], totals: Totals) -> Result<Option<Divided>> {
+        if !is_dividable(inner) {
+            return Ok(None);
+        }
+        // Estimates are only asked for when there is something to decide.
+        let mut found = parts(inner, keys, &totals, self);
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let is_forced = self.tuning.aggregates_early;
+        let rows = self.group_rows(inner)?;
+        if rows < ROWS_MIN && !is_forced {
+            return Ok(None);
+        }
+        let mut state = Divided {
+            group: inner.clone(),
+            totals,
+            parts: Vec::new(),
+            parts_cost: 0.0,
         };
-        let variables = quad.variables();
-        has_key |= variables.contains(key);
-        match variables.contains(key) && variables.is_subset(&only_key) {
-            true => below.push(item.clone()),
-            false => joins_more = true,
+        let mut estimates_left = match is_forced {
+            true => usize::MAX,
+            false => estimates_worth(rows),
+        };
+        let mut least: Option<f64> = None;
+        while !found.is_empty() {
+            let mut cheapest: Option<(f64, f64, Part)> = None;
+            for part in found {
+                let Some(left) = estimates_left.checked_sub(1) else {
+                    break;
+                };
+                estimates_left = left;
+                let (below, above) = self.costs_of(&part)?;
+                if cheapest
+                    .as_ref()
+                    .is_none_or(|(b, a, _)| below + above < b + a)
+                {
+                    cheapest = Some((below, above, part));
+                }
+            }
+            let Some((below, above, part)) = cheapest else {
+                break;
+            };
+            let cost = state.parts_cost + below + above;
+            if !is_forced && least.is_some_and(|least| cost >= least) {
+                break;
+            }
+            state = self.take_away(state, &part, below);
+            least = Some(cost);
+            found = parts(&state.group, keys, &state.totals, self);
+        }
+        let pays = |cost: &f64| is_forced || rows >= GAIN_MIN * cost;
+        Ok(least.filter(pays).map(|_| state))
+    }
+
+    /// What a part is expected to cost by itself, and the rest with it.
+    fn costs_of(&self, part: &Part) -> Result<(f64, f64)> {
+        let estimate = self.group_estimate(&part.below)?;
+        let groups = estimate.groups(part.separator.iter().copied());
+        let read = match part.is_counted_by_runs {
+            true => {
+                let mut read = 0.0;
+                for item in &part.below.items {
+                    read += self.estimate(item)?.rows;
+                }
+                read * RUN_ROW_COST
+            }
+            false => estimate.rows,
+        };
+        let mut above = part.above.clone();
+        above.push(aggregated(part, Aggregates::new()));
+        Ok((read + groups, self.group_rows(&above)?))
+    }
+
+    /// The state without a part.
+    fn take_away(&mut self, state: Divided, part: &Part, cost: f64) -> Divided {
+        let own = part.own_variables();
+        let separator = VarSet::of(part.separator.iter().copied());
+        let (mut early, mut totals) = (Aggregates::new(), Totals::new());
+        // The weight of the part where its parts had these weights.
+        let mut weights: Vec<(Vec<Var>, Var)> = Vec::new();
+        for (result, total) in state.totals {
+            let total = match (total.side(&own, &separator, &self.table), &total) {
+                (Some(Side::Below), _) => {
+                    let partial = self.table.fresh("partial");
+                    early.push((partial, total.partial(&own, &self.table)));
+                    total.merged(self.table.read(partial), &own)
+                }
+                (_, Total::OfAny(_)) => total,
+                (_, Total::Sum { .. }) => {
+                    let inside = total.weights_of(&own);
+                    let known = weights.iter().find(|(factors, _)| *factors == inside);
+                    let weight = match known {
+                        Some((_, weight)) => *weight,
+                        None => {
+                            let weight = self.table.fresh("weight");
+                            early.push((weight, sum_of(None, &inside, &self.table)));
+                            weights.push((inside, weight));
+                            weight
+                        }
+                    };
+                    total.weighted(&own, weight)
+                }
+            };
+            totals.push((result, total));
+        }
+        let mut group = part.above.clone();
+        if part.separator.is_empty() {
+            // Nothing counted is nothing joined; any weight tells.
+            let found = match weights.first() {
+                Some((_, weight)) => *weight,
+                None => {
+                    let found = self.table.fresh("found");
+                    early.push((found, sum_of(None, &[], &self.table)));
+                    found
+                }
+            };
+            let found = Box::new(self.table.read(found));
+            let is_any = Expression::Greater(found, Box::new(number(0)));
+            group.filters.push(is_any);
+        }
+        let item = aggregated(part, early);
+        group.push(item.clone());
+        let mut parts = state.parts;
+        parts.push(item);
+        Divided {
+            group,
+            totals,
+            parts,
+            parts_cost: state.parts_cost + cost,
         }
     }
-    let is_free = !inside.intersects(fixed) && read.is_subset(&inside.union(&only_key));
-    (is_joined && has_key && joins_more && is_free).then_some(Division { key, below, above })
+
+    /// The totals of a group whose parts were taken away, by keys.
+    fn aggregate_divided(&mut self, divided: &Divided, keys: &[Var]) -> Result<Relation> {
+        for item in &divided.parts {
+            if let Item::Derived(derived) = item {
+                self.expect_again(derived);
+            }
+        }
+        let totals = divided.totals.iter();
+        let aggregates: Aggregates = totals
+            .map(|(result, total)| (*result, total.aggregate(&self.table)))
+            .collect();
+        let solution = divided.group.visible.clone();
+        self.aggregate_at_once(&divided.group, keys, (&aggregates, &solution))
+    }
+}
+
+/// How many estimates may be made to save so many rows: one takes about as long as two thousand rows of a join.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between two small numbers"
+)]
+fn estimates_worth(rows: f64) -> usize {
+    (rows / 2_000.0).clamp(4.0, 64.0) as usize
+}
+
+/// A part as an item.
+fn aggregated(part: &Part, aggregates: Aggregates) -> Item {
+    let certain = VarSet::of(part.separator.iter().copied());
+    let mut visible = certain.clone();
+    visible.extend(&VarSet::of(aggregates.iter().map(|(var, _)| *var)));
+    Item::Derived(Box::new(Derived {
+        certain,
+        visible,
+        modifier: Modifier::Aggregate {
+            keys: part.separator.clone(),
+            aggregates,
+            solution: part.below.visible.clone(),
+        },
+        inner: part.below.clone(),
+    }))
 }

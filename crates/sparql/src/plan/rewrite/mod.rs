@@ -5,7 +5,8 @@
 //! | [`filter_rewrites`] | filters become joins, constants and ranges of ids |
 //! | [`semi_join`] | the right side of a join starts from the values of the left |
 //! | [`correlation`] | a group that is started from outer rows gives its inner groups their values |
-//! | [`eager_aggregation`] | what hangs on the rest by one variable is aggregated below the join |
+//! | [`eager_aggregation`], [`parts`], [`totals`] | what hangs on the rest by some variables is aggregated below the join |
+//! | [`counted_branches`] | branches of unions and optional parts are counted before they are joined |
 //! | [`complement`] | aggregates over a product without the pairs that match |
 //! | [`distinct_skip_scan`] | distinct values by skipping from one to the next |
 //! | [`path_chains`] | chains of patterns and paths as one path |
@@ -14,12 +15,15 @@
 
 mod complement;
 pub(super) mod correlation;
-mod distinct_skip_scan;
+mod counted_branches;
+pub(super) mod distinct_skip_scan;
 mod eager_aggregation;
 mod filter_rewrites;
+mod parts;
 mod path_chains;
 pub(super) mod repeated;
 mod semi_join;
 mod shared_matching;
 mod shared_subqueries;
 mod subquery_text;
+mod totals;
