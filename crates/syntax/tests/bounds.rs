@@ -123,3 +123,19 @@ fn brackets_nest_to_their_bound_whatever_they_are() {
     assert!(parse_query("ASK { FILTER((1)) }", &options).is_ok());
     assert!(parse_query("ASK { FILTER(((1))) }", &options).is_err());
 }
+
+#[test]
+fn a_comparison_is_no_operand_of_another() {
+    for (condition, is_right) in [
+        ("?a = ?b = ?c", false),
+        ("?a || ?b = ?c = ?d", false),
+        ("?a && ?b < ?c > ?d", false),
+        ("?a IN (1) = ?b", false),
+        ("?a || ?b = ?c || ?d = ?e && ?f", true),
+        ("?a + ?b * ?c - ?d = ?e / ?f && ?g", true),
+        ("(?a = ?b) = ?c", true),
+    ] {
+        let read = parse_query(&filter(condition), &ParserOptions::default());
+        assert_eq!(read.is_ok(), is_right, "{condition}");
+    }
+}

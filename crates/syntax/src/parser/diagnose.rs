@@ -449,6 +449,7 @@ impl Parser<'_, '_> {
                 | TokenKind::LanguageTag
                 | TokenKind::BlankNodeLabel
                 | TokenKind::RightBracket
+                | TokenKind::RightTriple
         );
         let is_dot_missing = is_behind_triples && super::triples::begins_triples(kind);
         if is_dot_missing {

@@ -75,7 +75,8 @@ impl Parser<'_, '_> {
     /// Operators that bind at least as tightly as `least`.
     fn operation(&mut self, least: u8) -> Parsed<Expression> {
         let mut left = self.unary()?;
-        // A comparison is no operand of another.
+        // What binds more tightly than the last operator belongs to its right side, or, as a comparison is no operand of
+        // another, nowhere.
         let mut most = PRODUCT;
         loop {
             self.less_for_iri();
@@ -88,9 +89,10 @@ impl Parser<'_, '_> {
             }
             self.deeper()?;
             self.bump();
-            if precedence == COMPARISON {
-                most = AND;
-            }
+            most = match precedence {
+                COMPARISON => AND,
+                other => other,
+            };
             left = match operator.kind {
                 TokenKind::Keyword(Keyword::In) => {
                     Expression::In(Box::new(left), self.expressions()?)

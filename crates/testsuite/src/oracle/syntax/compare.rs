@@ -243,6 +243,10 @@ fn refused_by_us(text: &str, error: &SyntaxError) -> Option<&'static str> {
                 "aggregates stand in SELECT, HAVING and ORDER BY only (SPARQL 1.1, 19.8, note 12)",
             );
         }
+        ErrorKind::MissingDot => return Some("a dot stands between the triples of a template"),
+        ErrorKind::VariableInData => {
+            return Some("DATA holds no variables, nor as a graph without triples");
+        }
         ErrorKind::NestedAggregate => {
             return Some("an aggregate inside another (SPARQL 1.2, 11.3)");
         }
