@@ -211,6 +211,11 @@ pub enum ErrorKind {
         /// The bound.
         operators_max: usize,
     },
+    /// Long terms or paths that stand for many, as those of subjects with many objects.
+    TooManyCopies {
+        /// The bound of what they take together.
+        bytes_max: usize,
+    },
     /// More text than can be read.
     TooLong,
 }

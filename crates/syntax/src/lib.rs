@@ -9,7 +9,7 @@
 //! linear in the text. Nesting is bounded, chains of operators and lists are loops ([`Limits`]).
 //!
 //! - [`parse_query`] and [`parse_update`] are strict: a text is right, or the first error comes back.
-//! - [`read_query`] and [`read_update`] go on behind errors and give what could be read with all of them.
+//! - [`read_query`] and [`read_update`] go on behind errors and give what could be read with them.
 //! - [`completion`] tells what may stand at a place of a text that is being typed.
 //!
 //! What it does not do: it knows no data and no functions but the built-in ones, and evaluates nothing.
@@ -45,11 +45,15 @@ use spargebra::{Query, Update};
 pub struct Reading<T> {
     /// The tree, without what could not be read; `None` if its beginning could not.
     pub tree: Option<T>,
-    /// All errors, in the order of the text.
+    /// The errors, in the order of the text. After a hundred of them the rest is not read.
     pub errors: Vec<SyntaxError>,
 }
 
 /// Reads a query. Gives its size with it.
+///
+/// The tree is as deep as [`Limits`] allow, and what was read until an error is dropped here: whoever allows much needs
+/// a thread with a large stack (the default takes 16 MiB), or asks for little first and reads again what is
+/// [too deep](ErrorKind::TooDeep) or has [too many operators](ErrorKind::TooManyOperators) for that.
 pub fn parse_query(
     text: &str,
     options: &ParserOptions<'_>,
@@ -59,7 +63,7 @@ pub fn parse_query(
     Ok((query, parser.shape()))
 }
 
-/// Reads an update. Gives its size with it.
+/// Reads an update. Gives its size with it. Needs a stack as [`parse_query`] does.
 pub fn parse_update(
     text: &str,
     options: &ParserOptions<'_>,

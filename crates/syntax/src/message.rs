@@ -175,6 +175,9 @@ impl SyntaxError {
             ErrorKind::TooManyOperators { operators_max } => {
                 format!("more than {operators_max} operators and groups in one request")
             }
+            ErrorKind::TooManyCopies { bytes_max } => {
+                format!("long terms or paths stand for many: more than {bytes_max} bytes of them")
+            }
             ErrorKind::TooLong => "the text is longer than 4 GiB".to_owned(),
         }
     }

@@ -1,7 +1,7 @@
 //! The variables of a text: a number for each name, which of them are in scope, and names for new ones.
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 /// A variable's number, in the order of first appearance.
 pub(crate) type VariableId = u32;
@@ -113,27 +113,28 @@ pub fn is_made_up(name: &str) -> bool {
 /// Makes up names of variables and blank nodes that the text does not have. The same text gives the same names.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh {
-    stem: String,
-    count: usize,
+    /// The numbers behind a stem anywhere in the text; none before the first name is made.
+    taken: Option<HashSet<u64, FixedState>>,
+    count: u64,
 }
 
 impl Fresh {
     pub(crate) fn name(&mut self, text: &str) -> String {
-        if self.stem.is_empty() {
-            self.stem.push_str(STEM);
-            // More of what follows than behind the stem anywhere in the text.
-            let behind = |(place, stem): (usize, &str)| {
-                let rest = text
-                    .as_bytes()
-                    .get(place + stem.len()..)
-                    .unwrap_or_default();
-                1 + rest.iter().take_while(|byte| **byte == b'_').count()
-            };
-            let longest = text.match_indices(STEM).map(behind).max();
-            self.stem
-                .extend(std::iter::repeat_n('_', longest.unwrap_or(0)));
-        }
+        let taken = self.taken.get_or_insert_with(|| numbers_in(text));
         self.count += 1;
-        format!("{}{}", self.stem, self.count)
+        while taken.contains(&self.count) {
+            self.count += 1;
+        }
+        format!("{STEM}{}", self.count)
     }
+}
+
+/// The numbers behind a stem. Those that are too large for a number are none that a name could get.
+fn numbers_in(text: &str) -> HashSet<u64, FixedState> {
+    let number_behind = |(place, stem): (usize, &str)| {
+        let rest = text.get(place + stem.len()..).unwrap_or_default();
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        rest[..digits].parse().ok()
+    };
+    text.match_indices(STEM).filter_map(number_behind).collect()
 }

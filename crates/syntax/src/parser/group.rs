@@ -4,7 +4,7 @@ use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{GroundTerm, GroundTriple, Variable};
 
 use super::literal::{is_iri, is_literal, rdf_type};
-use super::triples::{Place, begins_triples, join, pattern_of};
+use super::triples::{Place, begins_triples, join, joins_of, pattern_of};
 use super::{Aggregates, Parsed, Parser};
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
@@ -102,12 +102,12 @@ impl Parser<'_, '_> {
     fn triples_block(&mut self, group: &mut Group) -> Parsed<()> {
         let mut elements = Vec::new();
         self.triples(Place::Pattern, &mut elements)?;
-        let (pattern, joins) = pattern_of(elements);
-        for _ in 0..joins {
+        // Counted before they are made: what is too deep is never there.
+        for _ in 0..joins_of(&elements) {
             self.deeper()?;
         }
         self.deeper()?;
-        group.join(pattern);
+        group.join(pattern_of(elements));
         Ok(())
     }
 
@@ -314,7 +314,7 @@ impl Parser<'_, '_> {
                 };
                 let failure = self.error_at(token, kind);
                 self.report(failure)?;
-                row.resize(variables.len(), None);
+                continue;
             }
             bindings.push(row);
         }

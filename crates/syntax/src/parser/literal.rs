@@ -60,7 +60,10 @@ impl<'t> Parser<'t, '_> {
             None => Iri::parse(iri.clone().into_owned()),
         };
         let error = match resolved {
-            Ok(resolved) => return Ok(resolved.into_inner()),
+            Ok(resolved) => {
+                self.copies(resolved.as_str().len())?;
+                return Ok(resolved.into_inner());
+            }
             Err(error) => error.to_string(),
         };
         let has_scheme = iri
@@ -109,9 +112,11 @@ impl<'t> Parser<'t, '_> {
         let Some(known) = self.prefixes.get(prefix) else {
             return Ok(HOLE.to_owned());
         };
+        let takes_plain_names = known.takes_plain_names;
         let mut iri = String::with_capacity(known.iri.len() + local.len());
         iri.push_str(&known.iri);
-        if known.takes_plain_names && local.bytes().all(chars::is_plain) {
+        self.copies(iri.len())?;
+        if takes_plain_names && local.bytes().all(chars::is_plain) {
             iri.push_str(local);
             return Ok(iri);
         }

@@ -20,6 +20,7 @@ mod recover;
 mod select;
 mod triples;
 mod update;
+mod weight;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -41,8 +42,12 @@ pub use literal::is_plain_iri;
 pub(crate) type Failure = Box<SyntaxError>;
 pub(crate) type Parsed<T> = Result<T, Failure>;
 
-/// Errors that a tolerant reader keeps.
+/// Errors that a tolerant reader keeps; at the next it gives up.
 const ERRORS_MAX: usize = 100;
+/// Bytes that copies of terms and paths may take, whatever the text,
+const COPIED_BYTES_MAX: usize = 32 << 20;
+/// and for each of its bytes: lists of objects with long subjects stay far below it.
+const COPIED_BYTES_OF_EACH: usize = 128;
 /// Characters of what is found that a message repeats.
 const FOUND_CHARACTERS_MAX: usize = 40;
 
@@ -82,6 +87,8 @@ pub(crate) struct Parser<'t, 'o> {
     expected_at_end: Option<ExpectedSet>,
     opened: Vec<Opened>,
     shape: Shape,
+    /// Bytes that copies of terms and paths take, and IRIs beside what the text has of them.
+    copied: usize,
 
     base: Option<Iri<String>>,
     prefixes: HashMap<&'t str, Prefix, FixedState>,
@@ -123,6 +130,7 @@ impl<'t, 'o> Parser<'t, 'o> {
             expected_at_end: None,
             opened: Vec::new(),
             shape: Shape::default(),
+            copied: 0,
             base: None,
             prefixes: HashMap::default(),
             names: Names::default(),
@@ -270,6 +278,17 @@ impl<'t, 'o> Parser<'t, 'o> {
         Ok(())
     }
 
+    /// Counts bytes of a copy that is about to be made: a long term written once may stand for many.
+    fn copies(&mut self, bytes: usize) -> Parsed<()> {
+        self.copied = self.copied.saturating_add(bytes);
+        let each = self.text.len().saturating_mul(COPIED_BYTES_OF_EACH);
+        let bytes_max = COPIED_BYTES_MAX.saturating_add(each);
+        if self.copied > bytes_max {
+            return Err(self.error_at(self.previous, ErrorKind::TooManyCopies { bytes_max }));
+        }
+        Ok(())
+    }
+
     /// An error at the token that is here.
     fn error(&self, kind: ErrorKind) -> Failure {
         self.error_at(self.token, kind)
@@ -293,9 +312,9 @@ impl<'t, 'o> Parser<'t, 'o> {
         })
     }
 
-    /// Keeps an error and goes on, where the reader is tolerant.
+    /// Keeps an error and goes on, where the reader is tolerant and has room for more.
     fn report(&mut self, failure: Failure) -> Parsed<()> {
-        if !self.is_tolerant {
+        if !self.is_tolerant || self.errors.len() >= ERRORS_MAX {
             return Err(failure);
         }
         self.keep(*failure);
@@ -306,9 +325,7 @@ impl<'t, 'o> Parser<'t, 'o> {
         if self.token.kind == TokenKind::End && self.expected_at_end.is_none() {
             self.expected_at_end = Some(self.expected);
         }
-        if self.errors.len() < ERRORS_MAX {
-            self.errors.push(error);
-        }
+        self.errors.push(error);
     }
 
     fn fresh_variable(&mut self) -> Variable {

@@ -49,12 +49,54 @@ fn closes(kind: TokenKind) -> bool {
     )
 }
 
+/// Brackets that are open while tokens are skipped.
+#[derive(Debug, Default)]
+struct Open {
+    /// Of each, whether it is a brace.
+    list: Vec<bool>,
+    braces: usize,
+}
+
+impl Open {
+    fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    fn has_brace(&self) -> bool {
+        self.braces > 0
+    }
+
+    fn push(&mut self, is_brace: bool) {
+        self.list.push(is_brace);
+        self.braces += usize::from(is_brace);
+    }
+
+    /// Closes a bracket that is no brace; not through a brace.
+    fn close(&mut self) {
+        if self.list.last() == Some(&false) {
+            self.list.pop();
+        }
+    }
+
+    /// Closes a brace, and what is open inside of it.
+    fn close_brace(&mut self) {
+        while let Some(is_brace) = self.list.pop() {
+            if is_brace {
+                self.braces -= 1;
+                return;
+            }
+        }
+    }
+}
+
 impl Parser<'_, '_> {
     /// Keeps the error, and tells the brackets that the failed rule left open beyond a depth.
-    fn begin_recovery(&mut self, failure: Failure, depth: usize) -> Parsed<Vec<bool>> {
+    fn begin_recovery(&mut self, failure: Failure, depth: usize) -> Parsed<Open> {
         self.report(failure)?;
-        let open = self.opened.get(depth..).unwrap_or_default();
-        let open = open.iter().map(|it| it.bracket == "{").collect();
+        let mut open = Open::default();
+        for it in self.opened.get(depth..).unwrap_or_default() {
+            open.push(it.bracket == "{");
+        }
         self.opened.truncate(depth);
         Ok(open)
     }
@@ -66,11 +108,11 @@ impl Parser<'_, '_> {
         loop {
             let kind = self.token.kind;
             let is_first = self.token.start == start;
-            let has_brace = open.contains(&true);
+            let has_brace = open.has_brace();
             match kind {
                 TokenKind::End => break,
                 TokenKind::RightBrace => {
-                    while open.pop() == Some(false) {}
+                    open.close_brace();
                     if !has_brace {
                         break;
                     }
@@ -80,12 +122,8 @@ impl Parser<'_, '_> {
                     break;
                 }
                 kind if begins_element(kind) && !has_brace && !is_first => break,
-                kind if closes(kind) => {
-                    if open.last() == Some(&false) {
-                        open.pop();
-                    }
-                }
-                kind => open.extend(opens(kind)),
+                kind if closes(kind) => open.close(),
+                kind => opens(kind).into_iter().for_each(|it| open.push(it)),
             }
             self.bump();
         }
@@ -102,17 +140,17 @@ impl Parser<'_, '_> {
             let kind = self.token.kind;
             match kind {
                 TokenKind::End => break,
-                TokenKind::RightBrace if !open.contains(&true) => break,
-                TokenKind::RightBrace => while open.pop() == Some(false) {},
-                kind if begins_element(kind) && !open.contains(&true) => break,
+                TokenKind::RightBrace if !open.has_brace() => break,
+                TokenKind::RightBrace => open.close_brace(),
+                kind if begins_element(kind) && !open.has_brace() => break,
                 kind if closes(kind) => {
-                    open.pop();
+                    open.close();
                     if open.is_empty() {
                         self.bump();
                         break;
                     }
                 }
-                kind => open.extend(opens(kind)),
+                kind => opens(kind).into_iter().for_each(|it| open.push(it)),
             }
             self.bump();
         }
@@ -144,9 +182,10 @@ impl Parser<'_, '_> {
         loop {
             match self.token.kind {
                 TokenKind::End => return Ok(()),
-                TokenKind::Semicolon if !open.contains(&true) => return Ok(()),
-                TokenKind::RightBrace => while open.pop() == Some(false) {},
-                kind => open.extend(opens(kind).filter(|is_brace| *is_brace)),
+                TokenKind::Semicolon if !open.has_brace() => return Ok(()),
+                TokenKind::RightBrace => open.close_brace(),
+                kind if opens(kind) == Some(true) => open.push(true),
+                _ => {}
             }
             self.bump();
         }

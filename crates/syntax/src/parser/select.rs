@@ -42,6 +42,36 @@ pub(super) enum Selection {
     Items(Vec<Item>),
 }
 
+/// Columns up to this many are searched one by one.
+const LISTED_MAX: usize = 16;
+
+/// Columns in their order.
+#[derive(Debug, Default)]
+struct Ids {
+    list: Vec<VariableId>,
+    /// Filled once the list is long.
+    set: hashbrown::HashSet<VariableId, FixedState>,
+}
+
+impl Ids {
+    fn has(&self, id: VariableId) -> bool {
+        match self.list.len() <= LISTED_MAX {
+            true => self.list.contains(&id),
+            false => self.set.contains(&id),
+        }
+    }
+
+    fn add(&mut self, id: VariableId) {
+        self.list.push(id);
+        if self.list.len() > LISTED_MAX {
+            if self.set.is_empty() {
+                self.set.extend(&self.list);
+            }
+            self.set.insert(id);
+        }
+    }
+}
+
 impl<'t> Parser<'t, '_> {
     /// A `SELECT` inside of a group.
     pub(super) fn sub_select(&mut self) -> Parsed<GraphPattern> {
@@ -123,8 +153,9 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn selected_expression(&mut self) -> Parsed<Item> {
-        self.deeper()?;
+        // Opened first: going on behind an error takes what is open.
         self.open(TokenKind::LeftParen, "(")?;
+        self.deeper()?;
         let free = self.free.len();
         let expression = self.expression()?;
         let needed = self.free.split_off(free);
@@ -250,24 +281,11 @@ impl<'t> Parser<'t, '_> {
         groups: Option<bool>,
     ) -> Parsed<(GraphPattern, Vec<Variable>, Vec<VariableId>)> {
         let mut columns = Vec::with_capacity(items.len());
-        let mut ids: Vec<VariableId> = Vec::with_capacity(items.len());
-        let mut selected: hashbrown::HashSet<VariableId, FixedState> =
-            hashbrown::HashSet::default();
+        let mut ids = Ids::default();
         for item in items {
             let computed = item.expression.is_some();
             let id = item.id;
-            let is_twice = id.is_some_and(|id| {
-                // Few columns are compared, many looked up.
-                match ids.len() < 16 {
-                    true => ids.contains(&id),
-                    false => {
-                        if selected.is_empty() {
-                            selected.extend(&ids);
-                        }
-                        !selected.insert(id)
-                    }
-                }
-            });
+            let is_twice = id.is_some_and(|id| ids.has(id));
             let mut failure = None;
             if is_twice {
                 failure = id.map(|id| self.repeated(id, item.token));
@@ -292,7 +310,7 @@ impl<'t> Parser<'t, '_> {
                     // Those of earlier columns can be used, too (SPARQL 1.2, 18.2.4.4).
                     let missing = needed
                         .iter()
-                        .find(|(id, _)| !self.scope.has(*id, mark) && !ids.contains(id));
+                        .find(|(id, _)| !self.scope.has(*id, mark) && !ids.has(*id));
                     failure =
                         missing.map(|(id, token)| self.not_grouped(*id, *token, has_group_by));
                 }
@@ -305,10 +323,12 @@ impl<'t> Parser<'t, '_> {
             if let Some(failure) = failure {
                 self.report(failure)?;
             }
-            ids.extend(id);
+            if let Some(id) = id {
+                ids.add(id);
+            }
             columns.push(item.variable);
         }
-        Ok((pattern, columns, ids))
+        Ok((pattern, columns, ids.list))
     }
 
     fn not_grouped(&self, id: VariableId, token: Token, has_group_by: bool) -> super::Failure {

@@ -10,7 +10,7 @@ use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
 use super::literal::{is_iri, is_literal, rdf_type};
 use super::path::begins_path;
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, weight};
 use crate::error::ErrorKind;
 use crate::expected::Thing;
 use crate::token::{Token, TokenKind};
@@ -146,16 +146,18 @@ impl Parser<'_, '_> {
         out: &mut Vec<Element>,
     ) -> Parsed<()> {
         out.reserve(properties.len());
+        let bytes = weight::of_term(subject);
         for property in properties {
+            self.copies(bytes)?;
             match property.verb {
                 Verb::Term(predicate) => {
-                    put_triple(
+                    self.put_triple(
                         subject.clone(),
                         predicate,
                         property.object,
                         property.reifiers,
                         out,
-                    );
+                    )?;
                 }
                 Verb::Path(path) => {
                     let Property {
@@ -168,6 +170,28 @@ impl Parser<'_, '_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// A triple, and who reifies it before it.
+    fn put_triple(
+        &mut self,
+        subject: TermPattern,
+        predicate: NamedNodePattern,
+        object: TermPattern,
+        reifiers: Vec<TermPattern>,
+        out: &mut Vec<Element>,
+    ) -> Parsed<()> {
+        let stated = triple(subject, predicate, object);
+        if !reifiers.is_empty() {
+            let bytes = weight::of_triple(&stated);
+            self.copies(bytes.saturating_mul(reifiers.len()))?;
+        }
+        for reifier in reifiers {
+            let reified = triple(reifier, rdf::REIFIES.into_owned(), stated.clone());
+            out.push(Element::Triple(reified));
+        }
+        out.push(Element::Triple(stated));
         Ok(())
     }
 
@@ -184,8 +208,7 @@ impl Parser<'_, '_> {
         use PropertyPathExpression as Path;
         match path {
             Path::NamedNode(predicate) => {
-                put_triple(subject, predicate.into(), object, reifiers, out);
-                return Ok(());
+                return self.put_triple(subject, predicate.into(), object, reifiers, out);
             }
             Path::Reverse(path) => return self.put_path(object, *path, subject, reifiers, at, out),
             _ if !reifiers.is_empty() => {
@@ -263,6 +286,10 @@ impl Parser<'_, '_> {
                     });
                     break;
                 }
+                self.copies(match &verb {
+                    Verb::Term(predicate) => weight::of_predicate(predicate),
+                    Verb::Path(path) => weight::of_path(path),
+                })?;
                 properties.push(Property {
                     verb: verb.clone(),
                     object,
@@ -577,26 +604,21 @@ pub(super) fn triple(
     }
 }
 
-fn put_triple(
-    subject: TermPattern,
-    predicate: NamedNodePattern,
-    object: TermPattern,
-    reifiers: Vec<TermPattern>,
-    out: &mut Vec<Element>,
-) {
-    let stated = triple(subject, predicate, object);
-    for reifier in reifiers {
-        let reified = triple(reifier, rdf::REIFIES.into_owned(), stated.clone());
-        out.push(Element::Triple(reified));
-    }
-    out.push(Element::Triple(stated));
+/// How many joins their pattern has at most.
+pub(super) fn joins_of(elements: &[Element]) -> usize {
+    let is_path = |element: &Element| matches!(element, Element::Path(..));
+    let paths = elements.iter().filter(|element| is_path(element)).count();
+    let behind_triples = elements
+        .windows(2)
+        .filter(|pair| !is_path(&pair[0]) && is_path(&pair[1]));
+    paths + behind_triples.count()
 }
 
-/// Triples and paths as a pattern: neighbouring triples are one basic graph pattern.
-pub(super) fn pattern_of(elements: Vec<Element>) -> (GraphPattern, usize) {
+/// Triples and paths as a pattern: neighbouring triples are one basic graph pattern. As deep as there are
+/// [joins](joins_of).
+pub(super) fn pattern_of(elements: Vec<Element>) -> GraphPattern {
     let mut triples = Vec::with_capacity(elements.len());
     let mut pattern = GraphPattern::default();
-    let mut joins = 0;
     for element in elements {
         match element {
             Element::Triple(triple) => triples.push(triple),
@@ -604,7 +626,6 @@ pub(super) fn pattern_of(elements: Vec<Element>) -> (GraphPattern, usize) {
                 if !triples.is_empty() {
                     let patterns = std::mem::take(&mut triples);
                     pattern = join(pattern, GraphPattern::Bgp { patterns });
-                    joins += 1;
                 }
                 let path = GraphPattern::Path {
                     subject,
@@ -612,14 +633,13 @@ pub(super) fn pattern_of(elements: Vec<Element>) -> (GraphPattern, usize) {
                     object,
                 };
                 pattern = join(pattern, path);
-                joins += 1;
             }
         }
     }
     if !triples.is_empty() {
         pattern = join(pattern, GraphPattern::Bgp { patterns: triples });
     }
-    (pattern, joins)
+    pattern
 }
 
 /// The triples of a template, which holds no paths.
@@ -629,6 +649,11 @@ pub(super) fn triples_of(elements: Vec<Element>) -> Vec<TriplePattern> {
         Element::Path(..) => None,
     });
     triples.collect()
+}
+
+/// Whether a pattern is nothing but triples.
+pub(super) fn is_triples(pattern: &GraphPattern) -> bool {
+    matches!(pattern, GraphPattern::Bgp { .. })
 }
 
 /// A join, but of nothing, and of triples with triples.

@@ -7,7 +7,7 @@ use spargebra::term::{
 };
 use spargebra::{GraphUpdateOperation, Update};
 
-use super::triples::{Element, Place, begins_triples, join, triple};
+use super::triples::{Element, Place, begins_triples, is_triples, join, triple};
 use super::{Parsed, Parser};
 use crate::error::ErrorKind;
 use crate::expected::Thing;
@@ -228,6 +228,9 @@ impl<'t> Parser<'t, '_> {
                 }
                 None => bgp,
             };
+            if !(is_triples(&pattern) && is_triples(&next)) {
+                self.deeper()?;
+            }
             pattern = join(pattern, next);
         }
         Ok(GraphUpdateOperation::DeleteInsert {
@@ -265,6 +268,7 @@ impl<'t> Parser<'t, '_> {
         self.scope.forget(mark);
         let mut delete = ground(delete);
         if let Some(with) = with {
+            self.copies((delete.len() + insert.len()).saturating_mul(with.as_str().len()))?;
             for quad in &mut delete {
                 put_graph(&mut quad.graph_name, &with);
             }
@@ -361,6 +365,9 @@ impl<'t> Parser<'t, '_> {
             self.triples_of_subject(place, elements)?;
             for element in elements.drain(..) {
                 if let Element::Triple(triple) = element {
+                    if let GraphNamePattern::NamedNode(name) = graph {
+                        self.copies(name.as_str().len())?;
+                    }
                     out(QuadPattern {
                         subject: triple.subject,
                         predicate: triple.predicate,
