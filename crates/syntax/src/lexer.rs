@@ -10,6 +10,11 @@ use crate::chars;
 use crate::token::{Token, TokenKind};
 use crate::word::{self, KnownWord};
 
+/// A text without its byte-order mark.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// Reads tokens one after the other. Copy it to look ahead.
 #[derive(Clone, Copy, Debug)]
 pub struct Lexer<'t> {
@@ -23,7 +28,8 @@ pub struct Lexer<'t> {
 impl<'t> Lexer<'t> {
     /// At the beginning of a text of less than 4 GiB; what is behind that is not read.
     pub fn new(text: &'t str) -> Self {
-        Self::starting_at(text, 0)
+        // Some editors put a byte-order mark in front.
+        Self::starting_at(text, text.len() - without_mark(text).len())
     }
 
     /// Where the next token, or blanks before it, begin.

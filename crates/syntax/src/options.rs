@@ -30,7 +30,7 @@ impl std::fmt::Debug for ParserOptions<'_> {
 pub struct Limits {
     /// Brackets that may stand inside each other.
     pub nesting_max: usize,
-    /// Operators, groups and other parts that each put what came before them one level deeper.
+    /// Operators, groups and other parts that each put what came before them one level deeper; in each operation of an update.
     pub operators_max: usize,
 }
 
@@ -48,6 +48,6 @@ impl Default for Limits {
 pub struct Shape {
     /// Brackets that stand inside each other.
     pub nesting: usize,
-    /// Operators, groups and other parts that deepen the tree.
+    /// Operators, groups and other parts that deepen the tree; of an update, those of the operation with the most.
     pub operators: usize,
 }

@@ -54,16 +54,22 @@ impl Parser<'_, '_> {
             return Err(self.no_bracket("{", previous));
         }
         self.open(TokenKind::LeftBrace, "{")?;
-        self.label_group += 1;
+        self.begin_labels();
         let inner = self.with_aggregates(Aggregates::No, |parser| {
             match parser.at_keyword(Keyword::Select) {
                 true => Ok((parser.sub_select()?, None)),
                 false => parser.elements(),
             }
         })?;
-        self.label_group += 1;
+        self.begin_labels();
         self.close(TokenKind::RightBrace)?;
         Ok(inner)
+    }
+
+    /// A basic graph pattern ends here: the labels of what comes now are those of another.
+    fn begin_labels(&mut self) {
+        self.label_groups += 1;
+        self.label_group = self.label_groups;
     }
 
     fn elements(&mut self) -> Parsed<(GraphPattern, Option<Expression>)> {

@@ -87,6 +87,8 @@ pub(crate) struct Parser<'t, 'o> {
     expected_at_end: Option<ExpectedSet>,
     opened: Vec<Opened>,
     shape: Shape,
+    /// The most of the operations before, if this is an update.
+    operators_before: usize,
     /// Bytes that copies of terms and paths take, and IRIs beside what the text has of them.
     copied: usize,
 
@@ -101,7 +103,10 @@ pub(crate) struct Parser<'t, 'o> {
     aggregates_found: aggregates::Found,
     /// Each label's group of patterns.
     labels: HashMap<&'t str, u32, FixedState>,
+    /// That which is being read.
     label_group: u32,
+    /// The last number of a group of patterns.
+    label_groups: u32,
     /// Each label's `INSERT DATA`.
     data_labels: HashMap<&'t str, usize, FixedState>,
 
@@ -130,6 +135,7 @@ impl<'t, 'o> Parser<'t, 'o> {
             expected_at_end: None,
             opened: Vec::new(),
             shape: Shape::default(),
+            operators_before: 0,
             copied: 0,
             base: None,
             prefixes: HashMap::default(),
@@ -141,6 +147,7 @@ impl<'t, 'o> Parser<'t, 'o> {
             aggregates_found: aggregates::Found::default(),
             labels: HashMap::default(),
             label_group: 0,
+            label_groups: 0,
             data_labels: HashMap::default(),
             is_tolerant,
             errors: Vec::new(),
@@ -161,8 +168,18 @@ impl<'t, 'o> Parser<'t, 'o> {
         Ok(parser)
     }
 
+    /// The size of the largest operation.
     pub(crate) fn shape(&self) -> Shape {
-        self.shape
+        Shape {
+            operators: self.shape.operators.max(self.operators_before),
+            ..self.shape
+        }
+    }
+
+    /// Counts anew: operations of an update are trees of their own.
+    fn begin_operation(&mut self) {
+        self.operators_before = self.shape().operators;
+        self.shape.operators = 0;
     }
 
     pub(crate) fn into_errors(self) -> Vec<SyntaxError> {

@@ -45,7 +45,7 @@ const CLAUSES: [(Keyword, &str, u8); 7] = [
 
 impl Parser<'_, '_> {
     /// The clauses, each of which may be missing.
-    pub(super) fn modifiers(&mut self, aggregates: Aggregates) -> Parsed<Modifiers> {
+    pub(super) fn modifiers(&mut self) -> Parsed<Modifiers> {
         let mut modifiers = Modifiers::default();
         let mut last = None;
         let free = self.free.len();
@@ -56,12 +56,12 @@ impl Parser<'_, '_> {
         }
         if self.eat_keyword(Keyword::Having) {
             last = Some(Keyword::Having);
-            modifiers.having = Some(self.with_aggregates(aggregates, Self::having)?);
+            modifiers.having = Some(self.with_aggregates(Aggregates::Allowed, Self::having)?);
         }
         if self.eat_keyword(Keyword::Order) {
             last = Some(Keyword::Order);
             self.expect_keyword(Keyword::By)?;
-            modifiers.order = Some(self.with_aggregates(aggregates, Self::order)?);
+            modifiers.order = Some(self.with_aggregates(Aggregates::Allowed, Self::order)?);
         }
         self.free.truncate(free);
         modifiers.slice = self.slice(&mut last)?;

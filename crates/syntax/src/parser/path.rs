@@ -50,7 +50,8 @@ impl Parser<'_, '_> {
         let path = match self.token.kind {
             TokenKind::QuestionMark => Path::ZeroOrOne(Box::new(path)),
             TokenKind::Star => Path::ZeroOrMore(Box::new(path)),
-            TokenKind::Plus => Path::OneOrMore(Box::new(path)),
+            // The longest token wins: the sign of `:p +1` is the number's.
+            TokenKind::Plus if !self.at_signed_number() => Path::OneOrMore(Box::new(path)),
             _ => {
                 for kind in [TokenKind::QuestionMark, TokenKind::Star, TokenKind::Plus] {
                     self.expected.token(kind);
@@ -88,7 +89,8 @@ impl Parser<'_, '_> {
         let (mut direct, mut inverse) = (Vec::new(), Vec::new());
         if self.at(TokenKind::LeftParen) {
             self.open(TokenKind::LeftParen, "(")?;
-            loop {
+            // `!()` is any step forwards.
+            while !direct.is_empty() || !inverse.is_empty() || !self.at(TokenKind::RightParen) {
                 let (node, is_inverse) = self.negated_step()?;
                 match is_inverse {
                     true => inverse.push(node),

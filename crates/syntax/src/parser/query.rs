@@ -8,7 +8,7 @@ use spargebra::term::{NamedNode, NamedNodePattern};
 
 use super::select::{Item, Selection};
 use super::triples::{Place, begins_triples, triples_of};
-use super::{Aggregates, Parsed, Parser};
+use super::{Parsed, Parser};
 use crate::expected::Thing;
 use crate::token::TokenKind;
 use crate::word::Keyword;
@@ -87,7 +87,7 @@ impl<'t> Parser<'t, '_> {
                 let mark = self.scope.mark();
                 let dataset = self.dataset(Keyword::From)?;
                 let pattern = self.where_clause()?;
-                let pattern = self.modified(Selection::Star, pattern, mark)?;
+                let pattern = self.modified(Selection::Visible, pattern, mark)?;
                 Ok(Query::Ask {
                     dataset,
                     pattern,
@@ -105,7 +105,7 @@ impl<'t> Parser<'t, '_> {
         pattern: GraphPattern,
         mark: usize,
     ) -> Parsed<GraphPattern> {
-        let modifiers = self.modifiers(Aggregates::No)?;
+        let modifiers = self.modifiers()?;
         self.all_selected(selection, pattern, modifiers, mark)
     }
 
@@ -127,7 +127,7 @@ impl<'t> Parser<'t, '_> {
             let patterns = template.clone();
             (template, dataset, GraphPattern::Bgp { patterns })
         };
-        let pattern = self.modified(Selection::Star, pattern, mark)?;
+        let pattern = self.modified(Selection::Visible, pattern, mark)?;
         Ok(Query::Construct {
             template,
             dataset,
@@ -154,10 +154,11 @@ impl<'t> Parser<'t, '_> {
         self.open(TokenKind::LeftBrace, "{")?;
         let depth = self.opened.len();
         let mut elements = Vec::new();
-        if self.at_thing(Thing::Term, begins_triples)
-            && let Err(failure) = self.triples(Place::Template, &mut elements)
-        {
-            self.recover_in_group(failure, depth)?;
+        while self.at_thing(Thing::Term, begins_triples) {
+            match self.triples(Place::Template, &mut elements) {
+                Ok(()) => break,
+                Err(failure) => self.recover_in_group(failure, depth)?,
+            }
         }
         self.close(TokenKind::RightBrace)?;
         Ok(triples_of(elements))
@@ -167,7 +168,7 @@ impl<'t> Parser<'t, '_> {
         self.bump();
         let mark = self.scope.mark();
         let selection = if self.eat(TokenKind::Star) {
-            Selection::Star
+            Selection::Visible
         } else {
             let mut items = vec![self.described()?];
             while self.at_thing(Thing::Iri, |kind| {

@@ -39,6 +39,8 @@ pub(super) enum Selection {
     Star,
     /// `*`, in the order of appearance.
     StarAsNamed,
+    /// What there is, for the forms of queries without columns: of groups, what they are grouped by.
+    Visible,
     Items(Vec<Item>),
 }
 
@@ -77,19 +79,25 @@ impl<'t> Parser<'t, '_> {
     pub(super) fn sub_select(&mut self) -> Parsed<GraphPattern> {
         let found = std::mem::take(&mut self.aggregates_found);
         let mark = self.scope.mark();
+        let selected = self.selected_inside(mark);
+        // Whatever became of it: what is around it has its own aggregates, and sees its columns only.
+        self.aggregates_found = found;
+        self.scope.forget(mark);
+        let (pattern, columns) = selected?;
+        for id in columns {
+            self.scope.see(id);
+        }
+        Ok(pattern)
+    }
+
+    fn selected_inside(&mut self, mark: usize) -> Parsed<(GraphPattern, Vec<VariableId>)> {
         let (duplicates, mut selection) = self.select_clause()?;
         if matches!(selection, Selection::StarAsNamed) {
             selection = Selection::Star;
         }
         let pattern = self.where_clause()?;
-        let modifiers = self.modifiers(Aggregates::Allowed)?;
-        let (pattern, columns) = self.selected(selection, pattern, modifiers, mark, duplicates)?;
-        self.scope.forget(mark);
-        for id in columns {
-            self.scope.see(id);
-        }
-        self.aggregates_found = found;
-        Ok(pattern)
+        let modifiers = self.modifiers()?;
+        self.selected(selection, pattern, modifiers, mark, duplicates)
     }
 
     /// `SELECT` of a query, until its dataset.
@@ -181,7 +189,7 @@ impl<'t> Parser<'t, '_> {
         let (duplicates, selection) = self.select_clause()?;
         let dataset = self.dataset(Keyword::From)?;
         let pattern = self.where_clause()?;
-        let modifiers = self.modifiers(Aggregates::Allowed)?;
+        let modifiers = self.modifiers()?;
         let (pattern, _) = self.selected(selection, pattern, modifiers, mark, duplicates)?;
         Ok((dataset, pattern))
     }
@@ -246,14 +254,14 @@ impl<'t> Parser<'t, '_> {
                 self.items_selected(items, pattern, mark, is_grouped.then_some(has_group_by))?
             }
             star => {
-                if is_grouped {
+                if is_grouped && !matches!(star, Selection::Visible) {
                     let token = first_aggregate.unwrap_or(self.previous);
                     let failure = self.error_at(token, ErrorKind::StarWithGroups { has_group_by });
                     let hint = Hint::Note("name the variables that SELECT gives");
                     self.report(failure.with_hint(hint))?;
                 }
                 let mut ids = self.scope.since(mark);
-                if matches!(star, Selection::Star) {
+                if !matches!(star, Selection::StarAsNamed) {
                     ids.sort_by_key(|id| self.names.name(*id));
                 }
                 let names = ids

@@ -130,12 +130,18 @@ impl Parser<'_, '_> {
     fn subject(&mut self, place: Place) -> Parsed<TermPattern> {
         let token = self.token;
         let subject = self.term(place)?;
-        let is_resource = !matches!(subject, TermPattern::Literal(_) | TermPattern::Triple(_));
-        if place.is_data() && !is_resource {
-            let failure = self.error_at(token, ErrorKind::InvalidSubject);
-            self.report(failure)?;
-        }
+        self.check_subject(place, &subject, token)?;
         Ok(subject)
+    }
+
+    /// Data have subjects only that statements can have.
+    fn check_subject(&mut self, place: Place, subject: &TermPattern, token: Token) -> Parsed<()> {
+        let is_resource = !matches!(subject, TermPattern::Literal(_) | TermPattern::Triple(_));
+        if !place.is_data() || is_resource {
+            return Ok(());
+        }
+        let failure = self.error_at(token, ErrorKind::InvalidSubject);
+        self.report(failure)
     }
 
     /// Puts together what is known of a subject.
@@ -485,11 +491,7 @@ impl Parser<'_, '_> {
         self.open(TokenKind::LeftTripleTerm, "<<(")?;
         let token = self.token;
         let subject = self.plain_term_or_nothing(place)?;
-        let is_resource = !matches!(subject, TermPattern::Literal(_) | TermPattern::Triple(_));
-        if place.is_data() && !is_resource {
-            let failure = self.error_at(token, ErrorKind::InvalidSubject);
-            self.report(failure)?;
-        }
+        self.check_subject(place, &subject, token)?;
         let predicate = self.simple_verb(place)?;
         let object = self.plain_term_or_nothing(place)?;
         self.close(TokenKind::RightTripleTerm)?;
@@ -512,7 +514,9 @@ impl Parser<'_, '_> {
     fn reified_triple(&mut self, place: Place, out: &mut Vec<Element>) -> Parsed<TermPattern> {
         self.open(TokenKind::LeftTriple, "<<")?;
         let (mut of_subject, mut of_object) = (Vec::new(), Vec::new());
+        let token = self.token;
         let subject = self.reified_part(place, &mut of_subject)?;
+        self.check_subject(place, &subject, token)?;
         let predicate = self.simple_verb(place)?;
         let object = self.reified_part(place, &mut of_object)?;
         let reifier = match self.at(TokenKind::Tilde) {

@@ -38,6 +38,7 @@ impl<'t> Parser<'t, '_> {
                 break;
             }
             number += 1;
+            self.begin_operation();
             if let Err(failure) = self.operation_of_update(number, &mut operations) {
                 self.recover_in_update(failure)?;
             }
@@ -184,20 +185,46 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn inserted_data(&mut self, number: usize) -> Parsed<Vec<Quad>> {
-        let mut data = Vec::new();
-        // Variables and subjects that are none were told where they stand; nothing else is in the way.
-        self.quads(Place::InsertedData(number), &mut |quad| {
-            data.extend(Quad::try_from(quad).ok());
-        })?;
+        let (mut data, mut lost) = (Vec::new(), 0_usize);
+        self.quads(
+            Place::InsertedData(number),
+            &mut |quad| match Quad::try_from(quad) {
+                Ok(quad) => data.push(quad),
+                Err(()) => lost += 1,
+            },
+        )?;
+        self.check_lost(lost, ErrorKind::InvalidSubject)?;
         Ok(data)
     }
 
     fn deleted_data(&mut self) -> Parsed<Vec<GroundQuad>> {
-        let mut data = Vec::new();
-        self.quads(Place::DeletedData, &mut |quad| {
-            data.extend(Quad::try_from(quad).and_then(GroundQuad::try_from).ok());
+        let (mut data, mut lost) = (Vec::new(), 0_usize);
+        self.quads(Place::DeletedData, &mut |quad| match Quad::try_from(quad)
+            .and_then(GroundQuad::try_from)
+        {
+            Ok(quad) => data.push(quad),
+            Err(()) => lost += 1,
         })?;
+        self.check_lost(lost, ErrorKind::BlankNodeInDelete)?;
         Ok(data)
+    }
+
+    /// What cannot be said was told where it stands, and is left out. Were it not, it would vanish here.
+    fn check_lost(&mut self, lost: usize, kind: ErrorKind) -> Parsed<()> {
+        if lost == 0 || !self.errors.is_empty() {
+            return Ok(());
+        }
+        let failure = self.error_at(self.previous, kind);
+        self.report(failure)
+    }
+
+    /// What is to go.
+    fn ground(&mut self, quads: Vec<QuadPattern>) -> Parsed<Vec<GroundQuadPattern>> {
+        let count = quads.len();
+        let quads = quads.into_iter().map(GroundQuadPattern::try_from);
+        let quads: Vec<GroundQuadPattern> = quads.filter_map(Result::ok).collect();
+        self.check_lost(count - quads.len(), ErrorKind::BlankNodeInDelete)?;
+        Ok(quads)
     }
 
     fn delete_where(&mut self) -> Parsed<GraphUpdateOperation> {
@@ -234,7 +261,7 @@ impl<'t> Parser<'t, '_> {
             pattern = join(pattern, next);
         }
         Ok(GraphUpdateOperation::DeleteInsert {
-            delete: ground(quads),
+            delete: self.ground(quads)?,
             insert: Vec::new(),
             using: None,
             pattern: Box::new(pattern),
@@ -266,7 +293,7 @@ impl<'t> Parser<'t, '_> {
         let mark = self.scope.mark();
         let pattern = self.group()?;
         self.scope.forget(mark);
-        let mut delete = ground(delete);
+        let mut delete = self.ground(delete)?;
         if let Some(with) = with {
             self.copies((delete.len() + insert.len()).saturating_mul(with.as_str().len()))?;
             for quad in &mut delete {
@@ -381,12 +408,6 @@ impl<'t> Parser<'t, '_> {
             }
         }
     }
-}
-
-/// What is to go. Its blank nodes were told where they stand.
-fn ground(quads: Vec<QuadPattern>) -> Vec<GroundQuadPattern> {
-    let quads = quads.into_iter().map(GroundQuadPattern::try_from);
-    quads.filter_map(Result::ok).collect()
 }
 
 fn put_graph(name: &mut GraphNamePattern, with: &NamedNode) {

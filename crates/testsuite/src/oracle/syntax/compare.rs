@@ -4,7 +4,7 @@
 //! and columns of an outermost `SELECT *` are compared as a set, for ours come in the order of the text. Where the
 //! two differ for a reason, it is named; anything else is a finding.
 
-use orrery_syntax::{ErrorKind, Lexer, ParserOptions, SyntaxError, TokenKind};
+use orrery_syntax::{ErrorKind, Keyword, Lexer, ParserOptions, SyntaxError, TokenKind};
 use spargebra::SparqlParser;
 
 /// What a comparison found.
@@ -224,8 +224,53 @@ fn has_named_group(text: &str) -> bool {
     has("GROUP") && has("AS")
 }
 
+/// Whether a number with its sign stands where spargebra takes the sign for a path's.
+fn has_signed_object(text: &str) -> bool {
+    let tokens = tokens(text);
+    tokens.windows(3).any(|three| {
+        let is_path = matches!(
+            three[0].0,
+            TokenKind::Iri
+                | TokenKind::PrefixedName
+                | TokenKind::RightParen
+                | TokenKind::Keyword(Keyword::A)
+        );
+        let is_number = matches!(
+            three[2].0,
+            TokenKind::Integer | TokenKind::Decimal | TokenKind::Double
+        );
+        let is_signed = three[1].0 == TokenKind::Plus && touch(three[1].1, three[2].1);
+        is_path && is_signed && is_number
+    })
+}
+
+/// Whether a query that is no `SELECT` may have groups.
+fn has_groups_without_select(text: &str) -> bool {
+    let tokens = tokens(text);
+    let is_there = |word: Keyword| {
+        let kind = TokenKind::Keyword(word);
+        tokens.iter().any(|(it, _)| *it == kind)
+    };
+    [Keyword::Ask, Keyword::Construct, Keyword::Describe]
+        .into_iter()
+        .any(is_there)
+        && [Keyword::Group, Keyword::Having, Keyword::Order]
+            .into_iter()
+            .any(is_there)
+}
+
+fn has_exists(text: &str) -> bool {
+    let tokens = tokens(text);
+    tokens
+        .iter()
+        .any(|(kind, _)| *kind == TokenKind::Keyword(Keyword::Exists))
+}
+
 /// Why both read it, and differently.
 fn other_algebra(text: &str) -> Option<&'static str> {
+    if has_signed_object(text) {
+        return Some("the longest token wins: the sign of `:p +1` is the number's");
+    }
     if has_named_group(text) {
         return Some("GROUP BY (?x AS ?y) binds ?y; spargebra forgets the name");
     }
@@ -301,7 +346,23 @@ fn refused_by_them(text: &str, error: &str) -> Option<&'static str> {
     if error.contains("an expression with a variable that is unbound") {
         return Some("columns may use those before them (SPARQL 1.2, 18.2.4.4)");
     }
+    if error.contains("cannot be shared by multiple blocks") && has_exists(text) {
+        return Some("a filter with EXISTS does not end a basic graph pattern (SPARQL 1.1, 5.1)");
+    }
+    if has_groups_without_select(text) {
+        return Some("ASK, CONSTRUCT and DESCRIBE may have groups and aggregates");
+    }
+    if has_signed_object(text) {
+        return Some("the longest token wins: the sign of `:p +1` is the number's");
+    }
     let tokens = tokens(text);
+    let is_empty_set = |three: &[(TokenKind, &str)]| {
+        let kinds = [TokenKind::Not, TokenKind::LeftParen, TokenKind::RightParen];
+        three.iter().map(|it| it.0).eq(kinds)
+    };
+    if tokens.windows(3).any(is_empty_set) {
+        return Some("`!()` is any step (SPARQL 1.1, 19.8, rule 95)");
+    }
     for (kind, token) in &tokens {
         let local = token.split_once(':').map_or("", |(_, local)| local);
         let parts = local.split('.').filter(|part| !part.is_empty()).count();

@@ -1,0 +1,123 @@
+//! Where the grammar is easily read otherwise: what is right, what is wrong, and what it means.
+
+use orrery_syntax::{
+    ErrorKind, Limits, ParserOptions, TokenKind, parse_query, parse_update, read_query,
+};
+
+fn query(text: &str) -> String {
+    match parse_query(text, &ParserOptions::default()) {
+        Ok((query, _)) => query.to_sse(),
+        Err(error) => panic!("{text}: {error}"),
+    }
+}
+
+#[test]
+fn data_hold_no_subjects_that_statements_cannot_have() {
+    for subject in ["'x'", "5", "<<(<u:a> <u:b> <u:c>)>>"] {
+        for operation in ["INSERT", "DELETE"] {
+            let text =
+                format!("{operation} DATA {{ << {subject} <u:p> <u:o> ~ <u:r> >> <u:q> <u:z> }}");
+            let error = parse_update(&text, &ParserOptions::default()).expect_err(&text);
+            assert_eq!(error.kind, ErrorKind::InvalidSubject, "{text}");
+            let column = format!("{operation} DATA {{ << ").len() + 1;
+            assert_eq!(error.column, column, "{text}");
+        }
+    }
+    let right = "INSERT DATA { << <u:s> <u:p> 'x' ~ <u:r> >> <u:q> <u:z> }";
+    let (update, _) = parse_update(right, &ParserOptions::default()).expect(right);
+    assert!(update.to_string().contains("reifies"), "{update}");
+}
+
+#[test]
+fn the_sign_of_a_number_is_no_sign_of_a_path() {
+    let tree = query("ASK { ?s <u:p> +1 , 2 }");
+    assert!(tree.contains("(triple ?s <u:p> \"+1\"^^"), "{tree}");
+    assert!(!tree.contains("path+"), "{tree}");
+    for path in [
+        "ASK { ?s <u:p>+ 1 }",
+        "ASK { ?s <u:p>+?o }",
+        "ASK { ?s (<u:p>)+ +1 }",
+    ] {
+        assert!(query(path).contains("path+"), "{path}: {}", query(path));
+    }
+}
+
+#[test]
+fn a_set_of_no_predicates_is_any_step() {
+    let text = "ASK { ?s !() ?o }";
+    assert!(query(text).contains("notoneof"), "{}", query(text));
+}
+
+#[test]
+fn all_forms_of_queries_have_groups() {
+    for text in [
+        "ASK { ?s ?p ?o } GROUP BY ?s HAVING (COUNT(?o) > 1)",
+        "ASK { ?s ?p ?o } HAVING (COUNT(*) > 1)",
+        "CONSTRUCT { ?s <u:p> 1 } WHERE { ?s ?p ?o } GROUP BY ?s ORDER BY COUNT(?o)",
+        "DESCRIBE ?s { ?s ?p ?o } GROUP BY ?s",
+        "DESCRIBE * { ?s ?p ?o } GROUP BY ?s",
+    ] {
+        let tree = query(text);
+        assert!(tree.contains("(group "), "{tree}");
+        assert!(!tree.contains("(project (?o"), "{tree}");
+    }
+}
+
+#[test]
+fn filters_do_not_end_a_basic_graph_pattern() {
+    query("ASK { _:a <u:p> ?x FILTER EXISTS { ?x <u:q> ?y } _:a <u:r> ?z }");
+    for text in [
+        "ASK { _:a <u:p> ?x FILTER EXISTS { _:a <u:q> ?y } }",
+        "ASK { ?x <u:p> 1 FILTER EXISTS { _:a <u:q> ?y } OPTIONAL { _:a <u:r> ?z } }",
+        "ASK { _:a <u:p> ?x OPTIONAL { ?x <u:q> ?y } _:a <u:r> ?z }",
+    ] {
+        let error = parse_query(text, &ParserOptions::default()).expect_err(text);
+        assert!(
+            matches!(error.kind, ErrorKind::SharedLabel { .. }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn each_operation_of_an_update_has_its_own_bound() {
+    let options = ParserOptions {
+        limits: Limits {
+            nesting_max: 8,
+            operators_max: 10,
+        },
+        ..ParserOptions::default()
+    };
+    let small = "INSERT { ?s <u:p> 1 } WHERE { ?s <u:q> ?o FILTER(?o + 1 > 2) } ; ".repeat(50);
+    let (update, shape) = parse_update(&small, &options).expect("small operations");
+    assert_eq!(update.operations.len(), 50);
+    assert!((3..=10).contains(&shape.operators), "{shape:?}");
+    let sum = "+ 1 ".repeat(10);
+    let large = format!("INSERT {{ ?s <u:p> 1 }} WHERE {{ FILTER(1 {sum}) }} ; CLEAR ALL");
+    let error = parse_update(&large, &options).expect_err("a large operation");
+    assert!(
+        matches!(error.kind, ErrorKind::TooManyOperators { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn errors_do_not_spread() {
+    // The aggregates of a damaged SELECT are not those of the one around it.
+    let text = "SELECT ?x { ?x ?p ?o { SELECT (COUNT(?y) AS ?n) { ?y ?q ?z } LIMIT many } }";
+    let reading = read_query(text, &ParserOptions::default());
+    assert_eq!(reading.errors.len(), 1, "{:?}", reading.errors);
+    let text = "CONSTRUCT { ?s ?p . ?s <u:p> ?x . ?x . ?s <u:q> ?y } WHERE { ?s ?p ?x , ?y }";
+    let reading = read_query(text, &ParserOptions::default());
+    assert_eq!(reading.errors.len(), 2, "{:?}", reading.errors);
+    let tree = reading.tree.expect("closed").to_string();
+    assert!(tree.contains("<u:q> ?y"), "{tree}");
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_word() {
+    query("\u{feff}ASK {}");
+    let first = orrery_syntax::Lexer::new("\u{feff}ASK").next_token();
+    assert_eq!((first.start, first.end), (3, 6));
+    assert_ne!(first.kind, TokenKind::Word);
+}
