@@ -97,13 +97,11 @@ pub enum Thing {
     WholeNumber,
     /// A language tag.
     LanguageTag,
-    /// A blank node.
-    BlankNode,
     /// The end of the text.
     End,
 }
 
-const THINGS: [(Thing, &str); 15] = [
+const THINGS: [(Thing, &str); 14] = [
     (Thing::Variable, "a variable"),
     (Thing::Iri, "an IRI"),
     (Thing::FullIri, "an IRI in `<>`"),
@@ -117,7 +115,6 @@ const THINGS: [(Thing, &str); 15] = [
     (Thing::String, "a string"),
     (Thing::WholeNumber, "a whole number"),
     (Thing::LanguageTag, "a language tag"),
-    (Thing::BlankNode, "a blank node"),
     (Thing::End, "the end"),
 ];
 

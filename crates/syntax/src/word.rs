@@ -43,6 +43,32 @@ keywords! {
     With = "WITH",
 }
 
+impl Keyword {
+    /// With which queries begin.
+    pub(crate) const QUERIES: [Keyword; 4] = [
+        Keyword::Select,
+        Keyword::Construct,
+        Keyword::Describe,
+        Keyword::Ask,
+    ];
+    /// With which operations of updates begin.
+    pub(crate) const OPERATIONS: [Keyword; 10] = [
+        Keyword::Insert,
+        Keyword::Delete,
+        Keyword::With,
+        Keyword::Load,
+        Keyword::Clear,
+        Keyword::Drop,
+        Keyword::Create,
+        Keyword::Add,
+        Keyword::Move,
+        Keyword::Copy,
+    ];
+    /// With which declarations begin, before either.
+    pub(crate) const DECLARATIONS: [Keyword; 3] =
+        [Keyword::Prefix, Keyword::Base, Keyword::Version];
+}
+
 /// What a call of a built-in function becomes.
 #[derive(Clone, Debug)]
 pub(crate) enum Call {

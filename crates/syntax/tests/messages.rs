@@ -3,7 +3,7 @@
 use orrery_syntax::{ParserOptions, parse_query, parse_update};
 
 /// A text, the column of its error, and what the message says.
-const QUERIES: [(&str, usize, &[&str]); 42] = [
+const QUERIES: [(&str, usize, &[&str]); 57] = [
     (
         "SELECT ?s WHERE { ?s rdf:type ?o }",
         22,
@@ -178,6 +178,61 @@ const QUERIES: [(&str, usize, &[&str]); 42] = [
         "SELECT * { VALUES (?a ?b) { (1) } }",
         29,
         &["1 terms for 2 variables"],
+    ),
+    (
+        "SELECT subject WHERE { FILTER(isIRI(?o)) }",
+        8,
+        &["write `?subject`"],
+    ),
+    (
+        "SELECT SUM(STRLEN(?x)) { ?s ?p ?x }",
+        8,
+        &["write `(SUM(STRLEN(?x)) AS ?name)`"],
+    ),
+    ("SELECT ?x AS ?y { ?x ?p ?o }", 11, &["write `(?x AS ?y)`"]),
+    (
+        "SELECT * { ?x ?p ?o } ORDER BY ?x DESC",
+        35,
+        &["write `DESC(?x)`"],
+    ),
+    (
+        "SELECT * { ?x ?p ?o } ORDER BY DESC ?x",
+        32,
+        &["write `DESC(?x)`"],
+    ),
+    (
+        "ASK { ?s ?p http://example.org/x . }",
+        13,
+        &["write `<http://example.org/x>`"],
+    ),
+    (
+        "ASK { ?s http://example.org/p ?o }",
+        10,
+        &["write `<http://example.org/p>`"],
+    ),
+    ("ASK { FILTER(a AND b) }", 14, &["write `?a`"]),
+    ("SELECT a WHERE { ?a ?p ?o }", 8, &["write `?a`"]),
+    ("ASK { ?s A ?o }", 10, &["write `a`"]),
+    ("ASK { ?s ?p <http://ex/{id}> }", 24, &["`{` in an IRI"]),
+    (
+        "ASK {} LIMIT 99999999999999999999",
+        14,
+        &["LIMIT takes a whole number", "too large"],
+    ),
+    (
+        "ASK { ?s ?p true ?a ?b ?c }",
+        18,
+        &["a `.` is missing before `?a`"],
+    ),
+    (
+        "ASK { ?s ?p (1) ?a ?b ?c }",
+        17,
+        &["a `.` is missing before `?a`"],
+    ),
+    (
+        "ASK { ?s ?p <<( ?x ?y 1 )>> ?a ?b ?c }",
+        29,
+        &["a `.` is missing before `?a`"],
     ),
     ("", 1, &["neither a query nor an update"]),
 ];

@@ -7,6 +7,12 @@ use crate::suggest::{closest, function_for};
 use crate::token::{Token, TokenKind};
 use crate::word::Keyword;
 
+/// Whether what stands between `<` and `>` was meant as one IRI: `{` in it is, but not if blanks are in it, too.
+fn is_one_iri(inner: &str) -> bool {
+    let has_signs = inner.contains(['{', '}', ';']);
+    !inner.contains('<') && !(has_signs && inner.contains(char::is_whitespace))
+}
+
 /// The sign that closes a bracket.
 pub(crate) fn closing(bracket: &str) -> &'static str {
     match bracket {
@@ -19,19 +25,6 @@ pub(crate) fn closing(bracket: &str) -> &'static str {
     }
 }
 
-const QUERY_WORDS: [&str; 7] = [
-    "SELECT",
-    "CONSTRUCT",
-    "DESCRIBE",
-    "ASK",
-    "PREFIX",
-    "BASE",
-    "VERSION",
-];
-const UPDATE_WORDS: [&str; 13] = [
-    "INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "PREFIX",
-    "BASE", "VERSION",
-];
 const ELEMENT_WORDS: [&str; 8] = [
     "OPTIONAL", "UNION", "MINUS", "GRAPH", "SERVICE", "FILTER", "BIND", "VALUES",
 ];
@@ -87,7 +80,7 @@ impl Parser<'_, '_> {
                         .with_hint(hint),
                 )
             }
-            TokenKind::Less | TokenKind::LessOrEqual => self.wrong_iri(token),
+            TokenKind::Less => self.wrong_iri(token),
             _ => None,
         }
     }
@@ -109,9 +102,7 @@ impl Parser<'_, '_> {
             inner.find(|character: char| character <= ' ' || "<\"{}|^`\\".contains(character));
         let closed = inner.find('>');
         Some(match (bad, closed) {
-            (Some(bad), Some(closed))
-                if bad < closed && !inner[..closed].contains(['<', '{', '}', ';']) =>
-            {
+            (Some(bad), Some(closed)) if bad < closed && is_one_iri(&inner[..closed]) => {
                 let character = inner[bad..].chars().next().unwrap_or(' ');
                 let place = start + 1 + bad;
                 self.error_in(
@@ -220,7 +211,12 @@ impl Parser<'_, '_> {
 
     /// A word that stands for a variable, perhaps.
     fn bare_word(&self) -> Option<Failure> {
-        if self.token.kind != TokenKind::Word {
+        // `a` is a keyword for predicates only.
+        let is_word = matches!(
+            self.token.kind,
+            TokenKind::Word | TokenKind::Keyword(Keyword::A)
+        );
+        if !is_word {
             return None;
         }
         let hint = Hint::Write(format!("?{}", self.text_of(self.token)));
@@ -289,8 +285,11 @@ impl Parser<'_, '_> {
         if let Some(failure) = self.wrong_token() {
             return failure;
         }
-        // A word before it that was meant as a keyword, read as something else.
         match self.token.kind {
+            TokenKind::Word if self.text_of(self.token) == "A" => {
+                let hint = Hint::Write("a".to_owned());
+                self.error(ErrorKind::BareWord).with_hint(hint)
+            }
             TokenKind::Word => self.bare_word().unwrap_or_else(|| self.unexpected()),
             TokenKind::String | TokenKind::Integer | TokenKind::Decimal | TokenKind::Double => {
                 let hint = Hint::Note("a predicate is an IRI or a variable");
@@ -366,7 +365,11 @@ impl Parser<'_, '_> {
     pub(super) fn is_wrong_column(&self) -> bool {
         matches!(
             self.token.kind,
-            TokenKind::Comma | TokenKind::Word | TokenKind::BuiltIn(_) | TokenKind::PrefixedName
+            TokenKind::Comma
+                | TokenKind::Word
+                | TokenKind::BuiltIn(_)
+                | TokenKind::PrefixedName
+                | TokenKind::Keyword(Keyword::A | Keyword::As)
         )
     }
 
@@ -382,11 +385,18 @@ impl Parser<'_, '_> {
                 .error(ErrorKind::NeedlessComma)
                 .with_hint(Hint::LeaveOut),
             TokenKind::BuiltIn(_) => {
-                let call = self.call_here();
+                let Some(call) = self.call_here() else {
+                    let hint = Hint::Write(format!("?{}", self.text_of(self.token)));
+                    return self.error(ErrorKind::BareWord).with_hint(hint);
+                };
                 let hint = Hint::Write(format!("({call} AS ?name)"));
                 self.error(ErrorKind::ExpressionWithoutBrackets)
                     .with_hint(hint)
             }
+            TokenKind::Keyword(Keyword::As) if self.previous.kind == TokenKind::Variable => {
+                self.named_without_brackets()
+            }
+            TokenKind::Keyword(Keyword::A) => self.no_variable(),
             TokenKind::Word => match closest(
                 self.text_of(self.token),
                 ["DISTINCT", "REDUCED", "WHERE", "FROM"],
@@ -398,17 +408,6 @@ impl Parser<'_, '_> {
                 None => self.no_variable(),
             },
             _ => self.unexpected(),
-        }
-    }
-
-    /// The text of the call that begins here, if it is short.
-    fn call_here(&self) -> &str {
-        let start = self.token.start as usize;
-        let rest = &self.text[start..];
-        let end = rest.find(')').map_or(0, |end| end + 1);
-        match (1..60).contains(&end) && !rest[..end].contains('\n') {
-            true => &rest[..end],
-            false => "expression",
         }
     }
 
@@ -449,7 +448,11 @@ impl Parser<'_, '_> {
                 | TokenKind::LanguageTag
                 | TokenKind::BlankNodeLabel
                 | TokenKind::RightBracket
+                | TokenKind::RightParen
                 | TokenKind::RightTriple
+                | TokenKind::RightTripleTerm
+                | TokenKind::RightAnnotation
+                | TokenKind::Keyword(Keyword::True | Keyword::False)
         );
         let is_dot_missing = is_behind_triples && super::triples::begins_triples(kind);
         if is_dot_missing {
@@ -481,25 +484,10 @@ impl Parser<'_, '_> {
 
     /// No query begins here.
     pub(super) fn no_query(&mut self) -> Failure {
-        if let Some(failure) = self.wrong_beginning(&QUERY_WORDS) {
+        if let Some(failure) = self.wrong_beginning(&Keyword::QUERIES) {
             return failure;
         }
-        let is_update = matches!(
-            self.token.kind,
-            TokenKind::Keyword(
-                Keyword::Insert
-                    | Keyword::Delete
-                    | Keyword::With
-                    | Keyword::Load
-                    | Keyword::Clear
-                    | Keyword::Drop
-                    | Keyword::Create
-                    | Keyword::Add
-                    | Keyword::Move
-                    | Keyword::Copy
-            )
-        );
-        match is_update {
+        match self.is_one_of(&Keyword::OPERATIONS) {
             true => self
                 .error(ErrorKind::IsUpdate)
                 .with_hint(Hint::SendAsUpdate),
@@ -507,8 +495,12 @@ impl Parser<'_, '_> {
         }
     }
 
+    fn is_one_of(&self, keywords: &[Keyword]) -> bool {
+        matches!(self.token.kind, TokenKind::Keyword(keyword) if keywords.contains(&keyword))
+    }
+
     /// What is wrong where a query or update has to begin.
-    fn wrong_beginning(&self, words: &[&'static str]) -> Option<Failure> {
+    fn wrong_beginning(&self, words: &[Keyword]) -> Option<Failure> {
         let token = self.token;
         let text = self.text_of(token);
         match token.kind {
@@ -530,7 +522,8 @@ impl Parser<'_, '_> {
             TokenKind::Slash => Some(self.error(ErrorKind::Unexpected).with_hint(Hint::Comment)),
             TokenKind::Word => {
                 let mut failure = self.error(ErrorKind::UnknownKeyword);
-                failure.hint = closest(text, words.iter().copied()).map(Hint::Meant);
+                let words = words.iter().chain(&Keyword::DECLARATIONS);
+                failure.hint = closest(text, words.map(|it| it.text())).map(Hint::Meant);
                 Some(failure)
             }
             _ => None,
@@ -555,36 +548,15 @@ impl Parser<'_, '_> {
 
     /// Something stands behind the operations of an update, or there are none.
     pub(super) fn behind_update(&self, has_operations: bool) -> Failure {
-        let begins_operation = matches!(
-            self.token.kind,
-            TokenKind::Keyword(
-                Keyword::Insert
-                    | Keyword::Delete
-                    | Keyword::With
-                    | Keyword::Load
-                    | Keyword::Clear
-                    | Keyword::Drop
-                    | Keyword::Create
-                    | Keyword::Add
-                    | Keyword::Move
-                    | Keyword::Copy
-                    | Keyword::Prefix
-                    | Keyword::Base
-            )
-        );
+        let begins_operation =
+            self.is_one_of(&Keyword::OPERATIONS) || self.is_one_of(&Keyword::DECLARATIONS);
         if has_operations && begins_operation {
             return self.error(ErrorKind::MissingSemicolon);
         }
-        let begins_query = matches!(
-            self.token.kind,
-            TokenKind::Keyword(
-                Keyword::Select | Keyword::Construct | Keyword::Describe | Keyword::Ask
-            )
-        );
-        if begins_query && !has_operations {
+        if self.is_one_of(&Keyword::QUERIES) && !has_operations {
             return self.error(ErrorKind::IsQuery).with_hint(Hint::SendAsQuery);
         }
-        if !has_operations && let Some(failure) = self.wrong_beginning(&UPDATE_WORDS) {
+        if !has_operations && let Some(failure) = self.wrong_beginning(&Keyword::OPERATIONS) {
             return failure;
         }
         self.behind_query()

@@ -47,7 +47,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// A group, and apart from it its filters, which those of an `OPTIONAL` are not part of.
+    /// A group, and apart from it its filters, which of an `OPTIONAL` are the condition that it is joined by.
     fn group_and_filter(&mut self) -> Parsed<(GraphPattern, Option<Expression>)> {
         if !self.at(TokenKind::LeftBrace) {
             let previous = self.previous;

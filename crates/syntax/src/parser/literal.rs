@@ -96,6 +96,9 @@ impl<'t> Parser<'t, '_> {
         let colon = memchr::memchr(b':', text.as_bytes()).unwrap_or(0);
         let (prefix, local) = (&text[..colon], &text[colon + 1..]);
         if !self.prefixes.contains_key(prefix) && !self.assume(prefix) {
+            if let Some(failure) = self.iri_without_signs(token) {
+                return Err(failure);
+            }
             let mut failure = self.error_at(
                 token,
                 ErrorKind::UndeclaredPrefix {

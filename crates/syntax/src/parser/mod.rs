@@ -1,4 +1,5 @@
-//! Recursive descent over the tokens: one token of look-ahead (two at `NOT` and at `DELETE`), no way back.
+//! Recursive descent over the tokens: one token of look-ahead, here and there a second (behind `[`, a sign, a predicate,
+//! `DELETE`), no way back but at a `<` behind an operand, which is read again as a sign.
 //!
 //! Each rule of the grammar is a method. It either takes what is its own or fails with the error that says so; where the
 //! reader is tolerant, [`recover`] catches the failure at the next place where the grammar surely goes on, keeps the error, and
@@ -13,6 +14,7 @@ mod diagnose;
 mod expression;
 mod group;
 mod literal;
+mod mend;
 mod modifiers;
 mod path;
 mod query;

@@ -4,7 +4,7 @@ use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
 use spargebra::term::Variable;
 
 use super::{Aggregates, Parsed, Parser};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
 use crate::names::VariableId;
 use crate::token::TokenKind;
@@ -149,9 +149,10 @@ impl Parser<'_, '_> {
         loop {
             let is_ascending = self.at_keyword(Keyword::Asc);
             if is_ascending || self.at_keyword(Keyword::Desc) {
+                let before = self.previous;
                 let keyword = self.bump();
                 if !self.at(TokenKind::LeftParen) {
-                    return Err(self.no_bracket("(", keyword));
+                    return Err(self.direction_without_bracket(before, keyword));
                 }
                 let expression = self.bracketed()?;
                 order.push(match is_ascending {
@@ -200,7 +201,13 @@ impl Parser<'_, '_> {
                 self.bump();
                 Ok(number)
             }
-            None => Err(self.error(ErrorKind::InvalidNumber { clause })),
+            None => {
+                let failure = self.error(ErrorKind::InvalidNumber { clause });
+                Err(match is_number {
+                    true => failure.with_hint(Hint::Note("this one is too large")),
+                    false => failure,
+                })
+            }
         }
     }
 }

@@ -14,19 +14,6 @@ use crate::expected::Thing;
 use crate::token::TokenKind;
 use crate::word::Keyword;
 
-const OPERATIONS: [Keyword; 10] = [
-    Keyword::Insert,
-    Keyword::Delete,
-    Keyword::With,
-    Keyword::Load,
-    Keyword::Clear,
-    Keyword::Drop,
-    Keyword::Create,
-    Keyword::Add,
-    Keyword::Move,
-    Keyword::Copy,
-];
-
 impl<'t> Parser<'t, '_> {
     /// An update and nothing behind it.
     pub(crate) fn update_unit(&mut self) -> Parsed<Update> {
@@ -58,7 +45,7 @@ impl<'t> Parser<'t, '_> {
 
     /// Whether an operation begins here.
     fn at_operation(&mut self) -> bool {
-        OPERATIONS.iter().fold(false, |is_here, keyword| {
+        Keyword::OPERATIONS.iter().fold(false, |is_here, keyword| {
             self.at_keyword(*keyword) || is_here
         })
     }
