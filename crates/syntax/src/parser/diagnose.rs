@@ -10,7 +10,7 @@ use crate::word::Keyword;
 /// Whether what stands between `<` and `>` was meant as one IRI: `{` in it is, but not if blanks are in it, too.
 fn is_one_iri(inner: &str) -> bool {
     let has_signs = inner.contains(['{', '}', ';']);
-    !inner.contains('<') && !(has_signs && inner.contains(char::is_whitespace))
+    !(inner.contains('<') || has_signs && inner.contains(char::is_whitespace))
 }
 
 /// The sign that closes a bracket.

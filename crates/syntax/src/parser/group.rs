@@ -128,9 +128,11 @@ impl Parser<'_, '_> {
             Keyword::Bind,
             Keyword::Values,
         ];
-        let is_keyword = keywords.into_iter().fold(false, |is_here, keyword| {
-            self.at_keyword(keyword) || is_here
-        });
+        // All of them are asked for, for all may stand here.
+        let mut is_keyword = false;
+        for keyword in keywords {
+            is_keyword |= self.at_keyword(keyword);
+        }
         self.at(TokenKind::LeftBrace) || is_keyword
     }
 

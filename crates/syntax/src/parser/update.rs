@@ -45,9 +45,12 @@ impl<'t> Parser<'t, '_> {
 
     /// Whether an operation begins here.
     fn at_operation(&mut self) -> bool {
-        Keyword::OPERATIONS.iter().fold(false, |is_here, keyword| {
-            self.at_keyword(*keyword) || is_here
-        })
+        // All of them are asked for, for all may stand here.
+        let mut is_here = false;
+        for keyword in Keyword::OPERATIONS {
+            is_here |= self.at_keyword(keyword);
+        }
+        is_here
     }
 
     fn operation_of_update(
