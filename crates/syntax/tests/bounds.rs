@@ -7,7 +7,8 @@ fn on_large_stack(work: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
         .stack_size(256 << 20)
         .spawn(work);
-    thread.unwrap().join().unwrap();
+    let joined = thread.map(std::thread::JoinHandle::join);
+    assert!(matches!(joined, Ok(Ok(()))));
 }
 
 fn filter(condition: &str) -> String {
