@@ -161,11 +161,7 @@ pub fn read_document(
         terms: interner.take(),
         warning: left_out.map(|left_out| left_out.describe(name)),
         language_tags: interner.language_tags().clone(),
-        prefixes: interner
-            .prefixes()
-            .first()
-            .map(|(_, prefixes)| prefixes.clone())
-            .unwrap_or_default(),
+        prefixes: Prefixes::declared(interner.prefixes().map(|(_, name, iri)| (name, iri))),
     })
 }
 

@@ -166,7 +166,7 @@ pub(crate) fn parse_document<E: DocumentEvents>(
         }
     }
     quads.note_prefixes(&mut prefixes);
-    interner.note_prefixes(prefixes);
+    interner.note_prefixes(&prefixes);
     // The second parser of JSON-LD ends with what the first was given.
     drop(quads);
     if let (Some(watch), Some(given)) = (watch, given)

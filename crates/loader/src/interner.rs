@@ -24,10 +24,11 @@ use hashbrown::{HashSet, HashTable};
 use orrery_storage::dictionary::KeySource;
 use orrery_term::prefixes::PREFIXES_MAX;
 use orrery_term::{
-    Direction, LanguageTags, Prefixes, TRIPLE_DEPTH_MAX, TermId, directional_key, inline_string,
-    inline_typed, iri_key, language_key, string_key, typed_key,
+    Direction, LanguageTags, PrefixOrigin, Prefixes, TRIPLE_DEPTH_MAX, TermId, directional_key,
+    inline_string, inline_typed, iri_key, language_key, string_key, typed_key,
 };
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -72,7 +73,8 @@ pub(crate) struct Interner {
     /// How language tags were written, in all batches so far.
     language_tags: LanguageTags,
     /// What documents declare, with the number of their file.
-    prefixes: Vec<(u32, Prefixes)>,
+    /// What documents declare: the IRI of each name in the first file that has it, and the number of that file.
+    prefixes: BTreeMap<String, (u32, String)>,
     /// Where large literals go; without it all stay in memory.
     large: Option<Arc<LargeLiterals>>,
     /// Keys of literals go there beyond this.
@@ -112,7 +114,7 @@ impl Interner {
             has_orphans: false,
             key_buffer: Vec::new(),
             language_tags: LanguageTags::default(),
-            prefixes: Vec::new(),
+            prefixes: BTreeMap::new(),
             large: None,
             literal_bytes_max: usize::MAX,
             failure: None,
@@ -200,21 +202,29 @@ impl Interner {
         terms
     }
 
-    /// Takes what a document declares; of many documents only the first.
-    pub(crate) fn note_prefixes(&mut self, prefixes: Prefixes) {
-        let kept: usize = self
-            .prefixes
-            .iter()
-            .map(|(_, kept)| kept.own().count())
-            .sum();
-        if !prefixes.is_empty() && kept < PREFIXES_MAX {
-            self.prefixes.push((self.file_number, prefixes));
+    /// Takes what a document declares.
+    pub(crate) fn note_prefixes(&mut self, prefixes: &Prefixes) {
+        let file = self.file_number;
+        for (name, iri, origin) in prefixes.iter() {
+            if origin == PrefixOrigin::WellKnown {
+                continue;
+            }
+            if let Some(known) = self.prefixes.get_mut(name) {
+                if file < known.0 {
+                    *known = (file, iri.to_owned());
+                }
+            } else if self.prefixes.len() < PREFIXES_MAX {
+                let declared = (file, iri.to_owned());
+                self.prefixes.insert(name.to_owned(), declared);
+            }
         }
     }
 
-    /// What documents declare, with the number of their file.
-    pub(crate) fn prefixes(&self) -> &[(u32, Prefixes)] {
-        &self.prefixes
+    /// What documents declare: the number of the file, the name and its IRI.
+    pub(crate) fn prefixes(&self) -> impl Iterator<Item = (u32, &str, &str)> {
+        self.prefixes
+            .iter()
+            .map(|(name, (file, iri))| (*file, name.as_str(), iri.as_str()))
     }
 
     /// How language tags were written so far.

@@ -49,12 +49,8 @@ impl Parsed {
     pub(crate) fn prefixes(&self) -> Prefixes {
         let workers = self.ingested.open.iter();
         let mut declared: Vec<_> = workers.flat_map(|worker| worker.prefixes()).collect();
-        declared.sort_by_key(|(file, _)| *file);
-        let mut prefixes = Prefixes::default();
-        for (_, of_file) in declared {
-            prefixes.note_all_loaded(of_file);
-        }
-        prefixes
+        declared.sort_unstable();
+        Prefixes::declared(declared.into_iter().map(|(_, name, iri)| (name, iri)))
     }
 
     /// What was ingested, and what that took.

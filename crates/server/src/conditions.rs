@@ -18,13 +18,14 @@
 use crate::errors::ServerError;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use orrery_storage::ReadScope;
+use orrery_term::Prefixes;
 use sha2::{Digest, Sha256};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Tags that one header may list.
 const TAGS_MAX: usize = 64;
 /// Bytes of a scope's digest in a tag.
-const SCOPE_DIGEST_BYTES: usize = 16;
+const TAG_DIGEST_BYTES: usize = 16;
 /// What the compression of an answer adds to its tag.
 const GZIP: &str = "-gzip";
 
@@ -180,9 +181,26 @@ pub(crate) fn tag_of_scope(scope: &ReadScope) -> String {
         digest.update((name.len() as u64).to_le_bytes());
         digest.update(name);
     }
+    shown_digest("-s", digest)
+}
+
+/// What the prefixes that are assumed add to the tag of an old state, which is read with those of the present one.
+pub(crate) fn tag_of_prefixes(prefixes: &Prefixes) -> String {
+    if prefixes.is_empty() {
+        return String::new();
+    }
+    let mut digest = Sha256::new();
+    for (name, iri, _) in prefixes.iter() {
+        // Neither has a blank or a line break.
+        digest.update(format!("{name} {iri}\n"));
+    }
+    shown_digest("-p", digest)
+}
+
+fn shown_digest(mark: &str, digest: Sha256) -> String {
     let digest = digest.finalize();
-    let shown = digest.iter().take(SCOPE_DIGEST_BYTES);
-    shown.fold("-s".to_owned(), |tag, byte| format!("{tag}{byte:02x}"))
+    let shown = digest.iter().take(TAG_DIGEST_BYTES);
+    shown.fold(mark.to_owned(), |tag, byte| format!("{tag}{byte:02x}"))
 }
 
 /// The header that tells the tag of a commit.

@@ -28,7 +28,7 @@
 
 use crate::access_log::AccessRecord;
 use crate::admission::AdmissionPermit;
-use crate::conditions::{Conditions, State, etag_of_read, tag_of_scope};
+use crate::conditions::{Conditions, State, etag_of_read, tag_of_prefixes, tag_of_scope};
 use crate::errors::ServerError;
 use crate::format::{GraphSerializer, SolutionSerializer};
 use crate::negotiate::AcceptedFormats;
@@ -403,7 +403,13 @@ fn is_known(
     // Numbers of commits come again, in a database that is loaded anew or restored at the same address; their times do not.
     let union = if job.union_default_graph { "u" } else { "" };
     let seen = tag_of_scope(&job.scope);
-    let format = format!("{format}-{:x}{union}{seen}", snapshot.commit_time_us());
+    let prefixes = match &job.request.at {
+        Some(_) => tag_of_prefixes(snapshot.prefixes()),
+        // A change of them is a commit.
+        None => String::new(),
+    };
+    let time_us = snapshot.commit_time_us();
+    let format = format!("{format}-{time_us:x}{union}{seen}{prefixes}");
     let format = format.as_str();
     output.etag = Some(etag_of_read(commit, format));
     if job.conditions.is_empty() {

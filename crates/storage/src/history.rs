@@ -140,6 +140,8 @@ impl CommitChanges<'_> {
 impl Database {
     /// The database as it was after an earlier commit, or the present state if that is the one.
     ///
+    /// It has the prefixes of the present state: what a text means does not depend on the state that it is asked of.
+    ///
     /// Fails with [`Error::NoSuchCommit`] when the commit is not kept any more, or not there yet.
     pub fn snapshot_at(&self, at: At) -> Result<Arc<Snapshot>> {
         self.with_present(|present| {
@@ -150,10 +152,14 @@ impl Database {
             if number == present.commit() {
                 return Ok(Arc::clone(present));
             }
-            if let Some(found) = self.recent(number) {
-                return Ok(found);
-            }
-            let found = Arc::new(self.rebuild(present, number)?);
+            let found = match self.recent(number) {
+                Some(found) if Arc::ptr_eq(found.prefixes(), present.prefixes()) => {
+                    return Ok(found);
+                }
+                Some(found) => found.with_manifest(found.shared_manifest().clone()),
+                None => self.rebuild(present, number)?,
+            };
+            let found = Arc::new(found.with_prefixes(present.prefixes()));
             self.remember(&found);
             Ok(found)
         })

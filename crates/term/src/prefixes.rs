@@ -225,6 +225,15 @@ impl Prefixes {
         is_kept
     }
 
+    /// What documents declare; of several IRIs for one name, the first.
+    pub fn declared<'d>(declared: impl Iterator<Item = (&'d str, &'d str)>) -> Self {
+        let mut prefixes = Self::default();
+        for (name, iri) in declared {
+            prefixes.note_loaded(name, iri);
+        }
+        prefixes
+    }
+
     /// Notes what other tables of a load have.
     pub fn note_all_loaded(&mut self, others: &Self) -> bool {
         let mut is_changed = false;

@@ -35,7 +35,7 @@ fn data() -> String {
     data
 }
 
-const PATTERNS: [&str; 28] = [
+const PATTERNS: [&str; 29] = [
     "?a :city ?t . ?b :city ?t",
     "?a a ?t . ?b a ?t . ?c a ?t",
     "?a :knows ?b . ?b :knows ?c",
@@ -55,6 +55,7 @@ const PATTERNS: [&str; 28] = [
     "?a :knows ?b . VALUES (?b ?v) { (:p1 1) (:p1 2) (:p2 UNDEF) } ?b :tag ?g",
     "?a :knows ?b . ?b :age ?x . ?a :tag ?g",
     "?a :knows ?b OPTIONAL { ?b :tag ?g }",
+    "?a :knows ?b OPTIONAL { ?b :age ?x }",
     "?a :knows ?b OPTIONAL { ?b :tag ?g } OPTIONAL { ?b :age ?x FILTER(?x > 22) } ?b :city ?t",
     "?a :knows ?b . ?b :knows ?c OPTIONAL { ?c :tag ?g . ?d :tag ?g }",
     "?a :knows ?b OPTIONAL { ?b :tag ?g OPTIONAL { ?d :tag ?g } } ?c :knows ?a",
@@ -66,7 +67,7 @@ const PATTERNS: [&str; 28] = [
     "?a :knows+ ?b . ?b :tag ?g . ?b :age ?x",
 ];
 
-const AGGREGATES: [&str; 9] = [
+const AGGREGATES: [&str; 10] = [
     "(COUNT(*) AS ?n)",
     "(COUNT(?x) AS ?n) (SUM(?x) AS ?m)",
     "(SUM(?x) AS ?n) (AVG(?x) AS ?m) (MIN(?x) AS ?o) (MAX(?b) AS ?q)",
@@ -76,6 +77,7 @@ const AGGREGATES: [&str; 9] = [
     "(COUNT(STRLEN(?x)) AS ?n) (SUM(STRLEN(STR(?a))) AS ?m) (COUNT(?g) AS ?o)",
     "(SUM(?x + 1) AS ?n) (SUM(DISTINCT ?x) AS ?m) (COUNT(*) AS ?o)",
     "(AVG(?y) AS ?n)",
+    "(SUM(IF(BOUND(?x), ?x, 0)) AS ?n) (AVG(IF(BOUND(?x), 1 / ?x, 0)) AS ?m)",
 ];
 
 const KEYS: [&[&str]; 5] = [&[], &["?b"], &["?t"], &["?a", "?g"], &["?unknown"]];

@@ -263,10 +263,12 @@ impl Planner<'_> {
                 false => OptionalSide::Untouched,
             });
         }
-        // What is 0 where the part has no solution is so with nothing to add up.
+        // A count is 0 where the part has no solution, as with nothing to add up. (Of other sums that are 0 there, an error would be
+        // taken for it.)
         let is_zero_without = match read {
-            Some(Expression::If(condition, _, otherwise)) => {
-                matches!(condition.as_ref(), Expression::Bound(variable)
+            Some(Expression::If(condition, then, otherwise)) => {
+                **then == number(1)
+                    && matches!(condition.as_ref(), Expression::Bound(variable)
                     if self.table.get(variable.as_str()).is_some_and(|it| own.contains(it)))
                     && **otherwise == number(0)
             }
