@@ -281,8 +281,11 @@ impl DocumentEvents for Events<'_, '_> {
         self.memory.check(interner, 0)
     }
 
-    fn syntax_error(&mut self, error: SyntaxError) -> Result<(), DocumentError> {
-        Err(DocumentError::Syntax(error))
+    fn syntax_error(
+        &mut self,
+        describe: impl FnOnce() -> SyntaxError,
+    ) -> Result<(), DocumentError> {
+        Err(DocumentError::Syntax(describe()))
     }
 
     fn input_error(&mut self, error: io::Error) -> DocumentError {

@@ -61,8 +61,8 @@ pub(crate) trait DocumentEvents {
     type Error;
     /// After each quad; may seal the interner's batch.
     fn quad_taken(&mut self, interner: &mut Interner) -> Result<(), Self::Error>;
-    /// After each syntax error.
-    fn syntax_error(&mut self, error: SyntaxError) -> Result<(), Self::Error>;
+    /// After each syntax error; what is said of it is made for those only that are told.
+    fn syntax_error(&mut self, describe: impl FnOnce() -> SyntaxError) -> Result<(), Self::Error>;
     /// When the input cannot be read on.
     fn input_error(&mut self, error: io::Error) -> Self::Error;
     /// When the parser would have to hold too much.
@@ -135,7 +135,8 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                     Ok(()) => events.quad_taken(interner)?,
                     Err(message) => {
                         interner.note_wrong_statement();
-                        events.syntax_error(window.borrow().describe_quad(name, &quad, message))?;
+                        events
+                            .syntax_error(|| window.borrow().describe_quad(name, &quad, message))?;
                     }
                 }
             }
@@ -158,7 +159,7 @@ pub(crate) fn parse_document<E: DocumentEvents>(
                 }
                 last_end = end;
                 errors_without_progress += 1;
-                events.syntax_error(window.borrow().describe(name, format, &error))?;
+                events.syntax_error(|| window.borrow().describe(name, format, &error))?;
                 if errors_without_progress > ERRORS_WITHOUT_PROGRESS_MAX {
                     break;
                 }
@@ -386,7 +387,7 @@ impl Window {
         let Some(location) = error.location() else {
             let line = &self.last_line;
             let blanks = leading_blanks(line);
-            let said = said(format, &found, Surroundings::of(line, blanks));
+            let said = said(format, &found, Some(Surroundings::of(line, blanks)));
             let start = blanks + said.shift;
             let end = match said.shift {
                 0 => line.trim_ascii_end().len(),
@@ -401,8 +402,18 @@ impl Window {
                 ..SyntaxError::new(name, said.message)
             };
         };
-        let [start, end] = [location.start.offset, location.end.offset].map(|at| self.within(at));
-        let said = said(format, &found, Surroundings::of(&self.bytes, start));
+        let Some(start) = self.within(location.start.offset) else {
+            // A text that is not closed begins further back than anything that is still here.
+            let said = said(format, &found, None);
+            return SyntaxError {
+                line: Some(location.start.line + 1),
+                column: Some(location.start.column + 1),
+                mend: said.mend,
+                ..SyntaxError::new(name, said.message)
+            };
+        };
+        let end = self.within(location.end.offset).unwrap_or(start);
+        let said = said(format, &found, Some(Surroundings::of(&self.bytes, start)));
         let (place, place_end) = match said.shift {
             0 => (start, end),
             shift => (start + shift, start + shift + 1),
@@ -429,9 +440,10 @@ impl Window {
     }
 
     /// Where an offset of the whole text is in `bytes`, as far as it is still here.
-    fn within(&self, offset: u64) -> usize {
+    fn within(&self, offset: u64) -> Option<usize> {
         let first = self.end - self.bytes.len() as u64;
-        (offset.saturating_sub(first) as usize).min(self.bytes.len())
+        let at = usize::try_from(offset.checked_sub(first)?).ok()?;
+        Some(at.min(self.bytes.len()))
     }
 }
 
@@ -503,8 +515,8 @@ mod tests {
         fn quad_taken(&mut self, _: &mut Interner) -> Result<(), ()> {
             Ok(())
         }
-        fn syntax_error(&mut self, error: SyntaxError) -> Result<(), ()> {
-            self.errors.push(error);
+        fn syntax_error(&mut self, describe: impl FnOnce() -> SyntaxError) -> Result<(), ()> {
+            self.errors.push(describe());
             if self.stop { Err(()) } else { Ok(()) }
         }
         fn input_error(&mut self, error: io::Error) {
@@ -633,6 +645,23 @@ mod tests {
                 (_, described) => panic!("{text}: {described:?}"),
             }
         }
+    }
+
+    #[test]
+    fn an_error_whose_text_is_gone_shows_no_other_text() {
+        // What comes last looks like many a mistake.
+        let text = format!(
+            "<a> <b> 1 .\n<a> <b> \"\"\"{}\"en_GB foaf:x . \n",
+            "x y\n".repeat(3 * WINDOW_BYTES / 4)
+        );
+        let (_, errors) = parse(Box::leak(text.into_boxed_str()), Format::Turtle);
+        let error = &errors[0];
+        assert_eq!((error.line, error.column), (Some(2), Some(9)), "{error}");
+        assert_eq!((&error.excerpt, &error.mend), (&None, &None));
+        assert_eq!(error.text, "");
+        let near = "<a> <b> 1 .\n<a> <b> \"\"\"x y\n";
+        let (_, errors) = parse(near, Format::Turtle);
+        assert!(errors[0].excerpt.is_some() && errors[0].mend.is_some());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What can go wrong in a load, by what the caller can do about it.
 
-use crate::excerpt::Excerpt;
+use crate::excerpt::{Excerpt, shown, shown_character};
 use crate::format::Format;
 use crate::looks::LooksLike;
 use orrery_storage::{ByteCount, reason};
@@ -167,13 +167,14 @@ pub struct SyntaxError {
 
 impl SyntaxError {
     /// An error of a source of which nothing else is known.
-    pub(crate) fn new(source_name: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(source_name: &str, message: impl AsRef<str>) -> Self {
         Self {
             source_name: source_name.to_owned(),
             line: None,
             column: None,
             text: String::new(),
-            message: message.into(),
+            // It may repeat what stands in the file.
+            message: shown(message.as_ref()),
             mend: None,
             excerpt: None,
             looks_like: None,
@@ -214,7 +215,7 @@ pub(crate) fn clipped(bytes: &[u8]) -> String {
     let mut shown: String = text
         .chars()
         .take(SHOWN_CHARACTERS_MAX)
-        .map(|c| if c.is_control() { '\u{FFFD}' } else { c })
+        .map(shown_character)
         .collect();
     if text.chars().count() > SHOWN_CHARACTERS_MAX || head.len() < bytes.len() {
         shown.push('…');

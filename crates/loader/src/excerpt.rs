@@ -59,7 +59,12 @@ impl Excerpt {
     }
 }
 
-fn shown_character(character: char) -> char {
+/// A text of which nothing steers a terminal.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().map(shown_character).collect()
+}
+
+pub(crate) fn shown_character(character: char) -> char {
     match character {
         '\t' => ' ',
         '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' => '\u{FFFD}',
@@ -97,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_caret_stands_under_the_place() {
-        let excerpt = excerpt_of("a\nb é\tcd e\nf".as_bytes(), 6, 8).unwrap();
+        let excerpt = excerpt_of("a\nb é\tcd e\nf".as_bytes(), 7, 9).unwrap();
         assert_eq!(excerpt.lines(Some(2)), ["   2 | b é cd e", "     |     ^^"]);
         let carets =
             |text, start, end| excerpt_of(text, start, end).unwrap().lines(None)[1].clone();

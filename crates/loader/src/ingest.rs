@@ -328,20 +328,24 @@ impl Shared<'_> {
         failure.as_ref().is_some_and(|(failed, _)| *failed <= place)
     }
 
-    /// Takes a wrong statement: skipped or fatal.
-    fn syntax_error(&self, file: usize, mut error: SyntaxError) -> AfterError {
+    /// Takes a wrong statement: skipped or fatal. It is described only if somebody is told: a file may have very many.
+    fn syntax_error(&self, file: usize, describe: impl FnOnce() -> SyntaxError) -> AfterError {
+        let is_skipped = self.options.skip_errors;
+        if is_skipped && self.errors.fetch_add(1, Ordering::Relaxed) >= ERRORS_SHOWN_MAX {
+            return AfterError::Skip;
+        }
         let looks = self.looks[file].get();
-        error.looks_like = looks.and_then(|looks| looks.instead_of(self.sources[file].format));
-        if !self.options.skip_errors {
-            let line = error.line.unwrap_or(u64::MAX);
-            self.fail((file, line), LoadError::Syntax(error));
-            return AfterError::Stop;
-        }
-        let skipped = self.errors.fetch_add(1, Ordering::Relaxed);
-        if skipped < ERRORS_SHOWN_MAX {
+        let error = SyntaxError {
+            looks_like: looks.and_then(|looks| looks.instead_of(self.sources[file].format)),
+            ..describe()
+        };
+        if is_skipped {
             self.progress.skipped(&error.to_string());
+            return AfterError::Skip;
         }
-        AfterError::Skip
+        let line = error.line.unwrap_or(u64::MAX);
+        self.fail((file, line), LoadError::Syntax(error));
+        AfterError::Stop
     }
 
     /// Tells of statements that were left out; of too many sources only their number.
@@ -453,12 +457,11 @@ fn read_long_line<R: Read>(
         Err(LongLineFailure::Input(error)) => return Err(LoadError::input(&source.name, error)),
     }
     if let Some(message) = wrong {
-        let error = SyntaxError {
+        // If it is fatal, this is noted, and the reader stops before the next line.
+        shared.syntax_error(file, || SyntaxError {
             line: Some(number),
             ..SyntaxError::new(&source.name, message)
-        };
-        // If it is fatal, this is noted, and the reader stops before the next line.
-        shared.syntax_error(file, error);
+        });
         return Ok(None);
     }
     Ok(reader.map(|reader| reader.finish(number)))
@@ -543,14 +546,9 @@ impl<'a> Worker<'a> {
             &mut self.interner,
             &mut |error| {
                 errors += 1;
-                let first_line = block.first_line;
-                let place = locate(
-                    (&source.name, source.format),
-                    block.text(),
-                    first_line,
-                    &error,
-                );
-                shared.syntax_error(file, place)
+                let name = (&*source.name, source.format);
+                let describe = || locate(name, block.text(), block.first_line, &error);
+                shared.syntax_error(file, describe)
             },
         );
         self.end_lines((file, block.first_line), before, errors > 0);
@@ -570,13 +568,15 @@ impl<'a> Worker<'a> {
             &mut |error| {
                 errors += 1;
                 let name = (&*source.name, source.format);
-                let mut place = locate(name, &line.remains, line.number, &error);
-                if is_cut {
-                    // It may stand behind the text.
-                    place.column = None;
-                    place.excerpt = None;
-                }
-                shared.syntax_error(file, place)
+                shared.syntax_error(file, || {
+                    let mut place = locate(name, &line.remains, line.number, &error);
+                    if is_cut {
+                        // It may stand behind the text.
+                        place.column = None;
+                        place.excerpt = None;
+                    }
+                    place
+                })
             },
         );
         self.end_lines((file, line.number), before, errors > 0);
@@ -661,8 +661,11 @@ impl DocumentEvents for Events<'_> {
         seal_if_full(self.shared, interner).map_err(Some)
     }
 
-    fn syntax_error(&mut self, error: SyntaxError) -> Result<(), Option<LoadError>> {
-        match self.shared.syntax_error(self.file, error) {
+    fn syntax_error(
+        &mut self,
+        describe: impl FnOnce() -> SyntaxError,
+    ) -> Result<(), Option<LoadError>> {
+        match self.shared.syntax_error(self.file, describe) {
             AfterError::Skip => Ok(()),
             AfterError::Stop => Err(None),
         }
@@ -698,7 +701,7 @@ pub(crate) fn locate(
     let said = said(
         format,
         &error.message,
-        Surroundings::of(text, error.span.start),
+        Some(Surroundings::of(text, error.span.start)),
     );
     let start = error.span.start + said.shift;
     let before = &text[..start];

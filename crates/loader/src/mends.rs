@@ -3,12 +3,18 @@
 //! The parsers say what they expected where they stopped. What was meant shows in the text around: a name whose prefix is not declared, a
 //! quote that is never closed, a tag with an underscore. This is looked for here, once there is an error; nothing is parsed again.
 
+use crate::excerpt::shown;
 use crate::format::Format;
 use orrery_term::prefixes::probably_meant;
 use std::borrow::Cow;
 
 /// Longest token that is repeated in a message, in characters.
 const TOKEN_CHARACTERS_MAX: usize = 40;
+
+/// Text behind a place that is looked at: no token that a message can tell of is longer, and a file may have very many errors.
+const LOOKED_AT_BYTES: usize = 4 << 10;
+/// Names of prefixes that are schemes of IRIs in truth.
+const SCHEMES: [&str; 6] = ["file", "ftp", "http", "https", "mailto", "urn"];
 
 /// What is said of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,16 +55,18 @@ pub(crate) struct Surroundings<'t> {
 }
 
 impl<'t> Surroundings<'t> {
-    /// Of a place in a text; what is no UTF-8 ends it.
+    /// Of a place in a text; what is no UTF-8 ends it, and so does what is too far away.
     pub(crate) fn of(text: &'t [u8], start: usize) -> Self {
         let start = start.min(text.len());
         let line_start = text[..start]
             .iter()
             .rposition(|byte| matches!(byte, b'\n' | b'\r'))
             .map_or(0, |at| at + 1);
+        let end = text.len().min(start + LOOKED_AT_BYTES);
+        let line_start = line_start.max(start.saturating_sub(LOOKED_AT_BYTES));
         Self {
-            before: std::str::from_utf8(&text[line_start..start]).unwrap_or_default(),
-            from: valid_beginning(&text[start..]),
+            before: valid_end(&text[line_start..start]),
+            from: valid_beginning(&text[start..end]),
         }
     }
 
@@ -89,6 +97,12 @@ impl<'t> Surroundings<'t> {
     }
 }
 
+fn valid_end(bytes: &[u8]) -> &str {
+    let is_first_of_character = |byte: &u8| !(0x80..0xC0).contains(byte);
+    let start = bytes.iter().position(is_first_of_character).unwrap_or(0);
+    std::str::from_utf8(&bytes[start..]).unwrap_or_default()
+}
+
 fn valid_beginning(bytes: &[u8]) -> &str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -96,17 +110,30 @@ fn valid_beginning(bytes: &[u8]) -> &str {
     }
 }
 
-/// What is said of a parser's finding.
-pub(crate) fn said(format: Format, found: &str, place: Surroundings<'_>) -> Said {
-    let known = match format {
-        Format::Turtle | Format::TriG => in_turtle(format, found, place),
-        Format::NTriples | Format::NQuads => in_lines(format, found, place),
-        Format::RdfXml => in_xml(found, place),
-        Format::JsonLd => in_json(found),
+/// What is said of a parser's finding; of one whose text is gone, the parser's words.
+pub(crate) fn said(format: Format, found: &str, place: Option<Surroundings<'_>>) -> Said {
+    let of_place = |place| {
+        let known = match format {
+            Format::Turtle | Format::TriG => in_turtle(format, found, place),
+            Format::NTriples | Format::NQuads => in_lines(format, found, place),
+            Format::RdfXml => in_xml(found, place),
+            Format::JsonLd => in_json(found),
+        };
+        known.or_else(|| in_iri(format, found, place))
     };
-    known
-        .or_else(|| in_iri(format, found, place))
-        .unwrap_or_else(|| Said::plain(found))
+    let known = match place {
+        Some(place) => of_place(place),
+        // Its parser is given line by line, and nothing more is kept.
+        None if format == Format::JsonLd => in_json(found),
+        None => None,
+    };
+    let said = known.unwrap_or_else(|| Said::plain(found));
+    // Both repeat what stands in the file.
+    Said {
+        message: shown(&said.message),
+        mend: said.mend.as_deref().map(shown),
+        shift: said.shift,
+    }
 }
 
 /// What may be wrong with an IRI, wherever it stands.
@@ -133,19 +160,24 @@ fn in_iri(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> 
     }
     let (_, rest) = found.split_once("Invalid IRI code point '")?;
     let wrong = rest.chars().next()?;
-    let shift = match place.from.starts_with('<') {
-        true => place.from.find(wrong).unwrap_or(0),
-        false => 0,
-    };
-    if wrong == '<' || matches!(wrong, '\n' | '\r') {
+    // Not there, if it was written as an escape: the parsers see what that stands for.
+    let written_at = place.from.strip_prefix('<').and_then(|iri| {
+        let end = iri.find('>').unwrap_or(iri.len());
+        Some(1 + iri[..end].find(wrong)?)
+    });
+    if written_at.is_some() && matches!(wrong, '<' | '\n' | '\r') {
         return Some(unclosed_iri());
     }
+    let shift = written_at.unwrap_or(0);
     let name = match wrong {
         ' ' => "a space".to_owned(),
-        other => format!("`{}`", other.escape_default()),
+        other if other.is_control() => format!("U+{:04X}", u32::from(other)),
+        other => format!("`{other}`"),
     };
     let mend = match wrong {
-        ' ' => "write %20 for it, or close the IRI with `>` before it".to_owned(),
+        ' ' if written_at.is_some() => {
+            "write %20 for it, or close the IRI with `>` before it".to_owned()
+        }
         other => {
             let mut bytes = [0; 4];
             let bytes = other.encode_utf8(&mut bytes).bytes();
@@ -165,6 +197,9 @@ fn unclosed_iri() -> Said {
 
 fn in_turtle(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> {
     if let Some(name) = between(found, "The prefix ", ": has not been declared") {
+        if let Some(said) = bare_iri(name, place) {
+            return Some(said);
+        }
         return Some(undeclared(name, |name, iri| {
             format!("add `@prefix {name}: <{iri}> .` at the top of the file")
         }));
@@ -186,9 +221,14 @@ fn in_turtle(format: Format, found: &str, place: Surroundings<'_>) -> Option<Sai
         return Some(misplaced_token(format, token, role, place));
     }
     let fixed = match found {
-        _ if found.starts_with("Unexpected end of file") => match place.from.chars().next() {
-            Some('<') => unclosed_iri(),
-            _ => unclosed_text(),
+        _ if found.starts_with("Unexpected end of file") => match place.from {
+            from if from.starts_with('<') => unclosed_iri(),
+            from if from.starts_with("\"\"\"") || from.starts_with("'''") => Said::new(
+                "the text that begins here is never closed",
+                format!("put {} at its end", &from[..3]),
+            ),
+            from if from.starts_with(['"', '\'']) => unclosed_text(),
+            _ => return None,
         },
         _ if found.contains("Line jumps are not allowed") => unclosed_text(),
         "Unexpected end" => Said::new(
@@ -267,6 +307,10 @@ fn misplaced_token(
             "a statement has a subject, a predicate and an object",
         ),
         "{" | "}" if format == Format::Turtle => graphs_in_turtle(),
+        "]" | ")" | "}" if matches!(role, "an object" | "a predicate") => Said::new(
+            format!("{role} is missing before `{token}`"),
+            "a statement has a subject, a predicate and an object",
+        ),
         "]" | ")" | "}" => Said::new(
             format!("`{token}` closes nothing that is open"),
             "take it away, or open it before",
@@ -353,6 +397,27 @@ fn underscore_in_tag(tag: &str, place: Surroundings<'_>) -> Said {
     )
 }
 
+/// An IRI that was written without its brackets, whose scheme looks like a prefix.
+fn bare_iri(name: &str, place: Surroundings<'_>) -> Option<Said> {
+    let behind = place.from.strip_prefix(name)?.strip_prefix(':')?;
+    if !SCHEMES.contains(&name) && !behind.starts_with("//") {
+        return None;
+    }
+    let is_end =
+        |character: char| character.is_whitespace() || "<>\"{}|^`;,[]()".contains(character);
+    let end = place.from.find(is_end).unwrap_or(place.from.len());
+    let iri = &place.from[..end];
+    // A dot at its end ends the statement.
+    let iri = iri.strip_suffix('.').unwrap_or(iri);
+    Some(Said::new(
+        "an IRI stands in angle brackets",
+        match iri.chars().nth(TOKEN_CHARACTERS_MAX) {
+            None => format!("write <{iri}>"),
+            Some(_) => format!("write `<` before `{name}:`, and `>` behind the IRI"),
+        },
+    ))
+}
+
 fn undeclared(name: &str, declaration: impl Fn(&str, &str) -> String) -> Said {
     let message = format!("the prefix {name}: is not declared");
     match probably_meant(name) {
@@ -383,6 +448,9 @@ fn in_lines(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said
         *prefix != "_" && prefix.chars().all(is_name)
     });
     if let Some((prefix, local)) = prefixed {
+        if let Some(said) = bare_iri(prefix, place) {
+            return Some(said);
+        }
         return Some(match probably_meant(prefix) {
             Some(iri) => Said::new(
                 format!("{name} has no prefixes, and `{token}` uses one"),
@@ -487,10 +555,19 @@ fn in_xml(found: &str, place: Surroundings<'_>) -> Option<Said> {
         return Some(said.at(shift));
     }
     if found.contains("Cannot find ';' after '&'") || found.contains("unescaped '&'") {
-        let shift = place.from.find('&').unwrap_or(0);
+        let mut ampersands = place.from.match_indices('&').map(|(at, _)| at);
+        let shift = ampersands.find(|at| !is_reference(&place.from[at + 1..]));
+        let shift = shift.unwrap_or(0);
         return Some(Said::new("`&` stands by itself", "write `&amp;`").at(shift));
     }
     None
+}
+
+/// Whether a text behind `&` makes a reference of it: `amp;`, `#38;`.
+fn is_reference(text: &str) -> bool {
+    let name = text.strip_prefix('#').unwrap_or(text);
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric());
+    end.is_some_and(|end| end > 0 && name[end..].starts_with(';'))
 }
 
 fn in_json(found: &str) -> Option<Said> {

@@ -52,12 +52,60 @@ const MISTAKES: &[(Format, &str)] = &[
     (Format::Turtle, "ex:a ex:p 2020-12-31 .\n"),
     (Format::Turtle, "ex:a ex:p ex:b/c .\n"),
     (Format::Turtle, "ex:a ex:p ?x .\n"),
+    (Format::Turtle, "ex:a ex:p [ ex:q ] .\n"),
+    (Format::Turtle, "ex:a ex:p [ ex:q 1 ] ] .\n"),
+    (Format::Turtle, "] ex:p 1 .\n"),
+    (
+        Format::Turtle,
+        "<http://e/a\\u0020b> <http://e/p> \"x y\" .\n",
+    ),
+    (
+        Format::Turtle,
+        "<http://e/a\\u007Bb> <http://e/p> \"{\" .\n",
+    ),
+    (
+        Format::Turtle,
+        "<http://e/a\\u003Cb> <http://e/p> <http://e/o> .\n",
+    ),
+    (Format::Turtle, "http://e/a ex:p 1 .\n"),
+    (Format::Turtle, "ex:a ex:p urn:isbn:0451450523 .\n"),
+    (
+        Format::Turtle,
+        "ex:a ex:p https://example.org/a/long/path/to/a/page .\n",
+    ),
+    (Format::Turtle, "ex:a ex:p s3://bucket/key .\n"),
+    (
+        Format::Turtle,
+        "ex:a ex:p \"\"\"never closed .\n\nex:b ex:p 1 .\n",
+    ),
+    (Format::Turtle, "ex:a ex:p '''never closed .\n"),
+    (Format::Turtle, "ex:a ex:p 'not closed"),
+    // What steers a terminal.
+    (Format::Turtle, "ex:a ex:p \u{1b}[31mred .\n"),
+    (Format::Turtle, "ex:a ex:p \u{202e}left .\n"),
+    (Format::Turtle, "ex:a ex:p \"x\"^^\"\u{1b}[31m\" .\n"),
+    (Format::Turtle, "ex:a ex:p <http://e/\u{1b}[31m> .\n"),
+    (Format::NTriples, "<http://e/a> <http://e/p> \u{1b}[31m .\n"),
+    (
+        Format::NTriples,
+        "<http://e/a> <http://e/p> <\u{1b}[31m> .\n",
+    ),
+    (
+        Format::NTriples,
+        "<http://e/a> <http://e/p> e:\u{9b}31m .\n",
+    ),
     (Format::TriG, "ex:g { ex:a ex:p 1 \n"),
+    (Format::TriG, "ex:g { ex:a ex:p }\n"),
     (
         Format::NTriples,
         "@prefix ex: <http://example.org/> .\nex:a ex:p ex:b .\n",
     ),
     (Format::NTriples, "ex:a ex:p ex:b .\n"),
+    (Format::NTriples, "http://e/a <http://e/p> <http://e/o> .\n"),
+    (
+        Format::NTriples,
+        "<http://e/a\\u0020b> <http://e/p> \"x y\" .\n",
+    ),
     (Format::NTriples, "<a> <http://e/p> <http://e/o> .\n"),
     (
         Format::NTriples,
@@ -104,6 +152,10 @@ const MISTAKES: &[(Format, &str)] = &[
         "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n  <e:P><e:q>this & that</e:q></e:P>\n</rdf:RDF>\n",
     ),
     (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n  <e:P><e:q>&lt;this&#62; &amp; that & those</e:q></e:P>\n</rdf:RDF>\n",
+    ),
+    (
         Format::JsonLd,
         "{\n  \"@id\": \"http://e/a\",\n  \"http://e/p\": 5,\n}\n",
     ),
@@ -136,6 +188,8 @@ fn each_common_mistake_in_data_has_its_message() {
             false => (*text).to_owned(),
         };
         let error = error_of(*format, &whole);
+        let steers = |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c);
+        assert!(!error.to_string().contains(steers), "{error:?}");
         all.push_str("\n```text\n");
         // Where the text ended, there is no line to show.
         if let Some(excerpt) = &error.excerpt {
