@@ -262,7 +262,9 @@ impl Prefixes {
                     origin,
                 });
             }
-        } else if self.entries.len() >= PREFIXES_MAX {
+        }
+        // A well-known one has no entry yet.
+        if self.entries.len() >= PREFIXES_MAX && !self.entries.contains_key(name) {
             return Err(PrefixError::TooMany);
         }
         self.apply(&PrefixChange::Given {
@@ -494,6 +496,17 @@ mod tests {
             prefixes.give("more", "http://a/", false),
             Err(PrefixError::TooMany)
         );
+        // A well-known one needs a place as soon as it is given.
+        assert_eq!(
+            prefixes.give("schema", "https://schema.org/", true),
+            Err(PrefixError::TooMany)
+        );
+        assert_eq!(
+            prefixes.give("schema", "http://schema.org/", true),
+            Ok(false)
+        );
+        assert_eq!(prefixes.give("p1", "http://b/", true), Ok(true));
+        assert_eq!(prefixes.iri("p1"), Some("http://b/"));
     }
 
     #[test]
