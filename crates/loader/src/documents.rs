@@ -398,6 +398,7 @@ impl Window {
                 column: Some(1 + characters(&line[..start.min(line.len())])),
                 text: clipped(line.trim_ascii()),
                 mend: said.mend,
+                option: said.option,
                 excerpt: excerpt_of(line, start, end),
                 ..SyntaxError::new(name, said.message)
             };
@@ -409,6 +410,7 @@ impl Window {
                 line: Some(location.start.line + 1),
                 column: Some(location.start.column + 1),
                 mend: said.mend,
+                option: said.option,
                 ..SyntaxError::new(name, said.message)
             };
         };
@@ -426,6 +428,7 @@ impl Window {
             column: Some(location.start.column + 1 + characters(moved)),
             text: clipped(self.bytes[start..end.max(start)].trim_ascii()),
             mend: said.mend,
+            option: said.option,
             excerpt,
             ..SyntaxError::new(name, said.message)
         }

@@ -140,7 +140,16 @@ fn advice(error: &SyntaxError) -> String {
             format.short_name()
         ),
         Some(LooksLike::Html) => "; get the data themselves, not the page about them".to_owned(),
-        None => "; correct it, or leave out wrong statements with --skip-errors".to_owned(),
+        None => match error.option {
+            Some(LoadOption::Format(format)) => format!(
+                "; correct it, load it with --format {}, or leave out wrong statements with --skip-errors",
+                format.short_name()
+            ),
+            Some(LoadOption::Base) => {
+                "; correct it, give a base with --base, or leave out wrong statements with --skip-errors".to_owned()
+            }
+            None => "; correct it, or leave out wrong statements with --skip-errors".to_owned(),
+        },
     }
 }
 
@@ -163,6 +172,18 @@ pub struct SyntaxError {
     pub excerpt: Option<Excerpt>,
     /// What the whole text looks like, if that is not what it was read as.
     pub looks_like: Option<LooksLike>,
+    /// What whoever loads the text may say of it to set it right; who it is, and how that is said, only they know.
+    pub option: Option<LoadOption>,
+}
+
+/// What may be said of a text that is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoadOption {
+    /// That it has another format.
+    Format(Format),
+    /// Against which IRI its relative ones are resolved.
+    Base,
 }
 
 impl SyntaxError {
@@ -178,6 +199,7 @@ impl SyntaxError {
             mend: None,
             excerpt: None,
             looks_like: None,
+            option: None,
         }
     }
 }

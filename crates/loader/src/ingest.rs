@@ -723,6 +723,7 @@ pub(crate) fn locate(
         column: Some(column),
         text: clipped(&text[error.span.clone()]),
         mend: said.mend,
+        option: said.option,
         excerpt: excerpt_of(text, start, end),
         ..SyntaxError::new(name, message)
     }

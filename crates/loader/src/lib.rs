@@ -86,7 +86,7 @@ pub use compact::{BackgroundCompaction, BackgroundOptions, CompactOptions, compa
 pub use decompress::decompressed_text;
 pub use delta_batch::changes_of;
 pub use document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_document};
-pub use error::{LoadError, SyntaxError};
+pub use error::{LoadError, LoadOption, SyntaxError};
 pub use excerpt::Excerpt;
 pub use format::{Format, UnknownFormat};
 pub use load::{load, load_into, load_with};

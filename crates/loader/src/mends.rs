@@ -3,6 +3,7 @@
 //! The parsers say what they expected where they stopped. What was meant shows in the text around: a name whose prefix is not declared, a
 //! quote that is never closed, a tag with an underscore. This is looked for here, once there is an error; nothing is parsed again.
 
+use crate::error::LoadOption;
 use crate::excerpt::shown;
 use crate::format::Format;
 use orrery_term::prefixes::probably_meant;
@@ -13,6 +14,9 @@ const TOKEN_CHARACTERS_MAX: usize = 40;
 
 /// Text behind a place that is looked at: no token that a message can tell of is longer, and a file may have very many errors.
 const LOOKED_AT_BYTES: usize = 4 << 10;
+/// What is said of texts in lines that look like Turtle.
+const IF_TURTLE: &str = "if the text is Turtle, give that as its format";
+
 /// Names of prefixes that are schemes of IRIs in truth.
 const SCHEMES: [&str; 6] = ["file", "ftp", "http", "https", "mailto", "urn"];
 
@@ -23,6 +27,8 @@ pub(crate) struct Said {
     pub(crate) mend: Option<String>,
     /// Bytes from the place that the parser told to the one that is meant.
     pub(crate) shift: usize,
+    /// What whoever loads the text may say to set it right.
+    pub(crate) option: Option<LoadOption>,
 }
 
 impl Said {
@@ -31,6 +37,7 @@ impl Said {
             message: message.into(),
             mend: Some(mend.into()),
             shift: 0,
+            option: None,
         }
     }
 
@@ -39,11 +46,19 @@ impl Said {
             message: message.into(),
             mend: None,
             shift: 0,
+            option: None,
         }
     }
 
     fn at(self, shift: usize) -> Self {
         Self { shift, ..self }
+    }
+
+    fn with(self, option: LoadOption) -> Self {
+        Self {
+            option: Some(option),
+            ..self
+        }
     }
 }
 
@@ -132,7 +147,7 @@ pub(crate) fn said(format: Format, found: &str, place: Option<Surroundings<'_>>)
     Said {
         message: shown(&said.message),
         mend: said.mend.as_deref().map(shown),
-        shift: said.shift,
+        ..said
     }
 }
 
@@ -146,16 +161,24 @@ fn in_iri(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> 
                     "{iri} is a relative IRI, and {} has absolute ones only",
                     format.name()
                 ),
-                "write it in full, or load the file with --format ttl if it is Turtle",
-            ),
+                format!("write it in full; {IF_TURTLE}"),
+            )
+            .with(LoadOption::Format(Format::Turtle)),
             Format::Turtle | Format::TriG => Said::new(
                 format!("{iri} is a relative IRI, and there is no base"),
-                "give one with --base, or write `@base <...> .` at the top",
-            ),
-            Format::RdfXml | Format::JsonLd => Said::new(
+                "write `@base <...> .` at the top",
+            )
+            .with(LoadOption::Base),
+            Format::RdfXml => Said::new(
                 "there is a relative IRI, and no base",
-                "give one with --base",
-            ),
+                "add xml:base=\"...\" to the first element",
+            )
+            .with(LoadOption::Base),
+            Format::JsonLd => Said::new(
+                "there is a relative IRI, and no base",
+                "add \"@base\": \"...\" to the context",
+            )
+            .with(LoadOption::Base),
         });
     }
     let (_, rest) = found.split_once("Invalid IRI code point '")?;
@@ -359,8 +382,9 @@ fn misplaced_token(
 fn graphs_in_turtle() -> Said {
     Said::new(
         "Turtle has no graphs in braces",
-        "if it is TriG, load it with --format trig",
+        "if the text is TriG, give that as its format",
     )
+    .with(LoadOption::Format(Format::TriG))
 }
 
 fn dot_missing(place: Surroundings<'_>) -> Said {
@@ -437,11 +461,13 @@ fn in_lines(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said
         return Some(underscore_in_tag(tag, place));
     }
     let lower = token.to_ascii_lowercase();
-    let turtle = "if the file is Turtle, load it with --format ttl";
+    let turtle = IF_TURTLE;
+    let as_turtle = LoadOption::Format(Format::Turtle);
     if place.before.trim().is_empty()
         && ["@prefix", "@base", "prefix", "base"].contains(&lower.as_str())
     {
-        return Some(Said::new(format!("{name} declares no prefixes"), turtle));
+        let said = Said::new(format!("{name} declares no prefixes"), turtle);
+        return Some(said.with(as_turtle));
     }
     let prefixed = token.split_once(':').filter(|(prefix, _)| {
         let is_name = |c: char| c.is_alphanumeric() || "-_.".contains(c);
@@ -451,7 +477,7 @@ fn in_lines(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said
         if let Some(said) = bare_iri(prefix, place) {
             return Some(said);
         }
-        return Some(match probably_meant(prefix) {
+        let said = match probably_meant(prefix) {
             Some(iri) => Said::new(
                 format!("{name} has no prefixes, and `{token}` uses one"),
                 format!("write <{iri}{local}>; {turtle}"),
@@ -460,20 +486,23 @@ fn in_lines(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said
                 format!("{name} has no prefixes, and `{token}` uses one"),
                 format!("write the IRI in full; {turtle}"),
             ),
-        });
+        };
+        return Some(said.with(as_turtle));
     }
     let said = match found {
         _ if found.starts_with("expected a predicate") && token == "a" => Said::new(
             format!("{name} has no `a`"),
             format!("write <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>; {turtle}"),
-        ),
+        )
+        .with(as_turtle),
         _ if found.starts_with("expected an object") && is_number(token) => Said::new(
             format!("{name} has no numbers without quotes"),
             format!(
                 "write \"{token}\"^^<http://www.w3.org/2001/XMLSchema#{}>; {turtle}",
                 number_type(token)
             ),
-        ),
+        )
+        .with(as_turtle),
         _ if found.starts_with("expected an object")
             && ["true", "false"].contains(&lower.as_str()) =>
         {
@@ -481,6 +510,7 @@ fn in_lines(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said
                 format!("{name} has no booleans without quotes"),
                 format!("write \"{lower}\"^^<http://www.w3.org/2001/XMLSchema#boolean>; {turtle}"),
             )
+            .with(as_turtle)
         }
         _ if found.starts_with("expected an object") && token.starts_with('\'') => {
             Said::new("a text stands in double quotes", "write `\"`")
@@ -491,8 +521,9 @@ fn in_lines(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said
         {
             Said::new(
                 "there is a fourth term, and N-Triples has three",
-                "if it names a graph, the file is N-Quads: load it with --format nq",
+                "if it names a graph, the text is N-Quads: give that as its format",
             )
+            .with(LoadOption::Format(Format::NQuads))
         }
         _ if found.starts_with("expected the dot") && place.from.starts_with([';', ',']) => {
             Said::new(
@@ -502,6 +533,7 @@ fn in_lines(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said
                 ),
                 turtle,
             )
+            .with(as_turtle)
         }
         _ if found.starts_with("expected the dot")
             && place

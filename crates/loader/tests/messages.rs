@@ -190,6 +190,8 @@ fn each_common_mistake_in_data_has_its_message() {
         let error = error_of(*format, &whole);
         let steers = |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c);
         assert!(!error.to_string().contains(steers), "{error:?}");
+        // Clients over HTTP are told the same, and have no command line.
+        assert!(!error.to_string().contains("--"), "{error:?}");
         all.push_str("\n```text\n");
         // Where the text ended, there is no line to show.
         if let Some(excerpt) = &error.excerpt {

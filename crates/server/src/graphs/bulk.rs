@@ -125,7 +125,12 @@ pub(super) async fn load(
                     source_name,
                     ..error
                 };
-                ServerError::bad_request(format!("{error}; nothing was loaded; correct it"))
+                // A mend says what to do.
+                let advice = match &error.mend {
+                    Some(_) => "",
+                    None => "; correct it",
+                };
+                ServerError::bad_request(format!("{error}; nothing was loaded{advice}"))
             }
             LoadError::StatementTooLong {
                 line, bytes_max, ..
