@@ -86,7 +86,7 @@ pub enum DocumentError {
     },
     /// It is wrong, or could not be read to its end.
     #[error("{0}")]
-    Syntax(SyntaxError),
+    Syntax(Box<SyntaxError>),
     /// It is no text of RDF.
     #[error("{name}: {what}")]
     NoRdf {
@@ -150,10 +150,10 @@ pub fn read_document(
         return Err(memory.too_large());
     }
     read.map_err(|error| match error {
-        DocumentError::Syntax(error) => DocumentError::Syntax(SyntaxError {
+        DocumentError::Syntax(error) => DocumentError::Syntax(Box::new(SyntaxError {
             looks_like: looks.and_then(|looks| looks.instead_of(format)),
-            ..error
-        }),
+            ..*error
+        })),
         other => other,
     })?;
     memory.check(&interner, 0)?;
@@ -192,7 +192,7 @@ fn read_lines(
             AfterError::Stop
         });
         if let Some(error) = wrong {
-            return Err(DocumentError::Syntax(error));
+            return Err(DocumentError::Syntax(Box::new(error)));
         }
         buffer = block.into_buffer();
         memory.check(interner, buffer.capacity())?;
@@ -285,7 +285,7 @@ impl DocumentEvents for Events<'_, '_> {
         &mut self,
         describe: impl FnOnce() -> SyntaxError,
     ) -> Result<(), DocumentError> {
-        Err(DocumentError::Syntax(describe()))
+        Err(DocumentError::Syntax(Box::new(describe())))
     }
 
     fn input_error(&mut self, error: io::Error) -> DocumentError {

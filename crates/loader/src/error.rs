@@ -59,7 +59,7 @@ pub enum LoadError {
     },
     /// A statement is wrong.
     #[error("{}; nothing was loaded{}", .0, advice(.0))]
-    Syntax(SyntaxError),
+    Syntax(Box<SyntaxError>),
     /// A statement of Turtle, TriG, RDF/XML or JSON-LD does not fit into memory.
     #[error(
         "{name}:{line}: a statement that begins about here is longer than {}, and has to stand in memory; give more memory \

@@ -344,7 +344,7 @@ impl Shared<'_> {
             return AfterError::Skip;
         }
         let line = error.line.unwrap_or(u64::MAX);
-        self.fail((file, line), LoadError::Syntax(error));
+        self.fail((file, line), LoadError::Syntax(Box::new(error)));
         AfterError::Stop
     }
 

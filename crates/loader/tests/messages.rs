@@ -169,7 +169,7 @@ fn error_of(format: Format, text: &str) -> SyntaxError {
     let name = format!("data.{}", format.short_name());
     let input = Cursor::new(text.to_owned().into_bytes());
     match read_document(input, &name, format, None, bounds) {
-        Err(DocumentError::Syntax(error)) => error,
+        Err(DocumentError::Syntax(error)) => *error,
         Err(other) => panic!("{text}: {other}"),
         Ok(_) => panic!("this is right: {text}"),
     }

@@ -123,7 +123,7 @@ pub(super) async fn load(
                 let source_name = BODY_NAME.to_owned();
                 let error = SyntaxError {
                     source_name,
-                    ..error
+                    ..*error
                 };
                 // A mend says what to do.
                 let advice = match &error.mend {
