@@ -67,14 +67,14 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    fn of(error: Box<SyntaxError>, stack: Stack) -> Self {
+    fn of(error: SyntaxError, stack: Stack) -> Self {
         let is_large = matches!(
             error.kind,
             ErrorKind::TooDeep { .. } | ErrorKind::TooManyOperators { .. }
         );
         match is_large && stack == Stack::Ordinary {
             true => Self::NeedsLargeStack,
-            false => Self::Error((*error).into()),
+            false => Self::Error(error.into()),
         }
     }
 
@@ -188,7 +188,7 @@ impl Assumed<'_> {
             prefixes: Some(&prefix),
             limits: stack.limits(),
         };
-        read(&options).map_err(|error| Refused::of(error, stack))
+        read(&options).map_err(|error| Refused::of(*error, stack))
     }
 }
 

@@ -118,7 +118,7 @@ impl Planner<'_> {
         at: usize,
         keys: &[Var],
         totals: &[(Var, Total)],
-    ) -> Result<Option<(Vec<Step>, Vec<(Var, Total)>)>> {
+    ) -> Result<Option<(Vec<Step>, Totals)>> {
         let Some((part, separator, own)) = self.countable_optional(group, at, keys) else {
             return Ok(None);
         };
@@ -282,6 +282,9 @@ impl Planner<'_> {
         (is_within && seen.is_subset(&own.union(separator))).then_some(OptionalSide::Within)
     }
 }
+
+/// Totals, and the variables that they are bound to.
+type Totals = Vec<(Var, Total)>;
 
 /// What becomes of a total where an optional part is counted.
 #[derive(Clone, Copy)]
