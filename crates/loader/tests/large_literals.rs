@@ -176,7 +176,10 @@ fn errors_in_long_lines_have_their_line_and_can_be_skipped() {
         let error = load_text(directory.path(), "strict", &text, &strict).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("data.nq:3:"), "{message}");
-        assert!(message.contains(" expected "), "{message}");
+        assert!(
+            message.len() < 1_000,
+            "the literal is not repeated: {message}"
+        );
         assert!(!directory.path().join("strict").exists());
     }
     let skipping = LoadOptions {

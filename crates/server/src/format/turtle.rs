@@ -89,8 +89,11 @@ impl Turtle {
         declarations: Option<&mut Vec<u8>>,
         out: &mut Vec<u8>,
     ) {
+        // `a` needs no prefix.
+        let is_type = matches!(predicate, Term::Iri(iri) if iri == rdf::TYPE);
+        let named = (!is_type).then_some(predicate);
         self.declare(
-            [Some(subject), Some(predicate), Some(object), graph],
+            [Some(subject), named, Some(object), graph],
             declarations,
             out,
         );
@@ -122,9 +125,9 @@ impl Turtle {
                 out.push(b' ');
             }
         }
-        match predicate {
-            Term::Iri(iri) if iri == rdf::TYPE => out.push(b'a'),
-            other => self.term(other, out),
+        match named {
+            None => out.push(b'a'),
+            Some(predicate) => self.term(predicate, out),
         }
         out.push(b' ');
         self.term(object, out);
