@@ -94,7 +94,10 @@ fn forced() -> QueryOptions {
 
 fn plan_of(fixture: &Fixture, query: &str, options: &QueryOptions) -> String {
     let query = format!("{PREFIXES}{query}");
-    fixture.engine.prepare(&query, options).unwrap().explain()
+    match fixture.engine.prepare(&query, options) {
+        Ok(prepared) => prepared.explain(),
+        Err(error) => panic!("{query}: {error}"),
+    }
 }
 
 #[test]

@@ -142,9 +142,8 @@ impl std::fmt::Display for Variant {
             true => Ok(()),
             false => write!(f, ", each pattern by itself"),
         }?;
-        match self.partitions {
-            Some(partitions) => write!(f, ", {partitions} partitions")?,
-            None => {}
+        if let Some(partitions) = self.partitions {
+            write!(f, ", {partitions} partitions")?;
         }
         match self.place {
             Place::Here => Ok(()),
