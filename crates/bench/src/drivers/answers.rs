@@ -126,11 +126,17 @@ fn compare_rows(left: &[Cell], right: &[Cell]) -> Ordering {
     })
 }
 
+fn are_near(left: f64, right: f64) -> bool {
+    (left - right).abs() <= TOLERANCE * left.abs().max(right.abs())
+}
+
 fn are_same(left: &[Cell], right: &[Cell]) -> bool {
     left.len() == right.len()
         && left.iter().zip(right).all(|pair| match pair {
-            (Cell::Number(left), Cell::Number(right)) => {
-                (left - right).abs() <= TOLERANCE * left.abs().max(right.abs())
+            (Cell::Number(left), Cell::Number(right)) => are_near(*left, *right),
+            // A price with a datatype of its own is a number only for who knows it.
+            (Cell::Text(text), Cell::Number(number)) | (Cell::Number(number), Cell::Text(text)) => {
+                text.parse().is_ok_and(|text| are_near(text, *number))
             }
             (left, right) => left == right,
         })
@@ -169,6 +175,11 @@ mod tests {
         let value = |text: &str, number: f64| vec![Value::from(text), Value::from(number)];
         let theirs = [value("x:b", 2.0), value("x:a", 1.0)];
         assert_eq!(ours.difference(&Rows::of_values(&theirs)), None);
+        let text = |number: &str| vec![Value::from("x:a"), Value::from(number)];
+        let theirs = [value("x:b", 2.0), text("1.00")];
+        assert_eq!(ours.difference(&Rows::of_values(&theirs)), None);
+        let theirs = [value("x:b", 2.0), text("one")];
+        assert!(ours.difference(&Rows::of_values(&theirs)).is_some());
         let theirs = [value("x:b", 2.0), vec![Value::from("x:a"), Value::Null]];
         assert!(ours.difference(&Rows::of_values(&theirs)).is_some());
     }
