@@ -263,6 +263,16 @@ impl<'t, 'o> Parser<'t, 'o> {
         self.expect(TokenKind::Keyword(keyword))
     }
 
+    /// Takes the opening brace of a template or of data; gives how many brackets are open with it.
+    fn open_brace(&mut self) -> Parsed<usize> {
+        if !self.at(TokenKind::LeftBrace) {
+            let previous = self.previous;
+            return Err(self.no_bracket("{", previous));
+        }
+        self.open(TokenKind::LeftBrace, "{")?;
+        Ok(self.opened.len())
+    }
+
     /// Takes an opening bracket, and notes it for messages.
     fn open(&mut self, kind: TokenKind, bracket: &'static str) -> Parsed<()> {
         let token = self.expect(kind)?;

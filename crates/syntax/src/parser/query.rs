@@ -147,12 +147,7 @@ impl<'t> Parser<'t, '_> {
 
     /// Triples in braces, without paths.
     fn template(&mut self) -> Parsed<Vec<spargebra::term::TriplePattern>> {
-        if !self.at(TokenKind::LeftBrace) {
-            let previous = self.previous;
-            return Err(self.no_bracket("{", previous));
-        }
-        self.open(TokenKind::LeftBrace, "{")?;
-        let depth = self.opened.len();
+        let depth = self.open_brace()?;
         let mut elements = Vec::new();
         while self.at_thing(Thing::Term, begins_triples) {
             match self.triples(Place::Template, &mut elements) {

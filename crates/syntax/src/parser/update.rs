@@ -307,12 +307,7 @@ impl<'t> Parser<'t, '_> {
 
     /// Quads in braces.
     fn quads(&mut self, place: Place, out: &mut dyn FnMut(QuadPattern)) -> Parsed<()> {
-        if !self.at(TokenKind::LeftBrace) {
-            let previous = self.previous;
-            return Err(self.no_bracket("{", previous));
-        }
-        self.open(TokenKind::LeftBrace, "{")?;
-        let depth = self.opened.len();
+        let depth = self.open_brace()?;
         let mut elements = Vec::new();
         loop {
             let result = self.quads_inside(place, &mut elements, out);

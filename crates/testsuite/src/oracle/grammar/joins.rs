@@ -12,16 +12,7 @@ const TREE_PATTERNS_MAX: usize = 5;
 impl Grammar<'_> {
     /// An aggregation of a tree of patterns, and what may stand beside it.
     pub(super) fn counted_tree(&mut self) -> Aggregation {
-        let mut select = Tree::new(Sort::Clause).text("SELECT ");
-        let (mut keys, mut grouping): (Vec<String>, Vec<Tree>) = (Vec::new(), Vec::new());
-        for _ in 0..self.random.below(3) {
-            let name = self.variable().to_owned();
-            if !keys.contains(&name) {
-                select = select.child(clause(format!("{name} ")));
-                grouping.push(clause(format!("{name} ")));
-                keys.push(name);
-            }
-        }
+        let (mut select, keys, grouping) = self.grouped_variables();
         let mut projected = keys.clone();
         for _ in 0..=self.random.below(2) {
             let name = self.fresh("?n");

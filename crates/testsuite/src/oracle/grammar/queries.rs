@@ -226,7 +226,8 @@ impl Grammar<'_> {
             .text("} } ")
     }
 
-    fn aggregation(&mut self, depth: usize, is_outermost: bool) -> Aggregation {
+    /// The beginning of a SELECT with up to two variables to group by: their names, and how GROUP BY writes them.
+    pub(super) fn grouped_variables(&mut self) -> (Tree, Vec<String>, Vec<Tree>) {
         let mut select = Tree::new(Sort::Clause).text("SELECT ");
         let (mut keys, mut grouping): (Vec<String>, Vec<Tree>) = (Vec::new(), Vec::new());
         for _ in 0..self.random.below(3) {
@@ -237,6 +238,11 @@ impl Grammar<'_> {
                 keys.push(name);
             }
         }
+        (select, keys, grouping)
+    }
+
+    fn aggregation(&mut self, depth: usize, is_outermost: bool) -> Aggregation {
+        let (mut select, mut keys, mut grouping) = self.grouped_variables();
         if self.random.chance(15) {
             let name = self.fresh("?e");
             select = select.child(clause(format!("{name} ")));
