@@ -14,6 +14,8 @@
 
 use std::collections::BTreeMap;
 
+use oxiri::Iri;
+
 use crate::names::{is_name_character, is_name_start};
 
 /// Prefixes that are assumed without being declared, by name.
@@ -354,18 +356,9 @@ pub fn is_prefix_name(name: &str) -> bool {
     }
 }
 
+/// By the rule of those who read texts with it: what they would pass over is not taken.
 fn is_prefix_iri(iri: &str) -> bool {
-    let Some((scheme, _)) = iri.split_once(':') else {
-        return false;
-    };
-    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-    let is_text = |character: char| {
-        !character.is_control() && !character.is_whitespace() && !"<>\"{}|\\^`".contains(character)
-    };
-    is_scheme && iri.len() <= PREFIX_IRI_BYTES_MAX && iri.chars().all(is_text)
+    iri.len() <= PREFIX_IRI_BYTES_MAX && Iri::parse(iri).is_ok()
 }
 
 /// `PN_CHARS_BASE` of Turtle and SPARQL.
@@ -529,6 +522,10 @@ mod tests {
         assert_eq!(prefixes.iri("schema"), Some("http://schema.org/"));
         assert!(prefixes.remove("schema").is_err());
         assert!(prefixes.remove("none").is_err());
+        for iri in ["", "e", "e/", "http://e/ x", "http://[x/", "http://e/%zz#"] {
+            let refused = prefixes.give("wrong", iri, true);
+            assert_eq!(refused, Err(PrefixError::Iri(iri.to_owned())));
+        }
     }
 
     #[test]
