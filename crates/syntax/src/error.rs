@@ -25,6 +25,15 @@ pub struct SyntaxError {
     pub hint: Option<Hint>,
 }
 
+/// A change of a text that mends it, or lets the reader come further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The bytes of the text that go; empty where something is put in.
+    pub span: Range<usize>,
+    /// What stands there then.
+    pub text: String,
+}
+
 /// A place in the text for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
@@ -120,7 +129,37 @@ pub enum ErrorKind {
     /// A comma is missing between arguments.
     MissingComma,
     /// A comma where there is none.
-    NeedlessComma,
+    NeedlessComma {
+        /// Of what the list is.
+        between: &'static str,
+    },
+    /// A word of the grammar is missing.
+    MissingKeyword {
+        /// The word.
+        keyword: &'static str,
+    },
+    /// A part of a triple or of an expression is missing.
+    MissingPart {
+        /// `an object` and the like.
+        part: &'static str,
+    },
+    /// A clause that belongs somewhere else.
+    Misplaced {
+        /// The clause.
+        clause: &'static str,
+        /// Where it stands.
+        place: &'static str,
+    },
+    /// A text of another language.
+    OtherLanguage {
+        /// Its name.
+        language: &'static str,
+    },
+    /// A character that no token of SPARQL begins with, but looks like one that does.
+    ForeignCharacter {
+        /// The character.
+        character: char,
+    },
     /// A `.` is missing between triples.
     MissingDot,
     /// A `;` is missing between operations.
@@ -230,8 +269,22 @@ pub enum Hint {
         /// What it most probably stands for.
         iri: &'static str,
     },
+    /// Declare the prefix, whatever it stands for.
+    DeclareUnknownPrefix {
+        /// Without its colon.
+        prefix: String,
+    },
     /// Write this instead.
     Write(String),
+    /// Write this instead of more than what is wrong.
+    Replace {
+        /// The bytes of the text that go.
+        span: Range<usize>,
+        /// What stands there then.
+        text: String,
+    },
+    /// Write one of these instead, by what is meant.
+    WriteOneOf(Vec<(String, &'static str)>),
     /// Was this meant?
     Meant(&'static str),
     /// Leave it out.
@@ -240,6 +293,8 @@ pub enum Hint {
     GroupBy {
         /// Without its mark.
         variable: String,
+        /// Whether there is a `GROUP BY` of others.
+        has_group_by: bool,
     },
     /// `BASE <...>`, or the option.
     SetBase,

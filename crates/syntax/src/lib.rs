@@ -24,11 +24,12 @@ mod names;
 mod options;
 mod parser;
 mod suggest;
+mod suggestion;
 mod token;
 mod word;
 
 pub use complete::{Completion, completion};
-pub use error::{ErrorKind, Hint, Position, SyntaxError};
+pub use error::{ErrorKind, Hint, Position, Suggestion, SyntaxError};
 pub use expected::{Expected, ExpectedSet, Sign, Thing};
 pub use lexer::Lexer;
 pub use names::is_made_up;

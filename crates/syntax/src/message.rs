@@ -45,20 +45,32 @@ impl SyntaxError {
         format!("{shown}\n{}{}", " ".repeat(place), "^".repeat(marks))
     }
 
-    fn found_or_end(&self) -> String {
+    /// What stands where something else has to, and that.
+    fn unexpected(&self) -> String {
+        let (found, expected) = (&self.found, self.expected);
+        // A mend says more than a long list.
+        let is_told = !expected.is_empty()
+            && (self.hint.is_none() || expected.iter().count() <= LISTED_BESIDE_MEND_MAX);
+        match (found.is_empty(), !is_told) {
+            (true, true) => "the text ends too early".to_owned(),
+            (true, false) => format!("the text ends where there should be {expected}"),
+            (false, true) => format!("`{found}` cannot stand here"),
+            (false, false) => format!("`{found}` cannot stand here, only {expected}"),
+        }
+    }
+
+    /// `before `x``, or at the end.
+    fn before_found(&self) -> String {
         match self.found.is_empty() {
-            true => "the text ends".to_owned(),
-            false => format!("`{}` cannot stand here", self.found),
+            true => "at the end".to_owned(),
+            false => format!("before `{}`", self.found),
         }
     }
 
     fn what(&self) -> String {
         let found = &self.found;
         match &self.kind {
-            ErrorKind::Unexpected if self.expected.is_empty() => self.found_or_end(),
-            ErrorKind::Unexpected => {
-                format!("{}, but {}", self.found_or_end(), self.expected)
-            }
+            ErrorKind::Unexpected => self.unexpected(),
             ErrorKind::Empty => "there is neither a query nor an update here".to_owned(),
             ErrorKind::UnknownKeyword => format!("unknown keyword {found}"),
             ErrorKind::BareWord => format!("`{found}` is no variable, IRI or keyword"),
@@ -103,17 +115,37 @@ impl SyntaxError {
                 true => format!("`{bracket}` is missing"),
                 false => format!("`{bracket}` is missing after {after}"),
             },
-            ErrorKind::MissingAs => match found.is_empty() {
-                true => "`AS ?name` is missing".to_owned(),
-                false => format!("`AS ?name` is missing before `{found}`"),
-            },
+            ErrorKind::MissingAs if self.names_itself() => {
+                format!("AS is missing before `{found}`")
+            }
+            ErrorKind::MissingAs => format!("`AS ?name` is missing {}", self.before_found()),
+            ErrorKind::MissingKeyword { keyword } => {
+                format!("{keyword} is missing {}", self.before_found())
+            }
+            ErrorKind::MissingPart { part } => {
+                format!("{part} is missing {}", self.before_found())
+            }
+            ErrorKind::Misplaced { clause, place } => format!("{clause} stands {place}"),
+            ErrorKind::OtherLanguage { language } => {
+                format!("this looks like {language}, not like SPARQL")
+            }
+            ErrorKind::ForeignCharacter { character } => {
+                let code = u32::from(*character);
+                match character.is_whitespace()
+                    || character.is_control()
+                    || is_invisible(*character)
+                {
+                    true => format!("the invisible character U+{code:04X} is no space of SPARQL"),
+                    false => format!("`{character}` (U+{code:04X}) is no sign of SPARQL"),
+                }
+            }
             ErrorKind::ExpressionWithoutBrackets => {
                 "an expression in SELECT stands in brackets and has a name".to_owned()
             }
             ErrorKind::MissingComma => {
                 format!("a comma is missing between the arguments, before `{found}`")
             }
-            ErrorKind::NeedlessComma => "no commas between variables".to_owned(),
+            ErrorKind::NeedlessComma { between } => format!("no commas between {between}"),
             ErrorKind::MissingDot => format!("a `.` is missing before `{found}`"),
             ErrorKind::MissingSemicolon => {
                 format!("`;` is missing between operations, before `{found}`")
@@ -151,9 +183,11 @@ impl SyntaxError {
                 format!("{found} is an aggregate, which cannot stand here")
             }
             ErrorKind::NestedAggregate => "an aggregate stands inside another".to_owned(),
-            ErrorKind::RowLength { expected, given } => {
-                format!("a row of VALUES with {given} terms for {expected} variables")
-            }
+            ErrorKind::RowLength { expected, given } => format!(
+                "a row of VALUES has {} for {}",
+                number_of(*given, "term"),
+                number_of(*expected, "variable")
+            ),
             ErrorKind::VariableInData => {
                 format!("`{found}`: DATA holds no variables; INSERT {{ .. }} WHERE {{ .. }} does")
             }
@@ -183,6 +217,8 @@ impl SyntaxError {
     }
 }
 
+/// The most that may stand at a place that is listed beside a mend.
+const LISTED_BESIDE_MEND_MAX: usize = 3;
 /// Characters of a line that are shown.
 const WIDTH_MAX: usize = 120;
 
@@ -194,28 +230,55 @@ fn floor(line: &str, mut place: usize) -> usize {
     place
 }
 
+/// Whether nothing is seen where a character stands.
+fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    )
+}
+
+fn number_of(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
 fn counted(least: usize, most: usize) -> String {
-    let arguments = |count| match count {
-        0 => "no arguments".to_owned(),
-        1 => "one argument".to_owned(),
-        2 => "two arguments".to_owned(),
-        3 => "three arguments".to_owned(),
-        other => format!("{other} arguments"),
-    };
+    const WORDS: [&str; 5] = ["no", "one", "two", "three", "four"];
+    let word = |count: usize| WORDS.get(count).copied().unwrap_or("many");
+    let noun = if most == 1 { "argument" } else { "arguments" };
     match least == most {
-        true => arguments(least),
-        false => format!("{least} or {}", arguments(most)),
+        true => format!("{} {noun}", word(least)),
+        false => format!("{} or {} {noun}", word(least), word(most)),
     }
 }
 
 fn sentence(hint: &Hint) -> String {
     match hint {
         Hint::DeclarePrefix { prefix, iri } => format!("add `PREFIX {prefix}: <{iri}>`"),
-        Hint::Write(text) => format!("write `{text}`"),
+        Hint::DeclareUnknownPrefix { prefix } => {
+            format!("add `PREFIX {prefix}: <...>` before it, with the IRI that it stands for")
+        }
+        Hint::Write(text) | Hint::Replace { text, .. } => format!("write `{}`", text.trim()),
+        Hint::WriteOneOf(all) => {
+            let all: Vec<String> = all
+                .iter()
+                .map(|(text, meant)| format!("`{text}` for {meant}"))
+                .collect();
+            format!("write {}", all.join(", "))
+        }
         Hint::Meant(word) => format!("{word}?"),
         Hint::LeaveOut => "leave it out".to_owned(),
-        Hint::GroupBy { variable } => format!("add `GROUP BY ?{variable}`, or an aggregate of it"),
-        Hint::SetBase => "give `--base` or `BASE <...>`".to_owned(),
+        Hint::GroupBy {
+            variable,
+            has_group_by: false,
+        } => format!("add `GROUP BY ?{variable}`, or take an aggregate of it"),
+        Hint::GroupBy { variable, .. } => {
+            format!("add it there, or take an aggregate of it: `(SAMPLE(?{variable}) AS ?name)`")
+        }
+        Hint::SetBase => "write it in full, or give `--base` or `BASE <...>`".to_owned(),
         Hint::SendAsUpdate => "send it as one (`orrery update`, or parameter `update`)".to_owned(),
         Hint::SendAsQuery => "send it as one (`orrery query`, or parameter `query`)".to_owned(),
         Hint::Comment => "comments begin with `#`".to_owned(),

@@ -103,6 +103,19 @@ pub(crate) fn function_for(name: &str) -> Option<Hint> {
     closest(name, BuiltIn::all().map(BuiltIn::name)).map(Hint::Meant)
 }
 
+/// The datatypes that are written most.
+const DATATYPES: [&str; 12] = [
+    "anyURI", "boolean", "date", "dateTime", "decimal", "double", "duration", "float", "int",
+    "integer", "string", "time",
+];
+
+/// What to write for the name of a datatype without its prefix.
+pub(crate) fn datatype_for(name: &str) -> Option<Hint> {
+    let mut known = DATATYPES.iter();
+    let known = known.find(|it| name.eq_ignore_ascii_case(it))?;
+    Some(Hint::Write(format!("xsd:{known}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

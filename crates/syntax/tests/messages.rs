@@ -131,7 +131,7 @@ const QUERIES: [(&str, usize, &[&str]); 57] = [
     (
         "@prefix ub: <http://x/> . SELECT * {}",
         1,
-        &["`@prefix` is not SPARQL", "write `PREFIX name: <iri>"],
+        &["`@prefix` is not SPARQL", "write `PREFIX ub: <http://x/>"],
     ),
     (
         "SELECT * { OPTIONAL ?s a ?o }",
@@ -177,7 +177,7 @@ const QUERIES: [(&str, usize, &[&str]); 57] = [
     (
         "SELECT * { VALUES (?a ?b) { (1) } }",
         29,
-        &["1 terms for 2 variables"],
+        &["1 term for 2 variables"],
     ),
     (
         "SELECT subject WHERE { FILTER(isIRI(?o)) }",

@@ -87,12 +87,14 @@ impl Parser<'_, '_> {
             Aggregates::Allowed => {}
             Aggregates::Inside => {
                 let failure = self.error_at(name, ErrorKind::NestedAggregate);
-                self.report(failure)?;
+                let hint = Hint::Note("compute the inner one in a subquery, `{ SELECT .. }`");
+                self.report(failure.with_hint(hint))?;
             }
             Aggregates::No => {
                 let failure = self.error_at(name, ErrorKind::MisplacedAggregate);
-                let hint =
-                    Hint::Note("aggregates stand in SELECT, HAVING and ORDER BY of a SELECT");
+                let hint = Hint::Note(
+                    "aggregates stand in SELECT, HAVING and ORDER BY; a condition on groups is `HAVING (...)`",
+                );
                 self.report(failure.with_hint(hint))?;
             }
         }
@@ -117,12 +119,18 @@ impl Parser<'_, '_> {
             return Ok(AggregateExpression::CountSolutions { distinct });
         }
         let expr = self.expression()?;
+        if self.token.kind == TokenKind::Comma {
+            let is_concat = matches!(call, Call::GroupConcat);
+            return Err(self.second_argument(function, is_concat));
+        }
         let name = match call {
             Call::Aggregate(name) => name.clone(),
             Call::GroupConcat => {
                 let mut separator = None;
                 if self.eat(TokenKind::Semicolon) {
-                    self.expect_keyword(Keyword::Separator)?;
+                    if !self.eat_keyword(Keyword::Separator) {
+                        return Err(self.no_keyword(Keyword::Separator));
+                    }
                     self.expect(TokenKind::Equal)?;
                     separator = Some(self.string()?);
                 }

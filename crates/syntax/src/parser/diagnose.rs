@@ -1,8 +1,10 @@
 //! What a failure most probably means: from the tokens around it to a kind of error and a mend.
 
 mod clauses;
+mod foreign;
 mod terms;
 
+use super::mend::{REPEATED_BYTES_MAX, percent_encoded};
 use super::{FOUND_CHARACTERS_MAX, Failure, Opened, Parser};
 use crate::error::{ErrorKind, Hint, Position};
 use crate::expected::Thing;
@@ -14,6 +16,15 @@ use crate::word::Keyword;
 fn is_one_iri(inner: &str) -> bool {
     let has_signs = inner.contains(['{', '}', ';']);
     !(inner.contains('<') || has_signs && inner.contains(char::is_whitespace))
+}
+
+/// How to close a string that is not closed.
+fn closing_of_string(string: &str) -> &'static str {
+    match string.get(..3) {
+        Some("\"\"\"") => "put `\"\"\"` at its end",
+        Some("'''") => "put `'''` at its end",
+        _ => "put the same mark at its end; a text over several lines stands between three of them",
+    }
 }
 
 /// The sign that closes a bracket.
@@ -56,14 +67,37 @@ impl Parser<'_, '_> {
         closest(self.text_of(self.token), may_stand.map(|it| it.text()))
     }
 
+    /// A word of the grammar has to stand here.
+    pub(super) fn no_keyword(&self, keyword: Keyword) -> Failure {
+        if let Some(failure) = self.wrong_token() {
+            return failure;
+        }
+        if let Some(meant) = self.misspelled() {
+            let failure = self.error(ErrorKind::UnknownKeyword);
+            return failure.with_hint(Hint::Meant(meant));
+        }
+        self.error(ErrorKind::MissingKeyword {
+            keyword: keyword.text(),
+        })
+    }
+
+    /// The text of a token, cut to a readable length.
+    fn shortly(&self, token: Token) -> String {
+        let text = self.text_of(token);
+        text.chars().take(FOUND_CHARACTERS_MAX).collect()
+    }
+
     /// What is wrong with the token itself.
     fn wrong_token(&self) -> Option<Failure> {
         let token = self.token;
         match token.kind {
-            TokenKind::UnclosedString => Some(self.error_in(
-                token.start as usize..token.start as usize + 1,
-                ErrorKind::UnclosedString,
-            )),
+            TokenKind::UnclosedString => {
+                let start = token.start as usize;
+                let failure = self.error_in(start..start + 1, ErrorKind::UnclosedString);
+                Some(failure.with_hint(Hint::Note(closing_of_string(self.text_of(token)))))
+            }
+            TokenKind::Minus | TokenKind::Slash => self.foreign_comment(),
+            TokenKind::Unknown => self.foreign_character(),
             // `'it's'`: a string, and what follows it at once.
             TokenKind::Word | TokenKind::Keyword(_) | TokenKind::BuiltIn(_)
                 if self.previous.kind == TokenKind::String && self.previous.end == token.start =>
@@ -101,12 +135,21 @@ impl Parser<'_, '_> {
             (Some(bad), Some(closed)) if bad < closed && is_one_iri(&inner[..closed]) => {
                 let character = inner[bad..].chars().next().unwrap_or(' ');
                 let place = start + 1 + bad;
-                self.error_in(
-                    place..place + character.len_utf8(),
-                    ErrorKind::CharacterInIri { character },
-                )
+                let span = place..place + character.len_utf8();
+                let failure = self.error_in(span, ErrorKind::CharacterInIri { character });
+                failure.with_hint(Hint::Write(percent_encoded(character)))
             }
-            _ => self.error_in(start..start + 1, ErrorKind::UnclosedIri),
+            _ => {
+                let end = start + 1 + bad.unwrap_or(inner.len());
+                let failure = self.error_in(start..start + 1, ErrorKind::UnclosedIri);
+                failure.with_hint(match end - start <= REPEATED_BYTES_MAX {
+                    true => Hint::Replace {
+                        span: start..end,
+                        text: format!("{}>", &self.text[start..end]),
+                    },
+                    false => Hint::Note("put `>` behind it"),
+                })
+            }
         })
     }
 
@@ -122,7 +165,9 @@ impl Parser<'_, '_> {
             return failure;
         }
         match self.token.kind {
+            TokenKind::Dot if bracket == "{" => self.unexpected(),
             TokenKind::End
+            | TokenKind::Dot
             | TokenKind::LeftBrace
             | TokenKind::RightBrace
             | TokenKind::RightBracket
@@ -147,75 +192,14 @@ impl Parser<'_, '_> {
                     _ => end..end,
                 };
                 let opened = Position::of(self.text, at as usize);
-                let after = self
-                    .text_of(self.previous)
-                    .chars()
-                    .take(FOUND_CHARACTERS_MAX);
                 let kind = ErrorKind::UnclosedBracket {
                     bracket,
                     opened,
-                    after: after.collect(),
+                    after: self.shortly(self.previous),
                 };
                 self.error_in(place, kind)
             }
             _ => self.unexpected(),
         }
-    }
-
-    /// A sign or word of another language where an operator can stand.
-    fn foreign_operator(&self) -> Option<Failure> {
-        let text = self.text_of(self.token);
-        let mend = match self.token.kind {
-            TokenKind::Word if text.eq_ignore_ascii_case("AND") => Hint::Write("&&".to_owned()),
-            TokenKind::Word if text.eq_ignore_ascii_case("OR") => Hint::Write("||".to_owned()),
-            TokenKind::Word if text.eq_ignore_ascii_case("LIKE") => {
-                Hint::Note("write CONTAINS(text, part) or REGEX(text, pattern)")
-            }
-            TokenKind::Word if text.eq_ignore_ascii_case("IS") => {
-                Hint::Note("write BOUND(?x) or !BOUND(?x), or `=`")
-            }
-            TokenKind::Word if text.eq_ignore_ascii_case("MOD") => {
-                Hint::Note("SPARQL has no remainder: ?a - ?b * FLOOR(?a / ?b)")
-            }
-            TokenKind::Bar => Hint::Write("||".to_owned()),
-            TokenKind::Unknown if text == "&" => Hint::Write("&&".to_owned()),
-            TokenKind::Unknown if text == "%" => {
-                Hint::Note("SPARQL has no remainder: ?a - ?b * FLOOR(?a / ?b)")
-            }
-            _ => return None,
-        };
-        Some(self.error(ErrorKind::ForeignOperator).with_hint(mend))
-    }
-
-    /// `==`, `<>`, `=>` and the like: an operator where an operand has to stand.
-    pub(super) fn doubled_operator(&self, operator: Token) -> Option<Failure> {
-        let mend = match (operator.kind, self.token.kind) {
-            (TokenKind::Equal, TokenKind::Equal) => "=",
-            (TokenKind::Less, TokenKind::Greater) => "!=",
-            (TokenKind::Equal, TokenKind::Greater) => ">=",
-            (TokenKind::Equal, TokenKind::Less) => "<=",
-            (TokenKind::NotEqual, TokenKind::Equal) => "!=",
-            _ => return None,
-        };
-        if operator.end != self.token.start {
-            return None;
-        }
-        let span = operator.start as usize..self.token.end as usize;
-        let failure = self.error_in(span, ErrorKind::ForeignOperator);
-        Some(failure.with_hint(Hint::Write(mend.to_owned())))
-    }
-
-    /// A word that stands for a variable, perhaps.
-    fn bare_word(&self) -> Option<Failure> {
-        // `a` is a keyword for predicates only.
-        let is_word = matches!(
-            self.token.kind,
-            TokenKind::Word | TokenKind::Keyword(Keyword::A)
-        );
-        if !is_word {
-            return None;
-        }
-        let hint = Hint::Write(format!("?{}", self.text_of(self.token)));
-        Some(self.error(ErrorKind::BareWord).with_hint(hint))
     }
 }

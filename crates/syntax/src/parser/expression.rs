@@ -95,11 +95,11 @@ impl Parser<'_, '_> {
             };
             left = match operator.kind {
                 TokenKind::Keyword(Keyword::In) => {
-                    Expression::In(Box::new(left), self.expressions()?)
+                    Expression::In(Box::new(left), self.list_of_in()?)
                 }
                 TokenKind::Keyword(_) => {
                     self.expect_keyword(Keyword::In)?;
-                    let list = self.expressions()?;
+                    let list = self.list_of_in()?;
                     Expression::Not(Box::new(Expression::In(Box::new(left), list)))
                 }
                 kind => {
@@ -209,6 +209,14 @@ impl Parser<'_, '_> {
                 Ok(self.fresh_variable().into())
             }
         }
+    }
+
+    /// The list behind `IN`.
+    fn list_of_in(&mut self) -> Parsed<Vec<Expression>> {
+        if !self.at(TokenKind::LeftParen) {
+            return Err(self.no_bracket("(", self.previous));
+        }
+        self.expressions()
     }
 
     /// Expressions in brackets with commas in between.
@@ -330,19 +338,24 @@ impl Parser<'_, '_> {
     pub(super) fn constraint(&mut self, after: Keyword) -> Parsed<Expression> {
         self.expected.token(TokenKind::LeftParen);
         self.expected.thing(Thing::Function);
-        match self.token.kind {
-            TokenKind::LeftParen => self.bracketed(),
-            TokenKind::BuiltIn(function) => self.built_in(function),
-            TokenKind::Keyword(Keyword::Exists | Keyword::Not) => self.exists(),
+        let call = self.token;
+        let condition = match call.kind {
+            TokenKind::LeftParen => return self.bracketed(),
+            TokenKind::BuiltIn(function) => self.built_in(function)?,
+            TokenKind::Keyword(Keyword::Exists | Keyword::Not) => return self.exists(),
             kind if is_iri(kind) => {
                 let iri = self.iri()?;
                 if !self.at(TokenKind::LeftParen) {
                     return Err(self.unexpected());
                 }
                 let arguments = self.expressions()?;
-                Ok(Expression::FunctionCall(Function::Custom(iri), arguments))
+                Expression::FunctionCall(Function::Custom(iri), arguments)
             }
-            _ => Err(self.no_constraint(after)),
+            _ => return Err(self.no_constraint(after)),
+        };
+        match self.condition_without_brackets(after, call) {
+            Some(failure) => Err(failure),
+            None => Ok(condition),
         }
     }
 

@@ -246,7 +246,12 @@ impl Parser<'_, '_> {
         let expression = self.expression()?;
         self.free.truncate(free);
         if !self.eat_keyword(Keyword::As) {
-            return Err(self.no_as());
+            let mut failure = self.no_as();
+            if failure.kind == ErrorKind::MissingAs {
+                let note = "BIND gives a value to a new variable, `BIND(5 AS ?x)`; FILTER compares";
+                failure.hint = Some(Hint::Note(note));
+            }
+            return Err(failure);
         }
         let token = self.token;
         let (id, variable) = self.variable()?;
@@ -273,7 +278,7 @@ impl Parser<'_, '_> {
             false => {
                 let (id, variable) = self.variable()?;
                 self.scope.see(id);
-                self.open(TokenKind::LeftBrace, "{")?;
+                self.open_brace()?;
                 let mut bindings = Vec::new();
                 while !self.at(TokenKind::RightBrace) {
                     bindings.push(vec![self.data_value()?]);
@@ -304,12 +309,14 @@ impl Parser<'_, '_> {
             variables.push(variable);
         }
         self.close(TokenKind::RightParen)?;
-        self.open(TokenKind::LeftBrace, "{")?;
+        self.open_brace()?;
         let mut bindings = Vec::new();
         while !self.at(TokenKind::RightBrace) {
             let token = self.token;
             // Not counted as groups: rows are a list, however many they are.
-            self.expect(TokenKind::LeftParen)?;
+            if !self.eat(TokenKind::LeftParen) {
+                return Err(self.no_row());
+            }
             let mut row = Vec::with_capacity(variables.len());
             while !self.at(TokenKind::RightParen) {
                 row.push(self.data_value()?);

@@ -105,9 +105,16 @@ impl<'t> Parser<'t, '_> {
                     prefix: prefix.to_owned(),
                 },
             );
-            failure.hint = prefix_for(prefix).map(|iri| Hint::DeclarePrefix {
-                prefix: prefix.to_owned(),
-                iri,
+            let prefix = prefix.to_owned();
+            failure.hint = Some(match (prefix_for(&prefix), prefix.as_str()) {
+                (Some(iri), _) => Hint::DeclarePrefix { prefix, iri },
+                (None, "bif" | "sql") => Hint::Note(
+                    "these are Virtuoso's own functions; CONTAINS(?text, \"word\") in a FILTER finds texts",
+                ),
+                (None, "hint") => {
+                    Hint::Note("these are Blazegraph's hints to its planner; leave them out")
+                }
+                (None, _) => Hint::DeclareUnknownPrefix { prefix },
             });
             self.report(failure)?;
             return Ok(HOLE.to_owned());
@@ -198,7 +205,14 @@ impl<'t> Parser<'t, '_> {
                         .map(char::len_utf8)
                         .sum::<usize>();
                     let span = at + place..at + place + length;
-                    let failure = self.error_in(span, ErrorKind::InvalidEscape);
+                    let mut failure = self.error_in(span, ErrorKind::InvalidEscape);
+                    failure.hint = Some(match is_string {
+                        true => Hint::Replace {
+                            span: at + place..at + place + 1,
+                            text: "\\\\".to_owned(),
+                        },
+                        false => Hint::Note("an IRI has `\\uXXXX` and `\\UXXXXXXXX` only"),
+                    });
                     self.report(failure)?;
                     place += length;
                 }
@@ -227,6 +241,9 @@ impl<'t> Parser<'t, '_> {
     fn string_literal(&mut self, token: Token) -> Parsed<Literal> {
         let value = self.string_value(token)?;
         if self.eat(TokenKind::Datatype) {
+            if !self.at_thing(Thing::Iri, is_iri) {
+                return Err(self.no_datatype());
+            }
             let datatype = self.iri()?;
             return Ok(Literal::new_typed_literal(value, datatype));
         }

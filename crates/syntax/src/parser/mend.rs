@@ -4,9 +4,13 @@ use super::{Failure, Parser};
 use crate::error::{ErrorKind, Hint};
 use crate::lexer::Lexer;
 use crate::token::{Token, TokenKind};
+use crate::word::BuiltIn;
 
 /// Bytes of the text that a mend repeats.
-const REPEATED_BYTES_MAX: usize = 60;
+pub(super) const REPEATED_BYTES_MAX: usize = 60;
+
+/// Stands for one that is too long to be repeated.
+pub(super) const EXPRESSION: &str = "expression";
 
 impl Parser<'_, '_> {
     /// The text of the call that begins here, if there is one; `expression` if it is long.
@@ -23,16 +27,16 @@ impl Parser<'_, '_> {
             match token.kind {
                 TokenKind::LeftParen => depth += 1,
                 TokenKind::RightParen => depth -= 1,
-                TokenKind::End => return Some("expression"),
+                TokenKind::End => return Some(EXPRESSION),
                 _ => {}
             }
             if end - start > REPEATED_BYTES_MAX {
-                return Some("expression");
+                return Some(EXPRESSION);
             }
             if token.kind == TokenKind::RightParen && depth == 0 {
                 let call = &self.text[start..end];
                 return Some(match call.contains('\n') {
-                    true => "expression",
+                    true => EXPRESSION,
                     false => call,
                 });
             }
@@ -46,7 +50,14 @@ impl Parser<'_, '_> {
             TokenKind::Variable => self.text_of(second),
             _ => "?name",
         };
-        let hint = Hint::Write(format!("({} AS {name})", self.text_of(self.previous)));
+        let end = match second.kind {
+            TokenKind::Variable => second.end,
+            _ => self.token.end,
+        };
+        let hint = Hint::Replace {
+            span: self.previous.start as usize..end as usize,
+            text: format!("({} AS {name})", self.text_of(self.previous)),
+        };
         let failure = self.error(ErrorKind::ExpressionWithoutBrackets);
         failure.with_hint(hint)
     }
@@ -64,7 +75,10 @@ impl Parser<'_, '_> {
             bracket: "(",
             after: direction_text.to_owned(),
         };
-        let hint = Hint::Write(format!("{direction_text}({})", self.text_of(meant)));
+        let hint = Hint::Replace {
+            span: direction.start.min(meant.start) as usize..direction.end.max(meant.end) as usize,
+            text: format!("{direction_text}({})", self.text_of(meant)),
+        };
         self.error_at(direction, kind).with_hint(hint)
     }
 
@@ -87,4 +101,93 @@ impl Parser<'_, '_> {
         let failure = self.error_in(start..start + iri.len(), ErrorKind::BareWord);
         Some(failure.with_hint(hint))
     }
+
+    /// `data/file.ttl` without its signs: a word for the lexer.
+    pub(super) fn address_without_signs(&self) -> Failure {
+        let start = self.token.start as usize;
+        let rest = self.text.get(start..).unwrap_or_default();
+        let ends =
+            |character: char| character.is_whitespace() || "<>\"'{}|^`\\()[];,".contains(character);
+        let address = &rest[..rest.find(ends).unwrap_or(rest.len())];
+        let address = address.trim_end_matches('.');
+        let failure = self.error_in(start..start + address.len(), ErrorKind::BareWord);
+        failure.with_hint(match address.len() <= REPEATED_BYTES_MAX {
+            true => Hint::Write(format!("<{address}>")),
+            false => Hint::Note("an IRI stands between `<` and `>`"),
+        })
+    }
+
+    /// `@prefix ub: <...> .`, `@base <...> .`: Turtle's way, whose `@` is here.
+    pub(super) fn turtle_declaration(&self, keyword: &str) -> Failure {
+        let mut lexer = Lexer::starting_at(self.text, self.token.end as usize);
+        let mut words = vec![keyword];
+        let mut end = self.token.end;
+        let mut token = lexer.next_token();
+        for kind in [TokenKind::PrefixedName, TokenKind::Iri] {
+            if token.kind == kind {
+                words.push(self.text_of(token));
+                end = token.end;
+                token = lexer.next_token();
+            }
+        }
+        if token.kind == TokenKind::Dot {
+            end = token.end;
+        }
+        let text = words.join(" ");
+        let failure = self.error(ErrorKind::ForeignOperator);
+        failure.with_hint(
+            match text.len() <= 2 * REPEATED_BYTES_MAX && words.len() > 1 {
+                true => Hint::Replace {
+                    span: self.token.start as usize..end as usize,
+                    text,
+                },
+                false => Hint::Note("write `PREFIX name: <...>` or `BASE <...>`, without a dot"),
+            },
+        )
+    }
+
+    /// `LIMIT 10, 5`: the comma is here.
+    pub(super) fn limit_of_two(&self, limit: Token) -> Option<Failure> {
+        let second = self.second();
+        let is_here = self.token.kind == TokenKind::Comma
+            && second.kind == TokenKind::Integer
+            && self.text_of(limit).eq_ignore_ascii_case("LIMIT");
+        is_here.then(|| {
+            let span = limit.start as usize..second.end as usize;
+            let (start, length) = (self.text_of(self.previous), self.text_of(second));
+            let failure = self.error(ErrorKind::ForeignOperator);
+            failure.with_hint(Hint::Replace {
+                span,
+                text: format!("LIMIT {length} OFFSET {start}"),
+            })
+        })
+    }
+
+    /// `GROUP_CONCAT(?x, ', ')` and `COUNT(DISTINCT ?a, ?b)`: the comma is here.
+    pub(super) fn second_argument(&self, function: BuiltIn, is_concat: bool) -> Failure {
+        let second = self.second();
+        if is_concat && second.kind == TokenKind::String {
+            let failure = self.error(ErrorKind::Unexpected);
+            return failure.with_hint(Hint::Replace {
+                span: self.token.start as usize..second.end as usize,
+                text: format!("; SEPARATOR = {}", self.text_of(second)),
+            });
+        }
+        let failure = self.error(ErrorKind::ArgumentCount {
+            function: function.name(),
+            least: 1,
+            most: 1,
+            given: 2,
+        });
+        failure.with_hint(Hint::Note(
+            "several variables are aggregated behind a subquery: `{ SELECT DISTINCT ?a ?b { .. } }`",
+        ))
+    }
+}
+
+/// A character as IRIs hold it.
+pub(super) fn percent_encoded(character: char) -> String {
+    let mut bytes = [0; 4];
+    let bytes = character.encode_utf8(&mut bytes).bytes();
+    bytes.map(|byte| format!("%{byte:02X}")).collect()
 }

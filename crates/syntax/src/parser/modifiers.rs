@@ -51,7 +51,7 @@ impl Parser<'_, '_> {
         let free = self.free.len();
         if self.eat_keyword(Keyword::Group) {
             last = Some(Keyword::Group);
-            self.expect_keyword(Keyword::By)?;
+            self.expect_by()?;
             modifiers.group = Some(self.grouping()?);
         }
         if self.eat_keyword(Keyword::Having) {
@@ -60,7 +60,7 @@ impl Parser<'_, '_> {
         }
         if self.eat_keyword(Keyword::Order) {
             last = Some(Keyword::Order);
-            self.expect_keyword(Keyword::By)?;
+            self.expect_by()?;
             modifiers.order = Some(self.with_aggregates(Aggregates::Allowed, Self::order)?);
         }
         self.free.truncate(free);
@@ -73,6 +73,13 @@ impl Parser<'_, '_> {
         }
         self.check_order_of_clauses(last)?;
         Ok(modifiers)
+    }
+
+    fn expect_by(&mut self) -> Parsed<()> {
+        match self.eat_keyword(Keyword::By) {
+            true => Ok(()),
+            false => Err(self.no_keyword(Keyword::By)),
+        }
     }
 
     /// A clause behind one that it must stand before.
@@ -120,8 +127,10 @@ impl Parser<'_, '_> {
             } else if self.at_constraint() {
                 let expression = self.constraint(Keyword::By)?;
                 self.computed_group(&mut grouping, expression);
-            } else if grouping.variables.is_empty() || self.token.kind == TokenKind::Word {
-                return Err(self.no_variable());
+            } else if grouping.variables.is_empty()
+                || matches!(self.token.kind, TokenKind::Word | TokenKind::Comma)
+            {
+                return Err(self.no_order_key());
             } else {
                 return Ok(grouping);
             }
@@ -190,7 +199,7 @@ impl Parser<'_, '_> {
     }
 
     fn bound_of_rows(&mut self, clause: &'static str) -> Parsed<usize> {
-        self.bump();
+        let keyword = self.bump();
         let is_number = self.at_thing(Thing::WholeNumber, |it| it == TokenKind::Integer);
         let number = match is_number {
             true => self.text_of(self.token).parse().ok(),
@@ -199,7 +208,10 @@ impl Parser<'_, '_> {
         match number {
             Some(number) => {
                 self.bump();
-                Ok(number)
+                match self.limit_of_two(keyword) {
+                    Some(failure) => Err(failure),
+                    None => Ok(number),
+                }
             }
             None => {
                 let failure = self.error(ErrorKind::InvalidNumber { clause });

@@ -125,6 +125,7 @@ impl Parser<'_, '_> {
         let is_inverse = self.eat(TokenKind::Caret);
         let node = match self.eat_keyword(Keyword::A) {
             true => rdf_type(),
+            false if !self.at_thing(Thing::Iri, is_iri) => return Err(self.no_step()),
             false => self.iri()?,
         };
         Ok((node, is_inverse))

@@ -155,6 +155,9 @@ impl<'t> Parser<'t, '_> {
                 Err(failure) => self.recover_in_group(failure, depth)?,
             }
         }
+        if !self.at(TokenKind::RightBrace) {
+            return Err(self.no_quad("put it behind this, into `WHERE { .. }`"));
+        }
         self.close(TokenKind::RightBrace)?;
         Ok(triples_of(elements))
     }
@@ -216,6 +219,9 @@ impl<'t> Parser<'t, '_> {
             match self.eat_keyword(Keyword::Named) {
                 true => named.push(self.iri()?),
                 false => default.push(self.iri()?),
+            }
+            if self.token.kind == TokenKind::Comma {
+                return Err(self.comma_between_graphs(keyword));
             }
         }
         let is_given = !default.is_empty() || !named.is_empty();

@@ -36,9 +36,9 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) enum Selection {
     /// `*`, in the order of names.
-    Star,
+    Star(Token),
     /// `*`, in the order of appearance.
-    StarAsNamed,
+    StarAsNamed(Token),
     /// What there is, for the forms of queries without columns: of groups, what they are grouped by.
     Visible,
     Items(Vec<Item>),
@@ -92,8 +92,8 @@ impl<'t> Parser<'t, '_> {
 
     fn selected_inside(&mut self, mark: usize) -> Parsed<(GraphPattern, Vec<VariableId>)> {
         let (duplicates, mut selection) = self.select_clause()?;
-        if matches!(selection, Selection::StarAsNamed) {
-            selection = Selection::Star;
+        if let Selection::StarAsNamed(star) = selection {
+            selection = Selection::Star(star);
         }
         let pattern = self.where_clause()?;
         let modifiers = self.modifiers()?;
@@ -111,7 +111,7 @@ impl<'t> Parser<'t, '_> {
             Duplicates::Kept
         };
         if self.eat(TokenKind::Star) {
-            return Ok((duplicates, Selection::StarAsNamed));
+            return Ok((duplicates, Selection::StarAsNamed(self.previous)));
         }
         let mut items = Vec::new();
         loop {
@@ -254,14 +254,14 @@ impl<'t> Parser<'t, '_> {
                 self.items_selected(items, pattern, mark, is_grouped.then_some(has_group_by))?
             }
             star => {
-                if is_grouped && !matches!(star, Selection::Visible) {
-                    let token = first_aggregate.unwrap_or(self.previous);
+                if is_grouped && let Selection::Star(at) | Selection::StarAsNamed(at) = star {
+                    let token = first_aggregate.unwrap_or(at);
                     let failure = self.error_at(token, ErrorKind::StarWithGroups { has_group_by });
                     let hint = Hint::Note("name the variables that SELECT gives");
                     self.report(failure.with_hint(hint))?;
                 }
                 let mut ids = self.scope.since(mark);
-                if !matches!(star, Selection::StarAsNamed) {
+                if !matches!(star, Selection::StarAsNamed(_)) {
                     ids.sort_by_key(|id| self.names.name(*id));
                 }
                 let names = ids
@@ -343,6 +343,7 @@ impl<'t> Parser<'t, '_> {
         let variable = self.names.name(id).to_owned();
         let hint = Hint::GroupBy {
             variable: variable.clone(),
+            has_group_by,
         };
         let kind = ErrorKind::NotGrouped {
             variable,
@@ -354,6 +355,9 @@ impl<'t> Parser<'t, '_> {
     /// `WHERE { ... }`.
     pub(super) fn where_clause(&mut self) -> Parsed<GraphPattern> {
         self.eat_keyword(Keyword::Where);
+        if !self.at(TokenKind::LeftBrace) {
+            return Err(self.no_pattern());
+        }
         self.group()
     }
 }

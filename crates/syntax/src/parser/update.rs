@@ -7,6 +7,7 @@ use spargebra::term::{
 };
 use spargebra::{GraphUpdateOperation, Update};
 
+use super::literal::is_iri;
 use super::triples::{Element, Place, begins_triples, is_triples, join, triple};
 use super::{Parsed, Parser};
 use crate::error::ErrorKind;
@@ -98,7 +99,9 @@ impl<'t> Parser<'t, '_> {
             // ADD, MOVE, COPY, rewritten as SPARQL 1.1 Update, 3.2.3 to 3.2.5, does.
             _ => {
                 let from = self.graph_or_default()?;
-                self.expect_keyword(Keyword::To)?;
+                if !self.eat_keyword(Keyword::To) {
+                    return Err(self.no_keyword(Keyword::To));
+                }
                 let to = self.graph_or_default()?;
                 if from == to {
                     return Ok(());
@@ -123,7 +126,12 @@ impl<'t> Parser<'t, '_> {
 
     /// `GRAPH <iri>`.
     fn graph_ref(&mut self) -> Parsed<NamedNode> {
-        self.expect_keyword(Keyword::Graph)?;
+        if !self.eat_keyword(Keyword::Graph) {
+            return Err(match is_iri(self.token.kind) {
+                true => self.no_keyword(Keyword::Graph),
+                false => self.unexpected(),
+            });
+        }
         self.iri()
     }
 
@@ -263,14 +271,19 @@ impl<'t> Parser<'t, '_> {
             true => Some(self.iri()?),
             false => None,
         };
+        if self.second_is(Keyword::Data) {
+            return Err(self.data_with_graph());
+        }
         let (mut delete, mut insert) = (Vec::new(), Vec::new());
         let mut is_change = false;
         if self.eat_keyword(Keyword::Delete) {
+            self.check_table(Keyword::From)?;
             self.quads(Place::Deletion, &mut |quad| delete.push(quad))?;
             is_change = true;
         }
         self.labels.clear();
         if self.eat_keyword(Keyword::Insert) {
+            self.check_table(Keyword::Into)?;
             self.quads(Place::Template, &mut |quad| insert.push(quad))?;
             is_change = true;
         }
@@ -279,7 +292,9 @@ impl<'t> Parser<'t, '_> {
             return Err(self.unexpected());
         }
         let mut using = self.dataset(Keyword::Using)?;
-        self.expect_keyword(Keyword::Where)?;
+        if !self.eat_keyword(Keyword::Where) {
+            return Err(self.no_where());
+        }
         let mark = self.scope.mark();
         let pattern = self.group()?;
         self.scope.forget(mark);
@@ -305,6 +320,14 @@ impl<'t> Parser<'t, '_> {
         })
     }
 
+    /// `DELETE FROM`, `INSERT INTO`.
+    fn check_table(&self, keyword: Keyword) -> Parsed<()> {
+        match self.token.kind == TokenKind::Keyword(keyword) {
+            true => Err(self.no_table()),
+            false => Ok(()),
+        }
+    }
+
     /// Quads in braces.
     fn quads(&mut self, place: Place, out: &mut dyn FnMut(QuadPattern)) -> Parsed<()> {
         let depth = self.open_brace()?;
@@ -314,7 +337,8 @@ impl<'t> Parser<'t, '_> {
             match result {
                 Ok(()) if self.at(TokenKind::RightBrace) => break,
                 Ok(()) => {
-                    let failure = self.no_quad();
+                    let failure =
+                        self.no_quad("put it into the last braces of `DELETE { .. } WHERE { .. }`");
                     if self.token.kind == TokenKind::End {
                         return Err(failure);
                     }

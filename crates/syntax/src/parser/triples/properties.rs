@@ -157,7 +157,11 @@ impl Parser<'_, '_> {
     }
 
     /// Predicates and objects; what objects bring along goes out at once.
-    pub(super) fn properties(&mut self, place: Place, out: &mut Vec<Element>) -> Parsed<Vec<Property>> {
+    pub(super) fn properties(
+        &mut self,
+        place: Place,
+        out: &mut Vec<Element>,
+    ) -> Parsed<Vec<Property>> {
         let mut properties = Vec::with_capacity(1);
         loop {
             if !self.at_verb(place) {

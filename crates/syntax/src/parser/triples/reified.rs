@@ -35,7 +35,11 @@ impl Parser<'_, '_> {
         }
     }
 
-    pub(super) fn reified_triple(&mut self, place: Place, out: &mut Vec<Element>) -> Parsed<TermPattern> {
+    pub(super) fn reified_triple(
+        &mut self,
+        place: Place,
+        out: &mut Vec<Element>,
+    ) -> Parsed<TermPattern> {
         self.open(TokenKind::LeftTriple, "<<")?;
         let (mut of_subject, mut of_object) = (Vec::new(), Vec::new());
         let token = self.token;
@@ -86,7 +90,11 @@ impl Parser<'_, '_> {
     }
 
     /// Reifiers and annotations behind an object.
-    pub(super) fn annotations(&mut self, place: Place, out: &mut Vec<Element>) -> Parsed<Vec<TermPattern>> {
+    pub(super) fn annotations(
+        &mut self,
+        place: Place,
+        out: &mut Vec<Element>,
+    ) -> Parsed<Vec<TermPattern>> {
         let mut reifiers = Vec::new();
         loop {
             let reifier = if self.at(TokenKind::Tilde) {

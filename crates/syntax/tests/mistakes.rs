@@ -1,0 +1,323 @@
+//! A hundred and more common mistakes, each with what is said of it, as text to be read in `docs/messages.md`.
+//!
+//! `UPDATE_MESSAGES=1 cargo test --release --workspace --test mistakes` writes it anew. What the test holds beside the letter: each text is
+//! refused, at a place in the text, with a message that is one line; and a change that is suggested mends it, or brings the reader further.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may fail on the spot"
+)]
+
+use orrery_syntax::{ParserOptions, SyntaxError, parse_query, parse_update};
+use std::fmt::Write as _;
+
+/// A kind of mistakes, and texts with them.
+type Chapter = (&'static str, &'static [&'static str]);
+
+/// Changes of one text that are tried.
+const ROUNDS_MAX: usize = 4;
+
+const QUERIES: &[Chapter] = &[
+    (
+        "Prefixes and IRIs",
+        &[
+            "SELECT ?s WHERE { ?s rdf:type ?o }",
+            "SELECT ?s WHERE { ?s foo:bar ?o }",
+            "SELECT ?s WHERE { ?s dbo:birthPlace ?o }",
+            "@prefix ub: <http://example.org/> .\nSELECT * { ?s a ub:Student }",
+            "PREFIX ex <http://example.org/> SELECT * { ?s a ex:T }",
+            "PREFIX ex: http://example.org/ SELECT * { ?s a ex:T }",
+            "PREFIX ex: <http://example.org/> . SELECT * { ?s a ex:T }",
+            "PREFIX ex: <http://example.org/>; SELECT * { ?s a ex:T }",
+            "PREFX ex: <http://example.org/> SELECT * { ?s a ex:T }",
+            "SELECT * { ?s a <http://exa mple.org/x> }",
+            "SELECT * { ?s a <http://example.org/x }",
+            "SELECT * { ?s a <http://example.org/{x}> }",
+            "SELECT * { ?s a <relative> }",
+            "SELECT * { ?s a http://example.org/T }",
+            "SELECT * FROM table { ?s ?p ?o }",
+            "SELECT * FROM <http://example.org/a>, <http://example.org/b> { ?s ?p ?o }",
+        ],
+    ),
+    (
+        "SELECT and its columns",
+        &[
+            "SELET * WHERE { ?s ?p ?o }",
+            "SELECT ?s, ?o WHERE { ?s ?p ?o }",
+            "SELECT s WHERE { ?s ?p ?o }",
+            "SELECT 's' WHERE { ?s ?p ?o }",
+            "SELECT (COUNT(?o)) WHERE { ?s ?p ?o }",
+            "SELECT ?s COUNT(?o) WHERE { ?s ?p ?o } GROUP BY ?s",
+            "SELECT COUNT(*) WHERE { ?s ?p ?o }",
+            "SELECT (COUNT(?x) AS ?c { ?x ?p ?o }",
+            "SELECT (COUNT(?x) AS c) { ?x ?p ?o }",
+            "SELECT (?x ?y) { ?x ?p ?y }",
+            "SELECT (COUNT(?x) ?c) { ?x ?p ?o }",
+            "SELECT (?n + 1 AS ?m { ?s ?p ?n }",
+            "SELECT ?n AS ?m { ?s ?p ?n }",
+            "SELECT WHERE { ?s ?p ?o }",
+            "SELECT ?s DISTINCT WHERE { ?s ?p ?o }",
+            "SELECT DISTINCT(?s) WHERE { ?s ?p ?o }",
+            "SELECT DISTNCT ?s WHERE { ?s ?p ?o }",
+            "SELECT * ?s WHERE { ?s ?p ?o }",
+            "SELECT ?s WERE { ?s ?p ?o }",
+            "SELECT ?s WHERE ?s ?p ?o",
+            "SELECT TOP 10 ?s WHERE { ?s ?p ?o }",
+            "SELECT ?s ORDER BY ?s WHERE { ?s ?p ?o }",
+            "SELECT ?s { ?s ?p ?o } FROM <http://e/g>",
+            "{ ?s ?p ?o }",
+            "SELECT ?s { ?s ?p ?o } SELECT ?t { ?t ?p ?o }",
+        ],
+    ),
+    (
+        "Groups and aggregates",
+        &[
+            "SELECT ?s (COUNT(?o) AS ?n) { ?s ?p ?o }",
+            "SELECT ?s ?p (COUNT(?o) AS ?n) { ?s ?p ?o } GROUP BY ?s",
+            "SELECT * { ?s ?p ?o } GROUP BY ?s",
+            "SELECT * { ?s ?p ?o } ORDER BY COUNT(?s)",
+            "SELECT ?s { ?s ?p ?o FILTER(COUNT(?o) > 1) } GROUP BY ?s",
+            "SELECT (SUM(COUNT(?o)) AS ?n) { ?s ?p ?o }",
+            "SELECT ?s { ?s ?p ?o } GROUP ?s",
+            "SELECT ?s { ?s ?p ?o } GROUP BY s",
+            "SELECT ?s { ?s ?p ?o } GROUP BY ?s, ?p",
+            "SELECT ?s { ?s ?p ?o } GROUP BY ?s HAVING COUNT(?o) > 1",
+            "SELECT ?s { ?s ?p ?o } HAVING (COUNT(?o) > 1) GROUP BY ?s",
+            "SELECT (COUNT(DISTINCT ?a, ?b) AS ?n) { ?a ?p ?b }",
+            "SELECT (GROUP_CONCAT(?o, ', ') AS ?all) { ?s ?p ?o }",
+            "SELECT (AVERAGE(?o) AS ?a) { ?s ?p ?o }",
+        ],
+    ),
+    (
+        "Order and limits",
+        &[
+            "SELECT ?s { ?s ?p ?o } LIMIT 10 ORDER BY ?s",
+            "SELECT ?s { ?s ?p ?o } ORDER BY s",
+            "SELECT ?s { ?s ?p ?o } ORDER BY ?s DESC",
+            "SELECT ?s { ?s ?p ?o } ORDER BY DESC ?s",
+            "SELECT ?s { ?s ?p ?o } ORDER BY ?s, ?o",
+            "SELECT ?s { ?s ?p ?o } ORDER ?s",
+            "SELECT ?s { ?s ?p ?o } SORT BY ?s",
+            "SELECT ?s { ?s ?p ?o } LIMIT -1",
+            "SELECT ?s { ?s ?p ?o } LIMIT 10, 5",
+            "SELECT ?s { ?s ?p ?o } LIMIT ten",
+            "SELECT ?s { ?s ?p ?o } LIMT 10",
+            "SELECT ?s { ?s ?p ?o LIMIT 10 }",
+        ],
+    ),
+    (
+        "Brackets, dots, patterns",
+        &[
+            "SELECT * { ?s ?p ?o",
+            "SELECT * { ?s ?p ?o } }",
+            "SELECT * { ?s ?p ?o ?s ?q ?r }",
+            "SELECT * { ?s a ?t\n  ?s ?q ?r }",
+            "SELECT * { ?s ?p }",
+            "SELECT * { ?s ?p ?o, }",
+            "SELECT * { ?s ?p ?o ; ?q }",
+            "SELECT * { ?s }",
+            "SELECT * { ?s ?p (1, 2) }",
+            "SELECT * { ?s ?p (1 2 . ?s ?q 1 }",
+            "SELECT * { ?s ?p ?o UNION { ?s ?q ?r } }",
+            "SELECT * { ?s ?p ?o } UNION { ?s ?q ?r }",
+            "SELECT * { ?s ?p ?o } FILTER(?o > 1)",
+            "SELECT * { ?s ?p ?o . SELECT ?x { ?x ?q ?r } }",
+            "SELECT * { ?s ?p ?o )",
+            "SELECT * { OPTIONAL ?s a ?o }",
+            "SELECT * { ?s ?p ?o OPTIONNAL { ?s ?q ?r } }",
+            "SELECT * { { ?s ?p ?o } UNION ?s ?q ?r }",
+            "SELECT * { { ?s ?p ?o } OR { ?s ?q ?r } }",
+            "SELECT * { GRAPH { ?s ?p ?o } }",
+            "SELECT * { ?s 'p' ?o }",
+            "SELECT * { ?s name ?o }",
+            "SELECT * { ?s ?p 'it's' }",
+            "SELECT * { ?s ?p \"unclosed }",
+            "SELECT * { ?s ?p “curly” }",
+            "SELECT * { ?s ?p 'colour'@en_GB }",
+            "SELECT * { ?s ?p '1'^^integer }",
+            "SELECT * { ?s ?p 'C:\\data' }",
+            "SELECT * { VALUES ?x { ?y } }",
+            "SELECT * { VALUES (?x ?y) { (1) } }",
+            "SELECT * { VALUES ?x (1 2) }",
+            "SELECT * { VALUES ?x { (1) (2) } }",
+            "SELECT * { VALUES ?x { 1, 2 } }",
+            "SELECT * { VALUES (?x) { 1 2 } }",
+            "SELECT * { VALUES ?x { red } }",
+            "SELECT * { BIND(5 AS ?o) ?s ?p ?o . BIND(6 AS ?o) }",
+            "SELECT * { ?s ?p ?o BIND ?o + 1 AS ?n }",
+            "SELECT * { BIND(?o = 5) }",
+            "SELECT * { ?s <http://e/p>/ ?o }",
+            "SELECT * { ?s ?p/<http://e/p> ?o }",
+            "SELECT * { ?s <http://e/p>{1,3} ?o }",
+            "SELECT * { ?s !?p ?o }",
+            "CONSTRUCT { ?s ?p ?o FILTER(?o > 1) } WHERE { ?s ?p ?o }",
+            "DESCRIBE WHERE { ?s ?p ?o }",
+        ],
+    ),
+    (
+        "FILTER and expressions",
+        &[
+            "SELECT * { ?s ?p ?o FILTER ?o = 5 }",
+            "SELECT * { ?s ?p ?o FILTER(?o == 5) }",
+            "SELECT * { ?s ?p ?o FILTER(?o <> 5) }",
+            "SELECT * { ?s ?p ?o FILTER(?o =< 5) }",
+            "SELECT * { ?s ?p ?o FILTER(?o > 1 AND ?o < 5) }",
+            "SELECT * { ?s ?p ?o FILTER(?o > 1 & ?o < 5) }",
+            "SELECT * { ?s ?p ?o FILTER(NOT ?o = 5) }",
+            "SELECT * { ?s ?p ?o FILTER(?o LIKE 'a%') }",
+            "SELECT * { ?s ?p ?o FILTER(?o IS NULL) }",
+            "SELECT * { ?s ?p ?o FILTER(?o BETWEEN 1 AND 5) }",
+            "SELECT * { ?s ?p ?o FILTER(?o % 2 = 0) }",
+            "SELECT * { ?s ?p ?o FILTER(contains(?o \"x\")) }",
+            "SELECT * { ?s ?p ?o FILTER(foo(?o)) }",
+            "SELECT * { ?s ?p ?o FILTER(LENGTH(?o) > 3) }",
+            "SELECT * { ?s ?p ?o FILTER(STRLEN(?o, 3) > 1) }",
+            "SELECT * { ?s ?p ?o FILTER(STARTSWITH(?o, 'a')) }",
+            "SELECT * { ?s ?p ?o FILTER(regex(?o)) }",
+            "SELECT * { ?s ?p ?o FILTER(?o IN 1, 2) }",
+            "SELECT * { ?s ?p ?o FILTER(?o > 5 }",
+            "SELECT * { ?s ?p ?o FILTER(lang(?o) = en) }",
+            "SELECT * { ?s ?p ?o FILTER(!EXISTS { ?s ?q ?o )) }",
+            "SELECT * { ?s ?p ?o FILTR(?o = 5) }",
+            "SELECT * { ?s ?p ?o WHERE ?o > 5 }",
+            "SELECT * { ?s ?p ?o . ?o > 5 }",
+            "SELECT * { ?s ?p ?o . regex(?o, 'a') }",
+            "SELECT * { ?s ?p ?o NOT EXISTS { ?s ?q ?r } }",
+            "SELECT * { ?s ?p ?o FILTER STRLEN(?o) > 3 }",
+            "SELECT * { ?s ?p ?o FILTER() }",
+            "SELECT * { ?s ?p ?o FILTER(?o > 5 AND) }",
+            "SELECT * { ?s ?p ?o FILTER(?o IS NOT NULL) }",
+            "SELECT * { ?s ?p ?o FILTER(?o > 5 . ?s ?q ?r }",
+            "SELECT * { ?s ?p ?o FILTER(?o ≥ 5) }",
+            "SELECT * { ?s ?p ?o FILTER(?o –5 > 0) }",
+            "SELECT *\u{a0}{ ?s ?p ?o }",
+            "SELECT * { ?s ?p ?o\u{200b} }",
+        ],
+    ),
+    (
+        "SQL, and what other stores have",
+        &[
+            "SELECT name FROM people WHERE age > 5",
+            "SELECT * FROM people",
+            "SELECT ?a { ?a ?p ?b } JOIN { ?b ?q ?c }",
+            "SELECT * { ?s ?p ?o } -- a comment",
+            "-- a comment\nSELECT * { ?s ?p ?o }",
+            "// a comment\nSELECT * { ?s ?p ?o }",
+            "SELECT * { ?s ?p ?o };",
+            "define input:inference 'rules' SELECT * { ?s ?p ?o }",
+            "SPARQL SELECT * { ?s ?p ?o }",
+            "SELECT * { ?s bif:contains 'x' }",
+            "SELECT * { hint:Query hint:optimizer 'None' . ?s ?p ?o }",
+            "EXPLAIN SELECT * { ?s ?p ?o }",
+            "MATCH (n) RETURN n",
+            "",
+            "INSERT DATA { <http://e/s> <http://e/p> 1 }",
+        ],
+    ),
+];
+
+const UPDATES: &[Chapter] = &[(
+    "Updates",
+    &[
+        "INSERT DATA { ex:a ex:b ex:c }",
+        "INSERT DATA { <http://e/s> <http://e/p> 1 } DELETE DATA { <http://e/s> <http://e/p> 2 }",
+        "INSERT DATA { ?x <http://e/p> 1 }",
+        "DELETE DATA { _:b <http://e/p> 1 }",
+        "INSERT { ?s <http://e/p> 1 }",
+        "INSERT { <http://e/s> <http://e/p> 1 } WHERE ?s ?p ?o",
+        "INSERT INTO people VALUES (1, 2)",
+        "INSERT DATA <http://e/s> <http://e/p> 1",
+        "DELETE WHERE { ?s ?p ?o FILTER(?o > 1) }",
+        "DELETE { ?s ?p ?o }",
+        "DELETE FROM <http://e/g> { ?s ?p ?o }",
+        "UPDATE { ?s ?p ?o } WHERE { ?s ?p ?o }",
+        "CLEAR <http://e/g>",
+        "DROP GRAPH g",
+        "LOAD file.ttl",
+        "SELECT * { ?s ?p ?o }",
+        "WITH <http://e/g> INSERT DATA { <http://e/s> <http://e/p> 1 }",
+        "UPDATE people SET age = 5",
+        "DELETE FROM people WHERE age > 5",
+        "COPY <http://e/a> <http://e/b>",
+        "CREATE <http://e/g>",
+        "INSERT DATA { <http://e/s> <http://e/p> 'a' . <http://e/q> 'b' }",
+        "INSERT DATA { GRAPH ?g { <http://e/s> <http://e/p> 1 } }",
+        "INSERT DATA { 'x' <http://e/p> 1 }",
+        "INSERT DATA { _:a <http://e/p> 1 } ; INSERT DATA { _:a <http://e/p> 2 }",
+    ],
+)];
+
+fn read(text: &str, is_update: bool) -> Result<(), Box<SyntaxError>> {
+    let options = ParserOptions::default();
+    match is_update {
+        true => parse_update(text, &options).map(drop),
+        false => parse_query(text, &options).map(drop),
+    }
+}
+
+fn write_chapters(chapters: &[Chapter], is_update: bool, all: &mut String) -> usize {
+    for (title, texts) in chapters {
+        writeln!(all, "\n## {title}").unwrap();
+        for text in *texts {
+            let Err(error) = read(text, is_update) else {
+                panic!("this is right: {text}");
+            };
+            let message = error.message();
+            assert!(
+                !message.is_empty() && !message.contains('\n'),
+                "{text}: {message}"
+            );
+            assert!(error.span.end <= text.len(), "{text}: {:?}", error.span);
+            let drawn = error.drawn(text);
+            let drawn: Vec<&str> = drawn.lines().map(str::trim_end).collect();
+            writeln!(all, "\n```text\n{}\n{error}\n```", drawn.join("\n")).unwrap();
+            if let Some(mended) = mended(text, &error, is_update) {
+                writeln!(all, "Mended: `{mended}`").unwrap();
+            }
+        }
+    }
+    chapters.iter().map(|(_, texts)| texts.len()).sum()
+}
+
+/// A text after the changes that its messages suggest, one after the other, if it is right then. Each must bring the reader further: what is
+/// said next is another error.
+fn mended(text: &str, error: &SyntaxError, is_update: bool) -> Option<String> {
+    let mut text = text.to_owned();
+    let mut error = error.clone();
+    for _ in 0..ROUNDS_MAX {
+        let suggestion = error.suggestion(&text)?;
+        let left = text.len() - suggestion.span.end;
+        text.replace_range(suggestion.span, &suggestion.text);
+        let Err(next) = read(&text, is_update) else {
+            return Some(text.replace('\n', "\\n"));
+        };
+        // Counted from the end, for what stands before has another length now.
+        let still_wrong = text.len().saturating_sub(next.span.end);
+        assert!(
+            next.kind != error.kind || still_wrong <= left,
+            "{text}: {error}, then {next}"
+        );
+        error = *next;
+    }
+    None
+}
+
+#[test]
+fn a_hundred_common_mistakes_have_their_messages() {
+    let mut all = "# What is said of wrong queries and updates\n\nThe line, marks under the place, and the message, with strict prefixes and no \
+                   base; behind it the text that\nthe suggested changes make of it, where they make it right. Written by\n\
+                   `UPDATE_MESSAGES=1 cargo test --release --workspace --test mistakes`; \
+                   `crates/loader/tests/messages.md` has those of wrong data.\n"
+        .to_owned();
+    let count = write_chapters(QUERIES, false, &mut all) + write_chapters(UPDATES, true, &mut all);
+    assert!(count >= 150, "{count}");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/messages.md");
+    if std::env::var_os("UPDATE_MESSAGES").is_some() {
+        std::fs::write(&path, &all).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap();
+    for (found, expected) in all.lines().zip(expected.lines()) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(all.lines().count(), expected.lines().count());
+}
