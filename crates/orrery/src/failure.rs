@@ -72,7 +72,13 @@ impl Failure {
 
     /// What is wrong with a query or an update, with the place in its text if it is told.
     pub(crate) fn of_text(error: QueryError, text: &str) -> Self {
-        let QueryError::Syntax { line, column, .. } = &error else {
+        let QueryError::Syntax {
+            line,
+            column,
+            detail,
+            ..
+        } = &error
+        else {
             return error.into();
         };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -83,8 +89,10 @@ impl Failure {
             return error.into();
         }
         let before = column.saturating_sub(1);
-        let is_word = |c: &char| c.is_alphanumeric() || "_:?$@-".contains(*c);
-        let width = shown.chars().skip(before).take_while(is_word).count();
+        let wrong = detail
+            .as_ref()
+            .and_then(|detail| text.get(detail.span.clone())?.lines().next());
+        let width = wrong.map_or(0, |wrong| wrong.chars().count());
         Self::Text {
             line: *line as u64,
             excerpt: Excerpt::of_line(shown, before, width),

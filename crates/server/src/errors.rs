@@ -1,6 +1,6 @@
 //! What a failed request gets: a status, and one line that says what happened and
 //! what to do. As `text/plain`, or as RFC 9457 problem details for those who ask
-//! for JSON.
+//! for JSON, with the place of an error in a query and its mend (`docs/messages.md`).
 //!
 //! | status | when |
 //! | --- | --- |
@@ -27,7 +27,7 @@ use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use orrery_loader::LoadError;
-use orrery_sparql::QueryError;
+use orrery_sparql::{QueryError, Suggestion, SyntaxError};
 use orrery_storage::{ByteCount, Error as StorageError, without_numbers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub(crate) enum ServerError {
         message: String,
         line: usize,
         column: usize,
+        /// What the parser knows of it.
+        detail: Option<Box<SyntaxError>>,
     },
     #[error("{message}")]
     Forbidden { message: String },
@@ -248,11 +250,41 @@ impl ServerError {
             "status": status.as_u16(),
             "detail": self.line(),
         });
-        if let Self::Syntax { line, column, .. } = self {
+        if let Self::Syntax {
+            message,
+            line,
+            column,
+            detail,
+        } = self
+        {
+            problem["message"] = message.as_str().into();
             problem["line"] = (*line).into();
             problem["column"] = (*column).into();
+            if let Some(detail) = detail {
+                add_syntax(&mut problem, detail);
+            }
         }
         problem
+    }
+}
+
+/// What programs want to know of a wrong query or update: where exactly, what may stand there, and the mend. Offsets and lengths are bytes
+/// of the text in UTF-8, without a byte-order mark.
+fn add_syntax(problem: &mut serde_json::Value, error: &SyntaxError) {
+    problem["offset"] = error.span.start.into();
+    problem["length"] = error.span.len().into();
+    problem["found"] = error.found.as_str().into();
+    let expected = error.expected.iter().map(|it| it.to_string());
+    problem["expected"] = expected.collect::<Vec<_>>().into();
+    if let Some(mend) = error.mend() {
+        problem["hint"] = mend.into();
+    }
+    if let Some(Suggestion { span, text }) = error.suggestion() {
+        problem["suggestion"] = serde_json::json!({
+            "offset": span.start,
+            "length": span.len(),
+            "text": text,
+        });
     }
 }
 
@@ -263,11 +295,12 @@ impl From<QueryError> for ServerError {
                 message,
                 line,
                 column,
-                ..
+                detail,
             } => Self::Syntax {
                 message,
                 line,
                 column,
+                detail,
             },
             QueryError::Unsupported { what } => Self::Unsupported { what },
             QueryError::Timeout { limit } => Self::Timeout {

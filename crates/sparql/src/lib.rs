@@ -43,6 +43,7 @@ pub use orrery_operators::codec::Destination;
 /// The seam through which `SERVICE` asks other endpoints.
 pub use orrery_operators::service;
 pub use orrery_runtime::{AdjacencyCounts, HeldMemory};
+pub use orrery_syntax::{Suggestion, SyntaxError};
 pub use parse::ShapeCounts;
 pub use plan::OrderCounts;
 pub use prepared::{Preparation, PreparedQuery, QueryKind};

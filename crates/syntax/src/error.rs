@@ -268,6 +268,8 @@ pub enum Hint {
         prefix: String,
         /// What it most probably stands for.
         iri: &'static str,
+        /// The byte of the text before which declarations stand.
+        at: usize,
     },
     /// Declare the prefix, whatever it stands for.
     DeclareUnknownPrefix {

@@ -257,7 +257,7 @@ fn counted(least: usize, most: usize) -> String {
 
 fn sentence(hint: &Hint) -> String {
     match hint {
-        Hint::DeclarePrefix { prefix, iri } => format!("add `PREFIX {prefix}: <{iri}>`"),
+        Hint::DeclarePrefix { prefix, iri, .. } => format!("add `PREFIX {prefix}: <{iri}>`"),
         Hint::DeclareUnknownPrefix { prefix } => {
             format!("add `PREFIX {prefix}: <...>` before it, with the IRI that it stands for")
         }

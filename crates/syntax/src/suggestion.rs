@@ -5,7 +5,7 @@ use crate::parser::closing;
 
 impl SyntaxError {
     /// The change of the text that the message tells, where it is one and surely the next to make.
-    pub fn suggestion(&self, text: &str) -> Option<Suggestion> {
+    pub fn suggestion(&self) -> Option<Suggestion> {
         let replaced = |text: &str| Suggestion {
             span: self.span.clone(),
             text: text.to_owned(),
@@ -24,11 +24,9 @@ impl SyntaxError {
             }
             Some(Hint::Meant(word)) => return Some(replaced(word)),
             Some(Hint::LeaveOut) => return Some(replaced("")),
-            Some(Hint::DeclarePrefix { prefix, iri }) => {
-                // Behind a byte-order mark.
-                let start = text.len() - text.trim_start_matches('\u{feff}').len();
+            Some(Hint::DeclarePrefix { prefix, iri, at }) => {
                 return Some(Suggestion {
-                    span: start..start,
+                    span: *at..*at,
                     text: format!("PREFIX {prefix}: <{iri}>\n"),
                 });
             }

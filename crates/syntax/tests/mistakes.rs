@@ -247,6 +247,26 @@ const UPDATES: &[Chapter] = &[(
     ],
 )];
 
+const HEAD: &str = "\
+# What is said of wrong queries and updates
+
+The command line shows the line with carets under the place, and the message below it; the console likewise, with a button that makes the
+suggested change. Over HTTP, who accepts `application/problem+json` or `application/json` gets (RFC 9457), beside `status` and the whole line as `detail`:
+
+| field | |
+| --- | --- |
+| `message` | the message without its place |
+| `line`, `column` | from 1, in characters |
+| `offset`, `length` | what is wrong, in bytes of the text in UTF-8 (without a byte-order mark); no length at the text's end |
+| `found` | what stands there, 40 characters at most |
+| `expected` | a list of what may stand there |
+| `hint` | the likely mend, if there is one |
+| `suggestion` | the mend as a change of the text, if it is one: `offset`, `length`, and the `text` that stands there then |
+
+Below are common mistakes, each with its line, the message, and what the suggested changes make of it, where they make it right; with strict prefixes and
+no base. Written by `UPDATE_MESSAGES=1 cargo test --release --workspace --test mistakes`; `crates/loader/tests/messages.md` has those of wrong data.
+";
+
 fn read(text: &str, is_update: bool) -> Result<(), Box<SyntaxError>> {
     let options = ParserOptions::default();
     match is_update {
@@ -285,7 +305,7 @@ fn mended(text: &str, error: &SyntaxError, is_update: bool) -> Option<String> {
     let mut text = text.to_owned();
     let mut error = error.clone();
     for _ in 0..ROUNDS_MAX {
-        let suggestion = error.suggestion(&text)?;
+        let suggestion = error.suggestion()?;
         let left = text.len() - suggestion.span.end;
         text.replace_range(suggestion.span, &suggestion.text);
         let Err(next) = read(&text, is_update) else {
@@ -303,12 +323,16 @@ fn mended(text: &str, error: &SyntaxError, is_update: bool) -> Option<String> {
 }
 
 #[test]
+fn declarations_are_suggested_behind_a_byte_order_mark() {
+    let text = "\u{feff}SELECT * { ?s rdf:type ?o }";
+    let error = read(text, false).unwrap_err();
+    let mended = mended(text, &error, false).unwrap();
+    assert!(mended.starts_with("\u{feff}PREFIX rdf: <"), "{mended}");
+}
+
+#[test]
 fn a_hundred_common_mistakes_have_their_messages() {
-    let mut all = "# What is said of wrong queries and updates\n\nThe line, marks under the place, and the message, with strict prefixes and no \
-                   base; behind it the text that\nthe suggested changes make of it, where they make it right. Written by\n\
-                   `UPDATE_MESSAGES=1 cargo test --release --workspace --test mistakes`; \
-                   `crates/loader/tests/messages.md` has those of wrong data.\n"
-        .to_owned();
+    let mut all = HEAD.to_owned();
     let count = write_chapters(QUERIES, false, &mut all) + write_chapters(UPDATES, true, &mut all);
     assert!(count >= 150, "{count}");
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/messages.md");

@@ -6,6 +6,9 @@
 const ROWS_SHOWN_MAX = 1000;
 const CHARACTERS_SHOWN_MAX = 200000;
 const ANSWER_BYTES_MAX = 50000000;
+const LINE_SHOWN_MAX = 120;
+// Answers as the page shows them; what is wrong with a query with its place.
+const ACCEPT = "application/sparql-results+json, text/turtle;q=0.9, text/plain;q=0.5, application/problem+json;q=0.1";
 const XSD = "http://www.w3.org/2001/XMLSchema#";
 const NUMBERS = new Set(["integer", "decimal", "double", "float", "int", "long"].map(name => XSD + name));
 
@@ -146,6 +149,41 @@ function fail(message) {
   $("error").hidden = false;
 }
 
+// The line of a text that is wrong, and carets under the place.
+function drawn(query, { line, column, found }) {
+  const characters = Array.from((query.split("\n")[line - 1] || "").replace(/[\t\r]/g, " "));
+  const from = Math.max(column - 1 - LINE_SHOWN_MAX * 2 / 3, 0);
+  const shown = characters.slice(from, from + LINE_SHOWN_MAX);
+  const place = column - 1 - from;
+  const marks = Math.max(Math.min(Array.from((found || "").split("\n")[0]).length, shown.length - place), 1);
+  return shown.join("").trimEnd() + "\n" + " ".repeat(place) + "^".repeat(marks);
+}
+
+// A text after a change, whose place is in bytes of UTF-8.
+function changed(query, { offset, length, text }) {
+  const bytes = new TextEncoder().encode(query);
+  const part = (start, end) => new TextDecoder().decode(bytes.subarray(start, end));
+  return part(0, offset) + text + part(offset + length);
+}
+
+// What is wrong with the query, and where; the change that mends it, if the server knows one.
+function failAt(problem, query) {
+  fail(problem.detail);
+  if (!problem.line) return;
+  $("error").append(element("pre", drawn(query, problem)));
+  const suggestion = problem.suggestion;
+  if (!suggestion || query.startsWith("\ufeff")) return;
+  const button = element("button", "Change it");
+  button.type = "button";
+  button.addEventListener("click", () => {
+    if ($("query").value !== query) return;
+    $("query").value = changed(query, suggestion);
+    $("error").hidden = true;
+    $("query").focus();
+  });
+  $("error").append(button);
+}
+
 async function run(path) {
   if (running) running.abort();
   const current = running = new AbortController();
@@ -163,14 +201,16 @@ async function run(path) {
     const response = await fetch(path, {
       method: "POST",
       body: parameters,
-      headers: { Accept: "application/sparql-results+json, text/turtle;q=0.9, text/plain;q=0.5" },
+      headers: { Accept: ACCEPT },
       signal: current.signal,
     });
     const text = await readText(response);
     if (current !== running) return;
     const time = elapsed();
     if (!response.ok) {
-      fail(text.trim());
+      const isProblem = (response.headers.get("Content-Type") || "").startsWith("application/problem+json");
+      if (isProblem) failAt(JSON.parse(text), query);
+      else fail(text.trim());
       $("timing").textContent = response.status + " \u00b7 " + time;
       return;
     }

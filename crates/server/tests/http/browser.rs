@@ -51,6 +51,26 @@ async fn terms_reach_the_page_as_text_only() {
     assert!(script.text().contains("if (!/^https?:/i.test(iri))"));
 }
 
+/// With what the console accepts, an answer is one that it shows, and a wrong query is told with its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_console_gets_the_place_of_an_error() {
+    let server = TestServer::start().await;
+    let script = get(server.address, "/console.js", &[]).await;
+    let script = script.text();
+    let (_, accept) = script.split_once("const ACCEPT = \"").unwrap();
+    let (accept, _) = accept.split_once('"').unwrap();
+    let accept = format!("Accept: {accept}");
+    for (query, content_type) in [
+        ("ASK {}", "application/sparql-results+json"),
+        ("DESCRIBE <http://e/s>", "text/turtle; charset=utf-8"),
+        ("ASK { ?s ?p }", "application/problem+json"),
+    ] {
+        let answer = ask(server.address, query, &[&accept]).await;
+        let found = answer.header("Content-Type").unwrap();
+        assert!(found.starts_with(content_type), "{query}: {found}");
+    }
+}
+
 /// The console asks it after an empty answer, and then says where the data are.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_console_finds_out_that_all_data_are_in_named_graphs() {

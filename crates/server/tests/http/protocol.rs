@@ -246,6 +246,44 @@ async fn syntax_errors_have_line_and_column() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn syntax_errors_have_their_place_and_mend_for_programs() {
+    let server = TestServer::start().await;
+    let problem_of = async |kind: &str, text: &str| -> serde_json::Value {
+        let headers = [kind, "Accept: application/problem+json"];
+        let answer = post(server.address, "/sparql", &headers, text.as_bytes()).await;
+        assert_eq!(answer.status, 400, "{text}");
+        serde_json::from_slice(&answer.body).unwrap()
+    };
+    let query = "Content-Type: application/sparql-query";
+    let text = "SELECT *\nWHERE { ?grüße ub:name ?o FILTER(?o == 5) }";
+    let text = format!("PREFIX ub: <http://example.com/>\n{text}");
+    let problem = problem_of(query, &text).await;
+    let offset = text.find("==").unwrap();
+    assert_eq!(problem["line"], 3);
+    assert_eq!(problem["column"], 37);
+    assert_eq!(problem["offset"], offset);
+    assert_eq!(problem["length"], 2);
+    assert_eq!(problem["found"], "==");
+    assert_eq!(problem["hint"], "write `=`");
+    let suggestion = serde_json::json!({ "offset": offset, "length": 2, "text": "=" });
+    assert_eq!(problem["suggestion"], suggestion);
+    assert_eq!(problem["message"], "`==` is not SPARQL; write `=`");
+
+    let problem = problem_of(query, "SELECT * { ?s ?p ?o } LIMIT many").await;
+    assert_eq!(problem["expected"], serde_json::json!(["a whole number"]));
+    assert_eq!(problem["suggestion"], serde_json::Value::Null);
+
+    // An update, at its end.
+    let update = "Content-Type: application/sparql-update";
+    let text = "INSERT DATA { <http://e/s> <http://e/p> 1";
+    let problem = problem_of(update, text).await;
+    assert_eq!(problem["offset"], text.len());
+    assert_eq!(problem["length"], 0);
+    assert_eq!(problem["found"], "");
+    assert_eq!(problem["suggestion"]["text"], " }");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn requests_outside_the_protocol_are_refused() {
     let server = TestServer::start().await;
     let address = server.address;

@@ -11,6 +11,7 @@ use super::{Parsed, Parser, Prefix};
 use crate::chars;
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
+use crate::lexer::Lexer;
 use crate::suggest::prefix_for;
 use crate::token::{Token, TokenKind};
 use crate::word::Keyword;
@@ -107,7 +108,10 @@ impl<'t> Parser<'t, '_> {
             );
             let prefix = prefix.to_owned();
             failure.hint = Some(match (prefix_for(&prefix), prefix.as_str()) {
-                (Some(iri), _) => Hint::DeclarePrefix { prefix, iri },
+                (Some(iri), _) => {
+                    let at = Lexer::new(self.text).place() as usize;
+                    Hint::DeclarePrefix { prefix, iri, at }
+                }
                 (None, "bif" | "sql") => Hint::Note(
                     "these are Virtuoso's own functions; CONTAINS(?text, \"word\") in a FILTER finds texts",
                 ),
