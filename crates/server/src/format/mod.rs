@@ -18,6 +18,7 @@ mod columnar;
 mod graph;
 mod json;
 mod rdf_xml;
+mod rows;
 pub mod solutions;
 mod table;
 mod text;

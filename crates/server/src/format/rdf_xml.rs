@@ -9,7 +9,7 @@
 //!
 //! <https://www.w3.org/TR/rdf12-xml/>
 
-use super::solutions::ITS;
+use super::rows::ITS;
 use super::text::{is_xml_forbidden, write_blank_node_label, write_xml_text};
 use orrery_term::{LiteralKind, Term, names};
 
