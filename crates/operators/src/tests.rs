@@ -10,6 +10,7 @@ use futures::StreamExt;
 use orrery_term::TermId;
 use proptest::prelude::*;
 
+use crate::context::QueryContext;
 use crate::count::{CountExec, exact_count, exact_distinct_count};
 use crate::graph_names::GraphNamesExec;
 use crate::pattern::{GraphScope, PatternExec, PatternSpecification, QuadPattern, Slot};
@@ -439,4 +440,41 @@ fn a_product_beyond_64_bits_is_exact() {
     let found = run(plan.unwrap());
     let product = context.term(found[0]["n"]).unwrap().to_string();
     assert!(product.contains(&(1_u128 << 80).to_string()), "{product}");
+}
+
+#[test]
+fn few_keys_among_many_rows_are_counted_by_the_lengths_of_lists_in_memory() {
+    let quad = |s, p, o| [term(s), term(p), term(o), TermId::DEFAULT_GRAPH];
+    let many = (0..300).map(|s| quad(s, 1, s % 30));
+    // Two rows of each key, and a key that the others lack.
+    let few = [0, 2, 7, 29, 99]
+        .into_iter()
+        .flat_map(|key| [quad(key, 2, 4), quad(key, 2, 5)]);
+    let quads: Vec<Quad> = many.chain(few).collect();
+    let pattern = |subject, predicate, object| QuadPattern {
+        subject: var(subject),
+        predicate: Slot::Constant(term(predicate)),
+        object: var(object),
+        graph: GraphScope::Default,
+    };
+    let expected = [0, 2, 7, 29].map(|key| solution(&[("k", term(key)), ("n", term(20))]));
+    let [in_permutations, in_memory, changed] = contexts_of(&quads);
+    let looked_up = |context: &Arc<QueryContext>| {
+        let specification = RunCountsSpecification {
+            patterns: vec![pattern("s", 1, "k"), pattern("k", 2, "o")],
+            key: Arc::from("k"),
+            counts: names(&["n"]),
+        };
+        let plan = RunCountsExec::try_new(context, specification).unwrap();
+        let plan = plan.unwrap();
+        assert_eq!(run(Arc::clone(&plan)), expected);
+        let in_memory = plan.metrics().unwrap().sum_by_name("in_memory");
+        in_memory.unwrap().as_usize()
+    };
+    assert_eq!(looked_up(&in_permutations), 0);
+    assert_eq!(looked_up(&in_memory), 5);
+    assert!(
+        looked_up(&changed) < 5,
+        "keys that changes touch are not in memory"
+    );
 }

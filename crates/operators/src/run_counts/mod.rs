@@ -13,10 +13,13 @@
 //!
 //! The solutions of patterns that share one variable and no other are, for each of its values, the product of their rows: the
 //! runs are merged as sets are intersected, whoever is behind leaps to the value of the others. So a join of a million rows with a million
-//! is counted by reading two columns, however many rows it has. A product that 64 bits do not hold is exact too.
+//! is counted by reading two columns, however many rows it has. A product that 64 bits do not hold is exact too. Where the
+//! adjacency of a predicate is in memory, its rows are the lengths of lists instead (`lists`): the pattern with the fewest rows gives the keys, and
+//! nobody leaps.
 //!
 //! Gives the groups in ascending order of ids, which nobody may rely on.
 
+mod lists;
 mod runs;
 
 use std::fmt;
@@ -24,10 +27,12 @@ use std::sync::Arc;
 
 use arrow::array::UInt64Array;
 use arrow::datatypes::SchemaRef;
-use datafusion_common::{Result, assert_or_internal_err};
+use datafusion_common::{Result, assert_or_internal_err, internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::coop::cooperative;
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::{
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder,
+};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use orrery_expressions::columns::intern_value;
@@ -41,8 +46,11 @@ use crate::node::node_methods;
 use crate::pattern::{GraphScope, QuadPattern, Slot, describe_pattern};
 use crate::solutions::{plan_properties, solution_batch, solution_schema, storage_error};
 
+use lists::Lists;
 use runs::Runs;
 
+/// The metric that tells how many keys were looked up in adjacencies in memory.
+const IN_MEMORY: &str = "in_memory";
 /// Groups per batch.
 const GROUPS_PER_BATCH: usize = 8_192;
 
@@ -209,7 +217,9 @@ impl ExecutionPlan for RunCountsExec {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let schema = Arc::clone(&self.schema);
         let copies = self.counts;
-        let mut products = Products::new(&self.context, &self.sources).map_err(storage_error)?;
+        let in_memory = MetricBuilder::new(&self.metrics).counter(IN_MEMORY, partition);
+        let products = Products::new(&self.context, &self.sources, in_memory);
+        let mut products = products?;
         let batches = std::iter::from_fn(move || {
             let (keys, counts) = match products.next_groups() {
                 Ok(groups) => groups?,
@@ -235,24 +245,80 @@ type KeysAndCounts = (Vec<u64>, Vec<Option<u64>>);
 /// The values that all patterns have, with the products of their rows.
 struct Products {
     context: Arc<QueryContext>,
-    runs: Vec<Runs>,
+    /// The pattern with the fewest rows, to whose values the others leap.
+    first: Runs,
+    others: Vec<Side>,
+    in_memory: Count,
     is_over: bool,
+}
+
+/// A pattern whose rows are asked for by values of another one.
+enum Side {
+    Runs(Runs),
+    Lists(Lists),
+}
+
+impl Side {
+    /// Goes on to the first value not below `key` that it may have, and gives it; at the key itself, it has it.
+    #[inline]
+    fn leap_to(&mut self, key: u64) -> orrery_storage::Result<Option<u64>> {
+        match self {
+            Self::Runs(runs) => runs.leap_to(key),
+            Self::Lists(lists) => lists.leap_to(key),
+        }
+    }
+
+    /// The rows of the value at which it stands.
+    #[inline]
+    fn run_rows(&self) -> u64 {
+        match self {
+            Self::Runs(runs) => runs.run_rows(),
+            Self::Lists(lists) => lists.run_rows(),
+        }
+    }
+
+    /// Goes on to the next value.
+    #[inline]
+    fn pass(&mut self) {
+        match self {
+            Self::Runs(runs) => runs.pass(),
+            Self::Lists(_) => {}
+        }
+    }
 }
 
 impl Products {
     fn new(
         context: &Arc<QueryContext>,
         sources: &[(IndexView, Vec<TermId>)],
-    ) -> orrery_storage::Result<Self> {
+        in_memory: Count,
+    ) -> Result<Self> {
         let mut runs = Vec::with_capacity(sources.len());
-        for (index, prefix) in sources {
-            runs.push(Runs::new(index, prefix.clone())?);
+        for source in sources {
+            let (index, prefix) = source;
+            runs.push((
+                Runs::new(index, prefix.clone()).map_err(storage_error)?,
+                source,
+            ));
         }
-        // The pattern with the fewest rows goes first: the others leap to its values.
-        runs.sort_by_key(|runs| runs.rest.len());
+        runs.sort_by_key(|(runs, _)| runs.rows());
+        let mut runs = runs.into_iter();
+        let Some((first, _)) = runs.next() else {
+            return internal_err!("counts of no pattern");
+        };
+        let side = |(runs, source): (Runs, &_)| {
+            let lists = Lists::find(context, source, first.rows(), runs.rows());
+            let lists = lists.map_err(storage_error)?;
+            Ok(lists.map_or(Side::Runs(runs), Side::Lists))
+        };
+        let mut others = runs.map(side).collect::<Result<Vec<_>>>()?;
+        // Who needs no search says first that it does not have a value.
+        others.sort_by_key(|side| matches!(side, Side::Runs(_)));
         Ok(Self {
             context: Arc::clone(context),
-            runs,
+            first,
+            others,
+            in_memory,
             is_over: false,
         })
     }
@@ -262,7 +328,7 @@ impl Products {
         let (mut keys, mut counts) = KeysAndCounts::default();
         while keys.len() < GROUPS_PER_BATCH && !self.is_over {
             let Some(key) = self.next_key().map_err(storage_error)? else {
-                self.is_over = true;
+                self.end();
                 break;
             };
             keys.push(key);
@@ -271,20 +337,27 @@ impl Products {
         Ok((!keys.is_empty()).then_some((keys, counts)))
     }
 
+    /// Notes what was done.
+    fn end(&mut self) {
+        self.is_over = true;
+        let looked_up = self.others.iter().map(|side| match side {
+            Side::Runs(_) => 0,
+            Side::Lists(lists) => lists.looked_up(),
+        });
+        self.in_memory.add(looked_up.sum());
+    }
+
     /// The next value that all patterns have, at which all stand then.
     fn next_key(&mut self) -> orrery_storage::Result<Option<u64>> {
-        let Some((first, others)) = self.runs.split_first_mut() else {
-            return Ok(None);
-        };
         'keys: loop {
-            let Some(key) = first.key()? else {
+            let Some(key) = self.first.key()? else {
                 return Ok(None);
             };
-            for other in &mut *others {
+            for other in &mut self.others {
                 match other.leap_to(key)? {
                     None => return Ok(None),
                     Some(found) if found > key => {
-                        first.leap_to(found)?;
+                        self.first.leap_to(found)?;
                         continue 'keys;
                     }
                     Some(_) => {}
@@ -294,26 +367,32 @@ impl Products {
         }
     }
 
+    /// The rows of each pattern with the value at which they stand.
+    fn rows_of_each(&self) -> impl Iterator<Item = u64> {
+        std::iter::once(self.first.run_rows()).chain(self.others.iter().map(Side::run_rows))
+    }
+
     /// The product of the runs at which the patterns stand, as a term; they go on to the next ones.
     fn take_product(&mut self) -> Result<Option<u64>> {
         let mut product = Some(1_i64);
-        for runs in &self.runs {
-            let rows = i64::try_from(runs.run_rows()).ok();
+        for rows in self.rows_of_each() {
+            let rows = i64::try_from(rows).ok();
             product = product.and_then(|product| product.checked_mul(rows?));
         }
         let id = match product.and_then(TermId::integer) {
             Some(id) => Some(id.bits()),
             None => self.large_product()?.map(TermId::bits),
         };
-        self.runs.iter_mut().for_each(Runs::pass);
+        self.first.pass();
+        self.others.iter_mut().for_each(Side::pass);
         Ok(id)
     }
 
     #[cold]
     fn large_product(&self) -> Result<Option<TermId>> {
         let mut product = Some(Value::integer(1));
-        for runs in &self.runs {
-            let rows = i64::try_from(runs.run_rows()).ok().map(Value::integer);
+        for rows in self.rows_of_each() {
+            let rows = i64::try_from(rows).ok().map(Value::integer);
             product = product.and_then(|product| Arithmetic::Multiply.apply(&product, &rows?));
         }
         let id = product.map(|product| intern_value(&product, self.context.expressions()));

@@ -18,7 +18,7 @@ pub(super) struct Runs {
     cursor: Cursor,
     prefix: Vec<TermId>,
     /// Rows that are in no known run yet; they begin with a run.
-    pub(super) rest: RowRange,
+    rest: RowRange,
     window: Vec<u64>,
     window_rows: u64,
     /// Known runs: values and numbers of rows.
@@ -44,6 +44,11 @@ impl Runs {
             known: Vec::new(),
             at: 0,
         })
+    }
+
+    /// Rows that are in no known run yet; before it begins, all.
+    pub(super) fn rows(&self) -> u64 {
+        self.rest.len()
     }
 
     /// The value of the run at which it stands, `None` behind the last.
