@@ -45,6 +45,7 @@ mod id_set;
 mod intersection;
 mod liveness;
 mod morsel;
+mod optional;
 pub mod ordered;
 mod pipeline;
 mod plan;
@@ -60,6 +61,7 @@ mod tests;
 pub use given_ids::GivenIds;
 pub use morsel::{Dealing, Spread};
 pub use plan::{PatternExec, PatternReport, StepReport};
+pub use sort::sort_rows;
 pub use specification::{
     GraphScope, ObjectRanges, PatternMode, PatternSpecification, PatternStep, QuadPattern, Slot,
 };

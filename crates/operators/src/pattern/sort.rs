@@ -16,9 +16,7 @@ const RADIX_KEYS_MIN: usize = if cfg!(test) { 8 } else { 512 };
 
 /// Keys in ascending order, one after the other, and the rows they came from; equal keys in the order of
 /// their rows.
-pub(super) fn sort_rows<const N: usize>(
-    columns: [&[u64]; N],
-) -> (ScalarBuffer<u64>, Option<Vec<u32>>) {
+pub fn sort_rows<const N: usize>(columns: [&[u64]; N]) -> (ScalarBuffer<u64>, Option<Vec<u32>>) {
     if let Some((keys, order)) = sort_packed(columns) {
         return (keys.into(), Some(order));
     }

@@ -22,6 +22,7 @@ use super::chunk::{Chunk, row_numbers};
 use super::compiled::CompiledPattern;
 use super::distinct_rows::distinct_rows;
 use super::morsel::MorselReader;
+use super::optional;
 use super::pipeline::{Pipeline, PipelineProgress, VectorRows};
 use super::program::OutputColumn;
 use super::specification::PatternMode;
@@ -87,6 +88,10 @@ pub(super) struct PatternStream {
     pace: Pace,
     vector_rows: VectorRows,
     batch: Option<CurrentBatch>,
+    /// What came of an input batch that was done at once.
+    at_once: Option<RecordBatch>,
+    /// Whether batches can be done at once, as far as the specification tells.
+    may_be_at_once: bool,
     /// The rows of the first step that count, where they are spread over partitions.
     within: Option<RowRange>,
     /// Kept over input batches for their cursors, by which variables are unbound.
@@ -119,6 +124,8 @@ impl PatternStream {
                 plan.context.on_the_way_pool(),
             ),
             remaining: specification.fetch.unwrap_or(usize::MAX),
+            may_be_at_once: optional::may_be_at_once(&plan),
+            at_once: None,
             plan,
             input,
             rest: None,
@@ -300,6 +307,14 @@ impl PatternStream {
             | PatternMode::Mark(_) => vec![false; rows],
         };
         let groups = group_by_unbound(&columns, rows, &self.join_columns)?;
+        let is_all_bound =
+            matches!(groups.as_slice(), [(unbound, None)] if !unbound.contains(&true));
+        if self.may_be_at_once && is_all_bound {
+            self.at_once = optional::at_once(&self.plan, &columns, rows)?;
+            if self.at_once.is_some() {
+                return Ok(());
+            }
+        }
         self.batch = Some(CurrentBatch {
             columns,
             rows,
@@ -410,6 +425,11 @@ impl Stream for PatternStream {
             if let Err(error) = begun {
                 this.stop();
                 return Poll::Ready(Some(Err(error)));
+            }
+            if let Some(output) = this.at_once.take() {
+                let output = this.limit(output);
+                elapsed.add_elapsed(start);
+                return Poll::Ready(Some(Ok(output)));
             }
         }
         this.stop();

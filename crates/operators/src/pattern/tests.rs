@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_term::TermId;
 use proptest::prelude::*;
@@ -583,4 +585,72 @@ fn given_ids_are_sorted_and_told() {
         .to_string();
     assert!(text.contains("?a among 3 ids"), "{text}");
     assert_eq!(run(plan).len(), 1);
+}
+
+/// The batches of a plan.
+fn batches_of(plan: Arc<dyn ExecutionPlan>) -> Vec<RecordBatch> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.build().unwrap();
+    let task = Arc::new(datafusion_execution::TaskContext::default());
+    let batches = runtime.block_on(datafusion_physical_plan::collect(plan, task));
+    batches.unwrap()
+}
+
+#[test]
+fn optional_values_in_memory_keep_the_rows_in_their_order_and_batch() {
+    let quad = |s, p, o| [term(s), term(p), term(o), TermId::DEFAULT_GRAPH];
+    // One value of every second subject; two of one of them.
+    let one = (0..40).step_by(2).map(|s| quad(s, 1, 100 + s));
+    let two = (0..40).step_by(2).map(|s| quad(s, 2, 100 + s));
+    let quads: Vec<Quad> = one.chain(two).chain([quad(4, 2, 7)]).collect();
+    let subjects: Vec<i64> = (0..9).rev().collect();
+    let rows: Vec<_> = subjects.iter().map(|&s| vec![Some(term(s))]).collect();
+    let [_, in_memory, _] = contexts_of(&quads);
+    let ask = |predicate: i64| {
+        let pattern = QuadPattern {
+            subject: var("s"),
+            predicate: Slot::Constant(term(predicate)),
+            object: var("o"),
+            graph: GraphScope::Default,
+        };
+        let specification = PatternSpecification {
+            mode: PatternMode::Optional,
+            ..PatternSpecification::inner(vec![pattern], names(&["o", "s"]))
+        };
+        let input = RowsExec::try_new(&names(&["s"]), &rows).unwrap();
+        PatternExec::try_new(Arc::clone(&in_memory), Some(input), specification).unwrap()
+    };
+    for (predicate, of_four) in [(1, vec![104]), (2, vec![7, 104])] {
+        // It is built by the first.
+        batches_of(ask(predicate));
+        let plan = ask(predicate);
+        let batches = batches_of(Arc::clone(&plan));
+        assert_eq!(
+            batches.len(),
+            1,
+            "rows without a match are no batch of their own"
+        );
+        let column = |at: usize| -> Vec<Option<TermId>> {
+            let ids = batches[0].column(at).as_primitive::<UInt64Type>();
+            ids.iter().map(|id| id.map(TermId::from_bits)).collect()
+        };
+        let expected: Vec<(Option<TermId>, Option<TermId>)> = subjects
+            .iter()
+            .flat_map(|&s| {
+                let values: Vec<Option<i64>> = match s {
+                    4 => of_four.iter().copied().map(Some).collect(),
+                    _ => vec![(s % 2 == 0).then_some(100 + s)],
+                };
+                values
+                    .into_iter()
+                    .map(move |o| (o.map(term), Some(term(s))))
+            })
+            .collect();
+        let found: Vec<_> = column(0).into_iter().zip(column(1)).collect();
+        assert_eq!(found, expected);
+        let pattern = plan.downcast_ref::<PatternExec>().unwrap();
+        let report = &pattern.reports()[0];
+        assert_eq!((report.in_memory, report.seeks), (subjects.len(), 0));
+        assert_eq!(report.rows, 4 + of_four.len());
+    }
 }
