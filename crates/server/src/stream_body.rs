@@ -41,7 +41,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use orrery_sparql::{
     Engine, PreparedQuery, QueryError, QueryKind, QueryOptions, QueryResults, SolutionStream,
-    TripleStream,
+    TripleStream, WrittenStream,
 };
 use orrery_storage::{ReadScope, ReadView, Snapshot};
 use orrery_term::Shortener;
@@ -449,6 +449,9 @@ async fn write_solutions(
     serializer: &mut SolutionSerializer,
     variables: usize,
 ) -> Result<(), Stop> {
+    if let Some(writer) = serializer.row_writer() {
+        return write_rows(job, output, stream.written(writer)).await;
+    }
     while let Some(batch) = output.next(&mut stream).await? {
         output.times.ran();
         for row in 0..batch.rows() {
@@ -459,6 +462,21 @@ async fn write_solutions(
         job.record.add_rows(batch.rows() as u64);
         // Some formats keep their rows back.
         output.has_rows |= batch.rows() > 0 && !output.buffer.is_empty();
+        output.times.serialized();
+    }
+    output.times.ran();
+    Ok(())
+}
+
+/// Sends solutions that come written.
+async fn write_rows(job: &Job, output: &mut Output, mut stream: WrittenStream) -> Result<(), Stop> {
+    while let Some(rows) = output.next(&mut stream).await? {
+        output.times.ran();
+        job.record.add_rows(rows.rows as u64);
+        output.has_rows |= rows.rows > 0;
+        for piece in rows.pieces {
+            output.add(piece).await?;
+        }
         output.times.serialized();
     }
     output.times.ran();
@@ -582,16 +600,36 @@ impl Output {
         self.flush().await
     }
 
+    /// Puts bytes behind those in the buffer. If they are too many for it, it is sent, and they are the buffer.
+    async fn add(&mut self, bytes: Vec<u8>) -> Result<(), Stop> {
+        if self.buffer.len() + bytes.len() < CHUNK_BYTES {
+            self.buffer.extend_from_slice(&bytes);
+            return Ok(());
+        }
+        self.begin_stream()?;
+        let before = std::mem::replace(&mut self.buffer, bytes);
+        if !before.is_empty() {
+            self.send(Chunk::Bytes(before.into())).await?;
+        }
+        self.flush_if_full().await
+    }
+
     /// Sends what is in the buffer as a chunk of a stream.
     async fn flush(&mut self) -> Result<(), Stop> {
+        self.begin_stream()?;
+        let capacity = CHUNK_BYTES + CHUNK_BYTES / 8;
+        let bytes = std::mem::replace(&mut self.buffer, Vec::with_capacity(capacity));
+        self.send(Chunk::Bytes(bytes.into())).await
+    }
+
+    /// Sends the head, if it was not: chunks follow.
+    fn begin_stream(&mut self) -> Result<(), Stop> {
         if let Sink::Head(_) = self.sink {
             let (sender, receiver) = mpsc::channel(CHUNKS_WAITING_MAX);
             self.send_head(Content::Stream(receiver))?;
             self.sink = Sink::Chunks(sender);
         }
-        let capacity = CHUNK_BYTES + CHUNK_BYTES / 8;
-        let bytes = std::mem::replace(&mut self.buffer, Vec::with_capacity(capacity));
-        self.send(Chunk::Bytes(bytes.into())).await
+        Ok(())
     }
 
     /// Sends the rest of the answer: all of it, if nothing was sent yet.

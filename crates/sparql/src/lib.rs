@@ -48,7 +48,8 @@ pub use parse::ShapeCounts;
 pub use plan::OrderCounts;
 pub use prepared::{Preparation, PreparedQuery, QueryKind};
 pub use results::{
-    QueryResults, SolutionBatch, SolutionStream, TripleBatch, TripleStream, term_to_oxrdf,
+    QueryResults, SolutionBatch, SolutionStream, SolutionWriter, TripleBatch, TripleStream,
+    WrittenCells, WrittenRows, WrittenStream, term_to_oxrdf,
 };
 pub use update::{
     DocumentSource, NumberedQuad, ParsedUpdate, Statements, TermNumber, TooMuchText, UpdateOptions,

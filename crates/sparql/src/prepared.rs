@@ -18,7 +18,6 @@ use crate::explain::{self, PlanNode};
 use crate::plan::PlanEstimates;
 use crate::results::{
     Decoder, IdStream, QueryResults, SolutionStream, Template, TripleStream, construct, describe,
-    solutions,
 };
 use crate::work;
 
@@ -178,7 +177,9 @@ impl PreparedQuery {
         Ok(match self.kind {
             QueryKind::Select => QueryResults::Solutions(SolutionStream::new(
                 Arc::clone(&self.variables),
-                solutions(ids, decoder, self.columns.clone()),
+                ids,
+                decoder,
+                &self.columns,
             )),
             QueryKind::Ask => QueryResults::Boolean(has_rows(ids).await?),
             QueryKind::Construct => {

@@ -133,14 +133,26 @@ async fn write_solutions(
     let (mut buffer, mut rows) = (Vec::new(), 0);
     let serializer = SolutionSerializer::start(format, stream.variables(), &mut buffer);
     let mut serializer = serializer.with_prefixes(prefixes);
-    while let Some(batch) = stream.next().await {
-        let batch = batch?;
-        rows += batch.rows() as u64;
-        for row in 0..batch.rows() {
-            let terms = (0..batch.columns()).map(|column| batch.term(row, column));
-            serializer.row(terms, &mut buffer)?;
+    if let Some(writer) = serializer.row_writer() {
+        let mut stream = stream.written(writer);
+        while let Some(written) = stream.next().await {
+            let written = written?;
+            rows += written.rows as u64;
+            output.drain(&mut buffer)?;
+            for mut piece in written.pieces {
+                output.drain(&mut piece)?;
+            }
         }
-        output.drain(&mut buffer)?;
+    } else {
+        while let Some(batch) = stream.next().await {
+            let batch = batch?;
+            rows += batch.rows() as u64;
+            for row in 0..batch.rows() {
+                let terms = (0..batch.columns()).map(|column| batch.term(row, column));
+                serializer.row(terms, &mut buffer)?;
+            }
+            output.drain(&mut buffer)?;
+        }
     }
     while !serializer.finish(&mut buffer)? {
         output.drain(&mut buffer)?;

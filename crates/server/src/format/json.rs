@@ -44,11 +44,12 @@ pub(super) fn object_keys(variables: &[String]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Appends one solution; unbound variables are left out.
-pub(super) fn write_row<'a>(
+/// Appends one solution, whose terms `write` appends; unbound variables are left out.
+pub(super) fn write_row<T>(
     out: &mut Vec<u8>,
     keys: &[Vec<u8>],
-    row: impl Iterator<Item = Option<&'a Term<'a>>>,
+    row: impl Iterator<Item = Option<T>>,
+    write: impl Fn(&mut Vec<u8>, T),
 ) {
     out.push(b'{');
     let mut is_first = true;
@@ -59,12 +60,13 @@ pub(super) fn write_row<'a>(
         }
         is_first = false;
         out.extend_from_slice(key);
-        write_term(out, term);
+        write(out, term);
     }
     out.push(b'}');
 }
 
-fn write_term(out: &mut Vec<u8>, term: &Term<'_>) {
+/// Appends a term.
+pub(super) fn write_term(out: &mut Vec<u8>, term: &Term<'_>) {
     match term {
         Term::Iri(iri) => {
             out.extend_from_slice(br#"{"type":"uri","value":"#);

@@ -1,10 +1,99 @@
 //! Rows of the formats that write them one after the other, and terms as they stand in them.
+//!
+//! Solutions come with their terms, or as terms that are written already, which are copied into their places
+//! ([`orrery_sparql::SolutionWriter`]).
 
+use std::ops::Range;
+
+use orrery_sparql::{SolutionWriter, WrittenCells};
 use orrery_term::{LiteralKind, Term};
 
+use super::json;
 use super::text::{
-    find_byte, write_blank_node_label, write_escaped, write_ntriples_term, write_xml_text,
+    find_byte, write_blank_node_label, write_escaped, write_ntriples_term, write_turtle_term,
+    write_xml_text,
 };
+
+/// A format, and what it writes of variables in each row.
+#[derive(Debug)]
+pub(super) enum RowFormat {
+    Json { keys: Vec<Vec<u8>> },
+    Xml { openings: Vec<Vec<u8>> },
+    Csv,
+    Tsv,
+}
+
+impl RowFormat {
+    /// Appends a solution, which begins the answer or follows others: something or nothing for each variable, which `write` appends.
+    #[inline]
+    pub(super) fn row<T>(
+        &self,
+        row: impl Iterator<Item = Option<T>>,
+        is_first: bool,
+        out: &mut Vec<u8>,
+        write: impl Fn(&mut Vec<u8>, T),
+    ) {
+        let write_if_bound = |out: &mut Vec<u8>, cell: Option<T>| {
+            if let Some(cell) = cell {
+                write(out, cell);
+            }
+        };
+        match self {
+            Self::Json { keys } => {
+                if !is_first {
+                    out.push(b',');
+                }
+                json::write_row(out, keys, row, write);
+            }
+            Self::Xml { openings } => xml_row(out, openings, row, write),
+            Self::Csv => write_separated(out, b",", b"\r\n", row, write_if_bound),
+            Self::Tsv => write_separated(out, b"\t", b"\n", row, write_if_bound),
+        }
+    }
+
+    /// Bytes of a row beside its terms, at most.
+    fn row_bytes_max(&self, columns: usize) -> usize {
+        const OF_COLUMN_MAX: usize = "</binding>".len();
+        const OF_ROW_MAX: usize = "<result></result>".len();
+        let names = match self {
+            Self::Json { keys } => keys,
+            Self::Xml { openings } => openings,
+            Self::Csv | Self::Tsv => [].as_slice(),
+        };
+        let names: usize = names.iter().map(Vec::len).sum();
+        names + columns * OF_COLUMN_MAX + OF_ROW_MAX
+    }
+}
+
+impl SolutionWriter for RowFormat {
+    #[inline]
+    fn write_term(&self, term: &Term<'_>, out: &mut Vec<u8>) {
+        match self {
+            Self::Json { .. } => json::write_term(out, term),
+            Self::Xml { .. } => write_xml_term(out, term),
+            Self::Csv => write_csv_term(out, term),
+            Self::Tsv => write_turtle_term(out, term),
+        }
+    }
+
+    fn write_rows(
+        &self,
+        cells: &WrittenCells,
+        rows: Range<usize>,
+        is_first: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let columns = cells.columns();
+        out.reserve(cells.cell_bytes(rows.clone()) + rows.len() * self.row_bytes_max(columns));
+        let first = rows.start;
+        for row in rows {
+            let of_row = (0..columns).map(|column| cells.cell(row, column));
+            self.row(of_row, is_first && row == first, out, |out, cell| {
+                out.extend_from_slice(cell);
+            });
+        }
+    }
+}
 
 /// Appends fields with a separator between them and a line end after them.
 pub(super) fn write_separated<T>(
@@ -24,7 +113,7 @@ pub(super) fn write_separated<T>(
 }
 
 /// Appends a value as CSV has it: no types, no language tags, quoted if need be (RFC 4180).
-pub(super) fn write_csv_term(out: &mut Vec<u8>, term: &Term<'_>) {
+fn write_csv_term(out: &mut Vec<u8>, term: &Term<'_>) {
     let text = match term {
         Term::BlankNode(number) => {
             out.extend_from_slice(b"_:");
@@ -86,16 +175,17 @@ pub(super) fn xml_head(out: &mut Vec<u8>, variables: &[String]) -> Vec<Vec<u8>> 
     openings
 }
 
-pub(super) fn xml_row<'a>(
+fn xml_row<T>(
     out: &mut Vec<u8>,
     openings: &[Vec<u8>],
-    row: impl Iterator<Item = Option<&'a Term<'a>>>,
+    row: impl Iterator<Item = Option<T>>,
+    write: impl Fn(&mut Vec<u8>, T),
 ) {
     out.extend_from_slice(b"<result>");
     for (opening, term) in openings.iter().zip(row) {
         let Some(term) = term else { continue };
         out.extend_from_slice(opening);
-        write_xml_term(out, term);
+        write(out, term);
         out.extend_from_slice(b"</binding>");
     }
     out.extend_from_slice(b"</result>");

@@ -14,12 +14,13 @@ use super::{
     FormatError, SolutionFormat,
     columnar::{Columnar, Container},
     json,
-    rows::{XML_OPENING, write_csv_term, write_separated, xml_head, xml_row},
+    rows::{RowFormat, XML_OPENING, write_separated, xml_head},
     table::Table,
-    text::write_turtle_term,
 };
 use std::path::Path;
+use std::sync::Arc;
 
+use orrery_sparql::SolutionWriter;
 use orrery_term::{Prefixes, Shortener, Term};
 
 /// Writes one answer: [`start`](Self::start), then [`row`](Self::row) for each
@@ -31,10 +32,10 @@ pub struct SolutionSerializer {
 
 #[derive(Debug)]
 enum State {
-    Json { keys: Vec<Vec<u8>>, is_first: bool },
-    Xml { openings: Vec<Vec<u8>> },
-    Csv,
-    Tsv,
+    Rows {
+        format: Arc<RowFormat>,
+        is_first: bool,
+    },
     Table(Table),
     Columnar(Box<Columnar>),
 }
@@ -42,29 +43,32 @@ enum State {
 impl SolutionSerializer {
     /// Begins an answer with these variables (names without `?`): appends the head.
     pub fn start(format: SolutionFormat, variables: &[String], out: &mut Vec<u8>) -> Self {
+        let rows = |format| State::Rows {
+            format: Arc::new(format),
+            is_first: true,
+        };
         let state = match format {
             SolutionFormat::Json => {
                 json::write_head(out, variables);
-                State::Json {
+                rows(RowFormat::Json {
                     keys: json::object_keys(variables),
-                    is_first: true,
-                }
+                })
             }
-            SolutionFormat::Xml => State::Xml {
+            SolutionFormat::Xml => rows(RowFormat::Xml {
                 openings: xml_head(out, variables),
-            },
+            }),
             SolutionFormat::Csv => {
                 write_separated(out, b",", b"\r\n", variables, |out, name| {
                     out.extend_from_slice(name.as_bytes());
                 });
-                State::Csv
+                rows(RowFormat::Csv)
             }
             SolutionFormat::Tsv => {
                 write_separated(out, b"\t", b"\n", variables, |out, name| {
                     out.push(b'?');
                     out.extend_from_slice(name.as_bytes());
                 });
-                State::Tsv
+                rows(RowFormat::Tsv)
             }
             SolutionFormat::Table => State::Table(Table::new(variables)),
             SolutionFormat::Arrow | SolutionFormat::Parquet => {
@@ -93,6 +97,15 @@ impl SolutionSerializer {
         self
     }
 
+    /// What writes rows of this answer elsewhere, if the format writes one after the other and keeps none. Then all are written so: between the
+    /// head and [`finish`](Self::finish) stands what it writes, in the order of the rows.
+    pub fn row_writer(&self) -> Option<Arc<dyn SolutionWriter>> {
+        match &self.state {
+            State::Rows { format, .. } => Some(Arc::<RowFormat>::clone(format)),
+            State::Table(_) | State::Columnar(_) => None,
+        }
+    }
+
     /// Appends one solution: a term or nothing for each variable, in their order.
     /// Fails only where rows must be kept and cannot be.
     pub fn row<'a>(
@@ -101,23 +114,10 @@ impl SolutionSerializer {
         out: &mut Vec<u8>,
     ) -> Result<(), FormatError> {
         match &mut self.state {
-            State::Json { keys, is_first } => {
-                if !std::mem::take(is_first) {
-                    out.push(b',');
-                }
-                json::write_row(out, keys, row);
+            State::Rows { format, is_first } => {
+                let is_first = std::mem::take(is_first);
+                format.row(row, is_first, out, |out, term| format.write_term(term, out));
             }
-            State::Xml { openings } => xml_row(out, openings, row),
-            State::Csv => write_separated(out, b",", b"\r\n", row, |out, term| {
-                if let Some(term) = term {
-                    write_csv_term(out, term);
-                }
-            }),
-            State::Tsv => write_separated(out, b"\t", b"\n", row, |out, term| {
-                if let Some(term) = term {
-                    write_turtle_term(out, term);
-                }
-            }),
             State::Table(table) => table.row(row, out),
             State::Columnar(columnar) => return columnar.row(row),
         }
@@ -128,9 +128,11 @@ impl SolutionSerializer {
     /// `out` to be emptied, until then.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<bool, FormatError> {
         match &mut self.state {
-            State::Json { .. } => json::write_tail(out),
-            State::Xml { .. } => out.extend_from_slice(b"</results></sparql>"),
-            State::Csv | State::Tsv => {}
+            State::Rows { format, .. } => match &**format {
+                RowFormat::Json { .. } => json::write_tail(out),
+                RowFormat::Xml { .. } => out.extend_from_slice(b"</results></sparql>"),
+                RowFormat::Csv | RowFormat::Tsv => {}
+            },
             State::Table(table) => table.finish(out),
             State::Columnar(columnar) => return columnar.write(out),
         }

@@ -41,6 +41,16 @@ pub(super) fn find_byte(text: &[u8], special: impl Fn(u8) -> bool) -> Option<usi
             return Some(number * BYTES_AT_A_TIME + within);
         }
     }
+    // The last bytes once more, together with those before them: mostly none of them is special.
+    if let Some(last) = text.last_chunk::<BYTES_AT_A_TIME>() {
+        let mut found = 0;
+        for &byte in last {
+            found |= u8::from(special(byte));
+        }
+        if found == 0 {
+            return None;
+        }
+    }
     let within = rest.iter().position(|&byte| special(byte))?;
     Some(chunks.len() * BYTES_AT_A_TIME + within)
 }

@@ -1,14 +1,16 @@
 //! From batches of ids to batches of terms.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::UInt64Type;
+use arrow::array::RecordBatch;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use futures::stream::{self, BoxStream, StreamExt};
+use futures::stream::{BoxStream, StreamExt};
 use orrery_operators::context::QueryContext;
 use orrery_term::{Term, TermId};
 
+use super::numbering::Numbering;
 use super::{SolutionBatch, UNBOUND};
 use crate::error::QueryError;
 
@@ -49,6 +51,17 @@ impl Decoder {
     /// The terms of ids that are sorted and distinct, in their order.
     pub(crate) fn terms(&self, ids: &[TermId]) -> Result<Vec<Term<'static>>, QueryError> {
         let mut terms = Vec::with_capacity(ids.len());
+        self.for_each_term(ids, |term| terms.push(term.into_owned()))?;
+        debug_assert_eq!(terms.len(), ids.len());
+        Ok(terms)
+    }
+
+    /// Calls `found` with the term of each id, as it is to be shown, in the order of the ids, which are sorted and distinct.
+    pub(super) fn for_each_term(
+        &self,
+        ids: &[TermId],
+        mut found: impl FnMut(Term<'_>),
+    ) -> Result<(), QueryError> {
         let mut long_texts: Option<MemoryReservation> = None;
         let mut refused = None;
         let tags = self.context.language_tags();
@@ -60,81 +73,35 @@ impl Decoder {
                 refused = texts.try_grow(COPIES_OF_TEXT * bytes).err();
             }
             if refused.is_none() {
-                terms.push(tags.in_term(term.into_owned()));
+                found(tags.in_term(term));
             }
         })?;
-        if let Some(error) = refused {
-            return Err(QueryError::from_datafusion(error, self.limit_bytes));
+        match refused {
+            Some(error) => Err(QueryError::from_datafusion(error, self.limit_bytes)),
+            None => Ok(()),
         }
-        debug_assert_eq!(terms.len(), ids.len());
-        Ok(terms)
     }
 
     /// The solutions of a batch; `columns` says which column each variable has, if any.
-    fn batch(
+    pub(super) fn batch(
         &self,
         batch: &RecordBatch,
         columns: &[Option<usize>],
     ) -> Result<SolutionBatch, QueryError> {
-        let rows = batch.num_rows();
-        let (ids, numbers) = number_cells(batch, columns);
-        let terms = self.terms(&ids)?;
-        Ok(SolutionBatch::new(rows, numbers, terms))
-    }
-}
-
-/// The distinct ids of some columns, ascending, and for each cell the number of its id among them. Cells are sorted with
-/// their places: to look up each cell's id among the distinct ones would be a binary search a cell.
-fn number_cells(batch: &RecordBatch, columns: &[Option<usize>]) -> (Vec<TermId>, Vec<Vec<u32>>) {
-    let rows = batch.num_rows();
-    let mut numbers = vec![vec![UNBOUND; rows]; columns.len()];
-    let mut cells: Vec<(u64, u32, u32)> = Vec::with_capacity(rows * columns.len());
-    for (variable, at) in (0..).zip(columns) {
-        let Some(at) = at else { continue };
-        let column = batch.column(*at).as_primitive::<UInt64Type>();
-        let bound = (0..).zip(column).filter_map(|(row, id)| Some((id?, row)));
-        cells.extend(bound.map(|(id, row)| (id, variable, row)));
-    }
-    cells.sort_unstable();
-    let mut ids: Vec<TermId> = Vec::new();
-    for (bits, variable, row) in cells {
-        let id = TermId::from_bits(bits);
-        if ids.last() != Some(&id) {
-            ids.push(id);
+        let numbering = Numbering::of(batch, columns);
+        let mut terms = Vec::with_capacity(numbering.len());
+        for ids in &numbering.ids {
+            self.for_each_term(ids, |term| terms.push(term.into_owned()))?;
         }
-        let number = u32::try_from(ids.len() - 1).unwrap_or(UNBOUND);
-        numbers[variable as usize][row as usize] = number;
+        let rows = batch.num_rows();
+        Ok(SolutionBatch::new(rows, numbering.columns, terms))
     }
-    (ids, numbers)
 }
 
 /// The place of an id among sorted ids that contain it.
 pub(crate) fn number_of(ids: &[TermId], id: TermId) -> u32 {
     let at = ids.binary_search(&id).unwrap_or_else(|at| at);
     u32::try_from(at).unwrap_or(UNBOUND)
-}
-
-/// Decodes a stream of ids; after an error nothing follows.
-///
-/// Terms can be long, so a batch is decoded in slices: fewer rows where the last slice was large, more
-/// where it was small.
-pub(crate) fn solutions(
-    ids: IdStream,
-    decoder: Decoder,
-    columns: Vec<Option<usize>>,
-) -> BoxStream<'static, Result<SolutionBatch, QueryError>> {
-    let state = Slices {
-        ids,
-        decoder,
-        columns,
-        batch: None,
-        rows_per_slice: SliceRows::start(),
-    };
-    stream::unfold(state, |mut state| async move {
-        let slice = state.next().await?;
-        Some((slice, state))
-    })
-    .boxed()
 }
 
 /// Rows of the first slice, before it is known how long the terms are.
@@ -145,36 +112,68 @@ const SLICE_ROWS_MIN: usize = 64;
 /// Text of a slice beyond which the next one has fewer rows.
 const SLICE_BYTES_MAX: usize = 2 << 20;
 
-/// A stream of batches, given out in slices.
-struct Slices {
+/// A stream of batches of ids, given out in slices.
+///
+/// Terms can be long, so a batch is decoded in slices: fewer rows where the last slice was large, more
+/// where it was small.
+pub(super) struct Slices {
     ids: IdStream,
-    decoder: Decoder,
-    columns: Vec<Option<usize>>,
+    pub(super) decoder: Decoder,
+    /// The column of each variable, if it has one.
+    pub(super) columns: Arc<[Option<usize>]>,
     /// What is left of the last batch.
     batch: Option<RecordBatch>,
-    rows_per_slice: SliceRows,
+    pub(super) rows_per_slice: SliceRows,
 }
 
 impl Slices {
-    async fn next(&mut self) -> Option<Result<SolutionBatch, QueryError>> {
+    pub(super) fn new(ids: IdStream, decoder: Decoder, columns: &[Option<usize>]) -> Self {
+        Self {
+            ids,
+            decoder,
+            columns: columns.into(),
+            batch: None,
+            rows_per_slice: SliceRows::start(),
+        }
+    }
+
+    /// The next slice, which has rows; nothing at the end, after which nobody may ask.
+    pub(super) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<RecordBatch, QueryError>>> {
         let batch = loop {
-            match self.batch.take() {
-                Some(batch) if batch.num_rows() > 0 => break batch,
-                Some(_) | None => match self.ids.next().await? {
-                    Ok(batch) => self.batch = Some(batch),
-                    Err(error) => return Some(Err(error)),
-                },
+            if let Some(batch) = self.batch.take_if(|batch| batch.num_rows() > 0) {
+                break batch;
+            }
+            match ready!(Pin::new(&mut self.ids).poll_next_unpin(cx)) {
+                Some(Ok(batch)) => self.batch = Some(batch),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
             }
         };
         let rows = batch.num_rows().min(self.rows_per_slice.rows());
-        let slice = self.decoder.batch(&batch.slice(0, rows), &self.columns);
         if rows < batch.num_rows() {
             self.batch = Some(batch.slice(rows, batch.num_rows() - rows));
         }
-        if let Ok(slice) = &slice {
-            self.rows_per_slice.adapt(slice.terms());
+        Poll::Ready(Some(Ok(batch.slice(0, rows))))
+    }
+
+    /// The terms of the next slice; after an error nothing follows.
+    pub(super) fn poll_decoded(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<SolutionBatch, QueryError>>> {
+        let slice = match ready!(self.poll_next(cx)) {
+            Some(Ok(slice)) => slice,
+            Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+            None => return Poll::Ready(None),
+        };
+        let decoded = self.decoder.batch(&slice, &self.columns);
+        if let Ok(decoded) = &decoded {
+            self.rows_per_slice.adapt_to(decoded.terms());
         }
-        Some(slice)
+        Poll::Ready(Some(decoded))
     }
 }
 
@@ -191,8 +190,12 @@ impl SliceRows {
     }
 
     /// Takes fewer rows if the last ones, with these terms, had much text, and more if they had little.
-    pub(super) fn adapt(&mut self, terms: &[Term<'_>]) {
-        let bytes: usize = terms.iter().map(text_bytes).sum();
+    pub(super) fn adapt_to(&mut self, terms: &[Term<'_>]) {
+        self.adapt(terms.iter().map(text_bytes).sum());
+    }
+
+    /// The same by the bytes of the terms of the last rows.
+    pub(super) fn adapt(&mut self, bytes: usize) {
         if bytes > SLICE_BYTES_MAX {
             self.0 = SLICE_ROWS_MIN.max(self.0 / 2);
         } else if bytes < SLICE_BYTES_MAX / 4 {

@@ -125,7 +125,7 @@ impl Walk {
             self.known.count()?;
             if !triples.is_empty() {
                 let batch = decoded(&self.decoder, &triples)?;
-                self.rows_per_batch.adapt(&batch.terms);
+                self.rows_per_batch.adapt_to(&batch.terms);
                 return Ok(Some(batch));
             }
             // Rows of other graphs may be many.

@@ -2,12 +2,15 @@
 //!
 //! Ids become terms only here, a batch at a time: the distinct ids of a batch are
 //! sorted, so the dictionary is read in its order and each term once, and rows
-//! refer to the batch's terms by number. Dropping a stream stops its query.
+//! refer to the batch's terms by number. Dropping a stream stops its query. Who wants solutions in a format only gets them
+//! [written](SolutionStream::written).
 
 mod decode;
 mod describe;
+mod numbering;
 mod template;
 mod triples;
+mod written;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,12 +22,15 @@ use oxrdf::BaseDirection;
 
 use crate::error::QueryError;
 
-pub(crate) use decode::{Decoder, IdStream, solutions};
+pub(crate) use decode::{Decoder, IdStream};
 pub(crate) use describe::describe;
 pub(crate) use template::{
     QuadTemplate, Template, for_each_quad_variable, for_each_template_variable,
 };
 pub(crate) use triples::construct;
+pub use written::{SolutionWriter, WrittenCells, WrittenRows, WrittenStream};
+
+use decode::Slices;
 
 /// The answer of a query, by its form.
 pub enum QueryResults {
@@ -39,15 +45,21 @@ pub enum QueryResults {
 /// The solutions of a `SELECT`, in batches.
 pub struct SolutionStream {
     variables: Arc<[String]>,
-    batches: BoxStream<'static, Result<SolutionBatch, QueryError>>,
+    slices: Slices,
 }
 
 impl SolutionStream {
+    /// The solutions of ids; `columns` says which column each variable has, if any.
     pub(crate) fn new(
         variables: Arc<[String]>,
-        batches: BoxStream<'static, Result<SolutionBatch, QueryError>>,
+        ids: IdStream,
+        decoder: Decoder,
+        columns: &[Option<usize>],
     ) -> Self {
-        Self { variables, batches }
+        Self {
+            variables,
+            slices: Slices::new(ids, decoder, columns),
+        }
     }
 
     /// The projected variables in order, without `?`.
@@ -57,7 +69,7 @@ impl SolutionStream {
 
     /// The next batch; `None` at the end. After an error nothing follows.
     pub async fn next(&mut self) -> Option<Result<SolutionBatch, QueryError>> {
-        self.batches.next().await
+        StreamExt::next(self).await
     }
 }
 
@@ -65,7 +77,7 @@ impl Stream for SolutionStream {
     type Item = Result<SolutionBatch, QueryError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.batches.poll_next_unpin(cx)
+        self.slices.poll_decoded(cx)
     }
 }
 
@@ -112,7 +124,7 @@ impl SolutionBatch {
         }
     }
 
-    /// The distinct terms of the batch.
+    /// The terms of the batch. Small batches have each once; in others each column has its own.
     pub fn terms(&self) -> &[Term<'static>] {
         &self.terms
     }

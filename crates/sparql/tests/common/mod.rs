@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use orrery_sparql::{
     Destination, Engine, EngineOptions, PreparedQuery, QueryError, QueryOptions, QueryResults,
-    term_to_oxrdf,
+    SolutionStream, SolutionWriter, term_to_oxrdf,
 };
 use orrery_storage::{
     CommitOptions, Database, SmallQuad, Transaction, Writer, WriterOptions, build_small,
@@ -80,6 +80,13 @@ fn commit(writer: &Writer, quads: &[SmallQuad], change: Change) {
     change(&mut transaction, &mut rows).expect("a change");
     let pending = transaction.commit(CommitOptions::default());
     pending.expect("a commit").wait().expect("durable");
+}
+
+async fn solutions(prepared: &PreparedQuery) -> Result<SolutionStream, QueryError> {
+    match prepared.execute().await? {
+        QueryResults::Solutions(stream) => Ok(stream),
+        QueryResults::Boolean(_) | QueryResults::Triples(_) => panic!("a SELECT"),
+    }
 }
 
 impl Fixture {
@@ -201,6 +208,36 @@ impl Fixture {
                     Answer::Triples(triples)
                 }
             })
+        })
+    }
+
+    /// The solutions of a SELECT in their order, as a format writes them from their terms, and as they come written.
+    pub fn written_both_ways(
+        &self,
+        query: &str,
+        writer: &Arc<impl SolutionWriter + 'static>,
+        write_row: impl Fn(&[Option<&Term<'_>>], &mut Vec<u8>),
+    ) -> Result<[Vec<u8>; 2], QueryError> {
+        let prepared = self.engine.prepare(query, &QueryOptions::of_process())?;
+        self.runtime.block_on(async {
+            let mut from_terms = Vec::new();
+            let mut stream = solutions(&prepared).await?;
+            while let Some(batch) = stream.next().await {
+                let batch = batch?;
+                for row in 0..batch.rows() {
+                    let terms = (0..batch.columns()).map(|column| batch.term(row, column));
+                    write_row(&terms.collect::<Vec<_>>(), &mut from_terms);
+                }
+            }
+            let mut written = Vec::new();
+            let writer = Arc::clone(writer);
+            let mut stream = solutions(&prepared).await?.written(writer);
+            while let Some(rows) = stream.next().await {
+                for piece in rows?.pieces {
+                    written.extend_from_slice(&piece);
+                }
+            }
+            Ok([from_terms, written])
         })
     }
 

@@ -219,15 +219,16 @@ async fn write_answer(prepared: &PreparedQuery) -> Result<Vec<u8>, Error> {
         QueryResults::Boolean(value) => {
             SolutionSerializer::boolean(SolutionFormat::Json, value, &mut out).map_err(format)?;
         }
-        QueryResults::Solutions(mut stream) => {
-            let variables = stream.variables().len();
+        QueryResults::Solutions(stream) => {
             let mut serializer =
                 SolutionSerializer::start(SolutionFormat::Json, stream.variables(), &mut out);
-            while let Some(batch) = stream.next().await {
-                let batch = batch?;
-                for row in 0..batch.rows() {
-                    let terms = (0..variables).map(|column| batch.term(row, column));
-                    serializer.row(terms, &mut out).map_err(format)?;
+            let writer = serializer.row_writer();
+            let writer =
+                writer.ok_or_else(|| Error::Syntax("JSON is written by rows".to_owned()))?;
+            let mut stream = stream.written(writer);
+            while let Some(rows) = stream.next().await {
+                for piece in rows?.pieces {
+                    out.extend_from_slice(&piece);
                 }
             }
             while !serializer.finish(&mut out).map_err(format)? {}

@@ -1,0 +1,327 @@
+//! Solutions as bytes of a format, without terms in between.
+//!
+//! ```text
+//! slice of ids -> numbered -> each different id decoded and written once -> rows put together of what was written
+//!        \___________ slices of long answers on several threads, given out in their order ___________/
+//! ```
+//!
+//! What a term looks like in a format does not depend on where it stands, and putting rows together is copying. So nothing is kept of a
+//! term but its bytes: no text of its own for each, which is most of the time of an export otherwise.
+//!
+//! The first slices are written where the stream is polled, and so are all of small answers, of rows with long texts, and while
+//! the engine has more queries than threads. Of other answers up to [`SLICES_AHEAD_MAX`] slices are written at a time, as tasks of the runtime, if it has
+//! several threads. A stream that is dropped ends its tasks.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrow::array::RecordBatch;
+use futures::stream::{Stream, StreamExt};
+use orrery_term::Term;
+use parking_lot::Mutex;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::JoinHandle;
+
+use super::decode::{Decoder, Slices};
+use super::numbering::Numbering;
+use super::{SolutionStream, UNBOUND};
+use crate::error::QueryError;
+
+/// Slices that are written at a time, at most: each has some megabytes at worst.
+const SLICES_AHEAD_MAX: usize = 4;
+/// What is kept of the memory that the terms of a slice took, at most.
+const ROOM_BYTES_MAX: usize = 4 << 20;
+/// Slices with fewer rows are written at once.
+const ROWS_AHEAD_MIN: usize = if cfg!(test) { 64 } else { 2_048 };
+
+/// The terms of the rows of a piece: much larger ones would be memory that the system clears anew for each.
+const PIECE_BYTES: usize = 56 << 10;
+
+/// How a format writes solutions.
+pub trait SolutionWriter: Send + Sync {
+    /// Appends a term, as it stands in any row and under any variable.
+    fn write_term(&self, term: &Term<'_>, out: &mut Vec<u8>);
+
+    /// Appends some rows, which begin the answer or follow others.
+    fn write_rows(
+        &self,
+        cells: &WrittenCells,
+        rows: Range<usize>,
+        is_first: bool,
+        out: &mut Vec<u8>,
+    );
+}
+
+/// Rows of written terms.
+#[derive(Debug, Default)]
+pub struct WrittenCells {
+    /// Per variable, per row: the number of the term, or [`UNBOUND`].
+    columns: Vec<Vec<u32>>,
+    /// The terms, one after the other, and where each ends.
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl WrittenCells {
+    /// Number of variables.
+    pub fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// A variable's term in a row, if it is bound.
+    ///
+    /// # Panics
+    /// If `row` or `column` is out of bounds.
+    #[inline]
+    pub fn cell(&self, row: usize, column: usize) -> Option<&[u8]> {
+        match self.columns[column][row] {
+            UNBOUND => None,
+            number => Some(self.term(number as usize)),
+        }
+    }
+
+    /// Bytes of the cells of some rows together.
+    ///
+    /// # Panics
+    /// If the rows are out of bounds.
+    pub fn cell_bytes(&self, rows: Range<usize>) -> usize {
+        let of_rows = |column: &Vec<u32>| -> usize {
+            let numbers = column[rows.clone()].iter();
+            let bound = numbers.filter(|number| **number != UNBOUND);
+            bound.map(|number| self.term(*number as usize).len()).sum()
+        };
+        self.columns.iter().map(of_rows).sum()
+    }
+
+    #[inline]
+    fn term(&self, number: usize) -> &[u8] {
+        let start = match number {
+            0 => 0,
+            _ => self.ends[number - 1],
+        };
+        &self.bytes[start..self.ends[number]]
+    }
+}
+
+/// Some solutions, written.
+#[derive(Debug)]
+pub struct WrittenRows {
+    /// How many.
+    pub rows: usize,
+    /// What they are in the format, in pieces of about 64 KiB, or of one row.
+    pub pieces: Vec<Vec<u8>>,
+    /// Bytes of the different terms.
+    term_bytes: usize,
+}
+
+/// The solutions of a `SELECT`, written; see the module's documentation.
+pub struct WrittenStream {
+    slices: Slices,
+    writer: Arc<dyn SolutionWriter>,
+    /// Whether a slice was taken.
+    is_begun: bool,
+    /// Whether there are no more slices.
+    is_ended: bool,
+    under_way: VecDeque<Task>,
+    /// A slice that is to be written here, after those under way.
+    held: Option<RecordBatch>,
+    /// What comes after them.
+    error: Option<QueryError>,
+    room: Arc<WritingRoom>,
+}
+
+/// Where slices were written, for the next ones: no more than are written at a time.
+#[derive(Default)]
+struct WritingRoom(Mutex<Vec<WrittenCells>>);
+
+impl WritingRoom {
+    fn take(&self) -> WrittenCells {
+        self.0.lock().pop().unwrap_or_default()
+    }
+
+    /// Keeps the room, unless a long text made it so large that nobody else will need it.
+    fn give_back(&self, mut cells: WrittenCells) {
+        if cells.bytes.capacity() <= ROOM_BYTES_MAX {
+            cells.bytes.clear();
+            cells.ends.clear();
+            cells.columns.clear();
+            self.0.lock().push(cells);
+        }
+    }
+}
+
+impl SolutionStream {
+    /// The solutions from here on, as bytes of a format.
+    pub fn written(self, writer: Arc<dyn SolutionWriter>) -> WrittenStream {
+        WrittenStream {
+            slices: self.slices,
+            writer,
+            is_begun: false,
+            is_ended: false,
+            under_way: VecDeque::new(),
+            held: None,
+            error: None,
+            room: Arc::default(),
+        }
+    }
+}
+
+impl Stream for WrittenStream {
+    /// After an error nothing follows.
+    type Item = Result<WrittenRows, QueryError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        while !this.is_ended && this.held.is_none() && this.under_way.len() < SLICES_AHEAD_MAX {
+            match this.slices.poll_next(cx) {
+                Poll::Ready(Some(Ok(slice))) => this.take(slice),
+                Poll::Ready(Some(Err(error))) => {
+                    this.error = Some(error);
+                    this.is_ended = true;
+                }
+                Poll::Ready(None) => this.is_ended = true,
+                Poll::Pending => break,
+            }
+        }
+        let written = if let Some(task) = this.under_way.front_mut() {
+            let written = ready!(Pin::new(task).poll(cx));
+            this.under_way.pop_front();
+            written
+        } else if let Some(slice) = this.held.take() {
+            let work = this.work(slice);
+            work.run()
+        } else if let Some(error) = this.error.take() {
+            Err(error)
+        } else if this.is_ended {
+            return Poll::Ready(None);
+        } else {
+            return Poll::Pending;
+        };
+        match &written {
+            Ok(written) => this.slices.rows_per_slice.adapt(written.term_bytes),
+            Err(_) => {
+                this.is_ended = true;
+                this.under_way.clear();
+                (this.held, this.error) = (None, None);
+            }
+        }
+        Poll::Ready(Some(written))
+    }
+}
+
+impl WrittenStream {
+    /// The next rows; `None` at the end. After an error nothing follows.
+    pub async fn next(&mut self) -> Option<Result<WrittenRows, QueryError>> {
+        StreamExt::next(self).await
+    }
+
+    /// Begins to write a slice on another thread, or keeps it.
+    fn take(&mut self, slice: RecordBatch) {
+        match self.runtime_for(&slice) {
+            Some(runtime) => {
+                let work = self.work(slice);
+                let task = runtime.spawn(async move { work.run() });
+                self.under_way.push_back(Task(task));
+            }
+            None => self.held = Some(slice),
+        }
+    }
+
+    /// Where a slice is written by a task, if it is.
+    fn runtime_for(&self, slice: &RecordBatch) -> Option<Handle> {
+        let workers = self.slices.decoder.context().workers();
+        let may_go_ahead = self.is_begun
+            && slice.num_rows() >= ROWS_AHEAD_MIN
+            && workers.threads() > 1
+            && !workers.is_crowded();
+        let runtime = may_go_ahead.then(Handle::try_current)?.ok()?;
+        (runtime.runtime_flavor() == RuntimeFlavor::MultiThread).then_some(runtime)
+    }
+
+    fn work(&mut self, slice: RecordBatch) -> Work {
+        Work {
+            decoder: self.slices.decoder.clone(),
+            columns: Arc::clone(&self.slices.columns),
+            writer: Arc::clone(&self.writer),
+            room: Arc::clone(&self.room),
+            slice,
+            is_first: !std::mem::replace(&mut self.is_begun, true),
+        }
+    }
+}
+
+/// A slice that is to be written.
+struct Work {
+    decoder: Decoder,
+    columns: Arc<[Option<usize>]>,
+    writer: Arc<dyn SolutionWriter>,
+    room: Arc<WritingRoom>,
+    slice: RecordBatch,
+    is_first: bool,
+}
+
+impl Work {
+    fn run(self) -> Result<WrittenRows, QueryError> {
+        let numbering = Numbering::of(&self.slice, &self.columns);
+        let mut cells = self.room.take();
+        cells.ends.reserve(numbering.len());
+        for ids in &numbering.ids {
+            self.decoder.for_each_term(ids, |term| {
+                self.writer.write_term(&term, &mut cells.bytes);
+                cells.ends.push(cells.bytes.len());
+            })?;
+        }
+        cells.columns = numbering.columns;
+        let written = WrittenRows {
+            rows: self.slice.num_rows(),
+            pieces: self.pieces(&cells),
+            term_bytes: cells.bytes.len(),
+        };
+        self.room.give_back(cells);
+        Ok(written)
+    }
+
+    /// The rows put together.
+    fn pieces(&self, cells: &WrittenCells) -> Vec<Vec<u8>> {
+        let rows = self.slice.num_rows();
+        let count = cells.cell_bytes(0..rows).div_ceil(PIECE_BYTES);
+        let rows_per_piece = rows.div_ceil(count.max(1)).max(1);
+        let starts = (0..rows).step_by(rows_per_piece);
+        let piece = |start: usize| {
+            let mut bytes = Vec::new();
+            let part = start..rows.min(start + rows_per_piece);
+            let is_first = self.is_first && start == 0;
+            self.writer.write_rows(cells, part, is_first, &mut bytes);
+            bytes
+        };
+        starts.map(piece).collect()
+    }
+}
+
+/// A slice that is being written; no more when this is dropped.
+struct Task(JoinHandle<Result<WrittenRows, QueryError>>);
+
+impl Future for Task {
+    type Output = Result<WrittenRows, QueryError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match ready!(Pin::new(&mut self.0).poll(cx)) {
+            Ok(written) => Poll::Ready(written),
+            // As if it had panicked here.
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Poll::Ready(Err(QueryError::internal(
+                "a part of the answer was given up",
+            ))),
+        }
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

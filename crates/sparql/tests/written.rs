@@ -1,0 +1,115 @@
+//! Solutions that come written, by several threads: the same bytes in the same order as from their terms.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
+
+use common::Fixture;
+use orrery_sparql::{EngineOptions, SolutionWriter, WrittenCells};
+use orrery_term::Term;
+
+/// Rows as lines; notes who writes them.
+#[derive(Default)]
+struct Lines {
+    threads: Mutex<BTreeSet<String>>,
+}
+
+fn name_of(thread: ThreadId) -> String {
+    format!("{thread:?}")
+}
+
+impl SolutionWriter for Lines {
+    fn write_term(&self, term: &Term<'_>, out: &mut Vec<u8>) {
+        out.extend_from_slice(term.to_string().as_bytes());
+    }
+
+    fn write_rows(
+        &self,
+        cells: &WrittenCells,
+        rows: Range<usize>,
+        is_first: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let thread = name_of(thread::current().id());
+        self.threads.lock().unwrap().insert(thread);
+        let first = rows.start;
+        for row in rows {
+            if !(is_first && row == first) {
+                out.push(b'\n');
+            }
+            for column in 0..cells.columns() {
+                out.push(b'|');
+                out.extend_from_slice(cells.cell(row, column).unwrap_or(b"-"));
+            }
+        }
+    }
+}
+
+fn line(terms: &[Option<&Term<'_>>], out: &mut Vec<u8>) {
+    if !out.is_empty() {
+        out.push(b'\n');
+    }
+    for term in terms {
+        let term = term.map_or_else(|| "-".to_owned(), ToString::to_string);
+        out.extend_from_slice(format!("|{term}").as_bytes());
+    }
+}
+
+fn data(subjects: usize) -> String {
+    let mut trig = String::from("@prefix : <http://example.org/> .\n");
+    for number in 0..subjects {
+        let object = number * 7919 % subjects;
+        let _ = writeln!(trig, ":s{number} :p :s{object} ; :n {} .", number % 10);
+        if number % 3 == 0 {
+            let _ = writeln!(trig, ":s{number} :label \"{number}\"@en-GB .");
+        }
+    }
+    trig
+}
+
+const QUERY: &str = "PREFIX : <http://example.org/>
+SELECT ?s ?o ?never ?n ?label { ?s :p ?o ; :n ?n OPTIONAL { ?s :label ?label } } ORDER BY ?s";
+
+#[test]
+fn long_answers_are_written_by_several_threads_in_their_order() {
+    let options = EngineOptions {
+        threads: 4,
+        ..EngineOptions::default()
+    };
+    let fixture = Fixture::with_options(&data(30_000), options);
+    let writer = Arc::new(Lines::default());
+    let [from_terms, written] = fixture.written_both_ways(QUERY, &writer, line).unwrap();
+    assert_eq!(
+        from_terms.iter().filter(|byte| **byte == b'\n').count(),
+        29_999
+    );
+    assert!(from_terms == written, "other bytes");
+    let mut threads = writer.threads.lock().unwrap().clone();
+    assert!(
+        threads.remove(&name_of(thread::current().id())),
+        "the first slices"
+    );
+    assert!(!threads.is_empty(), "nobody else wrote");
+}
+
+#[test]
+fn small_answers_and_those_of_one_thread_are_written_where_they_are_polled() {
+    for (subjects, threads) in [(0, 4), (1, 4), (700, 4), (30_000, 1)] {
+        let options = EngineOptions {
+            threads,
+            ..EngineOptions::default()
+        };
+        let fixture = Fixture::with_options(&data(subjects), options);
+        let writer = Arc::new(Lines::default());
+        let [from_terms, written] = fixture.written_both_ways(QUERY, &writer, line).unwrap();
+        assert!(from_terms == written, "other bytes");
+        let threads = writer.threads.lock().unwrap().clone();
+        let here = BTreeSet::from([name_of(thread::current().id())]);
+        assert_eq!(threads.is_empty(), subjects == 0);
+        assert!(threads.is_subset(&here));
+    }
+}
