@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
 use common::Fixture;
@@ -35,7 +35,10 @@ impl SolutionWriter for Lines {
         out: &mut Vec<u8>,
     ) {
         let thread = name_of(thread::current().id());
-        self.threads.lock().unwrap().insert(thread);
+        let threads = self.threads.lock();
+        threads
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(thread);
         let first = rows.start;
         for row in rows {
             if !(is_first && row == first) {
