@@ -37,3 +37,4 @@ pub use error::{Error, Result};
 pub use expression::{Sparql, TermExpression, for_each_child};
 pub use values::{Arithmetic, Value};
 pub use xpath_regex::beginnings::{Beginning, beginnings};
+pub use xpath_regex::fault::{RegexFault, pattern_fault, replacement_fault};

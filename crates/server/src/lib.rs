@@ -44,6 +44,7 @@ mod stream_body;
 mod times;
 mod updates;
 mod warming;
+mod warnings;
 mod writes;
 
 pub use documents::{DOCUMENT_MEMORY_BYTES, Documents};

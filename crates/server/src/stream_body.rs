@@ -34,6 +34,7 @@ use crate::format::{GraphSerializer, SolutionSerializer};
 use crate::negotiate::AcceptedFormats;
 use crate::protocol::QueryRequest;
 use crate::request_times::{RequestTimes, SERVER_TIMING};
+use crate::warnings::{WARNING, warnings_of};
 use axum::body::Body;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
@@ -194,6 +195,8 @@ struct Head {
     /// Of what was read.
     etag: Option<HeaderValue>,
     times: RequestTimes,
+    /// What is surely not meant in the query.
+    warnings: Vec<HeaderValue>,
     content: Content,
 }
 
@@ -228,6 +231,9 @@ impl Head {
         }
         if let Some(times) = self.times.header() {
             headers.insert(SERVER_TIMING, times);
+        }
+        for warning in self.warnings {
+            headers.append(WARNING, warning);
         }
         response
     }
@@ -337,6 +343,7 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
 async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), Stop> {
     let prepared = prepare(job)?;
     output.times.prepared(prepared.preparation());
+    output.warnings = warnings_of(&job.request.query);
     if runs_on == RunsOn::HttpThread && prepared.expected_rows() > ROWS_HERE_MAX {
         // Giving way is what takes it to the query threads.
         tokio::task::yield_now().await;
@@ -511,6 +518,7 @@ struct Output {
     content_type: Option<HeaderValue>,
     etag: Option<HeaderValue>,
     times: RequestTimes,
+    warnings: Vec<HeaderValue>,
     sink: Sink,
     time: TimeLimit,
     deadline: Instant,
@@ -533,6 +541,7 @@ impl Output {
             content_type: None,
             etag: None,
             times: RequestTimes::begin(job.ready),
+            warnings: Vec::new(),
             sink: Sink::Head(head),
             time: job.time,
             deadline: Instant::now() + job.time.left(),
@@ -667,6 +676,7 @@ impl Output {
             content_type,
             etag: self.etag.take(),
             times: self.times,
+            warnings: std::mem::take(&mut self.warnings),
             content,
         }))
         .map_err(|_| Stop::ClientGone)

@@ -132,6 +132,8 @@ pub(crate) async fn update(
     let engine = Arc::clone(&state.engine);
     let of_parse = options.clone();
     let (text, memory) = (request.update, request.memory);
+    let warnings = orrery_sparql::warnings(&text);
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let parsed = state
         .while_parsing(move || Ok(engine.parse_update(&text, &of_parse)?))
         .await?;
@@ -152,7 +154,7 @@ pub(crate) async fn update(
         )
     };
     let committed = make(state, writes, held, make_change).await?;
-    Ok(answer(StatusCode::OK, committed))
+    Ok(answer_with(StatusCode::OK, committed, &warnings))
 }
 
 /// An update, and the memory that is held for what it brings until it is applied for good.

@@ -31,6 +31,7 @@ mod results;
 mod statistics;
 mod travel;
 mod update;
+mod warnings;
 mod work;
 
 pub use engine::Engine;
@@ -55,3 +56,4 @@ pub use update::{
     DocumentSource, NumberedQuad, ParsedUpdate, Statements, TermNumber, TooMuchText, UpdateOptions,
     check_may_write, graph_exists,
 };
+pub use warnings::{Warning, warnings};

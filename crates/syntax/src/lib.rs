@@ -34,7 +34,7 @@ pub use expected::{Expected, ExpectedSet, Sign, Thing};
 pub use lexer::Lexer;
 pub use names::is_made_up;
 pub use options::{AssumedPrefixes, Limits, ParserOptions, Shape};
-pub use parser::is_plain_iri;
+pub use parser::{is_plain_iri, string_of};
 pub use token::{Token, TokenKind};
 pub use word::{BuiltIn, Keyword};
 

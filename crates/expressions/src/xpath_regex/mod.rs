@@ -16,6 +16,7 @@
 
 pub(crate) mod beginnings;
 mod blocks;
+pub(crate) mod fault;
 #[cfg(test)]
 mod tests;
 mod translate;

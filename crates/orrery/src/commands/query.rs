@@ -15,7 +15,7 @@ use orrery_sparql::{
 use orrery_term::{Prefixes, Shortener};
 
 use super::output::Output;
-use super::query_text::runtime_for;
+use super::query_text::{runtime_for, warn_of};
 use crate::arguments::QueryArguments;
 use crate::failure::Failure;
 use crate::units::{ShowCount, plural};
@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: QueryArguments) -> Result<(), Failure> {
     let prepared = engine
         .prepare(&text, &options)
         .map_err(|error| Failure::of_text(error, &text))?;
+    warn_of(&text);
     let format = choose_format(prepared.kind(), arguments.format.as_deref())?;
     let found = runtime_for(&prepared, &engine)?.block_on(async {
         let mut output = Output::open(None)?;

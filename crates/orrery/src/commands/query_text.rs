@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use orrery_loader::Excerpt;
 use orrery_remote::AllowList;
 use orrery_server::EndpointOptions;
 use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions};
@@ -84,6 +85,21 @@ pub(crate) fn read_text(
         (None, None) => Err(Failure::Other(format!(
             "no {what}; give one, or -f with a file that has one"
         ))),
+    }
+}
+
+/// Tells what is surely not meant in a query or update that is right, with its line.
+pub(crate) fn warn_of(text: &str) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    for warning in orrery_sparql::warnings(text) {
+        if let Some(line) = text.lines().nth(warning.line - 1) {
+            let wrong = text.get(warning.span.clone()).unwrap_or_default();
+            let width = wrong.lines().next().map_or(1, |it| it.chars().count());
+            let excerpt = Excerpt::of_line(line, warning.column - 1, width);
+            let [line, carets] = excerpt.lines(Some(warning.line as u64));
+            eprintln!("{line}\n{carets}");
+        }
+        eprintln!("warning: {warning}");
     }
 }
 

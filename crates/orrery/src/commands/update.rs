@@ -13,7 +13,7 @@ use orrery_storage::{CommitOptions, Database, Error, Transaction, Writer, Writer
 
 use super::http::{post, server_url};
 use super::output::Output;
-use super::query_text::{own_address, read_text, threads};
+use super::query_text::{own_address, read_text, threads, warn_of};
 use crate::arguments::{LoadSourceArguments, UpdateArguments};
 use crate::failure::Failure;
 use crate::units::{Counted, ShowCount};
@@ -91,6 +91,7 @@ fn local(
     let update = engine
         .prepare_update(text, &options)
         .map_err(|error| Failure::of_text(error, text))?;
+    warn_of(text);
     let runtime = threads(&engine)?;
     let asks_first = Cell::new(false);
     let change = |transaction: &mut Transaction| -> Result<CommitOptions, Failure> {

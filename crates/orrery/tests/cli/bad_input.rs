@@ -130,6 +130,27 @@ fn a_comment_of_sql_is_told_from_an_option() {
 }
 
 #[test]
+fn a_wrong_pattern_is_no_error_but_a_warning_with_its_line() {
+    let home = Home::new();
+    let database = home.database();
+    let query = "SELECT * {\n  ?s ?p ?o FILTER regex(str(?o), '(') }";
+    let output = run(&["query", "--db", text(&database), "--format", "csv", query]);
+    assert!(output.status.success());
+    let message = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = message.lines().collect();
+    let [line, carets, warning] = lines.as_slice() else {
+        panic!("{message}");
+    };
+    assert_eq!(*line, "   2 |   ?s ?p ?o FILTER regex(str(?o), '(') }");
+    assert_eq!(carets.find('^'), line.find("'('"), "{message}");
+    assert!(
+        warning.starts_with("warning: line 2, column 34: "),
+        "{message}"
+    );
+    assert!(warning.contains("`(` of REGEX"), "{message}");
+}
+
+#[test]
 fn the_line_of_a_wrong_query_is_shown() {
     let home = Home::new();
     let database = home.database();

@@ -217,6 +217,8 @@ async function run(path) {
     const contentType = response.headers.get("Content-Type") || "";
     const size = show(contentType, text);
     $("timing").textContent = (size ? size + " \u00b7 " : "") + time;
+    const warning = response.headers.get("Orrery-Warning");
+    if (warning) $("result").prepend(element("p", warning, "note"));
     if (path === "/sparql") await hintAtGraphs(query, contentType, text, current).catch(() => {});
   } catch (error) {
     if (current !== running) return;

@@ -284,6 +284,37 @@ async fn syntax_errors_have_their_place_and_mend_for_programs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn wrong_patterns_are_warned_of_beside_the_answer() {
+    let server = TestServer::start().await;
+    let wrong = "SELECT * { ?s ?p ?o FILTER regex(str(?o), 'a', 'ig') }";
+    for (query, is_told) in [
+        (wrong, true),
+        ("SELECT * { ?s ?p ?o FILTER regex(?o, 'a', 'i') }", false),
+    ] {
+        // The second time the query's shape is known.
+        for _ in 0..2 {
+            let answer = ask(server.address, query, &[]).await;
+            assert_eq!(answer.status, 200);
+            let warning = answer.header("Orrery-Warning");
+            assert_eq!(warning.is_some(), is_told, "{query}: {warning:?}");
+            if let Some(warning) = warning {
+                assert!(
+                    warning.starts_with("line 1, column 48: REGEX has no flag `g`"),
+                    "{warning}"
+                );
+            }
+        }
+    }
+    let update = "INSERT { ?s <http://e/p> 1 } WHERE { ?s ?p ?o FILTER regex(str(?o), '(') }";
+    let headers = ["Content-Type: application/sparql-update"];
+    let answer = post(server.address, "/sparql", &headers, update.as_bytes()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let report: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    let warning = report["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("line 1, column 69: "), "{warning}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn requests_outside_the_protocol_are_refused() {
     let server = TestServer::start().await;
     let address = server.address;

@@ -321,6 +321,26 @@ impl<'t> Parser<'t, '_> {
     }
 }
 
+/// The text that a string's token stands for; none if it is no string, or an escape is wrong.
+pub fn string_of(token: &str) -> Option<String> {
+    let quote = token.get(..1).filter(|it| matches!(*it, "\"" | "'"))?;
+    let long = quote.repeat(3);
+    let marks = match token.len() >= 6 && token.starts_with(&long) {
+        true => long.as_str(),
+        false => quote,
+    };
+    let mut rest = token.strip_prefix(marks)?.strip_suffix(marks)?;
+    let mut value = String::with_capacity(rest.len());
+    while let Some(length) = rest.find('\\') {
+        value.push_str(&rest[..length]);
+        let (character, escape) = escaped(&rest[length..], true)?;
+        value.push(character);
+        rest = &rest[length + escape..];
+    }
+    value.push_str(rest);
+    Some(value)
+}
+
 /// `rdf:type`, for `a`.
 pub(super) fn rdf_type() -> NamedNode {
     rdf::TYPE.into_owned()

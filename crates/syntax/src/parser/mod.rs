@@ -38,7 +38,7 @@ use crate::token::{Token, TokenKind};
 use crate::word::Keyword;
 
 pub(crate) use diagnose::closing;
-pub use literal::is_plain_iri;
+pub use literal::{is_plain_iri, string_of};
 
 /// Why a rule failed. In a box, for it passes through many hands.
 pub(crate) type Failure = Box<SyntaxError>;

@@ -1,0 +1,42 @@
+//! What is surely not meant in a query that is right, as a header of its answer: the body is the answer's alone.
+//!
+//! ```text
+//! Orrery-Warning: line 1, column 33: the pattern `(` of REGEX is no regular expression ...
+//! ```
+//!
+//! A header for each, in ASCII: other characters as `\u{e9}`. Answers to updates have theirs in the body, as `warnings`.
+
+use axum::http::{HeaderName, HeaderValue};
+
+pub(crate) const WARNING: HeaderName = HeaderName::from_static("orrery-warning");
+/// Headers of one answer; some clients and proxies take few.
+const HEADERS_MAX: usize = 4;
+
+/// The headers of a query's text.
+pub(crate) fn warnings_of(text: &str) -> Vec<HeaderValue> {
+    let all = orrery_sparql::warnings(text).into_iter().take(HEADERS_MAX);
+    all.filter_map(|warning| HeaderValue::try_from(ascii(&warning.to_string())).ok())
+        .collect()
+}
+
+fn ascii(text: &str) -> String {
+    let written = |character: char| match character {
+        ' '..='~' => character.to_string(),
+        other => other.escape_default().to_string(),
+    };
+    text.chars().map(written).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_ascii() {
+        let all = warnings_of("ASK { FILTER regex('a', '(é\\n') }");
+        assert_eq!(all.len(), 1);
+        let text = all[0].to_str().unwrap();
+        assert!(text.contains("column 25"), "{text}");
+        assert!(text.contains("`(\\u{e9}`"), "{text}");
+    }
+}
