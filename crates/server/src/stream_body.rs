@@ -45,7 +45,6 @@ use orrery_sparql::{
     TripleStream, WrittenStream,
 };
 use orrery_storage::{ReadScope, ReadView, Snapshot};
-use orrery_term::Shortener;
 use std::future;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Weak};
@@ -389,8 +388,8 @@ async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), 
             let QueryResults::Triples(stream) = output.wait(prepared.execute()).await?? else {
                 return Err(mismatch());
             };
-            let prefixes = Shortener::new(prepared.snapshot().prefixes());
-            let mut serializer = GraphSerializer::with_prefixes(chosen.format, Arc::new(prefixes));
+            let prefixes = prepared.snapshot().prefixes().shortener();
+            let mut serializer = GraphSerializer::with_prefixes(chosen.format, prefixes);
             write_triples(job, output, stream, &mut serializer).await?;
             serializer.finish(&mut output.buffer)?;
         }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use datafusion_physical_plan::displayable;
 use datafusion_physical_plan::{ExecutionPlan, metrics::MetricsSet};
 use orrery_operators::pattern::{PatternExec, PatternMode, PatternReport};
+use orrery_term::Shortener;
 use serde_json::{Value, json};
 
 use crate::plan::{PlanEstimates, Positions};
@@ -142,16 +143,17 @@ pub(crate) fn nodes(
     reader.node(plan, true)
 }
 
-/// The tree of a plan as text; IRIs are written by the prefixes of the query's `prologue`.
+/// The tree of a plan as text; IRIs are written by the prefixes of the query's `prologue`, and those that need no declaration.
 pub(crate) fn tree(
     plan: &Arc<dyn ExecutionPlan>,
     estimates: &PlanEstimates,
     is_analyzed: bool,
     prologue: &str,
+    shortener: &Shortener,
 ) -> String {
     let mut text = String::new();
     write_node(&nodes(plan, estimates, is_analyzed), 0, &mut text);
-    notation::readable(&text, prologue)
+    notation::readable(&text, prologue, shortener)
 }
 
 /// Reads nodes off a plan.

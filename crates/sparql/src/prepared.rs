@@ -117,7 +117,13 @@ impl PreparedQuery {
 
     /// The plan as text, with estimates.
     pub fn explain(&self) -> String {
-        explain::tree(&self.plan, &self.estimates, false, &self.prologue)
+        self.plan_text(false)
+    }
+
+    fn plan_text(&self, is_analyzed: bool) -> String {
+        let shortener = self.snapshot().prefixes().shortener();
+        let (plan, estimates) = (&self.plan, &self.estimates);
+        explain::tree(plan, estimates, is_analyzed, &self.prologue, &shortener)
     }
 
     /// Runs the query, drops its answer, and returns the plan with actual rows and times.
@@ -125,7 +131,7 @@ impl PreparedQuery {
     /// Figures add up when the same prepared query was run before.
     pub async fn analyze(&self) -> Result<String, QueryError> {
         self.run_to_end().await?;
-        let mut text = explain::tree(&self.plan, &self.estimates, true, &self.prologue);
+        let mut text = self.plan_text(true);
         let ReadCounts { look_ups, rows } = self.cost();
         _ = writeln!(text, "read: {look_ups} look-ups, {rows} rows");
         Ok(text)

@@ -13,6 +13,7 @@
 //! All of it is bounded: a file may declare what it likes.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use oxiri::Iri;
 
@@ -172,7 +173,27 @@ struct Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prefixes {
     entries: BTreeMap<Box<str>, Entry>,
+    shortener: KeptShortener,
 }
+
+/// What IRIs are shortened with, once somebody has asked for it; no part of what a table is.
+#[derive(Debug, Default)]
+struct KeptShortener(OnceLock<Arc<Shortener>>);
+
+impl Clone for KeptShortener {
+    /// None: a copy is made to be changed.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for KeptShortener {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for KeptShortener {}
 
 impl Prefixes {
     /// What a prefix stands for.
@@ -206,6 +227,21 @@ impl Prefixes {
         self.entries.iter().map(|(name, entry)| change(name, entry))
     }
 
+    /// What shortens IRIs with these and the well-known ones. Made once, until the table changes.
+    pub fn shortener(&self) -> Arc<Shortener> {
+        let kept = self
+            .shortener
+            .0
+            .get_or_init(|| Arc::new(Shortener::new(self)));
+        Arc::clone(kept)
+    }
+
+    /// The entries, to be changed.
+    fn entries_mut(&mut self) -> &mut BTreeMap<Box<str>, Entry> {
+        self.shortener = KeptShortener::default();
+        &mut self.entries
+    }
+
     /// Whether the database has none of its own.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -222,7 +258,7 @@ impl Prefixes {
                 iri: iri.into(),
                 is_given: false,
             };
-            self.entries.insert(name.into(), entry);
+            self.entries_mut().insert(name.into(), entry);
         }
         is_kept
     }
@@ -278,7 +314,7 @@ impl Prefixes {
 
     /// Removes a prefix; a well-known one that had another IRI has its own again.
     pub fn remove(&mut self, name: &str) -> Result<(), PrefixError> {
-        match self.entries.remove(name) {
+        match self.entries_mut().remove(name) {
             Some(_) => Ok(()),
             None if well_known(name).is_some() => Err(PrefixError::WellKnown(name.to_owned())),
             None => Err(PrefixError::Unknown(name.to_owned())),
@@ -291,7 +327,7 @@ impl Prefixes {
             PrefixChange::Loaded { name, iri } => (name, iri, false),
             PrefixChange::Given { name, iri } => (name, iri, true),
             PrefixChange::Removed { name } => {
-                self.entries.remove(&**name);
+                self.entries_mut().remove(&**name);
                 return;
             }
         };
@@ -300,7 +336,7 @@ impl Prefixes {
                 iri: iri.as_str().into(),
                 is_given,
             };
-            self.entries.insert(name.as_str().into(), entry);
+            self.entries_mut().insert(name.as_str().into(), entry);
         }
     }
 
@@ -570,6 +606,28 @@ mod tests {
         assert_eq!(short("http://f/"), None);
         assert_eq!(short(""), None);
         assert_eq!(short("é"), None);
+    }
+
+    #[test]
+    fn the_shortener_is_made_once_until_the_table_changes() {
+        let mut prefixes = Prefixes::default();
+        let first = prefixes.shortener();
+        assert!(Arc::ptr_eq(&first, &prefixes.shortener()));
+        let short = |prefixes: &Prefixes| {
+            let shortener = prefixes.shortener();
+            let (number, _) = shortener.shorten("http://e/a")?;
+            Some(shortener.prefix(number).0.to_owned())
+        };
+        assert_eq!(short(&prefixes), None);
+        prefixes.note_loaded("a", "http://e/");
+        assert_eq!(short(&prefixes).as_deref(), Some("a"));
+        let mut copy = prefixes.clone();
+        assert_eq!(copy, prefixes);
+        copy.give("a", "http://f/", true).unwrap();
+        assert_eq!(short(&copy), None);
+        assert_eq!(short(&prefixes).as_deref(), Some("a"));
+        prefixes.remove("a").unwrap();
+        assert_eq!(short(&prefixes), None);
     }
 
     #[test]

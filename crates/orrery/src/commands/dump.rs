@@ -1,10 +1,7 @@
 //! `orrery dump`: every quad, in SPOG order; with named graphs as N-Quads, TriG or JSON-LD.
-
-use std::sync::Arc;
-
 use orrery_server::format::{GraphFormat, GraphSerializer, graph_format_names};
 use orrery_storage::{ByteCount, Database, QuadRef, ReadView};
-use orrery_term::{Literal, Shortener, Term};
+use orrery_term::{Literal, Term};
 
 use super::output::Output;
 use crate::arguments::DumpArguments;
@@ -47,7 +44,7 @@ pub(crate) fn run(arguments: DumpArguments) -> Result<(), Failure> {
         Some(path) if !arguments.force => Output::create_new(path)?,
         path => Output::open(path.as_deref())?,
     };
-    let prefixes = Arc::new(Shortener::new(snapshot.prefixes()));
+    let prefixes = snapshot.prefixes().shortener();
     let mut serializer = GraphSerializer::with_prefixes(format, prefixes);
     let mut buffer = Vec::with_capacity(2 * CHUNK_BYTES);
     let mut quads = ReadView::of_process(snapshot).quads()?;

@@ -1,7 +1,6 @@
 //! `orrery query`: one SPARQL query, its answer in the chosen format.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 
 use orrery_server::format::{
     GraphFormat, GraphSerializer, SolutionFormat, SolutionSerializer, graph_format_names,
@@ -12,7 +11,7 @@ use orrery_sparql::{
     only_in_named_graphs,
 };
 
-use orrery_term::{Prefixes, Shortener};
+use orrery_term::Prefixes;
 
 use super::output::Output;
 use super::query_text::{runtime_for, warn_of};
@@ -170,7 +169,7 @@ async fn write_triples(
     output: &mut Output,
 ) -> Result<u64, Failure> {
     let (mut buffer, mut triples) = (Vec::new(), 0);
-    let mut serializer = GraphSerializer::with_prefixes(format, Arc::new(Shortener::new(prefixes)));
+    let mut serializer = GraphSerializer::with_prefixes(format, prefixes.shortener());
     while let Some(batch) = stream.next().await {
         for (subject, predicate, object) in batch?.iter() {
             triples += 1;

@@ -31,10 +31,31 @@ function element(name, text, className) {
   return node;
 }
 
+// The prefixes of the database, the longest IRI first.
+let prefixes = [];
+// What may stand behind a prefix as it is, or less.
+const LOCAL_NAME = /^(?:[\p{L}\p{N}_](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_-])?)?$/u;
+
+// An IRI with a prefix, if the one with the longest IRI fits.
+function shortened(iri) {
+  const prefix = prefixes.find(known => iri.startsWith(known.iri));
+  const local = prefix && iri.slice(prefix.iri.length);
+  return prefix && LOCAL_NAME.test(local) ? prefix.name + ":" + local : iri;
+}
+
+async function fetchPrefixes() {
+  const response = await fetch("/prefixes", { headers: { Accept: "application/json" } });
+  if (!response.ok) return;
+  prefixes = (await response.json()).prefixes;
+  prefixes.sort((one, other) => other.iri.length - one.iri.length);
+}
+
 function iriNode(iri) {
-  if (!/^https?:/i.test(iri)) return element("span", iri);
-  const link = element("a", iri);
+  const text = shortened(iri);
+  if (!/^https?:/i.test(iri)) return element("span", text);
+  const link = element("a", text);
   link.href = iri;
+  link.title = iri;
   link.rel = "noreferrer noopener";
   link.target = "_blank";
   return link;
@@ -64,7 +85,7 @@ function cell(term) {
   if (term.type === "bnode") return element("td", "_:" + term.value);
   const td = element("td", term.value, NUMBERS.has(term.datatype) ? "number" : "");
   if (term["xml:lang"]) td.append(" ", element("span", "@" + term["xml:lang"], "kind"));
-  else if (term.datatype && !term.datatype.startsWith(XSD)) td.append(" ", element("span", term.datatype, "kind"));
+  else if (term.datatype && !term.datatype.startsWith(XSD)) td.append(" ", element("span", shortened(term.datatype), "kind"));
   return td;
 }
 
@@ -267,8 +288,9 @@ function start() {
     }
   });
   showHealth();
+  const known = fetchPrefixes().catch(() => {});
   // Whoever follows a link to a query wants its answer.
-  if (query !== null) run("/sparql");
+  if (query !== null) known.then(() => run("/sparql"));
 }
 
 start();

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use orrery_sparql::SolutionWriter;
-use orrery_term::{Prefixes, Shortener, Term};
+use orrery_term::{Prefixes, Term};
 
 /// Writes one answer: [`start`](Self::start), then [`row`](Self::row) for each
 /// solution, then [`finish`](Self::finish) until it is done.
@@ -83,7 +83,7 @@ impl SolutionSerializer {
     /// Shortens IRIs with these prefixes where the format is for people. Before the first row.
     pub fn with_prefixes(mut self, prefixes: &Prefixes) -> Self {
         if let State::Table(table) = &mut self.state {
-            table.shorten_with(Shortener::new(prefixes));
+            table.shorten_with(prefixes.shortener());
         }
         self
     }

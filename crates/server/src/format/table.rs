@@ -6,6 +6,8 @@
 //! [`CELL_WIDTH_MAX`] is cut and ends in `…`; csv, tsv and json show everything.
 //! Control characters and marks of direction are shown as escapes, so no value can steer the terminal.
 
+use std::sync::Arc;
+
 use orrery_term::{LiteralKind, Shortener, Term, vocabulary::xsd};
 use std::fmt::Write as _;
 
@@ -22,7 +24,7 @@ pub(super) struct Table {
     /// Rows that wait until the widths are known; `None` once they are.
     sample: Option<Vec<Vec<String>>>,
     rows: u64,
-    shortener: Shortener,
+    shortener: Arc<Shortener>,
 }
 
 impl Table {
@@ -33,12 +35,12 @@ impl Table {
             header,
             sample: Some(Vec::new()),
             rows: 0,
-            shortener: Shortener::default(),
+            shortener: Arc::default(),
         }
     }
 
     /// Prefixes instead of IRIs.
-    pub(super) fn shorten_with(&mut self, shortener: Shortener) {
+    pub(super) fn shorten_with(&mut self, shortener: Arc<Shortener>) {
         self.shortener = shortener;
     }
 

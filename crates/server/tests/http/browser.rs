@@ -1,6 +1,6 @@
 //! What browsers see: the console, its policy, CORS.
 
-use super::client::{ask, exchange, get, request};
+use super::client::{ask, exchange, get, post, request};
 use super::fixture::TestServer;
 use orrery_storage::build_small;
 use orrery_term::Term;
@@ -69,6 +69,22 @@ async fn the_console_gets_the_place_of_an_error() {
         let found = answer.header("Content-Type").unwrap();
         assert!(found.starts_with(content_type), "{query}: {found}");
     }
+}
+
+/// The console shortens IRIs with them.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_console_gets_the_prefixes_of_the_database() {
+    let server = TestServer::start().await;
+    let script = get(server.address, "/console.js", &[]).await;
+    assert!(script.text().contains("fetch(\"/prefixes\""));
+    let path = "/prefixes?name=e&iri=http%3A%2F%2Fexample.com%2F";
+    assert_eq!(post(server.address, path, &[], b"").await.status, 200);
+    let answer = get(server.address, "/prefixes", &["Accept: application/json"]).await;
+    let answer: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    let all = answer["prefixes"].as_array().unwrap();
+    let has = |name: &str, iri: &str| all.iter().any(|it| it["name"] == name && it["iri"] == iri);
+    assert!(has("e", "http://example.com/"), "{answer}");
+    assert!(has("foaf", "http://xmlns.com/foaf/0.1/"), "{answer}");
 }
 
 /// The console asks it after an empty answer, and then says where the data are.

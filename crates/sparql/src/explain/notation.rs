@@ -5,18 +5,13 @@
 //! ?s ex:p ?.node1                                                    what is shown
 //! ```
 //!
-//! Strings stay as they are. IRIs that no prefix of the query or of [`KNOWN`] fits are written out.
+//! Strings stay as they are. IRIs that no prefix of the query or of the database, or a well-known one, fits are written out.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-/// Prefixes that need no declaration.
-const KNOWN: [(&str, &str); 4] = [
-    ("rdf", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
-    ("rdfs", "http://www.w3.org/2000/01/rdf-schema#"),
-    ("xsd", "http://www.w3.org/2001/XMLSchema#"),
-    ("owl", "http://www.w3.org/2002/07/owl#"),
-];
+use orrery_term::Shortener;
+
 /// Length of the names that the parser makes up: 128 bits, rarely with several zeros at the beginning.
 const RANDOM_DIGITS: RangeInclusive<usize> = 24..=32;
 /// Bytes of a query that are looked through for prefixes.
@@ -30,8 +25,8 @@ pub(crate) fn prologue(query: &str) -> &str {
 }
 
 /// Rewrites the text of a plan.
-pub(super) fn readable(plan: &str, prologue: &str) -> String {
-    let mut notation = Notation::new(prologue);
+pub(super) fn readable(plan: &str, prologue: &str, shortener: &Shortener) -> String {
+    let mut notation = Notation::new(prologue, shortener);
     let mut text = String::with_capacity(plan.len());
     let mut rest = plan;
     while let Some(first) = rest.chars().next() {
@@ -67,37 +62,43 @@ pub(super) fn readable(plan: &str, prologue: &str) -> String {
 }
 
 struct Notation<'q> {
-    /// Prefix and namespace; the longest namespace first.
-    prefixes: Vec<(&'q str, &'q str)>,
+    /// Prefix and namespace of the query; the longest namespace first.
+    declared: Vec<(&'q str, &'q str)>,
+    /// Those that need no declaration.
+    shortener: &'q Shortener,
     random: HashMap<String, usize>,
 }
 
 impl<'q> Notation<'q> {
-    fn new(prologue: &'q str) -> Self {
-        let mut prefixes = declared(prologue);
-        for (prefix, namespace) in KNOWN {
-            let is_taken = prefixes
-                .iter()
-                .any(|known| known.0 == prefix || known.1 == namespace);
-            if !is_taken {
-                prefixes.push((prefix, namespace));
-            }
-        }
-        prefixes.sort_by_key(|(_, namespace)| std::cmp::Reverse(namespace.len()));
+    fn new(prologue: &'q str, shortener: &'q Shortener) -> Self {
+        let mut declared = declared(prologue);
+        declared.sort_by_key(|(_, namespace)| std::cmp::Reverse(namespace.len()));
         Self {
-            prefixes,
+            declared,
+            shortener,
             random: HashMap::new(),
         }
     }
 
-    /// `<iri>`, or what is shorter.
+    /// `<iri>`, or what is shorter: with the longest namespace, of equal ones with the query's own.
     fn iri(&self, bracketed: &str, text: &mut String) {
         let iri = &bracketed[1..bracketed.len() - 1];
-        let mut fitting = self.prefixes.iter().filter_map(|(prefix, namespace)| {
+        let own = self.declared.iter().find_map(|(prefix, namespace)| {
             let local = iri.strip_prefix(namespace)?;
-            is_local_name(local).then_some((prefix, local))
+            is_local_name(local).then_some((*prefix, local))
         });
-        match fitting.next() {
+        let shared = self.shortener.shorten(iri).and_then(|(number, local)| {
+            let (prefix, _) = self.shortener.prefix(number);
+            // The query may mean something else by it.
+            let is_free = self.declared.iter().all(|(known, _)| *known != prefix);
+            is_free.then_some((prefix, local))
+        });
+        let shorter = match (own, shared) {
+            (Some(own), Some(shared)) if shared.1.len() < own.1.len() => Some(shared),
+            (Some(own), _) => Some(own),
+            (None, shared) => shared,
+        };
+        match shorter {
             Some((prefix, local)) => {
                 text.push_str(prefix);
                 text.push(':');
@@ -205,6 +206,25 @@ fn end_of_word(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use orrery_term::Prefixes;
+
+    /// With a prefix of the database beside the well-known ones.
+    fn text_of(plan: &str, prologue: &str) -> String {
+        let mut prefixes = Prefixes::default();
+        prefixes.note_loaded("db", "http://e/data/");
+        readable(plan, prologue, &prefixes.shortener())
+    }
+
+    #[test]
+    fn prefixes_of_the_database_need_no_declaration() {
+        let plan = "<http://e/data/x> <http://xmlns.com/foaf/0.1/name> <http://e/y>";
+        assert_eq!(text_of(plan, ""), "db:x foaf:name <http://e/y>");
+        let query = "PREFIX foaf: <http://own/> PREFIX e: <http://e/>";
+        assert_eq!(
+            text_of(plan, query),
+            "db:x <http://xmlns.com/foaf/0.1/name> e:y"
+        );
+    }
 
     #[test]
     fn iris_are_written_by_the_prefixes_of_the_query() {
@@ -213,7 +233,7 @@ mod tests {
         let plan = "?s <http://e/p> <http://e/a#b> <http://e/a/b> <http://no/p> ?x < 5 && ?y > 6 \
                     \"<http://e/p>\\\" \"^^<http://www.w3.org/2001/XMLSchema#byte> <http://e/x.>";
         assert_eq!(
-            readable(plan, prologue(query)),
+            text_of(plan, prologue(query)),
             "?s :p e:b <http://e/a/b> <http://no/p> ?x < 5 && ?y > 6 \
              \"<http://e/p>\\\" \"^^xsd:byte <http://e/x.>"
         );
@@ -227,11 +247,11 @@ mod tests {
             "?_:{node} ?p {value}@1 as {value}, ?.7.{value} ?_:{node} \"{value}\" {value}000"
         );
         assert_eq!(
-            readable(&plan, ""),
+            text_of(&plan, ""),
             format!("?.node1 ?p .value2@1 as .value2, ?.7.value2 ?.node1 \"{value}\" {value}000")
         );
         assert_eq!(
-            readable("?_:_g7 _g__2@1 ?.7._g__2 ?_g ?_gx1", ""),
+            text_of("?_:_g7 _g__2@1 ?.7._g__2 ?_g ?_gx1", ""),
             "?.node1 .value2@1 ?.7.value2 ?_g ?_gx1"
         );
     }
