@@ -90,12 +90,18 @@ struct Compiler<'t, C> {
     context: &'t QueryContext,
     column: C,
     blank_nodes: HashMap<&'t str, usize>,
+    /// The IRIs of the triples before: the subject, mostly, of all of them. To look one up that the dictionary has not takes as long as
+    /// to match a pattern.
+    known: Vec<(&'t str, TermId)>,
 }
+
+/// IRIs of a template that are remembered.
+const KNOWN_MAX: usize = 16;
 
 impl<'t, C: Fn(&Variable) -> Option<usize>> Compiler<'t, C> {
     fn triple(&mut self, triple: &'t TriplePattern) -> Result<[Slot; 3]> {
         let predicate = match &triple.predicate {
-            NamedNodePattern::NamedNode(node) => self.constant(&Term::iri(node.as_str()))?,
+            NamedNodePattern::NamedNode(node) => self.iri(node.as_str())?,
             NamedNodePattern::Variable(variable) => Slot::Column((self.column)(variable)),
         };
         Ok([
@@ -108,7 +114,7 @@ impl<'t, C: Fn(&Variable) -> Option<usize>> Compiler<'t, C> {
     fn slot(&mut self, term: &'t TermPattern) -> Result<Slot> {
         Ok(match term {
             TermPattern::Variable(variable) => Slot::Column((self.column)(variable)),
-            TermPattern::NamedNode(node) => self.constant(&Term::iri(node.as_str()))?,
+            TermPattern::NamedNode(node) => self.iri(node.as_str())?,
             TermPattern::Literal(literal) => self.constant(&literal_from_oxrdf(literal))?,
             TermPattern::BlankNode(node) => {
                 let next = self.blank_nodes.len();
@@ -123,6 +129,18 @@ impl<'t, C: Fn(&Variable) -> Option<usize>> Compiler<'t, C> {
                 parts => Slot::Triple(Box::new(parts)),
             },
         })
+    }
+
+    fn iri(&mut self, iri: &'t str) -> Result<Slot> {
+        let known = self.known.iter().find(|(known, _)| *known == iri);
+        if let Some((_, id)) = known {
+            return Ok(Slot::Constant(*id));
+        }
+        let id = self.context.intern(&Term::iri(iri))?;
+        if self.known.len() < KNOWN_MAX {
+            self.known.push((iri, id));
+        }
+        Ok(Slot::Constant(id))
     }
 
     fn constant(&self, term: &Term<'_>) -> Result<Slot> {
@@ -141,6 +159,7 @@ impl Template {
             context,
             column,
             blank_nodes: HashMap::new(),
+            known: Vec::new(),
         };
         let triples = template
             .iter()
@@ -187,6 +206,7 @@ impl QuadTemplate {
             context,
             column,
             blank_nodes: HashMap::new(),
+            known: Vec::new(),
         };
         let mut quads = Vec::with_capacity(template.len());
         for (quad, triple) in template.iter().zip(&triples) {
