@@ -257,6 +257,18 @@ impl ExpressionContext {
         Ok(TermId::query_local(index))
     }
 
+    /// The id of a term that is known to be neither inline nor in the state that the query reads.
+    pub fn intern_own(&self, term: &Term<'_>) -> Result<TermId> {
+        debug_assert!(inline(term).is_none());
+        let mut key = Vec::with_capacity(64);
+        write_key(term, &mut key);
+        if let Some(index) = self.local_terms.read().find(&key) {
+            return Ok(TermId::query_local(index));
+        }
+        let index = self.local_terms.write().insert(&key)?;
+        Ok(TermId::query_local(index))
+    }
+
     /// The term of an id, with text of its own.
     pub fn term(&self, id: TermId) -> Result<Term<'static>> {
         if let Some(term) = id.to_inline_term() {

@@ -34,7 +34,10 @@ mod xpath_regex;
 
 pub use context::{ExpressionContext, ExpressionOptions};
 pub use error::{Error, Result};
-pub use expression::{Sparql, TermExpression, for_each_child};
+pub use expression::{
+    ComputedExpression, KeptExpression, Sparql, TermExpression, for_each_child,
+    for_each_constant_mut,
+};
 pub use values::{Arithmetic, Value};
 pub use xpath_regex::beginnings::{Beginning, beginnings};
 pub use xpath_regex::fault::{RegexFault, pattern_fault, replacement_fault};

@@ -145,6 +145,11 @@ impl QueryContext {
         Ok(self.expressions.intern(term)?)
     }
 
+    /// The id of a term that is known to be neither inline nor in the state that the query reads ([`ExpressionContext::intern_own`]).
+    pub fn intern_own(&self, term: &Term<'_>) -> Result<TermId> {
+        Ok(self.expressions.intern_own(term)?)
+    }
+
     /// The term of an id, with text of its own.
     #[inline]
     pub fn term(&self, id: TermId) -> Result<Term<'static>> {

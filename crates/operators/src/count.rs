@@ -42,24 +42,35 @@ pub fn exact_count(view: &ReadView, pattern: &QuadPattern) -> Result<Option<u64>
     if repeats {
         return Ok(None);
     }
-    let constant = |position: QuadPosition| match position {
-        QuadPosition::Graph => graph,
-        QuadPosition::Subject | QuadPosition::Predicate | QuadPosition::Object => {
-            match pattern.slot(position) {
-                Some(Slot::Constant(term)) => Some(*term),
-                Some(Slot::Variable(_)) | None => None,
-            }
-        }
+    let constant = |slot: &Slot| match slot {
+        Slot::Constant(term) => Some(*term),
+        Slot::Variable(_) => None,
     };
-    let constants = [
-        QuadPosition::Subject,
-        QuadPosition::Predicate,
-        QuadPosition::Object,
-        QuadPosition::Graph,
-    ]
-    .into_iter()
-    .filter_map(constant)
-    .count();
+    rows_of(view, slots.map(constant), graph)
+}
+
+/// The same of a pattern in the default graph, whose variables all differ, by its constants: subject, predicate, object.
+pub fn exact_count_of_constants(
+    view: &ReadView,
+    constants: [Option<TermId>; 3],
+) -> Result<Option<u64>, Error> {
+    let graph = view.has_named_graphs().then_some(TermId::DEFAULT_GRAPH);
+    rows_of(view, constants, graph)
+}
+
+fn rows_of(
+    view: &ReadView,
+    [subject, predicate, object]: [Option<TermId>; 3],
+    graph: Option<TermId>,
+) -> Result<Option<u64>, Error> {
+    let constant = |position: QuadPosition| match position {
+        QuadPosition::Subject => subject,
+        QuadPosition::Predicate => predicate,
+        QuadPosition::Object => object,
+        QuadPosition::Graph => graph,
+    };
+    let constants = [subject, predicate, object, graph];
+    let constants = constants.iter().flatten().count();
     for permutation in [
         Permutation::Psog,
         Permutation::Posg,
@@ -67,15 +78,17 @@ pub fn exact_count(view: &ReadView, pattern: &QuadPattern) -> Result<Option<u64>
         Permutation::Ospg,
         Permutation::Gspo,
     ] {
-        let prefix: Vec<TermId> = permutation
-            .columns()
-            .into_iter()
-            .map_while(constant)
-            .collect();
-        if prefix.len() == constants
+        let columns = permutation.columns();
+        let mut prefix = [TermId::DEFAULT_GRAPH; 4];
+        let mut known = 0;
+        while let Some(term) = columns.get(known).and_then(|column| constant(*column)) {
+            prefix[known] = term;
+            known += 1;
+        }
+        if known == constants
             && let Some(index) = view.index(permutation)
         {
-            return Ok(Some(index.range(&prefix)?.len()));
+            return Ok(Some(index.range(&prefix[..known])?.len()));
         }
     }
     Ok(None)

@@ -16,6 +16,7 @@
 //! | [`nodes`] | nodes with plain inputs: appended, distinct, shared, numbered rows, the first of each value |
 //! | [`service`] | SERVICE: solutions of other endpoints |
 //! | [`codec`] | plans as bytes, and back |
+//! | [`kept`] | plans without their queries, to be made again with other constants |
 //! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub mod count;
 mod error;
 pub mod graph_names;
 pub mod join;
+pub mod kept;
 mod node;
 pub mod nodes;
 #[cfg(test)]

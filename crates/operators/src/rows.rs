@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, UInt64Array};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{AsArray, RecordBatch, UInt64Array};
+use arrow::datatypes::{SchemaRef, UInt64Type};
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_term::TermId;
+use orrery_term::{TermId, TermKind};
 
 use crate::error::Error;
 use crate::node::node_methods;
@@ -45,6 +45,27 @@ impl RowsExec {
             batch: solution_batch(&schema, columns, rows.len())?,
             properties: plan_properties(&schema),
             schema,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
+    }
+
+    /// The same few solutions, counted by themselves; nothing if they are many, or one has a term of the query's own.
+    pub(crate) fn again(&self) -> Option<Arc<dyn ExecutionPlan>> {
+        const IDS_MAX: usize = 512;
+        if self.batch.num_rows() * self.batch.num_columns() > IDS_MAX {
+            return None;
+        }
+        let mut ids = self.batch.columns().iter().flat_map(|column| {
+            let column = column.as_primitive::<UInt64Type>();
+            column.iter().flatten()
+        });
+        if ids.any(|id| TermId::from_bits(id).kind() == TermKind::QueryLocal) {
+            return None;
+        }
+        Some(Arc::new(Self {
+            batch: self.batch.clone(),
+            schema: Arc::clone(&self.schema),
+            properties: Arc::clone(&self.properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }))
     }

@@ -23,6 +23,12 @@ pub(crate) struct Health {
     /// Queries whose shape was known, so that they were not parsed, and those that were.
     query_shape_hits: u64,
     query_shape_misses: u64,
+    /// Of those whose shape was known, queries for which the plan of an earlier one was taken, and those that were planned.
+    query_plan_hits: u64,
+    query_plan_misses: u64,
+    /// Plans that are kept, and what they take.
+    query_plans: u64,
+    query_plan_bytes: u64,
     /// Predicates whose values are kept in memory, and what they take.
     adjacencies: usize,
     adjacency_bytes: u64,
@@ -32,6 +38,7 @@ pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health
     let view = state.engine.database().view_of_process();
     let adjacencies = state.engine.adjacency_counts();
     let shapes = state.engine.shape_counts();
+    let plans = state.engine.plan_counts();
     Json(Health {
         status: "ok",
         version: env!("CARGO_PKG_VERSION"),
@@ -41,6 +48,10 @@ pub(crate) async fn health(State(state): State<Arc<ServerState>>) -> Json<Health
         query_memory_bytes: state.engine.memory_held_bytes(),
         query_shape_hits: shapes.hits,
         query_shape_misses: shapes.misses,
+        query_plan_hits: plans.hits,
+        query_plan_misses: plans.misses,
+        query_plans: plans.kept,
+        query_plan_bytes: plans.bytes,
         adjacencies: adjacencies.adjacencies,
         adjacency_bytes: adjacencies.bytes,
     })

@@ -19,7 +19,7 @@ use crate::error::QueryError;
 use crate::execute::{Limits, Run};
 use crate::options::EngineOptions;
 use crate::parse::{self, ShapeCache, ShapeCounts};
-use crate::plan::{OrderCache, OrderCounts};
+use crate::plan::{OrderCache, OrderCounts, PlanCache, PlanCounts};
 use crate::results::IdStream;
 
 /// How long the `WHERE` of an update waits for room in memory: others wait for its turn to end.
@@ -32,6 +32,7 @@ pub struct Engine {
     runtime: Arc<Runtime>,
     shapes: ShapeCache,
     orders: Arc<OrderCache>,
+    plans: PlanCache,
 }
 
 impl fmt::Debug for Engine {
@@ -72,6 +73,7 @@ impl Engine {
             runtime,
             shapes: ShapeCache::default(),
             orders: Arc::default(),
+            plans: PlanCache::default(),
         }
     }
 
@@ -123,6 +125,11 @@ impl Engine {
         self.orders.counts()
     }
 
+    /// How often the plan of a query was known, so that it was not planned.
+    pub fn plan_counts(&self) -> PlanCounts {
+        self.plans.counts()
+    }
+
     /// Adjacencies of predicates that are in memory.
     pub fn adjacency_counts(&self) -> AdjacencyCounts {
         self.runtime.adjacencies().counts()
@@ -130,6 +137,10 @@ impl Engine {
 
     pub(crate) fn orders(&self) -> &Arc<OrderCache> {
         &self.orders
+    }
+
+    pub(crate) fn plans(&self) -> &PlanCache {
+        &self.plans
     }
 
     pub(crate) fn shapes(&self) -> &ShapeCache {

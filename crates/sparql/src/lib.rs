@@ -46,7 +46,7 @@ pub use orrery_operators::service;
 pub use orrery_runtime::{AdjacencyCounts, HeldMemory};
 pub use orrery_syntax::{Suggestion, SyntaxError};
 pub use parse::ShapeCounts;
-pub use plan::OrderCounts;
+pub use plan::{OrderCounts, PlanCounts};
 pub use prepared::{Preparation, PreparedQuery, QueryKind};
 pub use results::{
     QueryResults, SolutionBatch, SolutionStream, SolutionWriter, TripleBatch, TripleStream,

@@ -156,6 +156,9 @@ pub struct Tuning {
     /// Whether the order of a join is kept for later queries of the same shape with similar counts, and taken from earlier
     /// ones. Default: yes.
     pub keeps_orders: bool,
+    /// Whether the plan of a query is kept for later queries of the same shape with similar counts, and taken from earlier ones. Only
+    /// where all other settings are as by default. Default: yes.
+    pub keeps_plans: bool,
     /// Partitions of everything that can have several, in place of the planner's choice: each gets every so manyeth
     /// pair of rows, however little that is. Default: none.
     pub partitions: Option<usize>,
@@ -173,6 +176,7 @@ impl Default for Tuning {
             aggregates_early: false,
             reduces_always: false,
             keeps_orders: true,
+            keeps_plans: true,
             partitions: None,
             graph_branches_max: 64,
         }

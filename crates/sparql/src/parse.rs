@@ -5,13 +5,17 @@
 //! prepared on a thread with a large stack, up to bounds beyond which it is refused with its place.
 
 mod cache;
+mod known;
 mod shape;
 mod substitute;
 #[cfg(test)]
 mod tests;
+mod walk;
 
-pub(crate) use cache::ShapeCache;
 pub use cache::ShapeCounts;
+pub(crate) use cache::{ReadText, ShapeCache};
+pub(crate) use known::KnownShape;
+pub(crate) use shape::Constant;
 
 use std::sync::Arc;
 

@@ -8,9 +8,9 @@ use hashbrown::{HashMap, HashSet};
 use orrery_operators::context::{ContextOptions, QueryContext};
 use orrery_operators::service::ServiceOptions;
 use orrery_runtime::Patience;
-use orrery_storage::{Permutation, ReadView};
+use orrery_storage::{Permutation, ReadView, Snapshot};
 use orrery_term::language::{TagFinder, TagSyntax};
-use orrery_term::{LanguageTags, TermId};
+use orrery_term::{LanguageTags, Term, TermId};
 use oxsdatatypes::DateTime;
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, QueryDataset};
@@ -21,12 +21,15 @@ use crate::dataset::dataset;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::explain;
-use crate::options::QueryOptions;
-use crate::parse::{self, Assumed, Refused, Stack};
-use crate::plan::{PlanEstimates, Planner, Relation, compile_patterns};
+use crate::options::{QueryOptions, Tuning};
+use crate::parse::{self, Assumed, ReadText, Refused, Stack};
+use crate::plan::{
+    Constants, KeptAnswer, KeptQuery, MadePlan, PlanEstimates, PlanKey, Planner, Relation,
+    compile_patterns,
+};
 use crate::prepared::{Preparation, PreparedQuery, QueryKind};
 use crate::results::{Template, for_each_template_variable};
-use crate::statistics::Estimator;
+use crate::statistics::{Counts, Estimator};
 
 impl Engine {
     /// Parses and plans a query over the newest snapshot.
@@ -39,29 +42,160 @@ impl Engine {
             base_iri: options.base_iri.as_deref(),
             prefixes: options.assumed(view.snapshot()),
         };
-        let read = |stack| self.shapes().parse(text, assumed, stack);
+        let read = |stack| self.shapes().read(text, assumed, stack);
         match read(Stack::Ordinary) {
-            Ok(query) => prepared(self, text, query, (started, &view), options),
+            Ok(read) => read_again(self, text, &read, (started, &view), options),
             Err(Refused::Error(error)) => Err(error),
             Err(Refused::NeedsLargeStack) => parse::on_large_stack("prepare-query", || {
-                let query = read(Stack::Large).map_err(Refused::into_error)?;
-                prepared(self, text, query, (started, &view), options)
+                let read = read(Stack::Large).map_err(Refused::into_error)?;
+                let times = (started, Instant::now());
+                let query = read.query();
+                prepared(self, (text, &query), (times, &view), options, None)
             }),
         }
         .map_err(|error| error.with_limit(self.options().memory_bytes))
     }
 }
 
-/// Plans a query that was read.
-fn prepared(
+/// Takes the plan that is kept for a query, or plans it; then its plan is kept, if its shape is known.
+fn read_again(
     engine: &Engine,
     text: &str,
-    query: Query,
+    read: &ReadText<'_>,
     (started, view): (Instant, &Arc<ReadView>),
     options: &QueryOptions,
 ) -> Result<PreparedQuery, QueryError> {
-    let parsed = Instant::now();
-    let (kind, pattern) = form(&query);
+    let times = (started, Instant::now());
+    let ReadText::Known(shape, constants) = read else {
+        return prepared(engine, (text, &read.query()), (times, view), options, None);
+    };
+    let mut keeping = None;
+    if keeps_plans(options)
+        && let Some(constants) = Constants::of(shape, constants, view.snapshot())?
+    {
+        let key = PlanKey::of(shape, constants.constants);
+        let known = known(engine, text, (&key, &constants), (times, view), options)?;
+        engine.plans().note(known.is_some());
+        match known {
+            Some(known) => return Ok(known),
+            None if engine.plans().is_refused(&key) => {}
+            None => keeping = Some((key, constants)),
+        }
+    }
+    prepared(
+        engine,
+        (text, &read.query()),
+        (times, view),
+        options,
+        keeping,
+    )
+}
+
+/// Whether plans made with these options are kept: the cache does not tell others apart.
+fn keeps_plans(options: &QueryOptions) -> bool {
+    options.tuning == Tuning::default()
+        && options.default_graphs.is_empty()
+        && options.named_graphs.is_empty()
+        && !options.union_default_graph
+}
+
+/// A query whose plan is kept.
+fn known(
+    engine: &Engine,
+    text: &str,
+    (key, constants): (&PlanKey, &Constants<'_>),
+    ((started, parsed), view): ((Instant, Instant), &Arc<ReadView>),
+    options: &QueryOptions,
+) -> Result<Option<PreparedQuery>, QueryError> {
+    let Some(variants) = engine.plans().find(key) else {
+        return Ok(None);
+    };
+    let estimator = Estimator::new(view);
+    for variant in variants.iter() {
+        let Some(bindings) = variant.fits(constants, &estimator, view)? else {
+            continue;
+        };
+        let algebra = constants.shape.algebra();
+        let (kind, _) = form(algebra);
+        let base_iri = algebra.base_iri().map(|iri| iri.as_str().to_owned());
+        let context = context(engine, view, options, (base_iri, None))?;
+        context.note_language_tags(&TagFinder::in_text(TagSyntax::At, text));
+        // What cannot be made again is planned, which tells what is wrong.
+        let Ok(plan) = variant.build(bindings, &context) else {
+            return Ok(None);
+        };
+        compile_patterns(plan.as_ref())?;
+        context.patience().end_planning();
+        let answer = &variant.answer;
+        let template = match kind {
+            QueryKind::Construct => {
+                let template = constants.shape.template(constants.constants);
+                let column = |variable: &Variable| {
+                    let column = answer.template_columns.get(variable.as_str());
+                    column.copied().flatten()
+                };
+                let id = |iri: &str| match answer.template_ids.get(iri) {
+                    Some(id) => Some(*id),
+                    None => constants.id_of(iri).map(Some),
+                };
+                Template::compile_with(&context, &template, column, &id)?
+            }
+            QueryKind::Select | QueryKind::Ask | QueryKind::Describe => Template::default(),
+        };
+        return Ok(Some(PreparedQuery {
+            kind,
+            variables: Arc::clone(&answer.variables),
+            planning_cost: context.view().cost(),
+            columns: answer.columns.clone(),
+            prologue: explain::prologue(text).into(),
+            template,
+            gives_each_triple_once: answer.gives_each_triple_once,
+            described: answer.described.clone(),
+            is_parallel: false,
+            has_own_task: false,
+            plan,
+            estimates: variant.estimates.clone(),
+            context,
+            task: engine.runtime().task(options.tuning.vector_rows),
+            runtime: Arc::clone(engine.runtime()),
+            limits: engine.limits(options.timeout),
+            preparation: Preparation {
+                parse: parsed - started,
+                plan: parsed.elapsed(),
+            },
+        }));
+    }
+    Ok(None)
+}
+
+/// The context of a query.
+fn context(
+    engine: &Engine,
+    view: &Arc<ReadView>,
+    options: &QueryOptions,
+    (base_iri, now): (Option<String>, Option<DateTime>),
+) -> Result<Arc<QueryContext>, QueryError> {
+    let limit = options
+        .planning_timeout
+        .or(engine.limits(options.timeout).timeout);
+    let patience = Arc::new(Patience::new(limit, options.waiting.clone()));
+    let context = ContextOptions {
+        base_iri,
+        now,
+        ..engine.context_options(patience)
+    };
+    Ok(QueryContext::new(Arc::clone(view), context)?)
+}
+
+/// Plans a query that was read, and keeps its plan for the constants and under the key that are given.
+fn prepared(
+    engine: &Engine,
+    (text, query): (&str, &Query),
+    ((started, parsed), view): ((Instant, Instant), &Arc<ReadView>),
+    options: &QueryOptions,
+    keeping: Option<(PlanKey, Constants<'_>)>,
+) -> Result<PreparedQuery, QueryError> {
+    let (kind, pattern) = form(query);
     let source = Source {
         view: Arc::clone(view),
         pattern,
@@ -71,18 +205,19 @@ fn prepared(
         language_tags: TagFinder::in_text(TagSyntax::At, text),
         service: engine.options().service.clone(),
         is_ask: kind == QueryKind::Ask,
-        is_set: is_set(&query),
+        is_set: is_set(query),
         is_repeated: false,
+        is_kept: keeping.is_some() && query.dataset().is_none(),
     };
     let wanted = |group: &Group, normaliser: &mut Normaliser<'_>| {
-        let (variables, vars) = answer_variables(&query, group, normaliser);
-        let template_vars = template_variables(&query, normaliser);
+        let (variables, vars) = answer_variables(query, group, normaliser);
+        let template_vars = template_variables(query, normaliser);
         let mut needed = VarSet::of(vars.iter().copied());
         needed.extend(&VarSet::of(template_vars.values().copied()));
         (needed, (variables, vars, template_vars))
     };
     let (planned, (variables, vars, template_vars)) = source.plan(engine, options, wanted)?;
-    let template = match &query {
+    let template = match query {
         Query::Construct { template, .. } => {
             Template::compile(&planned.context, template, |variable| {
                 let var = template_vars.get(variable.as_str())?;
@@ -92,14 +227,38 @@ fn prepared(
         _ => Template::default(),
     };
     let columns = vars.iter().map(|var| planned.relation.column(*var));
+    let columns: Vec<_> = columns.collect();
+    let gives_each_triple_once = gives_each_triple_once(query, &planned.dataset);
+    if let (Some((key, constants)), Some(counts)) = (keeping, planned.counts) {
+        let template_columns = template_vars
+            .into_iter()
+            .map(|(name, var)| (name, planned.relation.column(var)));
+        let answer = KeptAnswer {
+            variables: Arc::clone(&variables),
+            columns: columns.clone(),
+            template_columns: template_columns.collect(),
+            template_ids: template_ids(query, planned.context.snapshot())?,
+            gives_each_triple_once,
+            described: planned.dataset.graphs(),
+        };
+        let made = MadePlan {
+            plan: &planned.relation.plan,
+            estimates: &planned.estimates,
+            counts,
+        };
+        match KeptQuery::of(made, constants, &planned.context, answer) {
+            Some(kept) => engine.plans().keep(key, kept),
+            None => engine.plans().refuse(key),
+        }
+    }
     Ok(PreparedQuery {
         kind,
         variables,
         planning_cost: planned.context.view().cost(),
-        columns: columns.collect(),
+        columns,
         prologue: explain::prologue(text).into(),
         template,
-        gives_each_triple_once: gives_each_triple_once(&query, &planned.dataset),
+        gives_each_triple_once,
         described: planned.dataset.graphs(),
         is_parallel: planned.is_parallel,
         has_own_task: planned.has_own_task,
@@ -135,6 +294,8 @@ struct Source<'p> {
     is_set: bool,
     /// Whether rows must come in the same order each time.
     is_repeated: bool,
+    /// Whether the plan is to be kept, for which it must be known what was counted.
+    is_kept: bool,
 }
 
 /// A plan with what it is run and read with.
@@ -145,6 +306,8 @@ struct Planned {
     dataset: Dataset,
     is_parallel: bool,
     has_own_task: bool,
+    /// What was counted, of a plan that may be kept.
+    counts: Option<Counts>,
 }
 
 impl Source<'_> {
@@ -155,19 +318,7 @@ impl Source<'_> {
         options: &QueryOptions,
         wanted: impl FnOnce(&Group, &mut Normaliser<'_>) -> (VarSet, T),
     ) -> Result<(Planned, T), QueryError> {
-        let context = QueryContext::new(
-            Arc::clone(&self.view),
-            ContextOptions {
-                base_iri: self.base_iri,
-                now: self.now,
-                ..engine.context_options(Arc::new(Patience::new(
-                    options
-                        .planning_timeout
-                        .or(engine.limits(options.timeout).timeout),
-                    options.waiting.clone(),
-                )))
-            },
-        )?;
+        let context = context(engine, &self.view, options, (self.base_iri, self.now))?;
         context.note_language_tags(&self.language_tags);
         let dataset = dataset(&context, self.dataset, options)?;
         let named_graphs = |most| named_graphs(&self.view, most);
@@ -199,9 +350,12 @@ impl Source<'_> {
         let has_shared = compile_patterns(relation.plan.as_ref())?;
         let is_parallel = !Arc::ptr_eq(&in_one, &relation.plan);
         context.patience().end_planning();
+        let has_own_task = is_parallel || has_shared;
+        let may_be_kept = self.is_kept && !has_own_task;
         let planned = Planned {
+            counts: may_be_kept.then(|| planner.counts()).flatten(),
             is_parallel,
-            has_own_task: is_parallel || has_shared,
+            has_own_task,
             estimates: planner.estimates.of_plan(&relation.plan),
             relation,
             context,
@@ -312,6 +466,23 @@ fn projected(pattern: &GraphPattern) -> &[Variable] {
     }
 }
 
+/// The ids of the predicates of a template. Nodes are other ones in each query, mostly.
+fn template_ids(
+    query: &Query,
+    snapshot: &Snapshot,
+) -> Result<HashMap<Box<str>, Option<TermId>>, QueryError> {
+    let mut ids = HashMap::new();
+    if let Query::Construct { template, .. } = query {
+        for triple in template {
+            if let NamedNodePattern::NamedNode(node) = &triple.predicate {
+                let id = snapshot.term_id(&Term::iri(node.as_str()))?;
+                ids.insert(node.as_str().into(), id);
+            }
+        }
+    }
+    Ok(ids)
+}
+
 fn template_variables(query: &Query, normaliser: &mut Normaliser<'_>) -> HashMap<String, Var> {
     let mut variables = HashMap::new();
     if let Query::Construct { template, .. } = query {
@@ -386,6 +557,7 @@ pub(crate) fn prepare_pattern(
         is_set: pattern.is_set,
         // What other endpoints are asked depends on the order, and is asked again when they have answered.
         is_repeated: pattern.service.is_some(),
+        is_kept: false,
     };
     let wanted = |_: &Group, normaliser: &mut Normaliser<'_>| {
         let variables = pattern.variables.iter();

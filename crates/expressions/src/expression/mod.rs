@@ -15,7 +15,9 @@
 
 mod children;
 mod compile;
+mod constants;
 mod display;
+mod kept;
 mod node;
 pub(crate) mod physical;
 mod term_expression;
@@ -23,5 +25,7 @@ mod term_expression;
 mod tests;
 
 pub use children::for_each_child;
+pub use constants::for_each_constant_mut;
 pub use display::Sparql;
+pub use kept::{ComputedExpression, KeptExpression};
 pub use term_expression::TermExpression;

@@ -28,6 +28,7 @@ use crate::context::{ContextOptions, QueryContext};
 use crate::count::CountExec;
 use crate::graph_names::GraphNamesExec;
 use crate::join::{JoinMode, JoinSpecification, SolutionJoinExec};
+use crate::kept::KeptPlan;
 use crate::nodes::{
     AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, NumberedExec, SharedExec,
 };
@@ -47,8 +48,8 @@ use crate::test_support::{Quad, Solution, context_of, names, term, var};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Made while a plan runs, of a stream that is read once: no plan holds it.
-const NOT_IN_PLANS: [&str; 1] = ["StreamExec"];
+/// Made while a plan runs, of a stream that is read once, or standing for an input of a plan that is kept: no plan that runs holds them.
+const NOT_IN_PLANS: [&str; 2] = ["StreamExec", "StandInExec"];
 
 /// Subjects 0 to 39 with the predicate 100, each to itself times ten; the first ten in the graph 7 as well.
 fn quads() -> Vec<Quad> {
@@ -439,6 +440,42 @@ fn every_node_comes_back_from_its_bytes_and_gives_the_same() {
         assert_eq!(partitions(&there), partitions(&plan), "{}", plan.name());
         assert_eq!(run(&there), run(&plan), "{}", plan.name());
     }
+}
+
+#[test]
+fn a_node_that_can_be_kept_is_the_same_for_another_query() {
+    let mut kept_kinds = BTreeSet::new();
+    for (plan, context) in one_of_each_with_contexts() {
+        let mut says_nothing = |_: &str, _: &[Expression]| None;
+        let Some(kept) = KeptPlan::of(&plan, &[], &mut says_nothing) else {
+            continue;
+        };
+        kept_kinds.insert(plan.name().to_owned());
+        let expected = run(&plan);
+        for _ in 0..2 {
+            let mut bindings = kept.bind(Vec::new(), &[], &mut says_nothing).unwrap();
+            let again = kept.build(&mut bindings, &[], &context).unwrap();
+            let shown = |plan: &Plan| displayable(&**plan).indent(true).to_string();
+            assert_eq!(shown(&again), shown(&plan));
+            assert_eq!(again.schema(), plan.schema(), "{}", plan.name());
+            let counted = |plan: &Plan| plan.metrics().and_then(|it| it.output_rows());
+            assert_eq!(counted(&again).unwrap_or_default(), 0, "{}", plan.name());
+            assert_eq!(run(&again), expected, "{}", plan.name());
+        }
+    }
+    let kept_kinds: Vec<&str> = kept_kinds.iter().map(String::as_str).collect();
+    assert_eq!(
+        kept_kinds,
+        [
+            "AppendExec",
+            "CandidatesExec",
+            "DistinctExec",
+            "LimitOfEachExec",
+            "PatternExec",
+            "RowsExec",
+            "SolutionJoinExec",
+        ]
+    );
 }
 
 /// The plan as another process makes it.

@@ -18,15 +18,21 @@ use super::specification::{PatternMode, PatternSpecification};
 use super::step_compiler::StepCompiler;
 use crate::context::QueryContext;
 
-/// Compiles a specification for input batches in which the variables marked in `unbound` (one
-/// mark per input variable) have no value.
-pub(super) fn compile(
-    context: &Arc<QueryContext>,
+/// What of a program does not depend on the constants of its specification, but on where there are any, and on whether there are
+/// named graphs.
+#[derive(Debug)]
+pub(super) struct Arrangement {
+    groups: Vec<Vec<usize>>,
+    liveness: Liveness,
+}
+
+/// The arrangement for input batches in which the variables marked in `unbound` have no value.
+pub(super) fn arranged(
+    context: &QueryContext,
     specification: &PatternSpecification,
     input: &[Arc<str>],
     unbound: &[bool],
-) -> Result<Program> {
-    let is_existence = specification.mode.is_existence();
+) -> Arrangement {
     let counts_rows = specification.mode != PatternMode::Inner;
     let bound_input: Vec<&Arc<str>> = (0..input.len())
         .filter(|&column| !unbound[column])
@@ -39,6 +45,20 @@ pub(super) fn compile(
         specification.intersects,
     );
     let liveness = Liveness::analyze(specification, &groups, &bound_input, counts_rows);
+    Arrangement { groups, liveness }
+}
+
+/// Compiles a specification for input batches in which the variables marked in `unbound` (one
+/// mark per input variable) have no value.
+pub(super) fn compile(
+    context: &Arc<QueryContext>,
+    specification: &PatternSpecification,
+    input: &[Arc<str>],
+    unbound: &[bool],
+    Arrangement { groups, liveness }: &Arrangement,
+) -> Result<Program> {
+    let is_existence = specification.mode.is_existence();
+    let counts_rows = specification.mode != PatternMode::Inner;
 
     let entry_columns: Vec<usize> = (0..input.len())
         .filter(|&column| !unbound[column] && liveness.is_live(0, &input[column]))
@@ -50,7 +70,7 @@ pub(super) fn compile(
     if counts_rows {
         layout.push(Arc::from(ROW_NUMBER));
     }
-    let entry_filters = filters_at(context, specification, &liveness, 0, &layout)?;
+    let entry_filters = filters_at(context, specification, liveness, 0, &layout)?;
 
     let step = |number: usize| &specification.steps[number];
     let mut steps = Vec::with_capacity(groups.len());
@@ -60,7 +80,7 @@ pub(super) fn compile(
         let compilers: Vec<StepCompiler<'_>> = group
             .iter()
             .map(|&member| {
-                StepCompiler::new(context, step(member), next, &layout, &liveness, number + 1)
+                StepCompiler::new(context, step(member), next, &layout, liveness, number + 1)
             })
             .collect();
         let (mut program, next_layout) = match <[StepCompiler<'_>; 1]>::try_from(compilers) {
@@ -68,7 +88,7 @@ pub(super) fn compile(
             Err(together) => intersection::compile(together)?,
         };
         program.members.clone_from(group);
-        program.filters = filters_at(context, specification, &liveness, number + 1, &next_layout)?;
+        program.filters = filters_at(context, specification, liveness, number + 1, &next_layout)?;
         if is_existence {
             // A second match of the same triple does no harm.
             program.merge = None;
@@ -134,7 +154,7 @@ fn output_column(
 fn filters_at(
     context: &Arc<QueryContext>,
     specification: &PatternSpecification,
-    liveness: &Liveness<'_>,
+    liveness: &Liveness,
     stage: usize,
     layout: &[Arc<str>],
 ) -> Result<Vec<ChunkFilter>> {

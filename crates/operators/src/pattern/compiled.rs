@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, internal_err};
 use parking_lot::Mutex;
 
-use super::compile::compile;
+use super::compile::{Arrangement, arranged, compile};
 use super::morsel::{FurtherSteps, MorselReader, Morsels, Spread};
 use super::pipeline::StepCounters;
 use super::program::Program;
@@ -24,6 +24,8 @@ pub(super) struct CompiledPattern {
     pub(super) schema: SchemaRef,
     /// By the number of the step; shared with parts of the pattern.
     pub(super) counters: Arc<[StepCounters]>,
+    /// How it is arranged for input rows in which all variables are bound, once that was asked for, or if it is known from another query.
+    pub(super) arrangement: OnceLock<Arc<Arrangement>>,
     /// The program for input rows in which all variables are bound, once it was asked for.
     pub(super) bound: OnceLock<Arc<Program>>,
     /// Programs for other input rows, by which input variables are unbound.
@@ -36,18 +38,22 @@ impl CompiledPattern {
         if let Some(program) = self.bound.get() {
             return Ok(program);
         }
-        let program = self.compile(&vec![false; self.input_variables.len()])?;
+        let unbound = vec![false; self.input_variables.len()];
+        let arrangement = self
+            .arrangement
+            .get_or_init(|| Arc::new(self.arranged(&unbound)));
+        let program = self.compile(&unbound, arrangement)?;
         Ok(self.bound.get_or_init(|| program))
     }
 
-    fn compile(&self, unbound: &[bool]) -> Result<Arc<Program>> {
-        let Self {
-            context,
-            specification,
-            input_variables,
-            ..
-        } = self;
-        let program = compile(context, specification, input_variables, unbound)?;
+    fn arranged(&self, unbound: &[bool]) -> Arrangement {
+        let (specification, input) = (&self.specification, &self.input_variables);
+        arranged(&self.context, specification, input, unbound)
+    }
+
+    fn compile(&self, unbound: &[bool], arrangement: &Arrangement) -> Result<Arc<Program>> {
+        let (specification, input) = (&self.specification, &self.input_variables);
+        let program = compile(&self.context, specification, input, unbound, arrangement)?;
         Ok(Arc::new(program))
     }
 
@@ -60,7 +66,7 @@ impl CompiledPattern {
         if let Some((_, program)) = others.iter().find(|(mask, _)| mask == unbound) {
             return Ok(Arc::clone(program));
         }
-        let program = self.compile(unbound)?;
+        let program = self.compile(unbound, &self.arranged(unbound))?;
         others.push((unbound.to_vec(), Arc::clone(&program)));
         Ok(program)
     }

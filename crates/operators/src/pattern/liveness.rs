@@ -6,16 +6,17 @@ use super::filter::expression_variables;
 use super::program::ROW_NUMBER;
 use super::specification::{PatternSpecification, QuadPattern};
 
-/// Which variables each chunk must carry, and after which step each filter can run.
-pub(super) struct Liveness<'a> {
-    live: Vec<Vec<&'a str>>,
+/// Which variables each chunk must carry, and after which step each filter can run. Of constants nothing depends but that they are some.
+#[derive(Debug)]
+pub(super) struct Liveness {
+    live: Vec<Vec<Box<str>>>,
     pub(super) filter_stages: Vec<usize>,
     /// The same for the ids that are given.
     pub(super) given_stages: Vec<usize>,
 }
 
-impl<'a> Liveness<'a> {
-    pub(super) fn analyze(
+impl Liveness {
+    pub(super) fn analyze<'a>(
         specification: &'a PatternSpecification,
         groups: &[Vec<usize>],
         bound_input: &[&'a Arc<str>],
@@ -62,7 +63,7 @@ impl<'a> Liveness<'a> {
             .collect();
 
         // Backwards from the output: what chunk i carries is what its filters and everything later reads.
-        let mut live: Vec<Vec<&str>> = vec![Vec::new(); groups.len() + 1];
+        let mut live: Vec<Vec<Box<str>>> = vec![Vec::new(); groups.len() + 1];
         let mut wanted: Vec<&str> = Vec::new();
         if !specification.mode.is_existence() {
             // With numbered rows the input columns are fetched from the input at the end.
@@ -86,7 +87,7 @@ impl<'a> Liveness<'a> {
             wanted.dedup();
             // What is bound later is not wanted before either.
             wanted.retain(|name| stage_of(name).is_some_and(|bound| bound <= stage));
-            live[stage].clone_from(&wanted);
+            live[stage] = wanted.iter().map(|name| Box::from(*name)).collect();
             if stage > 0 {
                 let read = variables_of(&groups[stage - 1]);
                 wanted.extend(read.into_iter().map(|name| &**name));
@@ -101,6 +102,13 @@ impl<'a> Liveness<'a> {
 
     pub(super) fn is_live(&self, stage: usize, variable: &str) -> bool {
         // In ascending order.
-        variable == ROW_NUMBER || self.live[stage].binary_search(&variable).is_ok()
+        variable == ROW_NUMBER || self.is_wanted(stage, variable)
+    }
+
+    fn is_wanted(&self, stage: usize, variable: &str) -> bool {
+        let wanted = &self.live[stage];
+        wanted
+            .binary_search_by(|name| (**name).cmp(variable))
+            .is_ok()
     }
 }

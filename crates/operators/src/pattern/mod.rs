@@ -36,6 +36,7 @@ mod chunk;
 mod compile;
 mod compiled;
 mod cursors;
+mod detached;
 mod display;
 mod distinct_rows;
 mod expansion;
@@ -67,6 +68,7 @@ pub use specification::{
 };
 
 pub(crate) use chunk::Chunk;
+pub(crate) use detached::DetachedPattern;
 pub(crate) use display::{
     graph_scope as describe_graph_scope, quad_pattern as describe_pattern, slot as describe_slot,
 };

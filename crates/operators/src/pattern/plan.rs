@@ -37,10 +37,10 @@ pub struct PatternExec {
     pub(super) input: Option<Arc<dyn ExecutionPlan>>,
     pub(super) plan: Arc<CompiledPattern>,
     /// How the rows of the first step are spread over partitions, if they are.
-    spread: Option<Spread>,
-    executions: Executions,
-    properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
+    pub(super) spread: Option<Spread>,
+    pub(super) executions: Executions,
+    pub(super) properties: Arc<PlanProperties>,
+    pub(super) metrics: ExecutionPlanMetricsSet,
 }
 
 /// What one step of a [`PatternExec`] is and has done.
@@ -112,6 +112,7 @@ impl PatternExec {
                 input_variables,
                 schema,
                 counters,
+                arrangement: OnceLock::new(),
                 bound: OnceLock::new(),
                 others: Mutex::default(),
             }),

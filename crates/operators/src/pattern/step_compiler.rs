@@ -33,7 +33,7 @@ pub(super) struct StepCompiler<'a> {
     pub(super) step: &'a PatternStep,
     next: Option<&'a PatternStep>,
     layout: &'a [Arc<str>],
-    liveness: &'a Liveness<'a>,
+    liveness: &'a Liveness,
     stage: usize,
     reads: Vec<usize>,
     checks: Vec<Check>,
@@ -45,7 +45,7 @@ impl<'a> StepCompiler<'a> {
         step: &'a PatternStep,
         next: Option<&'a PatternStep>,
         layout: &'a [Arc<str>],
-        liveness: &'a Liveness<'a>,
+        liveness: &'a Liveness,
         stage: usize,
     ) -> Self {
         Self {

@@ -10,12 +10,12 @@
 //! A shape is kept only if that comparison holds for the query that brought it; those of which it does not (a
 //! number in a place where none is a term) are kept as such, so that they
 //! are not tried again. Queries that come once cost nothing but the look-up. Where shapes are equal nothing but the constants can differ ([`super::shape`]), so that
-//! the algebra is the one that parsing would give. Nothing that depends on data is kept: term ids, counts, filters as
-//! ranges, join orders are made for each query, by its own constants (`docs/decisions/0012-shapes-of-queries.md` has
-//! the figures).
+//! the algebra is the one that parsing would give. Nothing that depends on data is kept here: that is for
+//! `plan/order/order_cache.rs` and `plan/kept` (`docs/decisions/0012-shapes-of-queries.md`, `0032-plans-kept.md`).
 //!
 //! Bounded by [`SHAPES_MAX`] and [`SHAPE_BYTES_MAX`]; the shape that was not used for longest goes.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,7 +23,8 @@ use lru::LruCache;
 use orrery_term::Prefixes;
 use spargebra::Query;
 
-use super::shape::{Shaped, shaped};
+use super::known::KnownShape;
+use super::shape::{Constant, Shaped, shaped};
 use super::substitute::{has_stand_in, stand_in, substitute};
 use super::{Assumed, Refused, Stack};
 
@@ -40,6 +41,27 @@ pub(crate) struct ShapeCache {
     shapes: Mutex<Shapes>,
     hits: AtomicU64,
     misses: AtomicU64,
+    /// How many shapes were ever known.
+    numbers: AtomicU64,
+}
+
+/// A text that was read.
+#[derive(Debug)]
+pub(crate) enum ReadText<'t> {
+    /// By the parser.
+    Parsed(Query),
+    /// Its shape is known.
+    Known(Arc<KnownShape>, Vec<Constant<'t>>),
+}
+
+impl ReadText<'_> {
+    /// The algebra.
+    pub(crate) fn query(&self) -> Cow<'_, Query> {
+        match self {
+            Self::Parsed(query) => Cow::Borrowed(query),
+            Self::Known(shape, constants) => Cow::Owned(shape.query(constants)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -68,8 +90,8 @@ impl Default for Shapes {
 enum ShapeState {
     /// It came once.
     Seen,
-    /// Its algebra, with stand-ins, and whether it can be walked on any thread.
-    Algebra(Arc<Query>, bool),
+    /// Its algebra, with stand-ins.
+    Algebra(Arc<KnownShape>),
     /// Constants cannot be put into its algebra.
     Fixed,
 }
@@ -86,20 +108,20 @@ pub struct ShapeCounts {
 }
 
 impl ShapeCache {
-    /// Parses a query.
-    pub(crate) fn parse(
+    /// Reads a query: by its shape if that is known, else by the parser.
+    pub(crate) fn read<'t>(
         &self,
-        text: &str,
+        text: &'t str,
         assumed: Assumed<'_>,
         stack: Stack,
-    ) -> Result<Query, Refused> {
+    ) -> Result<ReadText<'t>, Refused> {
         let shaped = (text.len() <= TEXT_BYTES_MAX)
             .then(|| shaped(text))
             .flatten();
         let Some(mut shaped) = shaped else {
             let (query, _) = super::parse(text, assumed, stack)?;
             self.misses.fetch_add(1, Ordering::Relaxed);
-            return Ok(query);
+            return Ok(ReadText::Parsed(query));
         };
         // Relative IRIs that remain in the text mean something else under another base.
         shaped.shape.push('\u{1}');
@@ -114,14 +136,12 @@ impl ShapeCache {
             }
         }
         let known = self.find(&shaped.shape);
-        if let Some(ShapeState::Algebra(query, is_ordinary)) = known {
-            if stack == Stack::Ordinary && !is_ordinary {
+        if let Some(ShapeState::Algebra(shape)) = known {
+            if stack == Stack::Ordinary && !shape.is_ordinary() {
                 return Err(Refused::NeedsLargeStack);
             }
             self.hits.fetch_add(1, Ordering::Relaxed);
-            let mut query = Query::clone(&query);
-            substitute(&mut query, &shaped.constants);
-            return Ok(query);
+            return Ok(ReadText::Known(shape, shaped.constants));
         }
         let (query, shape) = super::parse(text, assumed, stack)?;
         self.misses.fetch_add(1, Ordering::Relaxed);
@@ -129,14 +149,22 @@ impl ShapeCache {
             None => self.keep(shaped.shape, ShapeState::Seen),
             Some(ShapeState::Seen) => {
                 let template = template(text, &shaped, assumed, stack, &query);
+                let number = self.numbers.fetch_add(1, Ordering::Relaxed);
                 let state = template.map_or(ShapeState::Fixed, |query| {
-                    ShapeState::Algebra(Arc::new(query), super::is_ordinary(shape))
+                    let is_ordinary = super::is_ordinary(shape);
+                    let kinds = &shaped.constants;
+                    ShapeState::Algebra(Arc::new(KnownShape::new(
+                        number,
+                        query,
+                        is_ordinary,
+                        kinds,
+                    )))
                 });
                 self.keep(shaped.shape, state);
             }
-            Some(ShapeState::Fixed | ShapeState::Algebra(..)) => {}
+            Some(ShapeState::Fixed | ShapeState::Algebra(_)) => {}
         }
-        Ok(query)
+        Ok(ReadText::Parsed(query))
     }
 
     /// A number that no other table of prefixes has.
@@ -222,6 +250,11 @@ mod tests {
     impl ShapeCache {
         fn parsed(&self, text: &str, base_iri: Option<&str>) -> Result<Query, Refused> {
             self.parse(text, based(base_iri), Stack::Large)
+        }
+
+        fn parse(&self, text: &str, assumed: Assumed<'_>, stack: Stack) -> Result<Query, Refused> {
+            let read = self.read(text, assumed, stack)?;
+            Ok(read.query().into_owned())
         }
     }
 

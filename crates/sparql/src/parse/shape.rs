@@ -22,7 +22,7 @@ const CONSTANTS_MAX: usize = 256;
 
 /// A constant that was taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Constant<'t> {
+pub(crate) enum Constant<'t> {
     /// An absolute IRI, without its brackets.
     Iri(&'t str),
     /// The text of a literal, without its quotation marks.
@@ -33,7 +33,7 @@ pub(super) enum Constant<'t> {
 
 impl<'t> Constant<'t> {
     /// Its part of the query's text.
-    pub(super) fn text(self) -> &'t str {
+    pub(crate) fn text(self) -> &'t str {
         match self {
             Self::Iri(text) | Self::Text(text) | Self::Number(text) => text,
         }

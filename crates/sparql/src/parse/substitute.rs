@@ -5,13 +5,11 @@
 
 use oxrdf::{Literal, NamedNode};
 use spargebra::Query;
-use spargebra::algebra::{
-    AggregateExpression, Expression, Function, GraphPattern, OrderExpression,
-    PropertyPathExpression, QueryDataset,
-};
-use spargebra::term::{GroundTerm, GroundTriple, NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::algebra::Expression;
+use spargebra::term::TriplePattern;
 
 use super::shape::Constant;
+use super::walk::{Place, Visitor, walk_query, walk_template};
 
 const STAND_IN_IRI: &str = "orrery-constant://";
 const STAND_IN_TEXT: &str = "orrery constant ";
@@ -36,37 +34,36 @@ pub(super) fn has_stand_in(text: &str) -> bool {
 
 /// Replaces all stand-ins of a query by these constants.
 pub(super) fn substitute(query: &mut Query, constants: &[Constant<'_>]) {
-    let constants = Constants(constants);
-    let (pattern, dataset) = match query {
-        Query::Select {
-            pattern, dataset, ..
-        }
-        | Query::Describe {
-            pattern, dataset, ..
-        }
-        | Query::Ask {
-            pattern, dataset, ..
-        } => (pattern, dataset),
-        Query::Construct {
-            pattern,
-            dataset,
-            template,
-            ..
-        } => {
-            template
-                .iter_mut()
-                .for_each(|triple| constants.triple(triple));
-            (pattern, dataset)
-        }
-    };
-    if let Some(QueryDataset { default, named }) = dataset {
-        let named = named.iter_mut().flatten();
-        default
-            .iter_mut()
-            .chain(named)
-            .for_each(|graph| constants.node(graph));
+    walk_query(query, &mut Constants(constants));
+}
+
+/// The same in one term of a `CONSTRUCT`'s template.
+pub(super) fn substitute_in_template(template: &mut [TriplePattern], constants: &[Constant<'_>]) {
+    walk_template(template, &mut Constants(constants));
+}
+
+/// The constant that stands in an expression in the place of a stand-in.
+pub(super) fn term_of(stand_in: &Expression, constants: &[Constant<'_>]) -> Expression {
+    let mut term = stand_in.clone();
+    match &mut term {
+        Expression::NamedNode(node) => Constants(constants).node(node, Place::Other),
+        Expression::Literal(literal) => Constants(constants).literal(literal, Place::Other),
+        _ => {}
     }
-    constants.pattern(pattern);
+    term
+}
+
+/// The number of the place that a stand-in stands in.
+pub(super) fn place_of_node(node: &NamedNode) -> Option<usize> {
+    node.as_str().strip_prefix(STAND_IN_IRI)?.parse().ok()
+}
+
+/// The same of a literal.
+pub(super) fn place_of_literal(literal: &Literal) -> Option<usize> {
+    let value = literal.value();
+    let text = value.strip_prefix(STAND_IN_TEXT);
+    let place = text.or_else(|| value.strip_prefix(STAND_IN_NUMBER))?;
+    place.parse().ok()
 }
 
 struct Constants<'c>(&'c [Constant<'c>]);
@@ -75,8 +72,10 @@ impl Constants<'_> {
     fn at(&self, place: Option<&str>) -> Option<Constant<'_>> {
         self.0.get(place?.parse::<usize>().ok()?).copied()
     }
+}
 
-    fn node(&self, node: &mut NamedNode) {
+impl Visitor for Constants<'_> {
+    fn node(&mut self, node: &mut NamedNode, _: Place) {
         let place = node.as_str().strip_prefix(STAND_IN_IRI);
         if let Some(Constant::Iri(iri)) = self.at(place) {
             // Plain IRIs only come here.
@@ -84,7 +83,7 @@ impl Constants<'_> {
         }
     }
 
-    fn literal(&self, literal: &mut Literal) {
+    fn literal(&mut self, literal: &mut Literal, _: Place) {
         let value = literal.value();
         let text = self.at(value.strip_prefix(STAND_IN_TEXT));
         let number = || self.at(value.strip_prefix(STAND_IN_NUMBER));
@@ -99,176 +98,5 @@ impl Constants<'_> {
             (Some(language), None) => Literal::new_language_tagged_literal_unchecked(new, language),
             (None, _) => Literal::new_typed_literal(new, literal.datatype().into_owned()),
         };
-    }
-
-    fn predicate(&self, name: &mut NamedNodePattern) {
-        match name {
-            NamedNodePattern::NamedNode(node) => self.node(node),
-            NamedNodePattern::Variable(_) => {}
-        }
-    }
-
-    fn term(&self, term: &mut TermPattern) {
-        match term {
-            TermPattern::NamedNode(node) => self.node(node),
-            TermPattern::Literal(literal) => self.literal(literal),
-            TermPattern::Triple(triple) => self.triple(triple),
-            TermPattern::BlankNode(_) | TermPattern::Variable(_) => {}
-        }
-    }
-
-    fn triple(&self, triple: &mut TriplePattern) {
-        self.term(&mut triple.subject);
-        self.predicate(&mut triple.predicate);
-        self.term(&mut triple.object);
-    }
-
-    fn ground(&self, term: &mut GroundTerm) {
-        match term {
-            GroundTerm::NamedNode(node) => self.node(node),
-            GroundTerm::Literal(literal) => self.literal(literal),
-            GroundTerm::Triple(triple) => {
-                let GroundTriple {
-                    subject,
-                    predicate,
-                    object,
-                } = &mut **triple;
-                self.node(subject);
-                self.node(predicate);
-                self.ground(object);
-            }
-        }
-    }
-
-    fn path(&self, path: &mut PropertyPathExpression) {
-        use PropertyPathExpression as Path;
-        match path {
-            Path::NamedNode(node) => self.node(node),
-            Path::Reverse(inner)
-            | Path::ZeroOrMore(inner)
-            | Path::OneOrMore(inner)
-            | Path::ZeroOrOne(inner) => self.path(inner),
-            Path::Sequence(left, right) | Path::Alternative(left, right) => {
-                self.path(left);
-                self.path(right);
-            }
-            Path::NegatedPropertySet(nodes) => nodes.iter_mut().for_each(|node| self.node(node)),
-        }
-    }
-
-    fn pattern(&self, pattern: &mut GraphPattern) {
-        match pattern {
-            GraphPattern::Bgp { patterns } => {
-                patterns.iter_mut().for_each(|triple| self.triple(triple));
-            }
-            GraphPattern::Path {
-                subject,
-                path,
-                object,
-            } => {
-                self.term(subject);
-                self.path(path);
-                self.term(object);
-            }
-            GraphPattern::Join { left, right }
-            | GraphPattern::Union { left, right }
-            | GraphPattern::Minus { left, right } => {
-                self.pattern(left);
-                self.pattern(right);
-            }
-            GraphPattern::LeftJoin {
-                left,
-                right,
-                expression,
-            } => {
-                self.pattern(left);
-                self.pattern(right);
-                expression.iter_mut().for_each(|e| self.expression(e));
-            }
-            GraphPattern::Filter { expr, inner } => {
-                self.expression(expr);
-                self.pattern(inner);
-            }
-            GraphPattern::Graph { name, inner } | GraphPattern::Service { name, inner, .. } => {
-                self.predicate(name);
-                self.pattern(inner);
-            }
-            GraphPattern::Extend {
-                inner, expression, ..
-            } => {
-                self.pattern(inner);
-                self.expression(expression);
-            }
-            GraphPattern::Values { bindings, .. } => {
-                let terms = bindings.iter_mut().flatten().flatten();
-                terms.for_each(|term| self.ground(term));
-            }
-            GraphPattern::OrderBy { inner, expression } => {
-                self.pattern(inner);
-                for order in expression {
-                    match order {
-                        OrderExpression::Asc(e) | OrderExpression::Desc(e) => self.expression(e),
-                    }
-                }
-            }
-            GraphPattern::Group {
-                inner, aggregates, ..
-            } => {
-                self.pattern(inner);
-                for (_, aggregate) in aggregates {
-                    match aggregate {
-                        AggregateExpression::CountSolutions { .. } => {}
-                        AggregateExpression::FunctionCall { expr, .. } => self.expression(expr),
-                    }
-                }
-            }
-            GraphPattern::Project { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner }
-            | GraphPattern::Slice { inner, .. } => self.pattern(inner),
-        }
-    }
-
-    fn expression(&self, expression: &mut Expression) {
-        match expression {
-            Expression::NamedNode(node) => self.node(node),
-            Expression::Literal(literal) => self.literal(literal),
-            Expression::Variable(_) | Expression::Bound(_) => {}
-            Expression::Or(a, b)
-            | Expression::And(a, b)
-            | Expression::Equal(a, b)
-            | Expression::SameTerm(a, b)
-            | Expression::Greater(a, b)
-            | Expression::GreaterOrEqual(a, b)
-            | Expression::Less(a, b)
-            | Expression::LessOrEqual(a, b)
-            | Expression::Add(a, b)
-            | Expression::Subtract(a, b)
-            | Expression::Multiply(a, b)
-            | Expression::Divide(a, b) => {
-                self.expression(a);
-                self.expression(b);
-            }
-            Expression::UnaryPlus(a) | Expression::UnaryMinus(a) | Expression::Not(a) => {
-                self.expression(a);
-            }
-            Expression::In(value, list) => {
-                self.expression(value);
-                list.iter_mut().for_each(|e| self.expression(e));
-            }
-            Expression::Exists(pattern) => self.pattern(pattern),
-            Expression::If(a, b, c) => {
-                self.expression(a);
-                self.expression(b);
-                self.expression(c);
-            }
-            Expression::Coalesce(list) => list.iter_mut().for_each(|e| self.expression(e)),
-            Expression::FunctionCall(function, list) => {
-                if let Function::Custom(node) = function {
-                    self.node(node);
-                }
-                list.iter_mut().for_each(|e| self.expression(e));
-            }
-        }
     }
 }

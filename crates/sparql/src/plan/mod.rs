@@ -20,6 +20,7 @@ mod build;
 mod compile;
 mod estimate;
 mod expected_rows;
+mod kept;
 mod order;
 mod parallel;
 mod planner;
@@ -28,6 +29,9 @@ mod rewrite;
 
 pub(crate) use compile::compile_patterns;
 pub(crate) use expected_rows::{PlanEstimates, Positions};
+pub use kept::cache::PlanCounts;
+pub(crate) use kept::cache::{PlanCache, PlanKey};
+pub(crate) use kept::query::{Constants, KeptAnswer, KeptQuery, MadePlan};
 pub(crate) use order::order_cache::OrderCache;
 pub use order::order_cache::OrderCounts;
 pub(crate) use planner::Planner;

@@ -23,7 +23,7 @@ use crate::plan::expected_rows::{NodeEstimates, identity};
 use crate::plan::order::order_cache::OrderCache;
 use crate::plan::relation::Relation;
 use crate::plan::rewrite::repeated::RepeatedSubqueries;
-use crate::statistics::Estimator;
+use crate::statistics::{Counts, Estimator};
 
 /// Nodes of one plan.
 const NODES_MAX: usize = 20_000;
@@ -101,6 +101,11 @@ impl<'s> Planner<'s> {
     pub(crate) fn with_orders(self, orders: &Arc<OrderCache>) -> Self {
         let orders = self.tuning.keeps_orders.then(|| Arc::clone(orders));
         Self { orders, ..self }
+    }
+
+    /// What was counted for the plan, if all of it is known by constants.
+    pub(crate) fn counts(&self) -> Option<Counts> {
+        self.estimator.counts()
     }
 
     /// Registers a node with its estimate.

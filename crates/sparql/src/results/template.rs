@@ -93,7 +93,11 @@ struct Compiler<'t, C> {
     /// The IRIs of the triples before: the subject, mostly, of all of them. To look one up that the dictionary has not takes as long as
     /// to match a pattern.
     known: Vec<(&'t str, TermId)>,
+    ids: KnownIds<'t>,
 }
+
+/// Tells of an IRI the id, or that it has none, if that is known.
+pub(crate) type KnownIds<'k> = &'k dyn Fn(&str) -> Option<Option<TermId>>;
 
 /// IRIs of a template that are remembered.
 const KNOWN_MAX: usize = 16;
@@ -136,7 +140,11 @@ impl<'t, C: Fn(&Variable) -> Option<usize>> Compiler<'t, C> {
         if let Some((_, id)) = known {
             return Ok(Slot::Constant(*id));
         }
-        let id = self.context.intern(&Term::iri(iri))?;
+        let id = match (self.ids)(iri) {
+            Some(Some(id)) => id,
+            Some(None) => self.context.intern_own(&Term::iri(iri))?,
+            None => self.context.intern(&Term::iri(iri))?,
+        };
         if self.known.len() < KNOWN_MAX {
             self.known.push((iri, id));
         }
@@ -155,11 +163,22 @@ impl Template {
         template: &[TriplePattern],
         column: impl Fn(&Variable) -> Option<usize>,
     ) -> Result<Self> {
+        Self::compile_with(context, template, column, &|_| None)
+    }
+
+    /// The same where the ids of some IRIs are known, or that they have none in the state that the query reads.
+    pub(crate) fn compile_with(
+        context: &QueryContext,
+        template: &[TriplePattern],
+        column: impl Fn(&Variable) -> Option<usize>,
+        ids: KnownIds<'_>,
+    ) -> Result<Self> {
         let mut compiler = Compiler {
             context,
             column,
             blank_nodes: HashMap::new(),
             known: Vec::new(),
+            ids,
         };
         let triples = template
             .iter()
@@ -207,6 +226,7 @@ impl QuadTemplate {
             column,
             blank_nodes: HashMap::new(),
             known: Vec::new(),
+            ids: &|_| None,
         };
         let mut quads = Vec::with_capacity(template.len());
         for (quad, triple) in template.iter().zip(&triples) {

@@ -5,12 +5,12 @@
 //! distinct subjects a predicate has) comes from the statistics that the loader
 //! gathered. Filters get a guess by their form.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use orrery_operators::count::exact_count;
+use orrery_operators::count::{exact_count, exact_count_of_constants};
 use orrery_operators::pattern::{GraphScope, ObjectRanges, QuadPattern, Slot as PatternSlot};
 use orrery_storage::statistics::{PredicateStatistics, Star};
 use orrery_storage::{Permutation, ReadView};
@@ -44,6 +44,17 @@ pub(crate) struct Estimator<'s> {
     /// Quads of predicates whose objects are within ranges.
     ranged: RefCell<Vec<(TermId, ObjectRanges, f64)>>,
     grown: RefCell<HashMap<TermId, PredicateStatistics>>,
+    /// Whether patterns with constants were counted that `counted` does not tell.
+    has_uncounted: Cell<bool>,
+}
+
+/// What was counted for a plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Counts {
+    /// Rows of patterns by their constants.
+    pub(crate) patterns: Vec<([Option<TermId>; 3], f64)>,
+    /// Quads of predicates whose objects are within ranges.
+    pub(crate) ranged: Vec<(TermId, ObjectRanges, f64)>,
 }
 
 impl<'s> Estimator<'s> {
@@ -56,7 +67,39 @@ impl<'s> Estimator<'s> {
             counted: RefCell::default(),
             ranged: RefCell::default(),
             grown: RefCell::default(),
+            has_uncounted: Cell::new(false),
         }
+    }
+
+    /// All that was counted of patterns with constants as subject or object; nothing if not all of it is known by these.
+    pub(crate) fn counts(&self) -> Option<Counts> {
+        if self.has_uncounted.get() {
+            return None;
+        }
+        let counted = self.counted.borrow();
+        let with_nodes = counted
+            .iter()
+            .filter(|([subject, _, object], _)| subject.is_some() || object.is_some());
+        Some(Counts {
+            patterns: with_nodes
+                .map(|(constants, rows)| (*constants, *rows))
+                .collect(),
+            ranged: self.ranged.borrow().clone(),
+        })
+    }
+
+    /// The rows of a pattern of the default graph with these constants; infinite if no permutation tells.
+    pub(crate) fn count_of(&self, constants: [Option<TermId>; 3]) -> Result<f64, QueryError> {
+        if let Some(known) = self.counted.borrow().get(&constants) {
+            return Ok(*known);
+        }
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let rows = match exact_count_of_constants(self.view, constants)? {
+            Some(exact) => exact as f64,
+            None => f64::INFINITY,
+        };
+        self.counted.borrow_mut().insert(constants, rows);
+        Ok(rows)
     }
 
     /// Rows and distinct values of a pattern by itself.
@@ -186,11 +229,19 @@ impl<'s> Estimator<'s> {
 
     /// Quads of the predicate whose object is within the ranges, in whatever graph.
     fn ranged(&self, quad: &Quad) -> Result<Option<f64>, QueryError> {
-        let (Some(ranges), Slot::Constant(predicate), Some(index)) = (
-            &quad.object_ranges,
-            quad.predicate,
-            self.view.index(Permutation::Posg),
-        ) else {
+        match (&quad.object_ranges, quad.predicate) {
+            (Some(ranges), Slot::Constant(predicate)) => self.count_within(predicate, ranges),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same of a predicate and ranges.
+    pub(crate) fn count_within(
+        &self,
+        predicate: TermId,
+        ranges: &ObjectRanges,
+    ) -> Result<Option<f64>, QueryError> {
+        let Some(index) = self.view.index(Permutation::Posg) else {
             return Ok(None);
         };
         let is_known =
@@ -216,6 +267,9 @@ impl<'s> Estimator<'s> {
         let is_plain = quad.occurrences() == quad.variables().iter().count()
             && matches!(quad.scope, Scope::Default);
         if !is_plain {
+            if quad.subject.variable().is_none() || quad.object.variable().is_none() {
+                self.has_uncounted.set(true);
+            }
             return self.count(quad, table);
         }
         let constants = [quad.subject, quad.predicate, quad.object].map(|slot| match slot {

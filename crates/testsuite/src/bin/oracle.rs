@@ -178,6 +178,10 @@ fn print(report: &Report) {
         "{} of them beside graphs that the asker may not see",
         report.among_hidden
     );
+    println!(
+        "{} plans were taken again that were kept of other constants",
+        report.plans_again
+    );
     println!("{} had rows, {} rows in all", report.with_rows, report.rows);
     for (variant, count) in &report.variants {
         println!("{count} runs with {variant}");

@@ -29,6 +29,7 @@ mod reference;
 mod rewrite;
 mod run;
 mod shrink;
+mod siblings;
 mod store;
 mod syntax;
 mod tree;

@@ -47,6 +47,8 @@ pub struct Report {
     pub over_updates: u64,
     /// And those over a database with graphs that the asker may not see.
     pub among_hidden: u64,
+    /// How many plans were taken that were kept of earlier queries of the same shape.
+    pub plans_again: u64,
     /// How often each variant was run.
     pub variants: VariantCounts,
     /// What differed, made small.
@@ -142,6 +144,7 @@ impl Report {
         self.with_rows += other.with_rows;
         self.over_updates += other.over_updates;
         self.among_hidden += other.among_hidden;
+        self.plans_again += other.plans_again;
         for (variant, count) in other.variants {
             *self.variants.entry(variant).or_default() += count;
         }
@@ -164,9 +167,12 @@ fn run_data_set(seed: u64, set: u64, queries: u64) -> Result<Report, Error> {
         let mut variants = vec![Variant::USUAL, Variant::PLAIN, other, partitions];
         if number.is_multiple_of(2) {
             variants.push(random.pick(&Variant::TRAVELLING));
+        } else {
+            variants.push(Variant::KEPT);
         }
         report.one(&store, &data, &query, &variants, (set, number));
     }
+    report.plans_again = store.plans_again();
     Ok(report)
 }
 

@@ -106,5 +106,11 @@ pub(crate) fn opinion(query: &Tree) -> Opinion {
 
 fn every_variant() -> Vec<Variant> {
     let usual = [Variant::USUAL, Variant::PLAIN];
-    [&usual[..], &Variant::OTHERS, &Variant::TRAVELLING].concat()
+    [
+        &usual[..],
+        &Variant::OTHERS,
+        &Variant::TRAVELLING,
+        &[Variant::KEPT],
+    ]
+    .concat()
 }

@@ -20,10 +20,14 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::answer::{Answer, Solutions};
+use super::siblings::siblings;
 use crate::Error;
 
 /// A query that takes longer hangs.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Queries of the same shape that are prepared before one. Two make the shape known.
+const SIBLINGS: usize = 7;
 
 /// Before and behind the other names of graphs.
 const HIDDEN_GRAPHS: [&str; 2] = ["http://example.org/0", "http://example.org/z"];
@@ -55,6 +59,8 @@ pub enum Place {
     Elsewhere,
     /// The same, and each partition reads a fixed share of the rows.
     ElsewhereInShares,
+    /// Where it was made, for an earlier query of the same shape, as far as one is kept.
+    Again,
 }
 
 impl Variant {
@@ -82,6 +88,8 @@ impl Variant {
         Self::elsewhere(Self::split(true, 3), Place::Elsewhere),
         Self::elsewhere(Self::split(true, 2), Place::ElsewhereInShares),
     ];
+    /// After queries of the same shape, whose plans are kept.
+    pub const KEPT: Self = Self::elsewhere(Self::USUAL, Place::Again);
     /// Spread over partitions.
     pub const PARTITIONS: [Self; 3] = [
         Self::split(true, 2),
@@ -149,6 +157,7 @@ impl std::fmt::Display for Variant {
             Place::Here => Ok(()),
             Place::Elsewhere => f.write_str(", sent elsewhere"),
             Place::ElsewhereInShares => f.write_str(", sent elsewhere in shares"),
+            Place::Again => f.write_str(", after others of its shape"),
         }
     }
 }
@@ -256,10 +265,15 @@ impl Store {
         }
     }
 
+    /// How many plans were taken that were kept of earlier queries.
+    pub(crate) fn plans_again(&self) -> u64 {
+        self.engine.plan_counts().hits
+    }
+
     /// The query where its plan is to run.
     fn sent(&self, prepared: PreparedQuery, place: Place) -> Result<PreparedQuery, QueryError> {
         let has_shares = match place {
-            Place::Here => return Ok(prepared),
+            Place::Here | Place::Again => return Ok(prepared),
             Place::Elsewhere => false,
             Place::ElsewhereInShares => true,
         };
@@ -281,6 +295,7 @@ impl Store {
                 aggregates_early: variant.vector_rows.is_some(),
                 reduces_always: variant.vector_rows.is_some(),
                 keeps_orders: true,
+                keeps_plans: true,
                 partitions: variant.partitions,
                 graph_branches_max: match variant.vector_rows {
                     Some(_) => 0,
@@ -289,7 +304,19 @@ impl Store {
             },
             ..QueryOptions::of_process()
         };
-        let prepared = self.engine.prepare(query, &options)?;
+        let prepared = match variant.place {
+            Place::Again => {
+                let (own, siblings) = siblings(query, SIBLINGS);
+                for sibling in siblings {
+                    // Some are wrong, such as a group that binds a variable twice.
+                    _ = self.engine.prepare(&sibling, &options);
+                }
+                self.engine.prepare(&own, &options)?
+            }
+            Place::Here | Place::Elsewhere | Place::ElsewhereInShares => {
+                self.engine.prepare(query, &options)?
+            }
+        };
         let prepared = self.sent(prepared, variant.place)?;
         Ok(match prepared.execute().await? {
             QueryResults::Boolean(value) => Answer::Boolean(value),

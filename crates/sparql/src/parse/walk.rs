@@ -1,0 +1,292 @@
+//! A walk over all constants of a query's algebra, which may put others in their places.
+
+use oxrdf::{Literal, NamedNode};
+use spargebra::Query;
+use spargebra::algebra::{
+    AggregateExpression, Expression, Function, GraphPattern, OrderExpression,
+    PropertyPathExpression, QueryDataset,
+};
+use spargebra::term::{GroundTerm, GroundTriple, NamedNodePattern, TermPattern, TriplePattern};
+
+/// Where a constant stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Subject or object of a triple pattern.
+    Slot,
+    /// One side of `<`, `<=`, `>` or `>=` in a condition.
+    Compared,
+    /// One side of `!=` in a condition.
+    Excluded,
+    /// The template of a `CONSTRUCT`.
+    Template,
+    /// Anywhere else.
+    Other,
+}
+
+/// What is called for each constant.
+pub(super) trait Visitor {
+    fn node(&mut self, node: &mut NamedNode, place: Place);
+    fn literal(&mut self, literal: &mut Literal, place: Place);
+}
+
+/// Visits the constants of a query.
+pub(super) fn walk_query(query: &mut Query, visitor: &mut impl Visitor) {
+    let (pattern, dataset) = match query {
+        Query::Select {
+            pattern, dataset, ..
+        }
+        | Query::Describe {
+            pattern, dataset, ..
+        }
+        | Query::Ask {
+            pattern, dataset, ..
+        } => (pattern, dataset),
+        Query::Construct {
+            pattern,
+            dataset,
+            template,
+            ..
+        } => {
+            walk_template(template, visitor);
+            (pattern, dataset)
+        }
+    };
+    let mut walk = Walk(visitor);
+    if let Some(QueryDataset { default, named }) = dataset {
+        let named = named.iter_mut().flatten();
+        default
+            .iter_mut()
+            .chain(named)
+            .for_each(|graph| walk.0.node(graph, Place::Other));
+    }
+    walk.pattern(pattern);
+}
+
+/// Visits the constants of a `CONSTRUCT`'s template.
+pub(super) fn walk_template(template: &mut [TriplePattern], visitor: &mut impl Visitor) {
+    let mut walk = Walk(visitor);
+    for triple in template {
+        walk.triple(triple, [Place::Template; 2]);
+    }
+}
+
+struct Walk<'v, V>(&'v mut V);
+
+impl<V: Visitor> Walk<'_, V> {
+    fn node(&mut self, node: &mut NamedNode) {
+        self.0.node(node, Place::Other);
+    }
+
+    fn predicate(&mut self, name: &mut NamedNodePattern, place: Place) {
+        match name {
+            NamedNodePattern::NamedNode(node) => self.0.node(node, place),
+            NamedNodePattern::Variable(_) => {}
+        }
+    }
+
+    fn term(&mut self, term: &mut TermPattern, place: Place) {
+        match term {
+            TermPattern::NamedNode(node) => self.0.node(node, place),
+            TermPattern::Literal(literal) => self.0.literal(literal, place),
+            // What is within a triple term stands in no slot.
+            TermPattern::Triple(triple) => {
+                let place = match place {
+                    Place::Template => Place::Template,
+                    _ => Place::Other,
+                };
+                self.triple(triple, [place; 2]);
+            }
+            TermPattern::BlankNode(_) | TermPattern::Variable(_) => {}
+        }
+    }
+
+    fn triple(&mut self, triple: &mut TriplePattern, [nodes, predicate]: [Place; 2]) {
+        self.term(&mut triple.subject, nodes);
+        self.predicate(&mut triple.predicate, predicate);
+        self.term(&mut triple.object, nodes);
+    }
+
+    fn ground(&mut self, term: &mut GroundTerm) {
+        match term {
+            GroundTerm::NamedNode(node) => self.node(node),
+            GroundTerm::Literal(literal) => self.0.literal(literal, Place::Other),
+            GroundTerm::Triple(triple) => {
+                let GroundTriple {
+                    subject,
+                    predicate,
+                    object,
+                } = &mut **triple;
+                self.node(subject);
+                self.node(predicate);
+                self.ground(object);
+            }
+        }
+    }
+
+    fn path(&mut self, path: &mut PropertyPathExpression) {
+        use PropertyPathExpression as Path;
+        match path {
+            Path::NamedNode(node) => self.node(node),
+            Path::Reverse(inner)
+            | Path::ZeroOrMore(inner)
+            | Path::OneOrMore(inner)
+            | Path::ZeroOrOne(inner) => self.path(inner),
+            Path::Sequence(left, right) | Path::Alternative(left, right) => {
+                self.path(left);
+                self.path(right);
+            }
+            Path::NegatedPropertySet(nodes) => nodes.iter_mut().for_each(|node| self.node(node)),
+        }
+    }
+
+    fn pattern(&mut self, pattern: &mut GraphPattern) {
+        match pattern {
+            GraphPattern::Bgp { patterns } => {
+                for triple in patterns {
+                    self.triple(triple, [Place::Slot, Place::Other]);
+                }
+            }
+            GraphPattern::Path {
+                subject,
+                path,
+                object,
+            } => {
+                self.term(subject, Place::Other);
+                self.path(path);
+                self.term(object, Place::Other);
+            }
+            GraphPattern::Join { left, right }
+            | GraphPattern::Union { left, right }
+            | GraphPattern::Minus { left, right } => {
+                self.pattern(left);
+                self.pattern(right);
+            }
+            GraphPattern::LeftJoin {
+                left,
+                right,
+                expression,
+            } => {
+                self.pattern(left);
+                self.pattern(right);
+                expression.iter_mut().for_each(|e| self.condition(e));
+            }
+            GraphPattern::Filter { expr, inner } => {
+                self.condition(expr);
+                self.pattern(inner);
+            }
+            GraphPattern::Graph { name, inner } | GraphPattern::Service { name, inner, .. } => {
+                self.predicate(name, Place::Other);
+                self.pattern(inner);
+            }
+            GraphPattern::Extend {
+                inner, expression, ..
+            } => {
+                self.pattern(inner);
+                self.expression(expression);
+            }
+            GraphPattern::Values { bindings, .. } => {
+                let terms = bindings.iter_mut().flatten().flatten();
+                terms.for_each(|term| self.ground(term));
+            }
+            GraphPattern::OrderBy { inner, expression } => {
+                self.pattern(inner);
+                for order in expression {
+                    match order {
+                        OrderExpression::Asc(e) | OrderExpression::Desc(e) => self.expression(e),
+                    }
+                }
+            }
+            GraphPattern::Group {
+                inner, aggregates, ..
+            } => {
+                self.pattern(inner);
+                for (_, aggregate) in aggregates {
+                    match aggregate {
+                        AggregateExpression::CountSolutions { .. } => {}
+                        AggregateExpression::FunctionCall { expr, .. } => self.expression(expr),
+                    }
+                }
+            }
+            GraphPattern::Project { inner, .. }
+            | GraphPattern::Distinct { inner }
+            | GraphPattern::Reduced { inner }
+            | GraphPattern::Slice { inner, .. } => self.pattern(inner),
+        }
+    }
+
+    /// What a filter asks for: constants that are compared there have places of their own.
+    fn condition(&mut self, condition: &mut Expression) {
+        match condition {
+            Expression::And(a, b) | Expression::Or(a, b) => {
+                self.condition(a);
+                self.condition(b);
+            }
+            Expression::Less(a, b)
+            | Expression::LessOrEqual(a, b)
+            | Expression::Greater(a, b)
+            | Expression::GreaterOrEqual(a, b) => {
+                self.operand(a, Place::Compared);
+                self.operand(b, Place::Compared);
+            }
+            Expression::Not(inner) => match &mut **inner {
+                Expression::Equal(a, b) => {
+                    self.operand(a, Place::Excluded);
+                    self.operand(b, Place::Excluded);
+                }
+                other => self.expression(other),
+            },
+            other => self.expression(other),
+        }
+    }
+
+    fn operand(&mut self, operand: &mut Expression, place: Place) {
+        match operand {
+            Expression::NamedNode(node) => self.0.node(node, place),
+            Expression::Literal(literal) => self.0.literal(literal, place),
+            other => self.expression(other),
+        }
+    }
+
+    fn expression(&mut self, expression: &mut Expression) {
+        match expression {
+            Expression::NamedNode(node) => self.node(node),
+            Expression::Literal(literal) => self.0.literal(literal, Place::Other),
+            Expression::Variable(_) | Expression::Bound(_) => {}
+            Expression::Or(a, b)
+            | Expression::And(a, b)
+            | Expression::Equal(a, b)
+            | Expression::SameTerm(a, b)
+            | Expression::Greater(a, b)
+            | Expression::GreaterOrEqual(a, b)
+            | Expression::Less(a, b)
+            | Expression::LessOrEqual(a, b)
+            | Expression::Add(a, b)
+            | Expression::Subtract(a, b)
+            | Expression::Multiply(a, b)
+            | Expression::Divide(a, b) => {
+                self.expression(a);
+                self.expression(b);
+            }
+            Expression::UnaryPlus(a) | Expression::UnaryMinus(a) | Expression::Not(a) => {
+                self.expression(a);
+            }
+            Expression::In(value, list) => {
+                self.expression(value);
+                list.iter_mut().for_each(|e| self.expression(e));
+            }
+            Expression::Exists(pattern) => self.pattern(pattern),
+            Expression::If(a, b, c) => {
+                self.expression(a);
+                self.expression(b);
+                self.expression(c);
+            }
+            Expression::Coalesce(list) => list.iter_mut().for_each(|e| self.expression(e)),
+            Expression::FunctionCall(function, list) => {
+                if let Function::Custom(node) = function {
+                    self.node(node);
+                }
+                list.iter_mut().for_each(|e| self.expression(e));
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! One plan that is kept: for what it was made, when it is one for another query, and how it is made again.
+
+use std::sync::Arc;
+
+use datafusion_physical_plan::ExecutionPlan;
+use hashbrown::HashMap;
+use orrery_operators::context::QueryContext;
+use orrery_operators::kept::{Bindings, KeptPlan, Parameter};
+use orrery_operators::pattern::ObjectRanges;
+use orrery_storage::{ReadScope, ReadView, Snapshot};
+use orrery_term::{Term, TermId};
+use spargebra::algebra::Expression;
+
+use crate::error::Result;
+use crate::parse::{Constant, KnownShape};
+use crate::plan::estimate::id_ranges::passing_ids;
+use crate::plan::estimate::text_prefixes::TextPrefix;
+use crate::plan::expected_rows::PlanEstimates;
+use crate::results::literal_from_oxrdf;
+use crate::statistics::{Counts, Estimator};
+
+/// Counts are similar up to this factor.
+const SIMILAR_MAX: f64 = 2.0;
+
+/// A plan, for what it was made, and how its solutions become the answer.
+#[derive(Debug)]
+pub(crate) struct KeptQuery {
+    pub(super) state: ReadState,
+    /// Which free constant of the query each is, and its term and id.
+    parameters: Vec<Parameter>,
+    counts: Counts,
+    plan: KeptPlan,
+    pub(crate) estimates: PlanEstimates,
+    pub(crate) answer: KeptAnswer,
+    pub(super) bytes: usize,
+}
+
+/// How solutions become the answer.
+#[derive(Debug)]
+pub(crate) struct KeptAnswer {
+    pub(crate) variables: Arc<[String]>,
+    /// The column of each variable of the answer.
+    pub(crate) columns: Vec<Option<usize>>,
+    /// The column of each variable of a template.
+    pub(crate) template_columns: HashMap<String, Option<usize>>,
+    /// The ids of the IRIs of a template that are the same in all queries, as far as the state has them.
+    pub(crate) template_ids: HashMap<Box<str>, Option<TermId>>,
+    pub(crate) gives_each_triple_once: bool,
+    /// The graphs from which `DESCRIBE` describes.
+    pub(crate) described: Option<Arc<[TermId]>>,
+}
+
+/// The state that a plan reads, and how much of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ReadState {
+    pub(super) commit: u64,
+    base: Box<str>,
+    scope: ReadScope,
+}
+
+/// A plan as it was made.
+pub(crate) struct MadePlan<'m> {
+    pub(crate) plan: &'m Arc<dyn ExecutionPlan>,
+    pub(crate) estimates: &'m PlanEstimates,
+    pub(crate) counts: Counts,
+}
+
+/// What a query of a known shape brings.
+#[derive(Debug)]
+pub(crate) struct Constants<'c> {
+    pub(crate) shape: &'c KnownShape,
+    pub(crate) constants: &'c [Constant<'c>],
+    /// Its free constants.
+    parameters: Vec<Parameter>,
+}
+
+impl<'c> Constants<'c> {
+    /// The constants with their ids; nothing if the database does not know one that stands in a pattern.
+    pub(crate) fn of(
+        shape: &'c KnownShape,
+        constants: &'c [Constant<'c>],
+        snapshot: &Snapshot,
+    ) -> Result<Option<Self>> {
+        let mut parameters = Vec::with_capacity(constants.len());
+        for (place, it) in shape.uses().iter().enumerate() {
+            let Some(term) = shape.term(place, constants) else {
+                continue;
+            };
+            let id = match it.is_in_patterns {
+                true => match id_of(&term, snapshot)? {
+                    Some(id) => Some(id),
+                    None => return Ok(None),
+                },
+                false => None,
+            };
+            parameters.push(Parameter { term, id });
+        }
+        Ok(Some(Self {
+            shape,
+            constants,
+            parameters,
+        }))
+    }
+
+    /// The id of a free constant that stands in patterns.
+    pub(crate) fn id_of(&self, iri: &str) -> Option<TermId> {
+        self.parameters.iter().find_map(|parameter| {
+            let is_it =
+                matches!(&parameter.term, Expression::NamedNode(node) if node.as_str() == iri);
+            parameter.id.filter(|_| is_it)
+        })
+    }
+
+    /// Whether no free constant is a term that stands elsewhere in the query, too.
+    fn are_their_own(&self) -> bool {
+        let fixed = self.constants.iter().zip(self.shape.uses());
+        let fixed: Vec<&str> = fixed
+            .filter(|(_, it)| !it.is_free())
+            .map(|(constant, _)| constant.text())
+            .collect();
+        self.parameters.iter().all(|parameter| {
+            let text = match &parameter.term {
+                Expression::NamedNode(node) => node.as_str(),
+                Expression::Literal(literal) => literal.value(),
+                _ => return false,
+            };
+            !fixed.contains(&text) && !self.shape.others().contains(&parameter.term)
+        })
+    }
+}
+
+fn id_of(term: &Expression, snapshot: &Snapshot) -> Result<Option<TermId>> {
+    Ok(match term {
+        Expression::NamedNode(node) => snapshot.term_id(&Term::iri(node.as_str()))?,
+        Expression::Literal(literal) => snapshot.term_id(&literal_from_oxrdf(literal))?,
+        _ => None,
+    })
+}
+
+/// The ids of a variable that can pass all of some conditions; nothing if none says.
+fn passing(snapshot: &Snapshot) -> impl FnMut(&str, &[Expression]) -> Option<ObjectRanges> + '_ {
+    move |variable, filters| {
+        let mut texts = |prefix: &TextPrefix| prefix.passing_ids(snapshot);
+        let mut ranges: Option<ObjectRanges> = None;
+        for filter in filters {
+            if let Some(ids) = passing_ids(filter, variable, &mut texts).ok()? {
+                ranges = Some(match ranges {
+                    Some(all) => all.intersection(&ids),
+                    None => ids,
+                });
+            }
+        }
+        ranges
+    }
+}
+
+impl ReadState {
+    fn of(view: &ReadView) -> Self {
+        let snapshot = view.snapshot();
+        Self {
+            commit: snapshot.commit(),
+            base: snapshot.base_name().into(),
+            scope: view.scope().clone(),
+        }
+    }
+
+    fn is_of(&self, view: &ReadView) -> bool {
+        let snapshot = view.snapshot();
+        self.commit == snapshot.commit()
+            && *self.base == *snapshot.base_name()
+            && self.scope == *view.scope()
+    }
+}
+
+impl KeptQuery {
+    /// Keeps a plan, if it may be kept.
+    pub(crate) fn of(
+        made: MadePlan<'_>,
+        constants: Constants<'_>,
+        context: &QueryContext,
+        answer: KeptAnswer,
+    ) -> Option<Self> {
+        if context.depends_on_row_order() || !constants.are_their_own() {
+            return None;
+        }
+        let snapshot = context.snapshot();
+        let parameters = constants.parameters;
+        let plan = KeptPlan::of(made.plan, &parameters, &mut passing(snapshot))?;
+        let kept = Self {
+            state: ReadState::of(context.view()),
+            bytes: bytes_of(made.estimates.nodes(), &made.counts),
+            parameters,
+            counts: made.counts,
+            plan,
+            estimates: made.estimates.clone(),
+            answer,
+        };
+        kept.tells_all_ranges(snapshot).then_some(kept)
+    }
+
+    /// Whether all ranges that had no rows are in the plan, or follow from nothing that may differ. Others, such as those of an optional part
+    /// by which its place was chosen, leave nothing out.
+    fn tells_all_ranges(&self, snapshot: &Snapshot) -> bool {
+        let is_compared = |it: &Parameter| it.id.is_none();
+        let mut empty = self.counts.ranged.iter().filter(|(.., rows)| *rows == 0.0);
+        if empty.clone().next().is_none() || !self.parameters.iter().any(is_compared) {
+            return true;
+        }
+        let same = self.parameters.clone();
+        let Some(bindings) = self
+            .plan
+            .bind(same, &self.parameters, &mut passing(snapshot))
+        else {
+            return false;
+        };
+        let known = self.plan.ranges(&bindings);
+        empty.all(|(_, ranges, _)| known.iter().any(|(old, _)| *old == ranges))
+    }
+
+    /// What differs for a query, if the plan is one for it.
+    pub(crate) fn fits(
+        &self,
+        constants: &Constants<'_>,
+        estimator: &Estimator<'_>,
+        view: &ReadView,
+    ) -> Result<Option<Bindings>> {
+        let now = &constants.parameters;
+        if !self.state.is_of(view) || !are_alike(&self.parameters, now) {
+            return Ok(None);
+        }
+        let Some(bindings) =
+            self.plan
+                .bind(now.clone(), &self.parameters, &mut passing(view.snapshot()))
+        else {
+            return Ok(None);
+        };
+        for (pattern, rows) in &self.counts.patterns {
+            let mut differs = false;
+            let pattern = pattern.map(|term| {
+                let term = term?;
+                let place = self.parameters.iter().position(|it| it.id == Some(term));
+                differs |= place.is_some();
+                place.map_or(Some(term), |place| now[place].id)
+            });
+            if differs && !is_similar(*rows, estimator.count_of(pattern)?) {
+                return Ok(None);
+            }
+        }
+        let ranges = self.plan.ranges(&bindings);
+        for (predicate, counted, rows) in &self.counts.ranged {
+            let pair = ranges.iter().find(|(old, _)| *old == counted);
+            let Some((_, new)) = pair.filter(|(old, new)| old != new) else {
+                continue;
+            };
+            let now = estimator.count_within(*predicate, new)?;
+            if !now.is_some_and(|now| is_similar(*rows, now)) {
+                return Ok(None);
+            }
+        }
+        drop(ranges);
+        Ok(Some(bindings))
+    }
+
+    /// The plan for a query.
+    pub(crate) fn build(
+        &self,
+        mut bindings: Bindings,
+        context: &Arc<QueryContext>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self.plan.build(&mut bindings, &self.parameters, context)?)
+    }
+}
+
+/// Whether the free constants of two queries of a shape are of the same kinds, and the same ones of them are equal.
+fn are_alike(kept: &[Parameter], now: &[Parameter]) -> bool {
+    let kinds = |it: &Parameter| it.id.map(TermId::kind);
+    kept.len() == now.len()
+        && (0..kept.len()).all(|at| {
+            kinds(&kept[at]) == kinds(&now[at])
+                && (0..at).all(|other| {
+                    (kept[at].term == kept[other].term) == (now[at].term == now[other].term)
+                })
+        })
+}
+
+fn is_similar(kept: f64, now: f64) -> bool {
+    kept <= SIMILAR_MAX * now && now <= SIMILAR_MAX * kept
+}
+
+/// About so many bytes are held: most of them are properties and descriptions of nodes.
+fn bytes_of(nodes: usize, counts: &Counts) -> usize {
+    const NODE_BYTES: usize = 4 << 10;
+    const COUNT_BYTES: usize = 256;
+    NODE_BYTES * (nodes + 1) + COUNT_BYTES * (counts.patterns.len() + counts.ranged.len())
+}

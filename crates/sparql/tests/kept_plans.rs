@@ -1,0 +1,262 @@
+//! Plans that are kept, and taken for other constants: the answers and the plans are those of planning anew.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{Answer, Fixture};
+use orrery_sparql::{PreparedQuery, QueryOptions, Tuning};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// Things of a few types with features, numbers, dates and texts; some have optional parts, some have not.
+fn data() -> String {
+    let mut trig = String::from(
+        "@prefix : <http://e/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n",
+    );
+    for thing in 0..40_u32 {
+        trig += &format!(
+            ":t{thing} a :T{} ; :feature :f{} , :f{} ; :number {} ; :label \"thing {}\" ; :on \"2024-01-{:02}\"^^xsd:date .\n",
+            thing % 3,
+            thing % 5,
+            thing % 7,
+            thing * 7 % 30,
+            thing % 11,
+            thing % 28 + 1,
+        );
+        if thing % 4 == 0 {
+            trig += &format!(":t{thing} :extra \"more {thing}\" .\n");
+        }
+        if thing % 3 == 1 {
+            trig += &format!(":t{thing} :next :t{} .\n", (thing + 5) % 40);
+        }
+    }
+    trig += ":g1 { :t1 :number 1 . :t2 :feature :f1 }\n";
+    trig
+}
+
+/// Parts of groups; `%i` is an IRI, `%n` a number, `%t` a text, `%d` a date.
+const GROUPS: [&str; 19] = [
+    "?a :feature %i .",
+    "?a a %i ; :number ?n .",
+    "%i :label ?l .",
+    "%i :feature ?f .",
+    "?a :number ?n FILTER(?n > %n)",
+    "?a :number ?n FILTER(?n < %n || %n <= ?n)",
+    "?a :label %t .",
+    "?a :label ?l FILTER(?l != %t)",
+    "?a :on ?d FILTER(?d >= %d && ?d < %d)",
+    "OPTIONAL { ?a :extra ?x }",
+    "OPTIONAL { %i :extra ?x }",
+    "OPTIONAL { ?a :next ?m . ?m :number ?k FILTER(?k > %n) }",
+    "FILTER(%i != ?a)",
+    "FILTER NOT EXISTS { ?a :feature %i }",
+    "MINUS { ?a a %i }",
+    "{ ?a :feature %i } UNION { ?a :next %i }",
+    "FILTER(?n = %n)",
+    "VALUES ?a { %i %i }",
+    "GRAPH :g1 { ?a :feature %i }",
+];
+
+const FORMS: [(&str, &str); 7] = [
+    ("SELECT * {", "}"),
+    ("SELECT DISTINCT ?a ?l {", "} ORDER BY ?l ?a LIMIT 7"),
+    (
+        "SELECT ?a ?n ?l {",
+        "} ORDER BY DESC(?n) ?a ?l LIMIT 5 OFFSET 1",
+    ),
+    ("SELECT ?a (STR(?l) AS ?s) {", "}"),
+    ("ASK {", "}"),
+    ("CONSTRUCT { ?a :is %i . %i :has ?n } {", "}"),
+    ("SELECT (COUNT(*) AS ?c) {", "}"),
+];
+
+/// The text of a shape with constants.
+fn text(form: usize, groups: &[usize], draws: &mut impl Iterator<Item = u8>) -> String {
+    let (head, tail) = FORMS[form % FORMS.len()];
+    let mut parts = vec![head];
+    parts.extend(groups.iter().map(|group| GROUPS[group % GROUPS.len()]));
+    parts.push(tail);
+    let mut text =
+        String::from("PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n");
+    let template = parts.join(" ");
+    let mut rest = template.as_str();
+    while let Some((before, after)) = rest.split_once('%') {
+        let draw = draws.next().unwrap_or_default();
+        text += before;
+        text += &match after.as_bytes()[0] {
+            b'n' => (draw % 32).to_string(),
+            b't' => format!("\"thing {}\"", draw % 13),
+            b'd' => format!("\"2024-01-{:02}\"^^xsd:date", draw % 28 + 1),
+            // Some are unknown.
+            _ => match draw % 4 {
+                0 => format!("<http://e/T{}>", draw / 4 % 4),
+                1 => format!("<http://e/f{}>", draw / 4 % 9),
+                _ => format!("<http://e/t{}>", draw / 4 % 44),
+            },
+        };
+        rest = &after[1..];
+    }
+    text + rest
+}
+
+fn options(keeps_plans: bool) -> QueryOptions {
+    QueryOptions {
+        tuning: Tuning {
+            keeps_plans,
+            ..Tuning::default()
+        },
+        ..QueryOptions::of_process()
+    }
+}
+
+/// The plan without its estimates, which are those that it was made with.
+fn described(prepared: &PreparedQuery) -> String {
+    let mut described = String::new();
+    for line in prepared.explain().lines() {
+        described += line.split("  [~").next().unwrap_or_default();
+        described.push('\n');
+    }
+    described
+}
+
+/// The names of the nodes of a plan that were read with, whatever their order is.
+fn operators(described: &str) -> BTreeSet<String> {
+    let lines = described.lines().map(str::trim_start);
+    let parts = lines.flat_map(|line| line.trim_start_matches(". ").split(" & "));
+    parts
+        .map(|part| part.split(" via ").next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+fn check(fixture: &Fixture, text: &str) -> Result<bool, TestCaseError> {
+    let hits = || fixture.engine.plan_counts().hits;
+    let before = hits();
+    let kept = fixture.engine.prepare(text, &options(true));
+    let is_hit = hits() > before;
+    let fresh = fixture.engine.prepare(text, &options(false));
+    let (kept, fresh) = match (kept, fresh) {
+        (Ok(kept), Ok(fresh)) => (kept, fresh),
+        (Err(kept), Err(fresh)) => {
+            prop_assert_eq!(kept.to_string(), fresh.to_string());
+            return Ok(false);
+        }
+        (kept, fresh) => {
+            return Err(TestCaseError::fail(format!(
+                "{text}: {:?}, {:?}",
+                kept.err(),
+                fresh.err()
+            )));
+        }
+    };
+    if is_hit {
+        // Where counts differ by less than a factor of two, another order may be chosen; the parts are the same.
+        let (kept, fresh) = (described(&kept), described(&fresh));
+        if kept.lines().count() == fresh.lines().count() {
+            prop_assert_eq!(operators(&kept), operators(&fresh), "{}\n{}", text, kept);
+        }
+    }
+    let answer = |prepared: &PreparedQuery| {
+        fixture
+            .run(prepared)
+            .unwrap_or_else(|error| panic!("{error}"))
+    };
+    let (kept, fresh): (Answer, Answer) = (answer(&kept), answer(&fresh));
+    // What has an order is ordered by all that it gives.
+    prop_assert_eq!(kept.sorted(), fresh.sorted(), "{}", text);
+    Ok(is_hit)
+}
+
+#[test]
+fn kept_plans_answer_as_those_that_are_made_anew() {
+    let fixture = Fixture::new(&data());
+    let mut runner = TestRunner::new(Config::with_cases(400));
+    let strategy = (
+        0..FORMS.len(),
+        proptest::collection::vec(0..GROUPS.len(), 1..4),
+        proptest::collection::vec(proptest::collection::vec(any::<u8>(), 12), 9),
+    );
+    let hits = std::cell::Cell::new(0);
+    let outcome = runner.run(&strategy, |(form, groups, draws)| {
+        for draws in draws {
+            let text = text(form, &groups, &mut draws.into_iter());
+            hits.set(hits.get() + u64::from(check(&fixture, &text)?));
+        }
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+    assert!(hits.get() > 300, "{} plans were taken again", hits.get());
+}
+
+#[test]
+fn a_plan_is_taken_for_other_constants_with_similar_counts() {
+    let fixture = Fixture::new(&data());
+    let ask = |thing: u32, number: u32| {
+        let text = format!(
+            "PREFIX : <http://e/> SELECT ?l ?n {{ <http://e/t{thing}> :label ?l ; :number ?n FILTER(?n >= {number}) }}"
+        );
+        let before = fixture.engine.plan_counts().hits;
+        let prepared = fixture.engine.prepare(&text, &options(true));
+        let rows = fixture
+            .run(&prepared.unwrap_or_else(|error| panic!("{error}")))
+            .unwrap_or_else(|error| panic!("{error}"));
+        (fixture.engine.plan_counts().hits > before, rows)
+    };
+    for thing in 0..3 {
+        assert!(!ask(thing, 0).0, "a shape has to be known first");
+    }
+    for thing in 3..40 {
+        let (is_hit, rows) = ask(thing, 2);
+        let number = thing * 7 % 30;
+        let expected = match number >= 2 {
+            true => vec![format!(
+                "l=\"thing {}\" n=\"{number}\"^^<http://www.w3.org/2001/XMLSchema#integer>",
+                thing % 11
+            )],
+            false => Vec::new(),
+        };
+        assert!(is_hit, "thing {thing}");
+        let Answer::Solutions(rows) = rows else {
+            panic!("a SELECT gives solutions");
+        };
+        assert_eq!(rows.len(), expected.len(), "thing {thing}: {rows:?}");
+    }
+    assert!(!ask(99, 2).0, "a thing that is not there");
+}
+
+#[test]
+fn a_part_that_had_no_rows_makes_another_plan() {
+    let fixture = Fixture::new(&data());
+    let ask = |thing: u32| {
+        let text = format!(
+            "PREFIX : <http://e/> SELECT ?l ?x {{ <http://e/t{thing}> :label ?l OPTIONAL {{ <http://e/t{thing}> :extra ?x }} }}"
+        );
+        let before = fixture.engine.plan_counts().hits;
+        let prepared = fixture.engine.prepare(&text, &options(true));
+        let prepared = prepared.unwrap_or_else(|error| panic!("{error}"));
+        let is_hit = fixture.engine.plan_counts().hits > before;
+        let Answer::Solutions(rows) = fixture
+            .run(&prepared)
+            .unwrap_or_else(|error| panic!("{error}"))
+        else {
+            panic!("a SELECT gives solutions");
+        };
+        assert_eq!(rows.len(), 1);
+        (is_hit, rows[0].contains("more"))
+    };
+    let without: Vec<(bool, bool)> = [1, 2, 3, 5].map(ask).to_vec();
+    assert_eq!(
+        without,
+        [
+            (false, false),
+            (false, false),
+            (false, false),
+            (true, false)
+        ]
+    );
+    let with: Vec<(bool, bool)> = [4, 8, 12].map(ask).to_vec();
+    assert_eq!(with, [(false, true), (true, true), (true, true)]);
+    assert_eq!(ask(6), (true, false), "the other plan is kept, too");
+}
