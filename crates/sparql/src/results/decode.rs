@@ -10,8 +10,8 @@ use futures::stream::{BoxStream, StreamExt};
 use orrery_operators::context::QueryContext;
 use orrery_term::{Term, TermId};
 
+use super::batch::{SolutionBatch, UNBOUND};
 use super::numbering::Numbering;
-use super::{SolutionBatch, UNBOUND};
 use crate::error::QueryError;
 
 /// Ids of a query, coming in batches.

@@ -15,7 +15,7 @@ use arrow::datatypes::UInt64Type;
 use orrery_operators::pattern::sort_rows;
 use orrery_term::TermId;
 
-use super::UNBOUND;
+use super::batch::UNBOUND;
 
 /// Up to so many cells are sorted together.
 const CELLS_TOGETHER_MAX: usize = if cfg!(test) { 16 } else { 512 };

@@ -26,9 +26,10 @@ use parking_lot::Mutex;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinHandle;
 
+use super::SolutionStream;
+use super::batch::UNBOUND;
 use super::decode::{Decoder, Slices};
 use super::numbering::Numbering;
-use super::{SolutionStream, UNBOUND};
 use crate::error::QueryError;
 
 /// Slices that are written at a time, at most: each has some megabytes at worst.
