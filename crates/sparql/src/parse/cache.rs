@@ -49,7 +49,7 @@ pub(crate) struct ShapeCache {
 #[derive(Debug)]
 pub(crate) enum ReadText<'t> {
     /// By the parser.
-    Parsed(Query),
+    Parsed(Box<Query>),
     /// Its shape is known.
     Known(Arc<KnownShape>, Vec<Constant<'t>>),
 }
@@ -58,7 +58,7 @@ impl ReadText<'_> {
     /// The algebra.
     pub(crate) fn query(&self) -> Cow<'_, Query> {
         match self {
-            Self::Parsed(query) => Cow::Borrowed(query),
+            Self::Parsed(query) => Cow::Borrowed(&**query),
             Self::Known(shape, constants) => Cow::Owned(shape.query(constants)),
         }
     }
@@ -121,7 +121,7 @@ impl ShapeCache {
         let Some(mut shaped) = shaped else {
             let (query, _) = super::parse(text, assumed, stack)?;
             self.misses.fetch_add(1, Ordering::Relaxed);
-            return Ok(ReadText::Parsed(query));
+            return Ok(ReadText::Parsed(Box::new(query)));
         };
         // Relative IRIs that remain in the text mean something else under another base.
         shaped.shape.push('\u{1}');
@@ -164,7 +164,7 @@ impl ShapeCache {
             }
             Some(ShapeState::Fixed | ShapeState::Algebra(_)) => {}
         }
-        Ok(ReadText::Parsed(query))
+        Ok(ReadText::Parsed(Box::new(query)))
     }
 
     /// A number that no other table of prefixes has.
