@@ -64,6 +64,65 @@ fn all_forms_of_queries_have_groups() {
 }
 
 #[test]
+fn a_variable_may_be_selected_twice() {
+    for text in [
+        "SELECT ?s ?o ?s { ?s ?p ?o }",
+        "SELECT (1 AS ?n) ?n {}",
+        "SELECT ?s ?s (COUNT(?o) AS ?n) { ?s ?p ?o } GROUP BY ?s",
+        "DESCRIBE ?s ?s { ?s ?p ?o }",
+    ] {
+        let once = text
+            .replacen("?s ?s", "?s", 1)
+            .replacen("?o ?s", "?o", 1)
+            .replacen(" ?n {", " {", 1);
+        assert_eq!(query(text), query(&once), "{text}");
+    }
+    for text in ["SELECT ?n (1 AS ?n) {}", "SELECT (1 AS ?n) (2 AS ?n) {}"] {
+        let error = parse_query(text, &ParserOptions::default()).expect_err(text);
+        assert!(
+            matches!(error.kind, ErrorKind::RepeatedVariable { .. }),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn code_points_are_escaped_in_strings_and_iris_only() {
+    // SPARQL 1.2, 19.2, and the W3C's codepoint-esc-01 to 04; SPARQL 1.1 had them everywhere.
+    let tree = query("ASK { <http://e/\\u0061> ?p '\\u005Cn\\U0001F47E' }");
+    assert!(tree.contains("<http://e/a>"), "{tree}");
+    for text in [
+        "\\u0041\\u0053\\u004B\\u0020\\u007B\\u007D",
+        "PREFIX n: <http://e/> ASK { ?x n:a\\u0062c ?o }",
+        "ASK { ?a\\u0062c ?p ?o }",
+    ] {
+        let error = parse_query(text, &ParserOptions::default()).expect_err(text);
+        assert!(
+            error.message().contains("escapes stand in strings"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn blanks_stand_where_two_tokens_would_be_one() {
+    assert_eq!(
+        query("SELECT * {}LIMIT10 OFFSET5"),
+        query("SELECT * {} LIMIT 10 OFFSET 5")
+    );
+    for text in [
+        "SELECT * {} LIMIT10x",
+        "SELECT * {} LIMITS10",
+        "SELECT * {} LIMIT_10",
+    ] {
+        assert!(
+            parse_query(text, &ParserOptions::default()).is_err(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn filters_do_not_end_a_basic_graph_pattern() {
     query("ASK { _:a <u:p> ?x FILTER EXISTS { ?x <u:q> ?y } _:a <u:r> ?z }");
     for text in [

@@ -173,7 +173,7 @@ const QUERIES: [(&str, usize, &[&str]); 57] = [
         &["unknown keyword FITLER; FILTER?"],
     ),
     ("INSERT DATA { }", 1, &["this is an update, not a query"]),
-    ("SELECT ?s ?s { ?s ?p ?o }", 11, &["`?s` stands twice"]),
+    ("SELECT ?s (1 AS ?s) {}", 17, &["`?s` stands twice"]),
     (
         "SELECT * { VALUES (?a ?b) { (1) } }",
         29,

@@ -1,4 +1,4 @@
-//! `DESCRIBE` and `CONSTRUCT`.
+//! `DESCRIBE`, `CONSTRUCT` and `ASK`.
 
 use orrery_sparql::{EngineOptions, QueryError, QueryOptions};
 
@@ -72,6 +72,63 @@ fn describe_keeps_to_the_graphs_of_the_query() {
     assert_eq!(triples("DESCRIBE :s"), 3);
     assert_eq!(triples("DESCRIBE :s FROM :g1"), 1);
     assert_eq!(triples("DESCRIBE :s FROM :g1 FROM NAMED :g2"), 2);
+}
+
+#[test]
+fn all_forms_have_groups_and_conditions_on_them() {
+    let fixture = Fixture::new("@prefix : <http://example.org/> . :a :p 1, 2 . :b :p 3 .");
+    let ask = |query: &str| {
+        let answer = fixture.ask(&format!("{PREFIXES}{query}"));
+        answer.map(Answer::sorted).expect(query)
+    };
+    for (least, is_there) in [(2, true), (3, false)] {
+        let groups = format!("GROUP BY ?s HAVING (COUNT(?o) >= {least})");
+        let found = ask(&format!("ASK {{ ?s :p ?o }} {groups}"));
+        assert!(
+            matches!(found, Answer::Boolean(it) if it == is_there),
+            "{found:?}"
+        );
+        let made = ask(&format!(
+            "CONSTRUCT {{ ?s :many 1 }} {{ ?s :p ?o }} {groups}"
+        ));
+        let Answer::Triples(made) = made else {
+            panic!("{made:?}");
+        };
+        assert_eq!(made.len(), usize::from(is_there), "{made:?}");
+        assert!(made.iter().all(|it| it.contains("/a>")), "{made:?}");
+        let described = ask(&format!("DESCRIBE ?s {{ ?s :p ?o }} {groups}"));
+        let Answer::Triples(described) = described else {
+            panic!("{described:?}");
+        };
+        assert_eq!(described.len(), 2 * usize::from(is_there), "{described:?}");
+    }
+    // Without GROUP BY all solutions are one group, be there any or not.
+    for (query, is_there) in [
+        ("ASK { ?s :p ?o } HAVING (COUNT(*) = 3)", true),
+        ("ASK { ?s :q ?o } HAVING (COUNT(*) = 0)", true),
+        ("ASK { ?s :p ?o } HAVING (SUM(?o) > 6)", false),
+    ] {
+        let found = ask(query);
+        assert!(
+            matches!(found, Answer::Boolean(it) if it == is_there),
+            "{query}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_variable_that_is_selected_twice_is_one_column() {
+    let fixture = Fixture::new("@prefix : <http://example.org/> . :a :p 1 . :b :p 2 .");
+    let ask = |query: &str| {
+        let answer = fixture.ask(&format!("{PREFIXES}{query}"));
+        format!("{:?}", answer.map(Answer::sorted).expect(query))
+    };
+    let once = ask("SELECT ?s ?o { ?s :p ?o }");
+    assert_eq!(ask("SELECT ?s ?o ?s { ?s :p ?o }"), once);
+    assert_eq!(
+        ask("DESCRIBE ?s ?s { ?s :p 1 }"),
+        ask("DESCRIBE ?s { ?s :p 1 }")
+    );
 }
 
 #[test]

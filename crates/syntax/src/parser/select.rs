@@ -294,6 +294,10 @@ impl<'t> Parser<'t, '_> {
             let computed = item.expression.is_some();
             let id = item.id;
             let is_twice = id.is_some_and(|id| ids.has(id));
+            // Columns are a set (SPARQL 1.1, 18.2.4.4): a variable may be named again, but not computed again.
+            if is_twice && !computed {
+                continue;
+            }
             let mut failure = None;
             if is_twice {
                 failure = id.map(|id| self.repeated(id, item.token));

@@ -259,6 +259,38 @@ fn has_groups_without_select(text: &str) -> bool {
             .any(is_there)
 }
 
+/// Whether a `SELECT` or `DESCRIBE` names a variable again.
+fn has_repeated_column(text: &str) -> bool {
+    let tokens = tokens(text);
+    let begins = |kind: TokenKind| {
+        [Keyword::Select, Keyword::Describe]
+            .map(TokenKind::Keyword)
+            .contains(&kind)
+    };
+    let starts = (0..tokens.len()).filter(|at| begins(tokens[*at].0));
+    let mut clauses = starts.map(|at| &tokens[at + 1..]);
+    clauses.any(|clause| {
+        let (mut seen, mut depth, mut before) = (Vec::new(), 0_usize, TokenKind::End);
+        for (kind, token) in clause {
+            match kind {
+                TokenKind::LeftParen => depth += 1,
+                TokenKind::RightParen => depth = depth.saturating_sub(1),
+                TokenKind::LeftBrace | TokenKind::Keyword(Keyword::Where | Keyword::From) => break,
+                TokenKind::Variable if depth == 0 || before == TokenKind::Keyword(Keyword::As) => {
+                    let name = &token[1..];
+                    if depth == 0 && seen.contains(&name) {
+                        return true;
+                    }
+                    seen.push(name);
+                }
+                _ => {}
+            }
+            before = *kind;
+        }
+        false
+    })
+}
+
 fn has_exists(text: &str) -> bool {
     let tokens = tokens(text);
     tokens
@@ -354,6 +386,9 @@ fn refused_by_them(text: &str, error: &str) -> Option<&'static str> {
     }
     if has_signed_object(text) {
         return Some("the longest token wins: the sign of `:p +1` is the number's");
+    }
+    if has_repeated_column(text) {
+        return Some("a variable may be selected twice (SPARQL 1.1, 18.2.4.4: a set)");
     }
     let tokens = tokens(text);
     let is_empty_set = |three: &[(TokenKind, &str)]| {
