@@ -70,7 +70,7 @@ pub(crate) struct LiteralRanks {
 }
 
 /// What a dictionary literal is, as far as its rank tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LiteralClass {
     /// It has a language tag.
     Language,

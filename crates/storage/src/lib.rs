@@ -61,7 +61,7 @@ pub use database::Database;
 pub use delta::{DeltaEntry, DeltaIndex};
 pub use delta_dictionary::DeltaDictionary;
 pub use derived::{BaseChange, DERIVED_MAX, DerivedIndex};
-pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter};
+pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter, KeySearch, KeyText};
 pub use dump::{QuadBatch, QuadRef, Quads};
 pub use error::{Error, Result};
 pub use graph_set::GraphSet;

@@ -241,8 +241,8 @@ fn intern_values(values: &[Option<Value>], context: &ExpressionContext) -> Resul
         .collect()
 }
 
-/// The ids of plain numbers. A term is made of each different one once: to make it costs many times what it costs to
-/// find it again.
+/// The ids of plain numbers. Where one does not fit into an id, a term is made of each different one once: to make it costs many times
+/// what it costs to find it again.
 fn intern_numbers<P: ArrowPrimitiveType>(
     numbers: &PrimitiveArray<P>,
     bits: impl Fn(P::Native) -> u64,
@@ -250,11 +250,17 @@ fn intern_numbers<P: ArrowPrimitiveType>(
     context: &ExpressionContext,
 ) -> Result<UInt64Array> {
     let mut known: HashMap<u64, u64> = HashMap::new();
-    let mut id = |number| match known.entry(bits(number)) {
-        Entry::Occupied(entry) => Ok(*entry.get()),
-        Entry::Vacant(entry) => {
-            let id = intern_value(&value(number), context)?;
-            Ok(*entry.insert(id.bits()))
+    let mut id = |number| {
+        let value = value(number);
+        if let Some(id) = value.to_inline() {
+            return Ok(id.bits());
+        }
+        match known.entry(bits(number)) {
+            Entry::Occupied(entry) => Ok(*entry.get()),
+            Entry::Vacant(entry) => {
+                let id = context.intern(&value.to_term())?;
+                Ok(*entry.insert(id.bits()))
+            }
         }
     };
     numbers

@@ -7,9 +7,11 @@
 //! | `inline_arithmetic`, `plain_numbers` | arithmetic on ids with the number inside; on columns of floats and doubles |
 //! | `lexical_numbers` | the numbers that literals of the dictionary say, read once for all queries |
 //! | `membership` | `IN` a list of constants |
+//! | `calendar` | parts of dates that stand in their ids |
 //! | `triple` | triple terms and their parts |
 //! | `id_sort_keys` | sort keys of ids |
 
+pub(crate) mod calendar;
 pub(crate) mod column;
 pub(crate) mod compare_alike;
 pub(crate) mod compare_columns;

@@ -11,6 +11,7 @@ use orrery_term::vocabulary::xsd;
 use orrery_term::{Term, TermId};
 use spargebra::algebra::{Expression, Function};
 
+use crate::columns::calendar::CalendarPart;
 use crate::columns::column::Constant;
 use crate::columns::lexical_numbers::{NumberType, TextForm};
 use crate::columns::membership::{CONSTANTS_MIN, Members};
@@ -306,6 +307,14 @@ impl Compiler<'_> {
             let node = Node::NumberOfText(number_type, form, place);
             return Ok(CompiledPart::leaf(node, Reads::One(place)));
         }
+        if let (Some(part), [Expression::Variable(variable)]) = (calendar_part(function), arguments)
+            && let Some(place) = self.place(variable.as_str())
+        {
+            let call = Node::Call(scalar, vec![Node::Variable(place)]);
+            let general = Box::new(Node::PerDistinct(place, Box::new(call)));
+            let node = Node::CalendarPart(part, place, general);
+            return Ok(CompiledPart::leaf(node, Reads::One(place)));
+        }
         if let (Some(number_type), Implementation::Pure(cast), [argument]) =
             (cast_to_number(function), scalar.implementation, arguments)
         {
@@ -321,7 +330,7 @@ impl Compiler<'_> {
             let mut part = self.combine(&arguments, false, |mut nodes| {
                 match (regex, nodes.pop()) {
                     (Some(regex), Some(text)) => {
-                        Node::TextTest(Box::new(TextTest::Matches(regex)), Box::new(text))
+                        Node::TextTest(Box::new(TextTest::matches(regex)), Box::new(text))
                     }
                     // A wrong pattern is an error in every row.
                     _ => Node::Error,
@@ -465,6 +474,16 @@ fn kind_asked(function: &Function) -> Option<NodeKind> {
         Function::IsBlank => Some(NodeKind::BlankNode),
         Function::IsLiteral => Some(NodeKind::Literal),
         Function::IsTriple => Some(NodeKind::TripleTerm),
+        _ => None,
+    }
+}
+
+/// The part of a date that a function asks for, if it is one that stands in the day.
+fn calendar_part(function: &Function) -> Option<CalendarPart> {
+    match function {
+        Function::Year => Some(CalendarPart::Year),
+        Function::Month => Some(CalendarPart::Month),
+        Function::Day => Some(CalendarPart::Day),
         _ => None,
     }
 }

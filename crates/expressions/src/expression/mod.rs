@@ -23,6 +23,7 @@ pub(crate) mod physical;
 mod term_expression;
 #[cfg(test)]
 mod tests;
+mod text_search;
 
 pub use children::for_each_child;
 pub use constants::for_each_constant_mut;

@@ -14,6 +14,7 @@ use arrow::array::{Array, BooleanArray, UInt32Array, UInt64Array};
 use arrow::compute::kernels::boolean::not;
 use orrery_term::{Term, TermId, TermKind};
 
+use crate::columns::calendar::{CalendarPart, parts_of_dates};
 use crate::columns::column::{Column, Constant, DistinctIds, Operand, Reading, take_ids};
 use crate::columns::compare_columns::{compare_columns, same_term};
 use crate::columns::inline_arithmetic::apply_inline;
@@ -23,6 +24,7 @@ use crate::columns::plain_numbers::{apply_plain, cast_to_plain};
 use crate::columns::triple::{TriplePart, parts_of_triples, triples};
 use crate::context::ExpressionContext;
 use crate::error::Result;
+use crate::expression::text_search::test_of_terms;
 use crate::functions::{Implementation, PureFunction, ScalarFunction, TextTest};
 use crate::values::arithmetic::{negate, plus};
 use crate::values::compare::{Comparison, TermComparison};
@@ -59,6 +61,8 @@ pub(crate) enum Node {
     Cast(NumberType, PureFunction, Box<Node>),
     /// The cast of a variable's text to a number.
     NumberOfText(NumberType, TextForm, usize),
+    /// `YEAR`, `MONTH` or `DAY` of a variable, and how it is computed where that is not a date in each row's id.
+    CalendarPart(CalendarPart, usize, Box<Node>),
     /// `isIRI`, `isBLANK`, `isLITERAL` or `isTRIPLE` of a variable.
     IsKind(NodeKind, usize),
     /// `TRIPLE`: the triple term of subject, predicate and object.
@@ -224,6 +228,12 @@ impl Node {
             Self::NumberOfText(number_type, form, place) => {
                 numbers_of_texts(*number_type, *form, &input.columns[*place], context)?
             }
+            Self::CalendarPart(part, place, general) => {
+                match parts_of_dates(*part, &input.columns[*place]) {
+                    Some(parts) => Column::Ids(parts),
+                    None => general.evaluate(input, context)?,
+                }
+            }
             Self::IsKind(kind, place) => Column::Booleans(
                 input.columns[*place]
                     .iter()
@@ -320,23 +330,6 @@ fn map_values(
             .map(|row| function(operand.get(row)?))
             .collect(),
     ))
-}
-
-/// The answers of a test for terms, each looked at where the dictionary decodes it.
-fn test_of_terms(
-    test: &TextTest,
-    ids: &UInt64Array,
-    context: &ExpressionContext,
-) -> Result<BooleanArray> {
-    let distinct = DistinctIds::of(ids);
-    let mut answers = vec![None; distinct.ids.len()];
-    context.terms(&distinct.ids, |place, term| {
-        answers[place] = test.of_term(&term);
-    })?;
-    // What the nulls point at.
-    answers.push(None);
-    let index = distinct.index.into_iter();
-    Ok(index.map(|place| answers[place as usize]).collect())
 }
 
 /// `||` (deciding value true) and `&&` (deciding value false): a deciding side decides, even beside

@@ -14,12 +14,14 @@
 //! | `term` | making and taking apart terms; random ones |
 //! | `cast` | XML Schema casts, called by the datatype's IRI |
 //! | `regex` | REGEX and REPLACE |
+//! | `kept_searches` | searches for texts that queries made last |
 //! | `text_test` | REGEX, CONTAINS, STRSTARTS and STRENDS whose other arguments are constant |
 
 mod cast;
 mod datetime;
 mod function;
 mod hash;
+mod kept_searches;
 mod numeric;
 mod regex;
 mod resolve;

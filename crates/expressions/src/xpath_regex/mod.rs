@@ -17,18 +17,20 @@
 pub(crate) mod beginnings;
 mod blocks;
 pub(crate) mod fault;
+mod required;
 #[cfg(test)]
 mod tests;
 mod translate;
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ::regex::{Regex, RegexBuilder, bytes};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
+use self::required::{RequiredText, required};
 use self::translate::{Flags, LastLine, Refusal};
 use crate::error::{Error, Result};
 
@@ -54,6 +56,8 @@ pub(crate) struct Pattern {
     regex: Regex,
     /// With the flag `m`: for texts that end with a newline.
     of_ended_lines: Option<Box<bytes::Regex>>,
+    ignores_case: bool,
+    required: OnceLock<Option<RequiredText>>,
 }
 
 impl Pattern {
@@ -63,6 +67,12 @@ impl Pattern {
             Some((regex, text)) => regex.is_match(&text),
             None => self.regex.is_match(text),
         }
+    }
+
+    /// A text that is in all texts which it matches, if the pattern says so.
+    pub(crate) fn required(&self) -> Option<&RequiredText> {
+        let find = || required(self.regex.as_str(), self.ignores_case);
+        self.required.get_or_init(find).as_ref()
     }
 
     /// What to match instead where the text needs it: with a byte behind it.
@@ -262,6 +272,8 @@ fn compile(pattern: &str, flags: &str) -> Result<Pattern, Refusal> {
     Ok(Pattern {
         regex: regex.map_err(refusal)?,
         of_ended_lines,
+        ignores_case: flags.ignores_case,
+        required: OnceLock::new(),
     })
 }
 

@@ -86,6 +86,9 @@ pub(super) struct AccessNeeds<'a> {
     pub(super) has_object_ranges: bool,
     /// The variables that the next step looks up: best read in their order.
     pub(super) next_keys: &'a [Arc<str>],
+    /// The variables of which a filter of this step reads the terms: best read in their own order, for then each page of the
+    /// dictionary is read once and equal terms are neighbours.
+    pub(super) read_terms: &'a [&'a str],
     /// Equal triples must come out side by side, so the graph must be the last column.
     pub(super) merges_graphs: bool,
 }
@@ -130,10 +133,10 @@ pub(super) fn choose(
 }
 
 /// The higher the better, from the first element on.
-type Score = (usize, usize, bool, bool);
+type Score = (usize, usize, bool, bool, bool);
 
 /// Prefix length; then constants before looked-up columns (neighbouring keys stay close together);
-/// then a prefix that bounds on the object can narrow; then the order of the next step's keys.
+/// then a prefix that bounds on the object can narrow; then the order of the next step's keys; then that of terms that a filter reads.
 fn score(positions: &Positions, permutation: Permutation, needs: &AccessNeeds<'_>) -> Score {
     let columns = permutation.columns();
     let prefix = positions.prefix(permutation).len();
@@ -141,11 +144,13 @@ fn score(positions: &Positions, permutation: Permutation, needs: &AccessNeeds<'_
     let next = columns.get(prefix);
     let narrows =
         needs.has_object_ranges && prefix == constants && next == Some(&QuadPosition::Object);
-    let sorts = next.is_some_and(|&position| match positions.at(position) {
-        KnownPosition::Free(variable) => needs.next_keys.contains(variable),
-        KnownPosition::Fixed(_) | KnownPosition::Ignored => false,
+    let bound = next.and_then(|&position| match positions.at(position) {
+        KnownPosition::Free(variable) => Some(variable),
+        KnownPosition::Fixed(_) | KnownPosition::Ignored => None,
     });
-    (prefix, constants, narrows, sorts)
+    let sorts = bound.is_some_and(|variable| needs.next_keys.contains(variable));
+    let reads = bound.is_some_and(|variable| needs.read_terms.contains(&&**variable));
+    (prefix, constants, narrows, sorts, reads)
 }
 
 /// Whether to walk GSPO instead of the best of the others.

@@ -8,9 +8,11 @@
 use std::sync::Arc;
 
 use datafusion_common::Result;
+use orrery_expressions::for_each_child;
+use spargebra::algebra::Expression;
 
 use super::arrange::arrange;
-use super::filter::ChunkFilter;
+use super::filter::{ChunkFilter, expression_variables};
 use super::intersection;
 use super::liveness::Liveness;
 use super::program::{AdjacentStep, OutputColumn, Program, ROW_NUMBER};
@@ -77,10 +79,12 @@ pub(super) fn compile(
     for (number, group) in groups.iter().enumerate() {
         context.patience().check()?;
         let next = groups.get(number + 1).map(|group| step(group[0]));
+        let read_terms = read_terms(specification, liveness, number + 1);
         let compilers: Vec<StepCompiler<'_>> = group
             .iter()
             .map(|&member| {
-                StepCompiler::new(context, step(member), next, &layout, liveness, number + 1)
+                let variables = (layout.as_slice(), read_terms.as_slice());
+                StepCompiler::new(context, step(member), next, variables, liveness, number + 1)
             })
             .collect();
         let (mut program, next_layout) = match <[StepCompiler<'_>; 1]>::try_from(compilers) {
@@ -149,6 +153,30 @@ fn output_column(
         Some(column) => OutputColumn::Chunk(column),
         None => OutputColumn::Unbound,
     }
+}
+
+/// The variables of the filters at a stage that call a function: those read the terms.
+fn read_terms<'s>(
+    specification: &'s PatternSpecification,
+    liveness: &Liveness,
+    stage: usize,
+) -> Vec<&'s str> {
+    let filters = specification.filters.iter().zip(&liveness.filter_stages);
+    filters
+        .filter(|(filter, filter_stage)| **filter_stage == stage && calls_function(filter))
+        .flat_map(|(filter, _)| expression_variables(filter))
+        .collect()
+}
+
+fn calls_function(expression: &Expression) -> bool {
+    let mut pending = vec![expression];
+    while let Some(expression) = pending.pop() {
+        if matches!(expression, Expression::FunctionCall(..)) {
+            return true;
+        }
+        for_each_child(expression, &mut |child| pending.push(child));
+    }
+    false
 }
 
 fn filters_at(

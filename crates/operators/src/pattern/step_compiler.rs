@@ -32,6 +32,8 @@ pub(super) struct StepCompiler<'a> {
     pub(super) context: &'a Arc<QueryContext>,
     pub(super) step: &'a PatternStep,
     next: Option<&'a PatternStep>,
+    /// The variables of which a filter after this step reads the terms.
+    read_terms: &'a [&'a str],
     layout: &'a [Arc<str>],
     liveness: &'a Liveness,
     stage: usize,
@@ -44,7 +46,7 @@ impl<'a> StepCompiler<'a> {
         context: &'a Arc<QueryContext>,
         step: &'a PatternStep,
         next: Option<&'a PatternStep>,
-        layout: &'a [Arc<str>],
+        (layout, read_terms): (&'a [Arc<str>], &'a [&'a str]),
         liveness: &'a Liveness,
         stage: usize,
     ) -> Self {
@@ -52,6 +54,7 @@ impl<'a> StepCompiler<'a> {
             context,
             step,
             next,
+            read_terms,
             layout,
             liveness,
             stage,
@@ -71,6 +74,7 @@ impl<'a> StepCompiler<'a> {
             &AccessNeeds {
                 has_object_ranges: self.step.object_ranges.is_some(),
                 next_keys: &next_keys,
+                read_terms: self.read_terms,
                 merges_graphs: demand.merges,
             },
         )?;

@@ -59,15 +59,35 @@ impl Dictionary {
             found(0, self.iter(0).at(rank)?);
             return Ok(());
         }
+        self.visit_keys(ranks, |cursor, place, number| {
+            let key = cursor.at_group(place.page, place.within, place.group)?;
+            found(number, key);
+            Ok(())
+        })
+    }
+
+    /// Calls `visit` with where the key of each rank stands, and its number among the ranks.
+    pub(super) fn visit_keys<'a>(
+        &'a self,
+        ranks: &[u64],
+        mut visit: impl FnMut(&mut KeyCursor<'a>, &KeyInPage<'a, '_>, usize) -> Result<()>,
+    ) -> Result<()> {
         let mut reader = BatchReader::new(self);
         for (number, part) in ranks.chunks(ANNOUNCED_RANKS).enumerate() {
             self.will_read(part)?;
-            reader.read(part, |place, key| {
-                found(number * ANNOUNCED_RANKS + place, key);
+            reader.visit(part, |cursor, place, at| {
+                visit(cursor, place, number * ANNOUNCED_RANKS + at)
             })?;
         }
         Ok(())
     }
+}
+
+/// Where a key stands: its page and its group, opened, and which of the page's keys it is.
+pub(super) struct KeyInPage<'a, 'r> {
+    pub(super) page: &'r OpenPage<'a>,
+    pub(super) group: &'r Group<'a>,
+    pub(super) within: usize,
 }
 
 impl<'a> BatchReader<'a> {
@@ -83,21 +103,23 @@ impl<'a> BatchReader<'a> {
         }
     }
 
-    /// Calls `found` with the place in `ranks` and the key, for each rank.
-    pub(super) fn read(
+    /// Calls `visit` with where the key of each rank stands, and its number among the ranks.
+    fn visit(
         &mut self,
         ranks: &[u64],
-        mut found: impl FnMut(usize, &[u8]),
+        mut visit: impl FnMut(&mut KeyCursor<'a>, &KeyInPage<'a, '_>, usize) -> Result<()>,
     ) -> Result<()> {
         for (number, window) in ranks.chunks(WINDOW_RANKS).enumerate() {
             self.find_pages(window)?;
             self.open_pages()?;
             self.open_groups()?;
             for (at, place) in self.places.iter().enumerate() {
-                let page = &self.pages[place.page as usize];
-                let group = &self.groups[place.group as usize];
-                let key = self.cursor.at_group(page, place.within, group)?;
-                found(number * WINDOW_RANKS + at, key);
+                let found = KeyInPage {
+                    page: &self.pages[place.page as usize],
+                    group: &self.groups[place.group as usize],
+                    within: place.within,
+                };
+                visit(&mut self.cursor, &found, number * WINDOW_RANKS + at)?;
             }
         }
         Ok(())

@@ -13,8 +13,10 @@ use super::tokens::{Token, Tokens, align_to_token};
 use super::vocabulary::{FIRST_NON_CODE, UNKNOWN, Vocabulary, Words, read_code, write_code};
 use crate::varint;
 
-const RUN: u8 = 0xFE;
-const SINGLE: u8 = 0xFF;
+/// Begins a run of symbols within words.
+pub(super) const RUN: u8 = 0xFE;
+/// Says within words that the next byte stands for itself.
+pub(super) const SINGLE: u8 = 0xFF;
 
 /// Encodes the keys of one chapter.
 pub(super) struct Encoder<'a> {

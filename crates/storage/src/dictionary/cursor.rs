@@ -18,19 +18,52 @@ pub struct KeyCursor<'a> {
     page: Option<OpenPage<'a>>,
     /// The group within the page, by its number.
     group: Option<(usize, Group<'a>)>,
-    /// What was decoded of the group's head.
-    head: Vec<u8>,
-    head_state: HeadState,
+    head: DecodedHead,
     key: Vec<u8>,
     large: LargeCache,
 }
 
+/// What was decoded of a group's head.
+#[derive(Default)]
+struct DecodedHead {
+    bytes: Vec<u8>,
+    state: HeadState,
+}
+
 /// How much of a head is decoded.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum HeadState {
+    #[default]
     Nothing,
     Part,
     Whole,
+}
+
+impl DecodedHead {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.state = HeadState::Nothing;
+    }
+
+    /// Sees to it that so many bytes are there, if the head has them.
+    fn decode(&mut self, page: &OpenPage<'_>, group: &Group<'_>, wanted: usize) -> Decoded<()> {
+        if self.bytes.len() >= wanted || self.state == HeadState::Whole {
+            return Ok(());
+        }
+        let wanted = match self.state {
+            HeadState::Nothing => wanted,
+            HeadState::Part | HeadState::Whole => usize::MAX,
+        };
+        // Should decoding fail, the head is begun anew.
+        self.clear();
+        page.decoder
+            .decode(group.encoded(0), &mut self.bytes, wanted)?;
+        self.state = match self.bytes.len() < wanted {
+            true => HeadState::Whole,
+            false => HeadState::Part,
+        };
+        Ok(())
+    }
 }
 
 impl std::fmt::Debug for KeyCursor<'_> {
@@ -55,8 +88,7 @@ impl<'a> KeyCursor<'a> {
             next_rank,
             page: None,
             group: None,
-            head: Vec::new(),
-            head_state: HeadState::Nothing,
+            head: DecodedHead::default(),
             key: Vec::new(),
             large: LargeCache::default(),
         }
@@ -126,6 +158,29 @@ impl<'a> KeyCursor<'a> {
         within: usize,
         group: &Group<'a>,
     ) -> Result<&[u8]> {
+        self.go_to(page, within, group);
+        self.read(page, within)
+    }
+
+    /// What a key of a page and its group, which were found already, shares with the group's head. A large key has no such
+    /// part.
+    pub(super) fn shared_at_group(
+        &mut self,
+        page: &OpenPage<'a>,
+        within: usize,
+        group: &Group<'a>,
+    ) -> Decoded<&[u8]> {
+        self.go_to(page, within, group);
+        let shared = group.shared(within % GROUP_KEYS);
+        self.head.decode(page, group, shared)?;
+        self.head
+            .bytes
+            .get(..shared)
+            .ok_or(Fault::Malformed("a key shares more than there is"))
+    }
+
+    /// Makes a page and a group of it the present ones.
+    fn go_to(&mut self, page: &OpenPage<'a>, within: usize, group: &Group<'a>) {
         if self.page.is_none_or(|current| current.block != page.block) {
             self.page = Some(*page);
             self.group = None;
@@ -134,13 +189,11 @@ impl<'a> KeyCursor<'a> {
         if self.group.is_none_or(|(current, _)| current != number) {
             self.set_group(number, *group);
         }
-        self.read(page, within)
     }
 
     fn set_group(&mut self, number: usize, group: Group<'a>) {
         self.group = Some((number, group));
         self.head.clear();
-        self.head_state = HeadState::Nothing;
     }
 
     /// A key of the page, in the group that is set.
@@ -165,21 +218,7 @@ impl<'a> KeyCursor<'a> {
             0 => usize::MAX,
             _ => group.shared(place),
         };
-        if self.head.len() < wanted && self.head_state != HeadState::Whole {
-            let wanted = match self.head_state {
-                HeadState::Nothing => wanted,
-                HeadState::Part | HeadState::Whole => usize::MAX,
-            };
-            self.head.clear();
-            // Should decoding fail, the head is begun anew.
-            self.head_state = HeadState::Nothing;
-            page.decoder
-                .decode(group.encoded(0), &mut self.head, wanted)?;
-            self.head_state = match self.head.len() < wanted {
-                true => HeadState::Whole,
-                false => HeadState::Part,
-            };
-        }
-        group.key_with_head(place, &self.head, &page.decoder, &mut self.key)
+        self.head.decode(page, group, wanted)?;
+        group.key_with_head(place, &self.head.bytes, &page.decoder, &mut self.key)
     }
 }

@@ -22,6 +22,7 @@
 mod batch;
 mod chapter;
 mod codec;
+mod containing;
 mod cursor;
 mod derived;
 mod directory;
@@ -40,6 +41,7 @@ use std::any::Any;
 use std::path::Path;
 use std::sync::Arc;
 
+pub use containing::{KeySearch, KeyText};
 pub use cursor::KeyCursor;
 pub use streamed::{KeySource, StreamedKey};
 pub use writer::{DictionarySummary, DictionaryWriter};
@@ -380,8 +382,8 @@ impl Dictionary {
         })
     }
 
-    /// The decoder of a chapter, by the block of its symbol table.
-    fn decoder(&self, symbol_table: BlockNumber) -> Decoded<Decoder<'_, StoredWords<'_>>> {
+    /// The block of a chapter's vocabulary, if it has one, and what follows; by the block of its symbol table.
+    fn chapter_table(&self, symbol_table: BlockNumber) -> Decoded<(Option<BlockNumber>, &[u8])> {
         let table = self.terms.block(symbol_table)?;
         let bad = || Fault::Malformed("the symbol table makes no sense");
         let (&[kind, vocabulary @ ..], table) = table.split_first_chunk::<5>().ok_or_else(bad)?;
@@ -389,12 +391,21 @@ impl Dictionary {
             return Err(bad());
         }
         let vocabulary = u32::from_le_bytes(vocabulary);
+        let vocabulary = (vocabulary != NO_VOCABULARY).then_some(BlockNumber(vocabulary));
+        Ok((vocabulary, table))
+    }
+
+    /// The block of a chapter's vocabulary, if it has one.
+    fn vocabulary_of(&self, symbol_table: BlockNumber) -> Decoded<Option<BlockNumber>> {
+        Ok(self.chapter_table(symbol_table)?.0)
+    }
+
+    /// The decoder of a chapter, by the block of its symbol table.
+    fn decoder(&self, symbol_table: BlockNumber) -> Decoded<Decoder<'_, StoredWords<'_>>> {
+        let (vocabulary, table) = self.chapter_table(symbol_table)?;
         let words = match vocabulary {
-            NO_VOCABULARY => None,
-            _ => {
-                let block = self.terms.block(BlockNumber(vocabulary))?;
-                Some(StoredWords::parse(block)?)
-            }
+            None => None,
+            Some(vocabulary) => Some(StoredWords::parse(self.terms.block(vocabulary)?)?),
         };
         Ok(Decoder {
             symbols: SymbolTable::parse(table)?,

@@ -15,7 +15,8 @@
 
 use super::fault::{Decoded, Fault};
 
-const ESCAPE: u8 = 255;
+/// Says that the next byte stands for itself.
+pub(super) const ESCAPE: u8 = 255;
 const SYMBOL_BYTES: usize = 8;
 
 /// A symbol table where it lies in a block.
@@ -39,6 +40,16 @@ impl<'a> SymbolTable<'a> {
             return Err(Fault::Malformed("symbols"));
         }
         Ok(Self { lengths, symbols })
+    }
+
+    /// What a code stands for.
+    #[inline]
+    pub(super) fn symbol(&self, code: u8) -> Decoded<&'a [u8]> {
+        let bad = || Fault::Malformed("symbol code");
+        let code = usize::from(code);
+        let symbol = self.symbols.get(code).ok_or_else(bad)?;
+        let length = *self.lengths.get(code).ok_or_else(bad)?;
+        symbol.get(..usize::from(length)).ok_or_else(bad)
     }
 
     /// Appends what `compressed` stands for, and stops early once `out` is at

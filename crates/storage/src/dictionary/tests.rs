@@ -104,6 +104,50 @@ fn check(keys: &BTreeSet<Vec<u8>>, others: &[Vec<u8>]) {
     assert!(dictionary.terms.verify_all().is_empty());
 }
 
+/// What a search of keys that are stored finds is what is there.
+fn check_search(dictionary: &Dictionary, keys: &BTreeSet<Vec<u8>>, needle: &[u8]) {
+    let ranks: Vec<u64> = (0..keys.len() as u64).collect();
+    for ignores_case in [false, true] {
+        let in_case = |bytes: &[u8]| match ignores_case {
+            true => bytes.to_ascii_lowercase(),
+            false => bytes.to_vec(),
+        };
+        let Some(search) = dictionary.key_search(needle, ignores_case) else {
+            assert!(needle.is_empty() || needle.len() > 100);
+            continue;
+        };
+        let wanted = in_case(needle);
+        for text in [KeyText::AfterFirstByte, KeyText::AfterFirstZero] {
+            let expected: Vec<bool> = keys
+                .iter()
+                .map(|key| {
+                    let start = match text {
+                        KeyText::AfterFirstByte => 1,
+                        KeyText::AfterFirstZero => match key.iter().position(|&byte| byte == 0) {
+                            Some(zero) => zero + 1,
+                            None => key.len(),
+                        },
+                    };
+                    let bytes = in_case(key.get(start..).unwrap_or_default());
+                    bytes.windows(wanted.len()).any(|part| part == wanted)
+                })
+                .collect();
+            for stride in [1, 5, 17] {
+                let asked: Vec<u64> = ranks.iter().copied().step_by(stride).collect();
+                let mut answers = Vec::new();
+                dictionary
+                    .keys_containing(&asked, &search, text, |place, is_found| {
+                        assert_eq!(place, answers.len());
+                        answers.push(is_found);
+                    })
+                    .unwrap();
+                let expected: Vec<bool> = expected.iter().copied().step_by(stride).collect();
+                assert_eq!(answers, expected, "{needle:?} {ignores_case} {text:?}");
+            }
+        }
+    }
+}
+
 fn odd_key() -> impl Strategy<Value = Vec<u8>> {
     let long = |byte: u8, length: usize, end: Vec<u8>| {
         let mut key = vec![b'S'];
@@ -132,6 +176,65 @@ proptest! {
         others in proptest::collection::vec(odd_key(), 0..20),
     ) {
         check(&keys, &others);
+    }
+
+    #[test]
+    fn any_bytes_are_found_in_the_keys_that_have_them(
+        keys in proptest::collection::btree_set(odd_key(), 1..120),
+        from in any::<proptest::sample::Index>(),
+        part in any::<(proptest::sample::Index, proptest::sample::Index)>(),
+        other in odd_key(),
+    ) {
+        let (_directory, dictionary) = build(&keys);
+        let key = keys.iter().nth(from.index(keys.len())).unwrap();
+        let (start, end) = (part.0.index(key.len() + 1), part.1.index(key.len() + 1));
+        let needle = &key[start.min(end)..start.max(end)];
+        check_search(&dictionary, &keys, needle);
+        check_search(&dictionary, &keys, &needle[..needle.len().min(3)]);
+        check_search(&dictionary, &keys, &other);
+    }
+}
+
+#[test]
+fn words_are_searched_as_they_are_encoded() {
+    let mut keys = BTreeSet::new();
+    for number in 0..4_000 {
+        keys.insert(format!("S{}", prose(number, 20, 3000)).into_bytes());
+        keys.insert(format!("Len\0{}", prose(number + 7_000, 30, 3000)).into_bytes());
+        // Unknown words and gaps, where runs of symbols stand between codes.
+        let odd = format!(
+            "Lfr\0{} - {number}x{} .",
+            prose(number, 3, 3000),
+            word(9_999_999 + number)
+        );
+        keys.insert(odd.into_bytes());
+    }
+    for number in 0..20 {
+        keys.insert(format!("S{}", prose(number, 900, 3000)).into_bytes());
+    }
+    let (_directory, dictionary) = build(&keys);
+    let (first, second) = (word(scramble(0) % 3000), word(scramble(1) % 3000));
+    let across = format!("{} {}", &first[1..], &second[..2]);
+    for needle in [
+        first.as_str(),
+        &first[1..],
+        &first[..first.len() - 1],
+        &across,
+        &format!(" {second}"),
+        &format!("{second} "),
+        " ",
+        "e",
+        "en",
+        "  ",
+        " - 1",
+        "x",
+        "\0",
+        "aa",
+        &prose(0, 12, 3000),
+        &prose(0, 30, 3000),
+    ] {
+        check_search(&dictionary, &keys, needle.as_bytes());
+        check_search(&dictionary, &keys, needle.to_uppercase().as_bytes());
     }
 }
 

@@ -87,6 +87,43 @@ pub(super) fn read_code(lead: u8, rest: &mut &[u8]) -> Decoded<u32> {
     Ok(ONE_BYTE_CODES + TWO_BYTE_CODES + within)
 }
 
+/// The code at a place of the compressed bytes, and its length; `None` where they end or something else begins. The same as [`read_code`],
+/// without a branch on the length, which is as random as the text.
+#[inline]
+pub(super) fn next_code(encoded: &[u8], at: usize) -> Decoded<Option<(u32, usize)>> {
+    if let Some(&[a, b, c, d]) = encoded.get(at..at + 4) {
+        let found = code_in(u32::from_be_bytes([a, b, c, d]));
+        return Ok((a < FIRST_NON_CODE).then_some(found));
+    }
+    let rest = encoded.get(at..).unwrap_or_default();
+    if rest.first().is_none_or(|&lead| lead >= FIRST_NON_CODE) {
+        return Ok(None);
+    }
+    let mut bytes = [0; 4];
+    bytes[..rest.len()].copy_from_slice(rest);
+    let (code, length) = code_in(u32::from_be_bytes(bytes));
+    match length <= rest.len() {
+        true => Ok(Some((code, length))),
+        false => Err(Fault::Malformed("word code")),
+    }
+}
+
+/// The code that four bytes, the first one the highest, begin with, and its length; nonsense if they begin with none.
+#[inline]
+fn code_in(bytes: u32) -> (u32, usize) {
+    /// What the bytes of a code of each length say more than the code.
+    const BESIDES: [u32; 4] = [
+        0,
+        0,
+        (0x40 << 8) - ONE_BYTE_CODES,
+        ((THREE_BYTE_LEAD as u32) << 16) - ONE_BYTE_CODES - TWO_BYTE_CODES,
+    ];
+    let lead = bytes >> 24;
+    let two = usize::from(lead >= ONE_BYTE_CODES);
+    let length = 1 + two + usize::from(lead >= THREE_BYTE_LEAD.into());
+    ((bytes >> (32 - 8 * length)) - BESIDES[length], length)
+}
+
 /// Where a decoder finds words.
 pub(super) trait Words {
     /// Appends the token of a code, before it a blank if it is a word that follows a word. Tells whether it is a
@@ -115,6 +152,28 @@ impl<'a> StoredWords<'a> {
             ends: ends.as_chunks().0,
             words,
         })
+    }
+
+    /// Number of words.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The word of a code; none is empty.
+    #[inline]
+    pub(super) fn word(&self, code: u32) -> Decoded<&'a [u8]> {
+        let bad = || Fault::Malformed("word code");
+        let code = code as usize;
+        let end = u32::from_le_bytes(*self.ends.get(code).ok_or_else(bad)?) as usize;
+        let start = match code {
+            0 => 0,
+            _ => u32::from_le_bytes(self.ends[code - 1]) as usize,
+        };
+        let word = self.words.get(start..end).ok_or_else(bad)?;
+        match word.is_empty() {
+            true => Err(bad()),
+            false => Ok(word),
+        }
     }
 }
 
@@ -387,6 +446,17 @@ mod tests {
             assert!(lead < FIRST_NON_CODE);
             assert_eq!(read_code(lead, &mut rest).unwrap(), code);
             assert!(rest.is_empty());
+            assert_eq!(next_code(&bytes, 0).unwrap(), Some((code, bytes.len())));
+            assert_eq!(next_code(&bytes, bytes.len()).unwrap(), None);
+            if bytes.len() > 1 {
+                assert!(next_code(&bytes[..bytes.len() - 1], 0).is_err());
+            }
+            let among = [&[7], bytes.as_slice(), &[1, 2, 3, 4]].concat();
+            assert_eq!(next_code(&among, 1).unwrap(), Some((code, bytes.len())));
+            for other in [FIRST_NON_CODE, u8::MAX] {
+                assert_eq!(next_code(&[other], 0).unwrap(), None);
+                assert_eq!(next_code(&[other, 1, 2, 3, 4], 0).unwrap(), None);
+            }
         }
     }
 
