@@ -1,10 +1,10 @@
-//! `GROUP BY` one variable.
+//! `GROUP BY` variables.
 //!
-//! Does what DataFusion's `AggregateExec` does for a key that is a column of ids, through a table of our own ([`IdTable`]) and without
+//! Does what DataFusion's `AggregateExec` does for keys that are columns of ids, through tables of our own ([`GroupKeys`]) and without
 //! converting what it need not. The aggregate functions are the same.
 //!
 //! ```text
-//! batch -> numbers of the groups by the key's ids -> each function's accumulator        until the input ends
+//! batch -> numbers of the groups by the keys' ids -> each function's accumulator        until the input ends; states, if final
 //! ids and results -> batches                                                            or ids and states, if partial
 //! ```
 //!
@@ -14,12 +14,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt64Array};
-use arrow::datatypes::{SchemaRef, UInt64Type};
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion_common::{Result, assert_or_internal_err, internal_err};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
+use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion_physical_plan::expressions::Column;
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
@@ -28,15 +29,15 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
-use super::id_table::IdTable;
+use super::group_keys::GroupKeys;
 use crate::node::{Inputs, node_methods};
 use crate::solutions::plan_properties;
 
 /// The same aggregation as a [`GroupExec`], if that can do it; else as it is.
 pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {
-    match key_of(&aggregate) {
-        Some(key) => Arc::new(GroupExec {
-            key,
+    match keys_of(&aggregate) {
+        Some(keys) => Arc::new(GroupExec {
+            keys,
             properties: Arc::clone(aggregate.properties()),
             aggregate,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -45,16 +46,15 @@ pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {
     }
 }
 
-/// The input's column by which is grouped, if it is one of ids and nothing else is asked for.
-fn key_of(aggregate: &AggregateExec) -> Option<usize> {
-    let is_input_raw = match aggregate.mode() {
-        AggregateMode::Single | AggregateMode::Partial => true,
-        AggregateMode::Final
-        | AggregateMode::FinalPartitioned
+/// The input's columns by which is grouped, if they are ids and nothing else is asked for.
+fn keys_of(aggregate: &AggregateExec) -> Option<Vec<usize>> {
+    let is_of_planner = match aggregate.mode() {
+        AggregateMode::Single | AggregateMode::Partial | AggregateMode::Final => true,
+        AggregateMode::FinalPartitioned
         | AggregateMode::SinglePartitioned
         | AggregateMode::PartialReduce => false,
     };
-    let is_plain = is_input_raw
+    let is_plain = is_of_planner
         && aggregate.group_expr().is_single()
         && aggregate.limit_options().is_none()
         && aggregate.filter_expr().iter().all(Option::is_none)
@@ -62,22 +62,24 @@ fn key_of(aggregate: &AggregateExec) -> Option<usize> {
             .aggr_expr()
             .iter()
             .all(|function| function.groups_accumulator_supported());
-    let [(key, _)] = aggregate.group_expr().expr() else {
-        return None;
-    };
-    let key: &dyn std::any::Any = key.as_ref();
-    let column = key.downcast_ref::<Column>().filter(|_| is_plain)?.index();
     let schema = aggregate.input().schema();
-    let field = schema.fields().get(column)?;
-    (*field.data_type() == arrow::datatypes::DataType::UInt64).then_some(column)
+    let id_column = |(key, _): &(Arc<dyn PhysicalExpr>, String)| {
+        let key: &dyn std::any::Any = key.as_ref();
+        let column = key.downcast_ref::<Column>()?.index();
+        let field = schema.fields().get(column)?;
+        (*field.data_type() == DataType::UInt64).then_some(column)
+    };
+    let keys = aggregate.group_expr().expr().iter();
+    let keys: Vec<usize> = keys.map(id_column).collect::<Option<_>>()?;
+    (is_plain && !keys.is_empty()).then_some(keys)
 }
 
-/// Groups by one column of ids; see the module's documentation.
+/// Groups by columns of ids; see the module's documentation.
 #[derive(Debug)]
 pub struct GroupExec {
     /// What it stands for.
     aggregate: AggregateExec,
-    key: usize,
+    keys: Vec<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -122,7 +124,7 @@ impl ExecutionPlan for GroupExec {
     fn apply_expressions(
         &self,
         visit: &mut dyn FnMut(
-            &Arc<dyn datafusion_physical_expr::PhysicalExpr>,
+            &Arc<dyn PhysicalExpr>,
         ) -> Result<datafusion_common::tree_node::TreeNodeRecursion>,
     ) -> Result<datafusion_common::tree_node::TreeNodeRecursion> {
         self.aggregate.apply_expressions(visit)
@@ -167,10 +169,8 @@ fn over(
 /// The groups of one execution.
 struct GroupTable {
     aggregate: AggregateExec,
-    key: usize,
-    table: IdTable,
-    /// The number of the group whose key is unbound.
-    null: Option<u32>,
+    places: Vec<usize>,
+    keys: GroupKeys,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
     /// The numbers of a batch's rows.
     numbers: Vec<usize>,
@@ -178,17 +178,13 @@ struct GroupTable {
     baseline: BaselineMetrics,
 }
 
-/// Stands for an unbound key in the table; no term has this id, and no row this number.
-const NULL: u64 = u64::MAX;
-
 impl GroupTable {
     fn new(plan: &GroupExec, partition: usize, context: &TaskContext) -> Result<Self> {
         let functions = plan.aggregate.aggr_expr().iter();
         Ok(Self {
             aggregate: plan.aggregate.clone(),
-            key: plan.key,
-            table: IdTable::new(),
-            null: None,
+            places: plan.keys.clone(),
+            keys: GroupKeys::new(&plan.keys),
             accumulators: functions
                 .map(|function| function.create_groups_accumulator())
                 .collect::<Result<_>>()?,
@@ -230,17 +226,27 @@ impl GroupTable {
 
     fn size(&self) -> usize {
         let states: usize = self.accumulators.iter().map(|it| it.size()).sum();
-        self.table.size() + states + self.numbers.capacity() * size_of::<usize>()
+        self.keys.size() + states + self.numbers.capacity() * size_of::<usize>()
     }
 
     /// Counts the rows of a batch in.
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        let Some(keys) = batch.column(self.key).as_primitive_opt::<UInt64Type>() else {
-            return internal_err!("the key of a group is no column of ids");
-        };
-        self.number(keys)?;
-        let groups = self.table.len();
+        self.keys.number(batch, &mut self.numbers)?;
+        let groups = self.keys.len();
         let functions = self.aggregate.aggr_expr().iter();
+        if *self.aggregate.mode() == AggregateMode::Final {
+            // After the keys come the functions' states.
+            let mut states = batch.columns().get(self.places.len()..).unwrap_or_default();
+            for (function, accumulator) in functions.zip(&mut self.accumulators) {
+                let Some((own, others)) = states.split_at_checked(function.state_fields()?.len())
+                else {
+                    return internal_err!("a group without its states");
+                };
+                accumulator.merge_batch(own, &self.numbers, groups)?;
+                states = others;
+            }
+            return Ok(());
+        }
         for (function, accumulator) in functions.zip(&mut self.accumulators) {
             let arguments = function
                 .expressions()
@@ -252,43 +258,12 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Numbers the groups of the rows.
-    fn number(&mut self, keys: &UInt64Array) -> Result<()> {
-        self.numbers.clear();
-        self.numbers.reserve(keys.len());
-        let mut last = (NULL, 0);
-        for (row, &key) in keys.values().iter().enumerate() {
-            let is_null = keys.is_null(row);
-            let key = if is_null { NULL } else { key };
-            // Rows come in runs more often than not.
-            if key != last.0 || row == 0 {
-                let Some(number) = self.table.number(key) else {
-                    return internal_err!("more groups than can be numbered");
-                };
-                if is_null {
-                    self.null = Some(number);
-                }
-                last = (key, number as usize);
-            }
-            self.numbers.push(last.1);
-        }
-        Ok(())
-    }
-
     /// All groups, with their results or with their states; afterwards there are none.
     fn batch(&mut self, is_partial: bool) -> Result<RecordBatch> {
-        let ids = std::mem::replace(&mut self.table, IdTable::new()).into_ids();
-        let null = self.null.take();
-        let keys: UInt64Array = match null {
-            None => ids.into(),
-            Some(null) => {
-                let null = null as usize;
-                let ids = ids.into_iter().enumerate();
-                ids.map(|(number, id)| (number != null).then_some(id))
-                    .collect()
-            }
-        };
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(keys)];
+        let empty = GroupKeys::new(&self.places);
+        let keys = std::mem::replace(&mut self.keys, empty).into_columns();
+        let keys = keys.into_iter().map(|column| Arc::new(column) as ArrayRef);
+        let mut columns: Vec<ArrayRef> = keys.collect();
         for accumulator in &mut self.accumulators {
             match is_partial {
                 true => columns.extend(accumulator.state(EmitTo::All)?),
@@ -313,12 +288,14 @@ impl GroupTable {
         self.accumulators.clear();
         self.reservation.free();
         let schema = states.schema();
-        let partial = over(
-            &self.aggregate,
-            AggregateMode::Partial,
-            Arc::new(StreamExec::new(rest)),
-        )?;
-        let rest = partial.execute(0, Arc::clone(&context))?;
+        let rest = match self.aggregate.mode() {
+            AggregateMode::Final => rest,
+            _ => {
+                let input = Arc::new(StreamExec::new(rest));
+                let partial = over(&self.aggregate, AggregateMode::Partial, input)?;
+                partial.execute(0, Arc::clone(&context))?
+            }
+        };
         let states = futures::stream::iter(slices(states, batch_rows).map(Ok)).chain(rest);
         let states: SendableRecordBatchStream =
             Box::pin(RecordBatchStreamAdapter::new(schema, states));
@@ -338,8 +315,10 @@ impl GroupTable {
 
 /// The columns of states.
 fn states_schema(aggregate: &AggregateExec) -> Result<SchemaRef> {
-    if *aggregate.mode() == AggregateMode::Partial {
-        return Ok(aggregate.schema());
+    match aggregate.mode() {
+        AggregateMode::Partial => return Ok(aggregate.schema()),
+        AggregateMode::Final => return Ok(aggregate.input().schema()),
+        _ => {}
     }
     let input = Arc::clone(aggregate.input());
     Ok(over(aggregate, AggregateMode::Partial, input)?.schema())
@@ -404,12 +383,16 @@ mod tests {
     use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
     use spargebra::term::Variable;
 
+    use arrow::array::{AsArray, UInt64Array};
+    use arrow::datatypes::UInt64Type;
+
     use super::*;
     use crate::oracle::schema;
     use crate::test_support::{context_with, run, term, try_run};
 
-    /// Rows in batches of a thousand: `groups` groups, every so manyeth key unbound, several rows each.
-    fn aggregation(rows: i64, groups: i64) -> AggregateExec {
+    /// Rows in batches of a thousand: `groups` groups, every so manyeth key unbound, several rows each. The group's first column is the first
+    /// of some keys.
+    fn aggregation(rows: i64, groups: i64, keys: &[&str]) -> AggregateExec {
         let schema = schema(&["g", "x"]);
         let batches = (0..rows / 1_000).map(|batch| {
             let rows = batch * 1_000..(batch + 1) * 1_000;
@@ -428,36 +411,65 @@ mod tests {
         let count = AggregateExpression::CountSolutions { distinct: false };
         let named = [("s".to_owned(), sum), ("n".to_owned(), count)];
         let functions = super::super::plan(&named, &schema, &context_with(&[])).unwrap();
-        let key = Arc::new(Column::new("g", 0));
+        let column = |name: &&str| {
+            let column = Column::new_with_schema(name, &schema).unwrap();
+            (
+                Arc::new(column) as Arc<dyn PhysicalExpr>,
+                (*name).to_owned(),
+            )
+        };
         AggregateExec::try_new(
             AggregateMode::Single,
-            PhysicalGroupBy::new_single(vec![(key, "g".to_owned())]),
+            PhysicalGroupBy::new_single(keys.iter().map(column).collect()),
             functions,
             vec![None, None],
             input,
-            schema,
+            Arc::clone(&schema),
         )
         .unwrap()
     }
 
     #[test]
     fn groups_beyond_the_memory_go_on_in_an_aggregation_that_spills() {
-        let aggregate = aggregation(200_000, 60_000);
-        let expected = run(Arc::new(aggregate.clone()));
-        assert!(expected.len() > 59_000);
-        let ours = grouped(aggregate);
-        assert_eq!(run(Arc::clone(&ours)), expected);
-        let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(GreedyMemoryPool::new(3 << 20)))
-            .build_arc()
-            .unwrap();
-        let short = Arc::new(TaskContext::default().with_runtime(runtime));
-        assert_eq!(try_run(ours, short).unwrap(), expected);
+        for keys in [&["g"] as &[&str], &["g", "x"], &["x", "g"]] {
+            let aggregate = aggregation(200_000, 60_000, keys);
+            let expected = run(Arc::new(aggregate.clone()));
+            assert!(expected.len() > 59_000);
+            let ours = grouped(aggregate);
+            assert!(ours.is::<GroupExec>());
+            assert_eq!(run(Arc::clone(&ours)), expected);
+            let runtime = RuntimeEnvBuilder::new()
+                .with_memory_pool(Arc::new(GreedyMemoryPool::new(3 << 20)))
+                .build_arc()
+                .unwrap();
+            let short = Arc::new(TaskContext::default().with_runtime(runtime));
+            assert_eq!(try_run(ours, short).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn states_of_parts_are_merged_with_and_without_memory() {
+        for keys in [&["g"] as &[&str], &["x", "g"]] {
+            let aggregate = aggregation(200_000, 60_000, keys);
+            let expected = run(Arc::new(aggregate.clone()));
+            let input = Arc::clone(aggregate.input());
+            let partial = over(&aggregate, AggregateMode::Partial, input).unwrap();
+            let merged = over(&aggregate, AggregateMode::Final, grouped(partial)).unwrap();
+            let merged = grouped(merged);
+            assert!(merged.is::<GroupExec>());
+            assert_eq!(run(Arc::clone(&merged)), expected);
+            let runtime = RuntimeEnvBuilder::new()
+                .with_memory_pool(Arc::new(GreedyMemoryPool::new(3 << 20)))
+                .build_arc()
+                .unwrap();
+            let short = Arc::new(TaskContext::default().with_runtime(runtime));
+            assert_eq!(try_run(merged, short).unwrap(), expected);
+        }
     }
 
     #[test]
     fn groups_come_in_the_order_of_their_first_rows_and_in_short_batches() {
-        let plan = grouped(aggregation(20_000, 9_000));
+        let plan = grouped(aggregation(20_000, 9_000, &["g"]));
         let context = Arc::new(TaskContext::default());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()

@@ -26,6 +26,10 @@ pub(super) trait Aggregate: Clone + Send + Sync + 'static {
     fn read(&self, columns: &[ArrayRef]) -> Result<Self::Rows>;
     /// Counts a row into a group.
     fn update(&self, state: &mut Self::State, rows: &Self::Rows, row: usize);
+    /// Counts a row into a group if that is quick and changes nothing of what the state holds outside itself. Whether it was done.
+    fn update_in_place(&self, _: &mut Self::State, _: &Self::Rows, _: usize) -> bool {
+        false
+    }
     /// Adds what another state has seen, which comes after what this one has.
     fn merge(&self, state: &mut Self::State, other: Self::State);
     /// The group's result, `None` for unbound.
@@ -123,8 +127,15 @@ impl<A: Aggregate> Groups<A> {
         }
         let rows = self.aggregate.read(values)?;
         for row in 0..count {
-            if is_kept(filter, row) {
-                self.change(group_of(row), |aggregate, state| {
+            if !is_kept(filter, row) {
+                continue;
+            }
+            let group = group_of(row);
+            if !self
+                .aggregate
+                .update_in_place(&mut self.states[group], &rows, row)
+            {
+                self.change(group, |aggregate, state| {
                     aggregate.update(state, &rows, row);
                 });
             }

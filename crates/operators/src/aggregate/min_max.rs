@@ -11,6 +11,7 @@ use arrow::array::{Array, ArrayRef, UInt64Array};
 use datafusion_common::Result;
 use orrery_expressions::columns::{are_alike, order_alike, sort_key_of_alike, sort_keys_of_ids};
 use orrery_term::TermId;
+use orrery_term::inline::ValueOrder;
 
 use super::groups::{Aggregate, engine, ids_of, split_u64};
 use crate::context::QueryContext;
@@ -47,6 +48,8 @@ pub(super) enum BestTerm {
 pub(super) struct TermKeys {
     ids: UInt64Array,
     are_alike: bool,
+    /// How all ids compare, if they are alike.
+    order: Option<ValueOrder>,
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -133,7 +136,9 @@ impl Aggregate for MinMax {
     fn read(&self, columns: &[ArrayRef]) -> Result<TermKeys> {
         let ids = ids_of(columns, 0)?;
         if are_alike(&ids) {
+            let first = ids.values().first();
             return Ok(TermKeys {
+                order: first.and_then(|&first| TermId::from_bits(first).value_order()),
                 ids,
                 are_alike: true,
                 bytes: Vec::new(),
@@ -150,6 +155,7 @@ impl Aggregate for MinMax {
         Ok(TermKeys {
             ids,
             are_alike: false,
+            order: None,
             bytes,
             ends,
         })
@@ -163,6 +169,22 @@ impl Aggregate for MinMax {
         } else {
             *state = BestTerm::Failed;
         }
+    }
+
+    #[inline]
+    fn update_in_place(&self, state: &mut BestTerm, rows: &TermKeys, row: usize) -> bool {
+        let (Some(order), BestTerm::Alike(best)) = (rows.order, &mut *state) else {
+            return false;
+        };
+        let id = rows.ids.value(row);
+        if (id ^ best.bits()) & order.alike != 0 {
+            return false;
+        }
+        let by_value = (id >> order.shift).cmp(&(best.bits() >> order.shift));
+        if self.is_better(by_value, id, best.bits()) {
+            *best = TermId::from_bits(id);
+        }
+        true
     }
 
     fn merge(&self, state: &mut BestTerm, other: BestTerm) {

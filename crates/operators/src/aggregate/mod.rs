@@ -10,6 +10,7 @@ mod count;
 mod distinct;
 mod group;
 mod group_concat;
+mod group_keys;
 mod groups;
 mod id_table;
 mod min_max;

@@ -89,6 +89,28 @@ impl Aggregate for Sum {
         };
     }
 
+    #[inline]
+    fn update_in_place(&self, state: &mut Running, rows: &Summands, row: usize) -> bool {
+        let Some(sum) = &mut state.sum else {
+            return false;
+        };
+        match (sum, rows) {
+            (Value::Integer(sum), Summands::Inline(ids)) => {
+                let value = TermId::from_bits(ids.value(row)).integer_value();
+                match value.and_then(|value| sum.checked_add(value)) {
+                    Some(more) => *sum = more,
+                    None => return false,
+                }
+            }
+            (Value::Double(sum), Summands::Doubles(doubles)) if doubles.is_valid(row) => {
+                *sum = *sum + Double::from(doubles.value(row));
+            }
+            _ => return false,
+        }
+        state.count += 1;
+        true
+    }
+
     fn merge(&self, state: &mut Running, other: Running) {
         state.count += other.count;
         state.sum = match (&state.sum, &other.sum) {

@@ -137,7 +137,9 @@ impl OwnNode {
 
     /// The node over its inputs.
     pub(super) fn build(&self, inputs: Vec<Plan>, place: &Place<'_>) -> Result<Plan> {
-        for input in &inputs {
+        // A group may read states, and looks at its columns itself.
+        let is_group = matches!(self, Self::Group(_));
+        for input in inputs.iter().filter(|_| !is_group) {
             let schema = input.schema();
             let mut fields = schema.fields().iter();
             if let Some(other) = fields.find(|field| *field.data_type() != DataType::UInt64) {
@@ -210,7 +212,11 @@ impl OwnNode {
                 let group = grouped(text.build(one(inputs)?, &context)?);
                 match group.is::<GroupExec>() {
                     true => group,
-                    false => return Err(CodecError::damaged("a group by several keys")),
+                    false => {
+                        return Err(CodecError::damaged(
+                            "a group by something that is no column",
+                        ));
+                    }
                 }
             }
             Self::Complement {

@@ -5,9 +5,9 @@
 //! above keeps the partitions as long as it can work on each by itself:
 //!
 //! ```text
-//! AggregateExec: Final             one partition
+//! GroupExec: Final                 one partition
 //!   CoalescePartitionsExec         runs its input's partitions, each as a task
-//!     AggregateExec: Partial       N partitions, a table of groups for each
+//!     GroupExec: Partial           N partitions, a table of groups for each
 //!       HashJoinExec               N of the probe side; the build side is collected once
 //!         PatternExec ...          N
 //! ```
@@ -290,7 +290,7 @@ impl Spreading<'_, '_> {
             merged,
             aggregate.input_schema(),
         )?;
-        Ok(Some(Arc::new(last)))
+        Ok(Some(grouped(last)))
     }
 
     /// A sort; under a limit one for each partition, merged. Rows that are equal by the keys are put in the order
