@@ -2,24 +2,28 @@
 //!
 //! Numbers, dates and dateTimes are inside their ids, ascending by value within each kind. So `?x >= 5` leaves
 //! a range of each numeric kind. Ids that tell nothing of the value (dictionary literals, terms that came by
-//! updates) always remain, and bounds are drawn generously: what comes out is a superset, the filter decides.
+//! updates) always remain: what comes out is a superset, the filter decides. Of integers, decimals and dates no value too many is in it:
+//! with few different values (days until something arrives) one more of them may be many rows.
 
 use orrery_operators::pattern::ObjectRanges;
-use orrery_term::inline::{InlineDate, InlineDateTime, TimeZone};
-use orrery_term::{InlineValue, TermId, TermKind, inline_typed, vocabulary::xsd};
+use orrery_term::{InlineValue, TermId, TermKind};
 use spargebra::algebra::Expression;
 
 use super::text_prefixes::TextPrefix;
 use crate::error::Result;
 use crate::results::literal_from_oxrdf;
 
-/// Time zones reach so far from UTC.
-const ZONE_MS_MAX: i64 = 14 * 60 * 60 * 1_000;
+/// What a number is in millionths, the units of inline decimals.
+const MILLIONTHS: i64 = 1_000_000;
+/// Beyond, whole numbers are not exact as `f64`, and decimals do not fit into ids.
+const EXACT_MAX: i64 = 1_000_000_000;
 
-/// Which side of the constant passes.
+/// Which side of the constant passes, and whether the constant itself does.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Below,
+    UpTo,
+    From,
     Above,
     Equal,
 }
@@ -65,12 +69,10 @@ pub(in crate::plan) fn bounds_ids(filter: &Expression, variable: &str) -> bool {
 
 fn compared_ids(comparison: &Expression, variable: &str) -> Option<ObjectRanges> {
     let (left, right, side) = match comparison {
-        Expression::Less(left, right) | Expression::LessOrEqual(left, right) => {
-            (left, right, Side::Below)
-        }
-        Expression::Greater(left, right) | Expression::GreaterOrEqual(left, right) => {
-            (left, right, Side::Above)
-        }
+        Expression::Less(left, right) => (left, right, Side::Below),
+        Expression::LessOrEqual(left, right) => (left, right, Side::UpTo),
+        Expression::GreaterOrEqual(left, right) => (left, right, Side::From),
+        Expression::Greater(left, right) => (left, right, Side::Above),
         Expression::Equal(left, right) => (left, right, Side::Equal),
         _ => return None,
     };
@@ -79,12 +81,7 @@ fn compared_ids(comparison: &Expression, variable: &str) -> Option<ObjectRanges>
             around(literal, side)
         }
         (Expression::Literal(literal), Expression::Variable(name)) if name.as_str() == variable => {
-            let side = match side {
-                Side::Below => Side::Above,
-                Side::Above => Side::Below,
-                Side::Equal => Side::Equal,
-            };
-            around(literal, side)
+            around(literal, side.seen_from_the_other())
         }
         _ => None,
     }
@@ -94,88 +91,122 @@ fn around(literal: &oxrdf::Literal, side: Side) -> Option<ObjectRanges> {
     let mut intervals = [TermKind::Literal, TermKind::Delta, TermKind::QueryLocal]
         .map(|kind| (TermId::first_of(kind), TermId::last_of(kind)))
         .to_vec();
-    let value = orrery_term::inline(&literal_from_oxrdf(literal))?;
-    match value.inline_value()? {
-        InlineValue::Integer(value, _) => numbers(value as f64, side, &mut intervals)?,
-        InlineValue::Decimal(millionths) => {
-            numbers(millionths as f64 / 1e6, side, &mut intervals)?;
+    let constant = orrery_term::inline(&literal_from_oxrdf(literal))?;
+    match constant.inline_value()? {
+        InlineValue::Integer(value, _) => {
+            let is_exact = (-EXACT_MAX..=EXACT_MAX).contains(&value);
+            exact_numbers(
+                is_exact.then_some(value * MILLIONTHS)?,
+                side,
+                &mut intervals,
+            )?;
         }
-        InlineValue::Double(value) => numbers(value, side, &mut intervals)?,
-        InlineValue::Date(date) => {
-            let bound = |day| {
-                bounding_id(
-                    &InlineDate {
-                        day,
-                        zone: TimeZone::Absent,
-                    },
-                    xsd::DATE,
-                )
-            };
-            let (low, high) = (bound(date.day - 2)?, bound(date.day + 2)?);
-            intervals.push(side.of(TermKind::Date, low, high));
-        }
-        InlineValue::DateTime(time) => {
-            let bound = |instant_ms| {
-                let time = InlineDateTime {
-                    instant_ms,
-                    zone: TimeZone::Absent,
-                    fraction_digits: 3,
-                };
-                bounding_id(&time, xsd::DATE_TIME)
-            };
-            let low = bound(time.instant_ms - ZONE_MS_MAX - 1)?;
-            let high = bound(time.instant_ms + ZONE_MS_MAX + 1)?;
-            intervals.push(side.of(TermKind::DateTime, low, high));
-        }
+        InlineValue::Decimal(millionths) => exact_numbers(millionths, side, &mut intervals)?,
+        InlineValue::Double(value) => numbers_near(value, side, &mut intervals)?,
+        // Where one of two dates has a zone and the other has none, they are ordered only if they are more than 14 hours
+        // apart, so that none passes that does not when its own time is taken for UTC, as its id does.
+        InlineValue::Date(_) => intervals.extend(side.of(TermKind::Date, constant)),
+        InlineValue::DateTime(_) => intervals.extend(side.of(TermKind::DateTime, constant)),
         InlineValue::Boolean(_) | InlineValue::String(_) => return None,
     }
     Some(ObjectRanges::new(intervals))
 }
 
-/// The numeric kinds: integers and decimals by value, doubles all.
-fn numbers(value: f64, side: Side, intervals: &mut Vec<(TermId, TermId)>) -> Option<()> {
-    // Beyond, whole numbers are not exact as f64, and decimals do not fit into ids.
-    const EXACT_MAX: f64 = 1e9;
-    if value.abs() > EXACT_MAX {
+/// All inline doubles: their order and that of their ids are left alone.
+fn doubles() -> (TermId, TermId) {
+    (
+        TermId::first_of(TermKind::Double),
+        TermId::last_of(TermKind::DoublePlain),
+    )
+}
+
+/// The numeric kinds beside a number of so many millionths: integers and decimals by value, doubles all.
+fn exact_numbers(millionths: i64, side: Side, intervals: &mut Vec<(TermId, TermId)>) -> Option<()> {
+    if millionths.abs() > EXACT_MAX * MILLIONTHS {
+        return None;
+    }
+    let (floor, is_whole) = (
+        millionths.div_euclid(MILLIONTHS),
+        millionths.rem_euclid(MILLIONTHS) == 0,
+    );
+    let floor = TermId::integer(floor)?;
+    let integers = match (side, is_whole) {
+        (_, true) => side.of(TermKind::Integer, floor),
+        (Side::Below | Side::UpTo, false) => Side::UpTo.of(TermKind::Integer, floor),
+        (Side::From | Side::Above, false) => Side::Above.of(TermKind::Integer, floor),
+        (Side::Equal, false) => None,
+    };
+    intervals.extend(integers);
+    intervals.extend(side.of(TermKind::Decimal, TermId::decimal(millionths)?));
+    intervals.push(doubles());
+    Some(())
+}
+
+/// The same beside a double, whose comparison with decimals is one of doubles.
+fn numbers_near(value: f64, side: Side, intervals: &mut Vec<(TermId, TermId)>) -> Option<()> {
+    if value.abs() > EXACT_MAX as f64 {
         return None;
     }
     let (low, high) = (value.floor() as i64 - 1, value.ceil() as i64 + 1);
-    let integers = (
-        bounding_id(&low, xsd::INTEGER)?,
-        bounding_id(&high, xsd::INTEGER)?,
-    );
+    let integers = (TermId::integer(low)?, TermId::integer(high)?);
     let decimals = (
-        bounding_id(&low, xsd::DECIMAL)?,
-        bounding_id(&high, xsd::DECIMAL)?,
+        TermId::decimal(low * MILLIONTHS)?,
+        TermId::decimal(high * MILLIONTHS)?,
     );
-    intervals.push(side.of(TermKind::Integer, integers.0, integers.1));
-    intervals.push(side.of(TermKind::Decimal, decimals.0, decimals.1));
-    intervals.push((
-        TermId::first_of(TermKind::Double),
-        TermId::last_of(TermKind::DoublePlain),
-    ));
+    for (kind, (low, high)) in [(TermKind::Integer, integers), (TermKind::Decimal, decimals)] {
+        let (first, last) = (TermId::first_of(kind), TermId::last_of(kind));
+        intervals.push(match side {
+            Side::Below | Side::UpTo => (first, high),
+            Side::From | Side::Above => (low, last),
+            Side::Equal => (low, high),
+        });
+    }
+    intervals.push(doubles());
     Some(())
 }
 
 impl Side {
-    /// The ids of a kind that are on this side of a value between two bounds.
-    fn of(self, kind: TermKind, low: TermId, high: TermId) -> (TermId, TermId) {
+    /// What `constant < ?x` says of `?x`.
+    fn seen_from_the_other(self) -> Self {
         match self {
-            Self::Below => (TermId::first_of(kind), high),
-            Self::Above => (low, TermId::last_of(kind)),
-            Self::Equal => (low, high),
+            Self::Below => Self::Above,
+            Self::UpTo => Self::From,
+            Self::From => Self::UpTo,
+            Self::Above => Self::Below,
+            Self::Equal => Self::Equal,
         }
     }
-}
 
-fn bounding_id(value: &impl ToString, datatype: &str) -> Option<TermId> {
-    inline_typed(&value.to_string(), datatype)
+    /// The ids of a kind whose values are on this side of that of an id of the kind; `None` if there are none.
+    fn of(self, kind: TermKind, constant: TermId) -> Option<(TermId, TermId)> {
+        let (first, last) = (TermId::first_of(kind), TermId::last_of(kind));
+        // What stands below the value in an id: how it was written.
+        let form = (1_u64 << constant.value_order()?.shift) - 1;
+        let lowest = TermId::from_bits(constant.bits() & !form);
+        let highest = TermId::from_bits(constant.bits() | form);
+        Some(match self {
+            Self::Below if lowest > first => (first, TermId::from_bits(lowest.bits() - 1)),
+            Self::Above if highest < last => (TermId::from_bits(highest.bits() + 1), last),
+            Self::Below | Self::Above => return None,
+            Self::UpTo => (first, highest),
+            Self::From => (lowest, last),
+            Self::Equal => (lowest, highest),
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use arrow::array::{ArrayRef, AsArray, RecordBatch, UInt64Array};
+    use arrow::datatypes::{DataType, Field, Schema};
+    use orrery_expressions::{ExpressionContext, ExpressionOptions, TermExpression};
+    use orrery_storage::build_small;
     use orrery_term::Term;
+    use orrery_term::vocabulary::xsd;
+    use proptest::prelude::*;
     use spargebra::term::{Literal, NamedNode, Variable};
 
     fn literal(lexical: &str, datatype: &str) -> Literal {
@@ -207,8 +238,9 @@ mod tests {
         ] {
             assert!(below.contains(id(lexical, datatype)), "{lexical}");
         }
-        assert!(!below.contains(id("7", xsd::INTEGER)));
-        assert!(!below.contains(id("6.5", xsd::DECIMAL)));
+        assert!(!below.contains(id("5", xsd::INTEGER)));
+        assert!(!below.contains(id("5", xsd::BYTE)));
+        assert!(!below.contains(id("5.00", xsd::DECIMAL)));
         assert!(!below.contains(id("2020-01-01", xsd::DATE)));
         let above = compared(Expression::GreaterOrEqual, literal("2.5", xsd::DECIMAL));
         assert!(above.contains(id("3", xsd::INTEGER)));
@@ -219,13 +251,85 @@ mod tests {
         assert!(!equal.contains(id("9", xsd::INTEGER)));
     }
 
+    /// Whether each of some terms passes a filter of `?x`, as the filter finds it.
+    fn passing(filter: &Expression, terms: &[(String, &'static str)]) -> Vec<bool> {
+        let directory = tempfile::tempdir().unwrap();
+        let snapshot = build_small(directory.path(), &[]).unwrap().snapshot();
+        let context = ExpressionContext::new(snapshot, ExpressionOptions::default()).unwrap();
+        let schema = Schema::new(vec![Field::new("x", DataType::UInt64, true)]);
+        let ids = terms
+            .iter()
+            .map(|(lexical, datatype)| id(lexical, datatype).bits());
+        let ids: ArrayRef = Arc::new(UInt64Array::from_iter_values(ids));
+        let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![ids]).unwrap();
+        let filter = TermExpression::compile(filter, &schema, &context).unwrap();
+        let answers = filter.into_filter().evaluate(&batch).unwrap();
+        let answers = answers.into_array(terms.len()).unwrap();
+        let passes = answers.as_boolean().iter();
+        passes.map(|passes| passes == Some(true)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn what_passes_a_comparison_is_within(
+            constant in number_or_date(),
+            others in proptest::collection::vec(number_or_date(), 1..20),
+            with in proptest::sample::select(vec![
+                Expression::Less as fn(Box<Expression>, Box<Expression>) -> Expression,
+                Expression::LessOrEqual,
+                Expression::Greater,
+                Expression::GreaterOrEqual,
+                Expression::Equal,
+            ]),
+            is_turned: bool,
+        ) {
+            let variable = Box::new(Expression::Variable(Variable::new_unchecked("x")));
+            let value = Box::new(Expression::Literal(literal(&constant.0, constant.1)));
+            let filter = if is_turned { with(value, variable) } else { with(variable, value) };
+            let ranges = compared_ids(&filter, "x").unwrap();
+            for (other, passes) in others.iter().zip(passing(&filter, &others)) {
+                let is_within = ranges.contains(id(&other.0, other.1));
+                prop_assert!(is_within || !passes, "{:?} beside {:?}", other, constant);
+                // Of the same exact type, or dates of the same zone, nothing else is.
+                let is_exact = other.1 == constant.1 && other.1 != xsd::DOUBLE;
+                let zone = |text: &str| text.get(19..).map(str::to_owned);
+                if is_exact && (other.1 != xsd::DATE_TIME || zone(&other.0) == zone(&constant.0)) {
+                    prop_assert_eq!(is_within, passes, "{:?} beside {:?}", other, constant);
+                }
+            }
+        }
+    }
+
+    fn number_or_date() -> impl Strategy<Value = (String, &'static str)> {
+        let zone = prop_oneof![Just(""), Just("Z"), Just("+14:00"), Just("-05:30")];
+        prop_oneof![
+            (-4i64..5).prop_map(|value| (value.to_string(), xsd::INTEGER)),
+            (-4i64..5).prop_map(|value| (value.to_string(), xsd::BYTE)),
+            (-40i64..50).prop_map(|tenths| (format!("{:.1}", tenths as f64 / 10.0), xsd::DECIMAL)),
+            (-4i64..5).prop_map(|value| (value.to_string(), xsd::DECIMAL)),
+            (-8i64..9).prop_map(|halves| ((halves as f64 / 2.0).to_string(), xsd::DOUBLE)),
+            (1u8..4, 0u8..24, zone).prop_map(|(day, hour, zone)| {
+                (
+                    format!("2008-06-0{day}T{hour:02}:00:00{zone}"),
+                    xsd::DATE_TIME,
+                )
+            }),
+            (1u8..5).prop_map(|day| (format!("2008-06-0{day}"), xsd::DATE)),
+        ]
+        .prop_filter("not inline", |(lexical, datatype)| {
+            orrery_term::inline_typed(lexical, datatype).is_some()
+        })
+    }
+
     #[test]
     fn dates_pass_whatever_their_zone() {
         let above = compared(
             Expression::Greater,
             literal("2008-06-20T00:00:00Z", xsd::DATE_TIME),
         );
-        assert!(above.contains(id("2008-06-20T13:00:00+14:00", xsd::DATE_TIME)));
+        assert!(above.contains(id("2008-06-20T15:00:00+14:00", xsd::DATE_TIME)));
+        assert!(above.contains(id("2008-06-19T23:00:00-14:00", xsd::DATE_TIME)));
+        assert!(!above.contains(id("2008-06-20T13:00:00+14:00", xsd::DATE_TIME)));
         assert!(above.contains(id("2008-06-20T00:00:01", xsd::DATE_TIME)));
         assert!(!above.contains(id("2008-06-18T00:00:00", xsd::DATE_TIME)));
         let below = compared(Expression::Less, literal("2008-06-20", xsd::DATE));
