@@ -47,19 +47,31 @@ impl DeltaIndex {
         };
         let mut rest = changes;
         // What stands before the first chunk's first row goes into the first chunk.
-        for number in 0..chunks.max(1) {
-            let next = old.firsts.get(number + 1);
-            // Most chunks of a large delta have no change in them: a search in each was a tenth of a small update.
-            let is_touched = rest
-                .first()
-                .is_some_and(|change| next.is_none_or(|next| change.row < *next));
-            if !is_touched && !builder.wants_neighbour() {
-                builder.finish_pending(true);
-                builder
-                    .root
-                    .push_shared(old.firsts[number], &old.chunks[number]);
-                continue;
+        let mut number = 0;
+        while number < chunks.max(1) {
+            // Most chunks of a large delta have no change in them, and most groups neither: a look at each was most of a small update.
+            let is_touched = |behind: usize| {
+                let first = rest.first();
+                first.is_some_and(|change| {
+                    old.firsts.get(behind).is_none_or(|next| change.row < *next)
+                })
+            };
+            if !builder.wants_neighbour() {
+                let group = old.chunks.group_at(number);
+                if let Some(group) = group.filter(|group| !is_touched(group.end)) {
+                    builder.finish_pending(true);
+                    number = group.end;
+                    builder.root.push_shared_group(old, group);
+                    continue;
+                }
+                if !is_touched(number + 1) {
+                    builder.finish_pending(true);
+                    builder.root.push_shared(old, number);
+                    number += 1;
+                    continue;
+                }
             }
+            let next = old.firsts.get(number + 1);
             let end = match next {
                 Some(next) => rest.partition_point(|change| change.row < *next),
                 None => rest.len(),
@@ -71,8 +83,10 @@ impl DeltaIndex {
                 false => None,
             };
             builder.merge(chunk.as_deref(), batch)?;
+            number += 1;
         }
         builder.finish_pending(true);
+        builder.root.chunks.close();
         builder.root.file.clone_from(&old.file);
         Ok(Self {
             permutation: self.permutation,

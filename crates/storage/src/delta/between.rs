@@ -1,6 +1,7 @@
 //! The entries of a delta between two rows.
 
-use super::{DeltaIndex, Slot};
+use super::DeltaIndex;
+use super::slots::Slot;
 use crate::Result;
 use crate::delta::TouchedSets;
 use crate::index::QuadRow;
@@ -62,7 +63,7 @@ impl DeltaIndex {
 
     /// Whether it is in a file, and so serves many snapshots.
     pub(crate) fn is_flushed(&self) -> bool {
-        matches!(self.root.chunks.first(), Some(Slot::File { .. })) && self.root.file.is_some()
+        matches!(self.root.chunks.get(0), Some(Slot::File { .. })) && self.root.file.is_some()
     }
 
     /// The sets of keys that were made of it.

@@ -89,6 +89,7 @@ impl DeltaIndex {
         if root.chunks.len() != chunks as usize || root.starts.last() != Some(&entries) {
             return Err(corrupt("the root and the number of entries disagree"));
         }
+        root.chunks.close();
         root.file = Some(Arc::new(DeltaFile {
             file,
             base_rows,

@@ -4,7 +4,7 @@
 //! the batch does not touch, so a commit costs what it changes and a copy of the root array.
 //!
 //! ```text
-//! root     per chunk: first row, entries before it, their net count, position of the first entry
+//! root     per chunk: first row, entries before it, their net count, and where it is
 //! chunk    up to 512 entries, fewer in small deltas: row, insertion or tombstone, position
 //! ```
 //!
@@ -16,9 +16,11 @@
 //! Invariants: rows ascend strictly; an insertion is of a row that the index below does not have, a tombstone of one that it has.
 //! So the number of visible rows is that of the rows below plus the net count, exactly, in every range.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use self::file_chunks::DeltaFile;
+use self::slots::{Slot, Slots};
 use crate::Result;
 use crate::index::{Permutation, QuadRow};
 
@@ -29,6 +31,7 @@ mod chunk;
 mod entries;
 mod file;
 mod file_chunks;
+mod slots;
 mod touched_sets;
 
 pub use changes::Changes;
@@ -53,34 +56,10 @@ struct Root {
     starts: Vec<u64>,
     /// Insertions minus tombstones before each chunk; one longer than the chunks.
     nets: Vec<i64>,
-    chunks: Vec<Slot>,
+    chunks: Slots,
     /// Where the chunks are that are not in memory.
     file: Option<Arc<DeltaFile>>,
     touched: TouchedSets,
-}
-
-/// Where a chunk is.
-#[derive(Debug, Clone)]
-enum Slot {
-    Memory(Arc<Chunk>),
-    /// In the file, under this number.
-    File {
-        number: u32,
-        entries: u32,
-        net: i32,
-        first_position: u64,
-    },
-}
-
-impl Slot {
-    /// Whether both are one chunk of the same delta or of two that share it.
-    fn is_shared_with(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Memory(one), Self::Memory(other)) => Arc::ptr_eq(one, other),
-            (Self::File { number: one, .. }, Self::File { number: other, .. }) => one == other,
-            (Self::Memory(_), Self::File { .. }) | (Self::File { .. }, Self::Memory(_)) => false,
-        }
-    }
 }
 
 impl DeltaIndex {
@@ -167,9 +146,10 @@ impl DeltaIndex {
 
     /// The position of a chunk's first entry, or [`UNKNOWN`].
     pub(crate) fn first_position(&self, number: usize) -> u64 {
-        match &self.root.chunks[number] {
-            Slot::Memory(chunk) => chunk.placed(0).position,
-            Slot::File { first_position, .. } => *first_position,
+        match self.root.chunks.get(number) {
+            Some(Slot::Memory(chunk)) => chunk.placed(0).position,
+            Some(Slot::File { first_position, .. }) => *first_position,
+            None => UNKNOWN,
         }
     }
 }
@@ -182,7 +162,7 @@ impl Root {
             firsts: Vec::with_capacity(chunks),
             starts: Vec::with_capacity(chunks + 1),
             nets: Vec::with_capacity(chunks + 1),
-            chunks: Vec::with_capacity(chunks),
+            chunks: Slots::default(),
         };
         root.starts.push(0);
         root.nets.push(0);
@@ -190,10 +170,13 @@ impl Root {
     }
 
     fn chunk(&self, number: usize) -> Result<Arc<Chunk>> {
-        match (&self.chunks[number], &self.file) {
-            (Slot::Memory(chunk), _) => Ok(Arc::clone(chunk)),
-            (Slot::File { number, .. }, Some(file)) => file.chunk(*number),
-            (Slot::File { .. }, None) => unreachable!("a root with chunks in a file has the file"),
+        match (self.chunks.get(number), &self.file) {
+            (Some(Slot::Memory(chunk)), _) => Ok(Arc::clone(chunk)),
+            (Some(Slot::File { number, .. }), Some(file)) => file.chunk(*number),
+            (Some(Slot::File { .. }), None) => {
+                unreachable!("a root with chunks in a file has the file")
+            }
+            (None, _) => unreachable!("chunks are counted by the root"),
         }
     }
 
@@ -206,20 +189,39 @@ impl Root {
     fn push_stored(&mut self, first: QuadRow, first_position: u64, entries: u32, net: i32) {
         let slot = Slot::File {
             number: self.chunks.len() as u32,
-            entries,
-            net,
             first_position,
         };
         self.push_slot(first, u64::from(entries), i64::from(net), slot);
     }
 
     /// Appends a chunk of an older delta.
-    fn push_shared(&mut self, first: QuadRow, slot: &Slot) {
-        let (entries, net) = match slot {
-            Slot::Memory(chunk) => (chunk.len() as u64, chunk.net()),
-            Slot::File { entries, net, .. } => (u64::from(*entries), i64::from(*net)),
+    fn push_shared(&mut self, old: &Self, number: usize) {
+        let Some(slot) = old.chunks.get(number) else {
+            return;
         };
-        self.push_slot(first, entries, net, slot.clone());
+        self.append_counts(old, number..number + 1);
+        self.chunks.push(slot.clone());
+    }
+
+    /// Appends a whole group of chunks of an older delta, which have these numbers.
+    fn push_shared_group(&mut self, old: &Self, numbers: Range<usize>) {
+        let number = numbers.start;
+        self.append_counts(old, numbers);
+        self.chunks.push_group(&old.chunks, number);
+    }
+
+    /// What is known about chunks of an older delta without looking at them.
+    fn append_counts(&mut self, old: &Self, numbers: Range<usize>) {
+        let count = self.chunks.len();
+        let (start, net) = (self.starts[count], self.nets[count]);
+        let (old_start, old_net) = (old.starts[numbers.start], old.nets[numbers.start]);
+        let ends = numbers.start + 1..numbers.end + 1;
+        let starts = old.starts[ends.clone()].iter();
+        self.starts
+            .extend(starts.map(|end| end - old_start + start));
+        let nets = old.nets[ends].iter();
+        self.nets.extend(nets.map(|end| end - old_net + net));
+        self.firsts.extend_from_slice(&old.firsts[numbers]);
     }
 
     fn push_slot(&mut self, first: QuadRow, entries: u64, net: i64, slot: Slot) {
