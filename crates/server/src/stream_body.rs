@@ -476,11 +476,11 @@ async fn write_solutions(
 
 /// Sends solutions that come written.
 async fn write_rows(job: &Job, output: &mut Output, mut stream: WrittenStream) -> Result<(), Stop> {
-    while let Some(rows) = output.next(&mut stream).await? {
+    while let Some(mut rows) = output.next(&mut stream).await? {
         output.times.ran();
-        job.record.add_rows(rows.rows as u64);
-        output.has_rows |= rows.rows > 0;
-        for piece in rows.pieces {
+        job.record.add_rows(rows.rows() as u64);
+        output.has_rows |= rows.rows() > 0;
+        while let Some(piece) = rows.next_piece() {
             output.add(piece).await?;
         }
         output.times.serialized();

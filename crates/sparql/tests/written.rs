@@ -5,6 +5,8 @@ mod common;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::Range;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -12,10 +14,11 @@ use common::Fixture;
 use orrery_sparql::{EngineOptions, SolutionWriter, WrittenCells};
 use orrery_term::Term;
 
-/// Rows as lines; notes who writes them.
+/// Rows as lines; notes who writes them, and how much was written.
 #[derive(Default)]
 struct Lines {
     threads: Mutex<BTreeSet<String>>,
+    bytes: AtomicUsize,
 }
 
 fn name_of(thread: ThreadId) -> String {
@@ -39,7 +42,7 @@ impl SolutionWriter for Lines {
         threads
             .unwrap_or_else(PoisonError::into_inner)
             .insert(thread);
-        let first = rows.start;
+        let (first, before) = (rows.start, out.len());
         for row in rows {
             if !(is_first && row == first) {
                 out.push(b'\n');
@@ -49,6 +52,7 @@ impl SolutionWriter for Lines {
                 out.extend_from_slice(cells.cell(row, column).unwrap_or(b"-"));
             }
         }
+        self.bytes.fetch_add(out.len() - before, Relaxed);
     }
 }
 
@@ -115,4 +119,27 @@ fn small_answers_and_those_of_one_thread_are_written_where_they_are_polled() {
         assert_eq!(threads.is_empty(), subjects == 0);
         assert!(threads.is_subset(&here));
     }
+}
+
+#[test]
+fn rows_that_repeat_a_long_text_are_put_together_as_they_are_taken() {
+    let text = "long".repeat(20_000);
+    let data = format!("{} <http://example.org/doc> :text '{text}' .", data(3_000));
+    let options = EngineOptions {
+        threads: 4,
+        ..EngineOptions::default()
+    };
+    let fixture = Fixture::with_options(&data, options);
+    let writer = Arc::new(Lines::default());
+    let query = "PREFIX : <http://example.org/> SELECT ?t ?n { :doc :text ?t . ?s :n ?n }";
+    let (mut taken, mut ahead) = (0, 0);
+    let [from_terms, written] = fixture
+        .written_piece_by_piece(query, &writer, line, |bytes| {
+            taken += bytes;
+            ahead = ahead.max(writer.bytes.load(Relaxed) - taken);
+        })
+        .unwrap();
+    assert!(from_terms == written, "other bytes");
+    assert!(taken > 3_000 * text.len());
+    assert!(ahead < 32 << 20, "{ahead} bytes were written and waited");
 }

@@ -136,10 +136,10 @@ async fn write_solutions(
     if let Some(writer) = serializer.row_writer() {
         let mut stream = stream.written(writer);
         while let Some(written) = stream.next().await {
-            let written = written?;
-            rows += written.rows as u64;
+            let mut written = written?;
+            rows += written.rows() as u64;
             output.drain(&mut buffer)?;
-            for mut piece in written.pieces {
+            while let Some(mut piece) = written.next_piece() {
                 output.drain(&mut piece)?;
             }
         }

@@ -10,7 +10,8 @@
 //!
 //! The first slices are written where the stream is polled, and so are all of small answers, of rows with long texts, and while
 //! the engine has more queries than threads. Of other answers up to [`SLICES_AHEAD_MAX`] slices are written at a time, as tasks of the runtime, if it has
-//! several threads. A stream that is dropped ends its tasks.
+//! several threads: the first of them in place of the query's own thread, which waits for it, each further one if a thread is free. A stream that
+//! is dropped ends its tasks. Rows that are large together, for they repeat a long text, are put together piece by piece, when they are asked for.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,6 +22,7 @@ use std::task::{Context, Poll, ready};
 
 use arrow::array::RecordBatch;
 use futures::stream::{Stream, StreamExt};
+use orrery_runtime::Busy;
 use orrery_term::Term;
 use parking_lot::Mutex;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -36,6 +38,8 @@ use crate::error::QueryError;
 const SLICES_AHEAD_MAX: usize = 4;
 /// What is kept of the memory that the terms of a slice took, at most.
 const ROOM_BYTES_MAX: usize = 4 << 20;
+/// Rows whose cells have more bytes are put together one piece after the other, as they are sent.
+const TOGETHER_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 4 << 20 };
 /// Slices with fewer rows are written at once.
 const ROWS_AHEAD_MIN: usize = if cfg!(test) { 64 } else { 2_048 };
 
@@ -109,14 +113,54 @@ impl WrittenCells {
 }
 
 /// Some solutions, written.
-#[derive(Debug)]
 pub struct WrittenRows {
-    /// How many.
-    pub rows: usize,
-    /// What they are in the format, in pieces of about 64 KiB, or of one row.
-    pub pieces: Vec<Vec<u8>>,
+    rows: usize,
+    ready: VecDeque<Vec<u8>>,
+    /// What is put together when it is asked for.
+    rest: Option<Pieces>,
     /// Bytes of the different terms.
     term_bytes: usize,
+}
+
+impl WrittenRows {
+    /// How many.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The next of what they are in the format, about 64 KiB or one row; `None` at the end.
+    pub fn next_piece(&mut self) -> Option<Vec<u8>> {
+        let ready = self.ready.pop_front();
+        ready.or_else(|| self.rest.as_mut()?.next())
+    }
+}
+
+/// Rows of written terms as pieces of the answer.
+struct Pieces {
+    cells: WrittenCells,
+    writer: Arc<dyn SolutionWriter>,
+    /// Whether the rows begin the answer.
+    is_first: bool,
+    rows: Range<usize>,
+    rows_per_piece: usize,
+}
+
+impl Iterator for Pieces {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let end = self.rows.end.min(self.rows.start + self.rows_per_piece);
+        let part = self.rows.start..end;
+        let is_first = self.is_first && part.start == 0;
+        self.rows.start = end;
+        let mut bytes = Vec::new();
+        self.writer
+            .write_rows(&self.cells, part, is_first, &mut bytes);
+        Some(bytes)
+    }
 }
 
 /// The solutions of a `SELECT`, written; see the module's documentation.
@@ -222,25 +266,34 @@ impl WrittenStream {
 
     /// Begins to write a slice on another thread, or keeps it.
     fn take(&mut self, slice: RecordBatch) {
-        match self.runtime_for(&slice) {
-            Some(runtime) => {
+        match self.place_for(&slice) {
+            Some((runtime, thread)) => {
                 let work = self.work(slice);
-                let task = runtime.spawn(async move { work.run() });
+                let task = runtime.spawn(async move {
+                    let _until_it_ends = thread;
+                    work.run()
+                });
                 self.under_way.push_back(Task(task));
             }
             None => self.held = Some(slice),
         }
     }
 
-    /// Where a slice is written by a task, if it is.
-    fn runtime_for(&self, slice: &RecordBatch) -> Option<Handle> {
+    /// Where a slice is written by a task, if it is, and the thread that is counted for it.
+    fn place_for(&self, slice: &RecordBatch) -> Option<(Handle, Option<Busy>)> {
         let workers = self.slices.decoder.context().workers();
         let may_go_ahead = self.is_begun
             && slice.num_rows() >= ROWS_AHEAD_MIN
             && workers.threads() > 1
             && !workers.is_crowded();
         let runtime = may_go_ahead.then(Handle::try_current)?.ok()?;
-        (runtime.runtime_flavor() == RuntimeFlavor::MultiThread).then_some(runtime)
+        if runtime.runtime_flavor() != RuntimeFlavor::MultiThread {
+            return None;
+        }
+        match self.under_way.is_empty() {
+            true => Some((runtime, None)),
+            false => Some((runtime, Some(workers.try_extra()?))),
+        }
     }
 
     fn work(&mut self, slice: RecordBatch) -> Work {
@@ -277,29 +330,30 @@ impl Work {
             })?;
         }
         cells.columns = numbering.columns;
-        let written = WrittenRows {
-            rows: self.slice.num_rows(),
-            pieces: self.pieces(&cells),
-            term_bytes: cells.bytes.len(),
-        };
-        self.room.give_back(cells);
-        Ok(written)
-    }
-
-    /// The rows put together.
-    fn pieces(&self, cells: &WrittenCells) -> Vec<Vec<u8>> {
         let rows = self.slice.num_rows();
-        let count = cells.cell_bytes(0..rows).div_ceil(PIECE_BYTES);
-        let rows_per_piece = rows.div_ceil(count.max(1)).max(1);
-        let starts = (0..rows).step_by(rows_per_piece);
-        let piece = |start: usize| {
-            let mut bytes = Vec::new();
-            let part = start..rows.min(start + rows_per_piece);
-            let is_first = self.is_first && start == 0;
-            self.writer.write_rows(cells, part, is_first, &mut bytes);
-            bytes
+        let term_bytes = cells.bytes.len();
+        let cell_bytes = cells.cell_bytes(0..rows);
+        let count = cell_bytes.div_ceil(PIECE_BYTES).max(1);
+        let mut pieces = Pieces {
+            cells,
+            writer: self.writer,
+            is_first: self.is_first,
+            rows: 0..rows,
+            rows_per_piece: rows.div_ceil(count).max(1),
         };
-        starts.map(piece).collect()
+        let mut written = WrittenRows {
+            rows,
+            ready: VecDeque::new(),
+            rest: None,
+            term_bytes,
+        };
+        if cell_bytes > TOGETHER_BYTES_MAX {
+            written.rest = Some(pieces);
+        } else {
+            written.ready.extend(&mut pieces);
+            self.room.give_back(pieces.cells);
+        }
+        Ok(written)
     }
 }
 

@@ -218,6 +218,17 @@ impl Fixture {
         writer: &Arc<impl SolutionWriter + 'static>,
         write_row: impl Fn(&[Option<&Term<'_>>], &mut Vec<u8>),
     ) -> Result<[Vec<u8>; 2], QueryError> {
+        self.written_piece_by_piece(query, writer, write_row, |_| {})
+    }
+
+    /// The same; `taken` is told of the bytes of each piece that came written.
+    pub fn written_piece_by_piece(
+        &self,
+        query: &str,
+        writer: &Arc<impl SolutionWriter + 'static>,
+        write_row: impl Fn(&[Option<&Term<'_>>], &mut Vec<u8>),
+        mut taken: impl FnMut(usize),
+    ) -> Result<[Vec<u8>; 2], QueryError> {
         let prepared = self.engine.prepare(query, &QueryOptions::of_process())?;
         self.runtime.block_on(async {
             let mut from_terms = Vec::new();
@@ -233,7 +244,9 @@ impl Fixture {
             let writer = Arc::clone(writer);
             let mut stream = solutions(&prepared).await?.written(writer);
             while let Some(rows) = stream.next().await {
-                for piece in rows?.pieces {
+                let mut rows = rows?;
+                while let Some(piece) = rows.next_piece() {
+                    taken(piece.len());
                     written.extend_from_slice(&piece);
                 }
             }

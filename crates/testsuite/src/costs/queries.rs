@@ -227,7 +227,8 @@ async fn write_answer(prepared: &PreparedQuery) -> Result<Vec<u8>, Error> {
                 writer.ok_or_else(|| Error::Syntax("JSON is written by rows".to_owned()))?;
             let mut stream = stream.written(writer);
             while let Some(rows) = stream.next().await {
-                for piece in rows?.pieces {
+                let mut rows = rows?;
+                while let Some(piece) = rows.next_piece() {
                     out.extend_from_slice(&piece);
                 }
             }
