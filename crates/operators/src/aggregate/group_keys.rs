@@ -29,6 +29,8 @@ const FREE: u32 = u32::MAX;
 const MATRIX_SIDE: usize = 64;
 /// Ids that are remembered with their numbers; a power of two.
 const RECENT: usize = 64;
+/// Rows from which the small table and the matrix are made: a query of few rows is not to pay for them.
+const REMEMBERED_ROWS_MIN: usize = 2_048;
 /// With more different ids nothing is remembered.
 const REMEMBERED_IDS_MAX: usize = 64;
 
@@ -39,14 +41,16 @@ pub(super) struct GroupKeys {
     pairs: Vec<Pairs>,
     /// The numbers of a batch's rows in one column.
     scratch: Vec<usize>,
+    /// Rows numbered so far.
+    rows: usize,
 }
 
 /// One column of the keys.
 struct KeyColumn {
     place: usize,
     table: IdTable,
-    /// Ids that came lately with their numbers, by [`recent_place`].
-    recent: Box<[(u64, usize)]>,
+    /// Ids that came lately with their numbers, by [`recent_place`]; empty as long as rows are few.
+    recent: Vec<(u64, usize)>,
     /// The number of the unbound key.
     null: Option<u32>,
 }
@@ -57,13 +61,14 @@ impl GroupKeys {
         let column = |&place| KeyColumn {
             place,
             table: IdTable::new(),
-            recent: vec![(NULL, 0); RECENT].into(),
+            recent: Vec::new(),
             null: None,
         };
         Self {
             columns: places.iter().map(column).collect(),
             pairs: places.iter().skip(1).map(|_| Pairs::new()).collect(),
             scratch: Vec::new(),
+            rows: 0,
         }
     }
 
@@ -87,6 +92,10 @@ impl GroupKeys {
 
     /// Puts the numbers of the groups of a batch's rows into `numbers`.
     pub(super) fn number(&mut self, batch: &RecordBatch, numbers: &mut Vec<usize>) -> Result<()> {
+        self.rows = self.rows.saturating_add(batch.num_rows());
+        if self.rows >= REMEMBERED_ROWS_MIN {
+            self.remember();
+        }
         let Some((first, others)) = self.columns.split_first_mut() else {
             return internal_err!("groups without a key");
         };
@@ -98,6 +107,16 @@ impl GroupKeys {
             }
         }
         Ok(())
+    }
+
+    /// Makes what saves hashing, if it is not there yet.
+    fn remember(&mut self) {
+        for column in &mut self.columns {
+            column.recent.resize(RECENT, (NULL, 0));
+        }
+        for pairs in &mut self.pairs {
+            pairs.matrix.resize(MATRIX_SIDE * MATRIX_SIDE, FREE);
+        }
     }
 
     /// The keys of all groups, a column each.
@@ -136,7 +155,7 @@ impl GroupKeys {
 /// Pairs of numbers and the numbers of these.
 struct Pairs {
     table: IdTable,
-    /// Those of two numbers below [`MATRIX_SIDE`]; [`FREE`] where it did not come yet. Made with the first pair.
+    /// Those of two numbers below [`MATRIX_SIDE`]; [`FREE`] where it did not come yet. Empty as long as rows are few.
     matrix: Vec<u32>,
     last: (u64, usize),
 }
@@ -152,26 +171,20 @@ impl Pairs {
 
     #[inline]
     fn number(&mut self, first: usize, second: usize) -> Result<usize> {
-        if first < MATRIX_SIDE && second < MATRIX_SIDE {
-            let place = first * MATRIX_SIDE + second;
-            match self.matrix.get(place) {
-                Some(&number) if number != FREE => return Ok(number as usize),
-                _ => return self.add(first, second, place),
+        if first < MATRIX_SIDE
+            && second < MATRIX_SIDE
+            && let Some(known) = self.matrix.get_mut(first * MATRIX_SIDE + second)
+        {
+            if *known == FREE {
+                *known = number_of(&mut self.table, pair_of(first, second))? as u32;
             }
+            return Ok(*known as usize);
         }
         let pair = pair_of(first, second);
         if pair != self.last.0 {
             self.last = (pair, number_of(&mut self.table, pair)?);
         }
         Ok(self.last.1)
-    }
-
-    #[cold]
-    fn add(&mut self, first: usize, second: usize, place: usize) -> Result<usize> {
-        self.matrix.resize(MATRIX_SIDE * MATRIX_SIDE, FREE);
-        let number = number_of(&mut self.table, pair_of(first, second))?;
-        self.matrix[place] = number as u32;
-        Ok(number)
     }
 }
 
@@ -210,17 +223,19 @@ impl KeyColumn {
                 numbers.push(last.1);
                 continue;
             }
-            let recent = &mut self.recent[recent_place(key)];
-            if recent.0 == key && !is_null {
-                last = *recent;
-            } else {
-                let number = number_of(&mut self.table, key)?;
-                last = (key, number);
-                if is_null {
-                    self.null = Some(number as u32);
-                } else if self.table.len() <= REMEMBERED_IDS_MAX {
-                    *recent = last;
-                }
+            let recent = self.recent.get_mut(recent_place(key));
+            if let Some(known) = recent.as_deref().filter(|known| known.0 == key && !is_null) {
+                last = *known;
+                numbers.push(last.1);
+                continue;
+            }
+            last = (key, number_of(&mut self.table, key)?);
+            if is_null {
+                self.null = Some(last.1 as u32);
+            } else if self.table.len() <= REMEMBERED_IDS_MAX
+                && let Some(recent) = recent
+            {
+                *recent = last;
             }
             numbers.push(last.1);
         }
@@ -245,7 +260,7 @@ mod tests {
         fn keys_are_numbered_in_the_order_of_their_first_rows(
             width in 1usize..4,
             different in prop_oneof![Just(7u64), Just(300)],
-            batches in vec(vec([0, 1, 2].map(|_| option::weighted(0.9, any::<u64>())), 0..120), 0..6),
+            batches in vec(vec([0, 1, 2].map(|_| option::weighted(0.9, any::<u64>())), 0..1_200), 0..6),
         ) {
             let key = |id: Option<u64>| id.map(|id| id % different);
             let batches: Vec<Vec<_>> =
