@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
 use datafusion_execution::TaskContext;
+use datafusion_execution::memory_pool::GreedyMemoryPool;
 use datafusion_physical_plan::{ExecutionPlan, collect};
 use orrery_runtime::{Adjacencies, BuildThresholds};
 use orrery_storage::{
@@ -80,9 +81,29 @@ pub(crate) fn contexts_of(quads: &[Quad]) -> [Arc<QueryContext>; 3] {
     ]
 }
 
+/// Looked up in memory, and what is on its way has so many bytes.
+pub(crate) fn in_memory_with(quads: &[Quad], on_the_way_bytes: usize) -> Arc<QueryContext> {
+    let database = build_small(directory().path(), &small_quads(quads)).unwrap();
+    let options = ContextOptions {
+        adjacencies: Arc::new(built_where_missed()),
+        on_the_way_pool: Arc::new(GreedyMemoryPool::new(on_the_way_bytes)),
+        ..ContextOptions::default()
+    };
+    QueryContext::new(ReadView::of_process(database.snapshot()), options).unwrap()
+}
+
 /// Built when they are missed.
 fn eager_adjacencies() -> Adjacencies {
     Adjacencies::with_thresholds(64 << 20, BuildThresholds::AT_ONCE)
+}
+
+/// The same for predicates of any length: none is built in the background.
+fn built_where_missed() -> Adjacencies {
+    let thresholds = BuildThresholds {
+        rows_at_once_max: u64::MAX,
+        ..BuildThresholds::AT_ONCE
+    };
+    Adjacencies::with_thresholds(64 << 20, thresholds)
 }
 
 fn context_over(snapshot: Arc<Snapshot>, adjacencies: Adjacencies) -> Arc<QueryContext> {

@@ -9,7 +9,8 @@
 //! patterns a batch is sixteen. Here nothing is numbered or gathered, as long as each row has at most one match.
 //!
 //! For one step without conditions, in which all variables of the input are bound that it joins on; not for batches with keys that changes
-//! touch, and not where the matches are so many that they should come in pieces.
+//! touch, and not where the matches are so many that they should come in pieces, or more than there is memory for. How many values a key has is
+//! known before any is copied, and of those no more are copied than rows are wanted.
 
 use std::sync::atomic::Ordering;
 
@@ -20,17 +21,27 @@ use datafusion_common::Result;
 use orrery_storage::Adjacency;
 
 use super::compiled::CompiledPattern;
-use super::pipeline::StepCounters;
+use super::pipeline::{OUTPUT_ROWS_MAX, StepCounters};
 use super::program::{AdjacentStep, Key, OutputColumn, Program, StepProgram, ThirdColumn};
 use super::specification::PatternMode;
 use crate::solutions::{gather, solution_batch, storage_error};
 
 /// Of batches with more matches than this the general way gives out pieces.
-const MATCHES_MAX: usize = if cfg!(test) { 16 } else { 131_072 };
+const MATCHES_MAX: usize = if cfg!(test) { 16 } else { OUTPUT_ROWS_MAX };
+
+/// What bounds the rows of a batch that is done at once.
+pub(super) struct Bounds<F> {
+    /// More rows are not wanted.
+    pub(super) wanted: usize,
+    /// Whether there is memory for so many rows of so many bytes.
+    pub(super) has_room: F,
+}
 
 /// The matches of a batch.
 struct OptionalMatches {
-    /// The row of each match, or of the absence of any, ascending; nothing if there is one for each row.
+    /// The keys that were looked up: all, or as many as give the rows that are wanted.
+    keys: usize,
+    /// The row of each match, or of the absence of any, ascending; nothing if there is one for each key.
     rows: Option<Vec<u32>>,
     /// The value of each, if it has one.
     values: UInt64Array,
@@ -59,11 +70,13 @@ fn step_of(program: &Program) -> Option<(&StepProgram, &AdjacentStep, usize)> {
     (step.intersection.is_none() && step.produced.len() == 1).then_some((step, adjacent, key))
 }
 
-/// All rows that come of a batch of input rows, in which all variables are bound that join; nothing if it is not done this way.
+/// The rows that come of a batch of input rows, in which all variables are bound that join, as far as they are wanted; nothing if it is not
+/// done this way.
 pub(super) fn at_once(
     plan: &CompiledPattern,
     columns: &[UInt64Array],
     rows: usize,
+    bounds: Bounds<impl FnMut(usize, usize) -> bool>,
 ) -> Result<Option<RecordBatch>> {
     let program = plan.bound_program()?;
     let Some((step, adjacent, key)) = step_of(program).filter(|_| rows > 0) else {
@@ -85,10 +98,17 @@ pub(super) fn at_once(
             }
         }
     }
-    let Some(matches) = find_matches(&adjacency, keys) else {
+    // Of a row that goes out: its columns, and its number and whether it has a value.
+    let row_bytes = (program.output.len() + 2) * size_of::<u64>();
+    let Bounds {
+        wanted,
+        mut has_room,
+    } = bounds;
+    let found = find_matches(&adjacency, keys, wanted, |rows| has_room(rows, row_bytes));
+    let Some(matches) = found else {
         return Ok(None);
     };
-    count(&plan.counters, keys.len(), &matches.values);
+    count(&plan.counters, matches.keys, &matches.values);
     output(plan, program, (step, columns), &matches).map(Some)
 }
 
@@ -109,7 +129,7 @@ fn output(
 ) -> Result<RecordBatch> {
     let rows = matches.values.len();
     let column_of = |column: &OutputColumn| match (*column, &matches.rows) {
-        (OutputColumn::Input(at), None) => Ok(columns[at].clone()),
+        (OutputColumn::Input(at), None) => Ok(columns[at].slice(0, rows)),
         (OutputColumn::Input(at), Some(rows)) => gather(&columns[at], rows),
         // What goes on of the input is fetched from there; of the chunk only the values are asked for.
         (OutputColumn::Chunk(at), _) if at == step.carried.len() => Ok(matches.values.clone()),
@@ -119,33 +139,61 @@ fn output(
     solution_batch(&plan.schema, columns.collect::<Result<_>>()?, rows)
 }
 
-/// Nothing if there are too many.
-fn find_matches(adjacency: &Adjacency, keys: &[u64]) -> Option<OptionalMatches> {
+/// The matches of the keys, as many as are wanted; nothing if there are too many, or no room for them.
+fn find_matches(
+    adjacency: &Adjacency,
+    keys: &[u64],
+    wanted: usize,
+    mut has_room: impl FnMut(usize) -> bool,
+) -> Option<OptionalMatches> {
+    // Each key gives a row.
+    let keys = &keys[..keys.len().min(wanted)];
+    let mut room = keys.len();
+    if !has_room(room) {
+        return None;
+    }
     if adjacency.is_functional() {
         let (mut rows, mut values) = (Vec::new(), Vec::new());
         adjacency.single_values(keys, 0, &mut rows, &mut values);
         return Some(OptionalMatches {
+            keys: keys.len(),
             values: in_their_rows(keys.len(), &rows, values),
             rows: None,
         });
     }
-    let (mut rows, mut values) = (Vec::with_capacity(keys.len()), Vec::new());
-    let mut is_bound = Vec::with_capacity(keys.len());
+    let rows_max = MATCHES_MAX.max(keys.len());
+    let (mut rows, mut values) = (Vec::with_capacity(room), Vec::with_capacity(room));
+    let mut is_bound = Vec::with_capacity(room);
+    let mut looked_up = 0;
     for (row, &key) in (0u32..).zip(keys) {
-        let before = values.len();
-        match adjacency.rank(key) {
-            Some(rank) => adjacency.extend(adjacency.positions(rank), &mut values),
-            None => values.push(0),
+        let left = wanted - rows.len();
+        if left == 0 {
+            break;
         }
-        let count = values.len() - before;
-        if values.len() > MATCHES_MAX.max(keys.len()) {
+        looked_up += 1;
+        let positions = adjacency.rank(key).map(|rank| adjacency.positions(rank));
+        let count = positions.as_ref().map_or(1, |all| all.len().min(left));
+        let rows_then = rows.len() + count;
+        if rows_then > rows_max {
             return None;
         }
-        is_bound.extend(std::iter::repeat_n(adjacency.rank(key).is_some(), count));
-        rows.extend(std::iter::repeat_n(row, count));
+        if rows_then > room {
+            room = rows_then.next_power_of_two().min(rows_max);
+            if !has_room(room) {
+                return None;
+            }
+        }
+        is_bound.resize(rows_then, positions.is_some());
+        match positions {
+            Some(all) => adjacency.extend(all.start..all.start + count, &mut values),
+            None => values.push(0),
+        }
+        rows.resize(rows_then, row);
     }
-    let is_one_each = rows.len() == keys.len();
+    // Each key that was looked up has a row.
+    let is_one_each = rows.len() == looked_up;
     Some(OptionalMatches {
+        keys: looked_up,
         values: with_nulls(values, BooleanBuffer::from(is_bound)),
         rows: (!is_one_each).then_some(rows),
     })

@@ -144,7 +144,7 @@ const COPIES: usize = 3;
 /// The chunks of one pattern take at most one part of so many of what may be on its way.
 const ON_THE_WAY_PART: usize = 16;
 /// The largest chunks that go out.
-const OUTPUT_ROWS_MAX: usize = 32_768;
+pub(super) const OUTPUT_ROWS_MAX: usize = 32_768;
 
 impl VectorRows {
     pub(super) fn new(
@@ -186,6 +186,14 @@ impl VectorRows {
 
     fn reserve(&self, rows: usize) -> bool {
         self.reservation.try_resize(rows * self.row_bytes).is_ok()
+    }
+
+    /// Whether there is room for a chunk of so many rows that goes out, made otherwise.
+    pub(super) fn has_room(&self, rows: usize, row_bytes: usize) -> bool {
+        let bytes = rows * row_bytes;
+        rows <= VECTOR_ROWS_MIN
+            || bytes <= self.reservation.size()
+            || self.reservation.try_resize(bytes).is_ok()
     }
 
     /// There will be no more chunks.

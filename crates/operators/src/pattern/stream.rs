@@ -310,7 +310,12 @@ impl PatternStream {
         let is_all_bound =
             matches!(groups.as_slice(), [(unbound, None)] if !unbound.contains(&true));
         if self.may_be_at_once && is_all_bound {
-            self.at_once = optional::at_once(&self.plan, &columns, rows)?;
+            let vector_rows = &self.vector_rows;
+            let bounds = optional::Bounds {
+                wanted: self.remaining,
+                has_room: |rows, row_bytes| vector_rows.has_room(rows, row_bytes),
+            };
+            self.at_once = optional::at_once(&self.plan, &columns, rows, bounds)?;
             if self.at_once.is_some() {
                 return Ok(());
             }

@@ -14,7 +14,7 @@ use super::*;
 use crate::context::QueryContext;
 use crate::rows::RowsExec;
 use crate::test_support::{
-    Quad, Solution, context_of, contexts_of, extend, names, project, run, term, var,
+    Quad, Solution, context_of, contexts_of, extend, in_memory_with, names, project, run, term, var,
 };
 
 const VARIABLES: [&str; 4] = ["a", "b", "c", "d"];
@@ -653,4 +653,101 @@ fn optional_values_in_memory_keep_the_rows_in_their_order_and_batch() {
         assert_eq!((report.in_memory, report.seeks), (subjects.len(), 0));
         assert_eq!(report.rows, 4 + of_four.len());
     }
+}
+
+/// `OPTIONAL { ?s <1> ?o }` after these subjects, with a limit on the rows: the batches, and what its step did. It is in memory by then.
+fn optional_after(
+    context: &Arc<QueryContext>,
+    subjects: &[i64],
+    fetch: Option<usize>,
+) -> (Vec<RecordBatch>, StepReport) {
+    let ask = || {
+        let pattern = QuadPattern {
+            subject: var("s"),
+            predicate: Slot::Constant(term(1)),
+            object: var("o"),
+            graph: GraphScope::Default,
+        };
+        let specification = PatternSpecification {
+            mode: PatternMode::Optional,
+            fetch,
+            ..PatternSpecification::inner(vec![pattern], names(&["s", "o"]))
+        };
+        let rows: Vec<_> = subjects.iter().map(|&s| vec![Some(term(s))]).collect();
+        let input = RowsExec::try_new(&names(&["s"]), &rows).unwrap();
+        PatternExec::try_new(Arc::clone(context), Some(input), specification).unwrap()
+    };
+    batches_of(ask());
+    let plan = ask();
+    let batches = batches_of(Arc::clone(&plan));
+    let pattern = plan.downcast_ref::<PatternExec>().unwrap();
+    (batches, pattern.reports().remove(0))
+}
+
+/// The subjects and values of batches.
+fn rows_of(batches: &[RecordBatch]) -> Vec<(u64, Option<u64>)> {
+    let rows = batches.iter().flat_map(|batch| {
+        let [subjects, values] = [0, 1].map(|at| batch.column(at).as_primitive::<UInt64Type>());
+        subjects.values().iter().copied().zip(values.iter())
+    });
+    rows.collect()
+}
+
+#[test]
+fn of_optional_values_in_memory_no_more_are_copied_than_rows_are_wanted() {
+    let quad = |s, o| [term(s), term(1), term(o), TermId::DEFAULT_GRAPH];
+    // Subject 5 has many values, 6 one, 7 none.
+    let many = (0..5_000).map(|o| quad(5, o));
+    let several: Vec<Quad> = many.chain([quad(6, 1)]).collect();
+    let each_one: Vec<Quad> = (0..20).map(|s| quad(s, s + 100)).collect();
+    let id = |number| term(number).bits();
+    let context = in_memory_with(&several, 1 << 30);
+    for (fetch, keys, expected) in [
+        (1, 1, vec![(7, None)]),
+        (2, 2, vec![(7, None), (6, Some(1))]),
+        (
+            4,
+            3,
+            vec![(7, None), (6, Some(1)), (5, Some(0)), (5, Some(1))],
+        ),
+    ] {
+        let (batches, report) = optional_after(&context, &[7, 6, 5, 5, 6], Some(fetch));
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|(s, o): (i64, Option<i64>)| (id(s), o.map(id)))
+            .collect();
+        assert_eq!(rows_of(&batches), expected);
+        let bound = expected.iter().filter(|(_, o)| o.is_some()).count();
+        assert_eq!((report.rows, report.in_memory), (bound, keys), "{fetch}");
+    }
+    // As many rows as input rows, but not one of each.
+    let (batches, _) = optional_after(&context, &[5, 5], Some(2));
+    assert_eq!(
+        rows_of(&batches),
+        [(id(5), Some(id(0))), (id(5), Some(id(1)))]
+    );
+
+    let context = in_memory_with(&each_one, 1 << 30);
+    let (batches, report) = optional_after(&context, &[30, 3, 2, 1], Some(2));
+    assert_eq!(rows_of(&batches), [(id(30), None), (id(3), Some(id(103)))]);
+    assert_eq!((report.rows, report.in_memory), (1, 2));
+}
+
+#[test]
+fn optional_values_in_memory_come_at_once_only_if_there_is_room_for_them() {
+    let quad = |s| [term(s), term(1), term(s + 1), TermId::DEFAULT_GRAPH];
+    let quads: Vec<Quad> = (0..2_000).step_by(2).map(quad).collect();
+    let subjects: Vec<i64> = (0..2_000).collect();
+    let asked = |bytes: usize| {
+        let context = in_memory_with(&quads, bytes);
+        let (batches, _) = optional_after(&context, &subjects, None);
+        let mut rows = rows_of(&batches);
+        rows.sort_unstable();
+        (batches.len(), rows)
+    };
+    let (batches, expected) = asked(1 << 30);
+    assert_eq!((batches, expected.len()), (1, 2_000));
+    let (batches, rows) = asked(64);
+    assert!(batches > 1, "no room for a batch of 2,000 rows");
+    assert_eq!(rows, expected);
 }
