@@ -123,6 +123,8 @@ pub(super) struct Slices {
     pub(super) columns: Arc<[Option<usize>]>,
     /// What is left of the last batch.
     batch: Option<RecordBatch>,
+    /// Nothing follows any more: after the end, or an error.
+    is_ended: bool,
     pub(super) rows_per_slice: SliceRows,
 }
 
@@ -133,23 +135,33 @@ impl Slices {
             decoder,
             columns: columns.into(),
             batch: None,
+            is_ended: false,
             rows_per_slice: SliceRows::start(),
         }
     }
 
-    /// The next slice, which has rows; nothing at the end, after which nobody may ask.
+    /// The next slice, which has rows; after an error or the end nothing follows.
     pub(super) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<RecordBatch, QueryError>>> {
+        if self.is_ended {
+            return Poll::Ready(None);
+        }
         let batch = loop {
             if let Some(batch) = self.batch.take_if(|batch| batch.num_rows() > 0) {
                 break batch;
             }
             match ready!(Pin::new(&mut self.ids).poll_next_unpin(cx)) {
                 Some(Ok(batch)) => self.batch = Some(batch),
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => return Poll::Ready(None),
+                Some(Err(error)) => {
+                    self.end();
+                    return Poll::Ready(Some(Err(error)));
+                }
+                None => {
+                    self.end();
+                    return Poll::Ready(None);
+                }
             }
         };
         let rows = batch.num_rows().min(self.rows_per_slice.rows());
@@ -170,10 +182,16 @@ impl Slices {
             None => return Poll::Ready(None),
         };
         let decoded = self.decoder.batch(&slice, &self.columns);
-        if let Ok(decoded) = &decoded {
-            self.rows_per_slice.adapt_to(decoded.terms());
+        match &decoded {
+            Ok(decoded) => self.rows_per_slice.adapt_to(decoded.terms()),
+            Err(_) => self.end(),
         }
         Poll::Ready(Some(decoded))
+    }
+
+    fn end(&mut self) {
+        self.is_ended = true;
+        self.batch = None;
     }
 }
 

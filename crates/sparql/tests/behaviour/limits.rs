@@ -82,6 +82,23 @@ fn a_long_literal_is_given_only_where_there_is_room_for_it() {
 }
 
 #[test]
+fn after_an_error_the_solutions_are_over() {
+    let long = "long ".repeat(1 << 19);
+    let others = (0..6_000).map(|n| format!("<urn:t> <urn:p> {n} ."));
+    let others: String = others.collect();
+    let data = format!("<urn:s> <urn:p> \"{long}\" . {others}");
+    let options = EngineOptions {
+        memory_bytes: 12 << 20,
+        ..EngineOptions::default()
+    };
+    let fixture = Fixture::with_options(&data, options);
+    let query = "SELECT ?o { VALUES ?s { <urn:s> <urn:t> } ?s <urn:p> ?o }";
+    let (rows, after) = fixture.around_error(query);
+    assert!(rows < 2_000, "slices would follow the one of {rows} rows");
+    assert_eq!(after, 0);
+}
+
+#[test]
 fn hostile_nesting_neither_crashes_nor_hangs() {
     let fixture = Fixture::new(DATA);
     // Each is planned over the solutions so far, which it and the next one read.

@@ -173,6 +173,23 @@ impl Fixture {
         self.run(&self.engine.prepare(query, options)?)
     }
 
+    /// The rows of a query that come before an error, and how many batches and errors the stream gives after it.
+    pub fn around_error(&self, query: &str) -> (usize, usize) {
+        let prepared = self.engine.prepare(query, &QueryOptions::of_process());
+        self.runtime.block_on(async {
+            let mut stream = solutions(&prepared.unwrap()).await.unwrap();
+            let mut rows = 0;
+            while let Ok(batch) = stream.next().await.expect("an error") {
+                rows += batch.rows();
+            }
+            let mut after = 0;
+            for _ in 0..4 {
+                after += usize::from(stream.next().await.is_some());
+            }
+            (rows, after)
+        })
+    }
+
     /// Our answer by a plan that was sent to another process.
     pub fn ask_elsewhere(&self, query: &str) -> Result<Answer, QueryError> {
         let prepared = self.engine.prepare(query, &QueryOptions::of_process())?;
