@@ -92,6 +92,24 @@ pub(crate) fn in_memory_with(quads: &[Quad], on_the_way_bytes: usize) -> Arc<Que
     QueryContext::new(ReadView::of_process(database.snapshot()), options).unwrap()
 }
 
+/// Looked up in memory, over a base with later changes.
+pub(crate) fn in_memory_changed(
+    base: &[Quad],
+    deleted: &[Quad],
+    inserted: &[Quad],
+) -> Arc<QueryContext> {
+    let directory = directory();
+    drop(build_small(directory.path(), &small_quads(base)).unwrap());
+    let database = Arc::new(Database::open(directory.path()).unwrap());
+    let writer = database.open_writer(WriterOptions::default()).unwrap();
+    let mut transaction = writer.begin().unwrap();
+    transaction.delete(&mut deleted.to_vec()).unwrap();
+    transaction.insert(&mut inserted.to_vec()).unwrap();
+    let pending = transaction.commit(CommitOptions::default()).unwrap();
+    pending.wait().unwrap();
+    context_over(database.snapshot(), built_where_missed())
+}
+
 /// Built when they are missed.
 fn eager_adjacencies() -> Adjacencies {
     Adjacencies::with_thresholds(64 << 20, BuildThresholds::AT_ONCE)

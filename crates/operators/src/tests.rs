@@ -17,7 +17,8 @@ use crate::pattern::{GraphScope, PatternExec, PatternSpecification, QuadPattern,
 use crate::rows::RowsExec;
 use crate::run_counts::{RunCountsExec, RunCountsSpecification};
 use crate::test_support::{
-    Quad, Solution, context_of, contexts_of, extend, names, run, term, try_run, var,
+    Quad, Solution, context_of, contexts_of, extend, in_memory_changed, in_memory_with, names, run,
+    term, try_run, var,
 };
 
 fn solution(entries: &[(&str, TermId)]) -> Solution {
@@ -440,6 +441,54 @@ fn a_product_beyond_64_bits_is_exact() {
     let found = run(plan.unwrap());
     let product = context.term(found[0]["n"]).unwrap().to_string();
     assert!(product.contains(&(1_u128 << 80).to_string()), "{product}");
+}
+
+#[test]
+fn keys_between_those_of_lists_in_memory_are_not_looked_at() {
+    const KEYS: i64 = 200_000;
+    let quad = |s, p, o| [term(s), term(p), term(o), TermId::DEFAULT_GRAPH];
+    // Many keys with a row each, and three with more rows than all of them.
+    let each = (0..KEYS).map(|key| quad(key, 1, 0));
+    let three = [3, 1_000, 2_000];
+    let rows = KEYS / 3 + 1;
+    let many = three
+        .into_iter()
+        .flat_map(|key| (0..rows).map(move |o| quad(key, 2, o)));
+    let quads: Vec<Quad> = each.chain(many).collect();
+    let pattern = |predicate, object| QuadPattern {
+        subject: var("k"),
+        predicate: Slot::Constant(term(predicate)),
+        object: var(object),
+        graph: GraphScope::Default,
+    };
+    let keys_looked_at = |context: &Arc<QueryContext>, expected: &[(i64, i64)]| {
+        let specification = RunCountsSpecification {
+            patterns: vec![pattern(1, "a"), pattern(2, "b")],
+            key: Arc::from("k"),
+            counts: names(&["n"]),
+        };
+        let plan = RunCountsExec::try_new(context, specification).unwrap();
+        let plan = plan.unwrap();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|&(key, n)| solution(&[("k", term(key)), ("n", term(n))]))
+            .collect();
+        assert_eq!(run(Arc::clone(&plan)), expected);
+        let in_memory = plan.metrics().unwrap().sum_by_name("in_memory");
+        in_memory.unwrap().as_usize()
+    };
+    let context = in_memory_with(&quads, 1 << 30);
+    let expected = three.map(|key| (key, rows));
+    let looked_at = keys_looked_at(&context, &expected);
+    assert!((3..10).contains(&looked_at), "{looked_at}");
+
+    // A change adds a key and takes one away: the adjacency in memory does not know the next key.
+    let deleted: Vec<Quad> = (0..rows).map(|o| quad(1_000, 2, o)).collect();
+    let added = quad(KEYS / 4, 2, 9);
+    let context = in_memory_changed(&quads, &deleted, &[added]);
+    let expected = [(3, rows), (2_000, rows), (KEYS / 4, 1)];
+    let looked_at = keys_looked_at(&context, &expected);
+    assert!((3..100).contains(&looked_at), "{looked_at}");
 }
 
 #[test]

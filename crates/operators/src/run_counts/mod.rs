@@ -15,7 +15,7 @@
 //! runs are merged as sets are intersected, whoever is behind leaps to the value of the others. So a join of a million rows with a million
 //! is counted by reading two columns, however many rows it has. A product that 64 bits do not hold is exact too. Where the
 //! adjacency of a predicate is in memory, its rows are the lengths of lists instead (`lists`): the pattern with the fewest rows gives the keys, and
-//! nobody leaps.
+//! leaps over those that lie between keys of the lists.
 //!
 //! Gives the groups in ascending order of ids, which nobody may rely on.
 

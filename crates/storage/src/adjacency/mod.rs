@@ -53,10 +53,16 @@ const HOLE: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy)]
 struct Span {
     first: u64,
-    /// How many there are.
+    /// How many there are, one at least.
     ids: u64,
     /// The number of the first one: a multiple of 64 if there are words.
     start: usize,
+}
+
+impl Span {
+    fn last(&self) -> u64 {
+        self.first + (self.ids - 1)
+    }
 }
 
 /// Which of 64 consecutive ids are keys.
@@ -104,6 +110,31 @@ impl Adjacency {
             }
         }
         None
+    }
+
+    /// The first key that is not below `key`; none behind the last.
+    ///
+    /// Asked with keys that ascend, all calls together look at each place once at most.
+    pub fn key_from(&self, key: u64) -> Option<u64> {
+        let span = self.spans.iter().find(|span| key <= span.last())?;
+        let number = span.start + key.saturating_sub(span.first) as usize;
+        let found = match &self.words {
+            Some(words) => key_in_words(words, number)?,
+            None => match (&self.starts, &self.values) {
+                (Some(starts), _) => {
+                    let mut pairs = starts[number..].windows(2);
+                    number + pairs.position(|pair| pair[0] < pair[1])?
+                }
+                (None, Values::Narrow { offsets, .. }) => {
+                    let mut rest = offsets[number..].iter();
+                    number + rest.position(|&offset| offset != HOLE)?
+                }
+                (None, Values::Wide(_)) => return None,
+            },
+        };
+        let mut spans = self.spans.iter().rev();
+        let span = spans.find(|span| span.start <= found)?;
+        Some(span.first + (found - span.start) as u64)
     }
 
     /// The value of each key that has one, and its row: the first key's is `first_row`. Only if each key has one value at most.
@@ -246,6 +277,18 @@ impl Adjacency {
         let words = self.words.as_ref().map_or(0, |words| size_of_val(&**words));
         (words + values + starts) as u64
     }
+}
+
+/// The number of the first key from a number on.
+fn key_in_words(words: &[Word], number: usize) -> Option<usize> {
+    let first = number / 64;
+    let mut bits = words[first].bits & (u64::MAX << (number % 64));
+    let mut at = first;
+    while bits == 0 {
+        at += 1;
+        bits = words.get(at)?.bits;
+    }
+    Some(at * 64 + bits.trailing_zeros() as usize)
 }
 
 /// The number of an id among all keys, if it is one.

@@ -182,6 +182,8 @@ proptest! {
                         rows.get(&key).into_iter().flatten().map(|(value, _)| *value).collect()
                     };
                     prop_assert_eq!(&found, &plain(&of_file));
+                    let next = of_file.range(key..).next().map(|(next, _)| *next);
+                    prop_assert_eq!(adjacency.key_from(key), next);
                     let is_touched = touched.contains(key).unwrap();
                     // Two deltas may undo each other.
                     prop_assert!(is_touched || of_view.get(&key) == of_file.get(&key));
