@@ -78,7 +78,7 @@ fn read_again(
         engine.plans().note(known.is_some());
         match known {
             Some(known) => return Ok(known),
-            None if engine.plans().is_refused(&key) => {}
+            None if engine.plans().is_refused(&key, view.snapshot().commit()) => {}
             None => keeping = Some((key, constants)),
         }
     }
@@ -120,9 +120,10 @@ fn known(
         let base_iri = algebra.base_iri().map(|iri| iri.as_str().to_owned());
         let context = context(engine, view, options, (base_iri, None))?;
         context.note_language_tags(&TagFinder::in_text(TagSyntax::At, text));
-        // What cannot be made again is planned, which tells what is wrong.
+        // What cannot be made again is not tried twice. If no other plan fits, planning tells what is wrong.
         let Ok(plan) = variant.build(bindings, &context) else {
-            return Ok(None);
+            engine.plans().forget(key, variant);
+            continue;
         };
         compile_patterns(plan.as_ref())?;
         context.patience().end_planning();
@@ -248,7 +249,9 @@ fn prepared(
         };
         match KeptQuery::of(made, constants, &planned.context, answer) {
             Some(kept) => engine.plans().keep(key, kept),
-            None => engine.plans().refuse(key),
+            None => engine
+                .plans()
+                .refuse(key, planned.context.snapshot().commit()),
         }
     }
     Ok(PreparedQuery {

@@ -14,12 +14,12 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr,
-    PlanProperties, ReplaceChildrenOptions,
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, InputOrderMode,
+    PhysicalExpr, PlanProperties, ReplaceChildrenOptions,
 };
 use orrery_expressions::KeptExpression;
 
-use super::parameters::{Bindings, Parameter, PassingIds, has_parameter, replace};
+use super::parameters::{Bindings, Parameter, PassingIds, has_parameter, has_stray_term, replace};
 use super::pattern::KeptPattern;
 use crate::context::QueryContext;
 use crate::error::Result;
@@ -28,6 +28,7 @@ use crate::node::node_methods;
 use crate::nodes::{AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec};
 use crate::pattern::{ObjectRanges, PatternExec};
 use crate::rows::RowsExec;
+use crate::solutions::plan_properties;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -93,6 +94,10 @@ impl Keeping<'_, '_> {
             });
         }
         if let Some(join) = plan.downcast_ref::<SolutionJoinExec>() {
+            let mut filters = join.specification().filters.iter();
+            if filters.any(|it| has_stray_term(it, self.parameters)) {
+                return None;
+            }
             return Some(KeptNode::SolutionJoin {
                 specification: join.specification().clone(),
                 sides: Box::new(inputs.try_into().ok()?),
@@ -108,7 +113,10 @@ impl Keeping<'_, '_> {
     fn engine_node(&self, plan: &Plan, mut inputs: Vec<KeptNode>) -> Option<KeptNode> {
         let schema = plan.children().first().map(|child| child.schema());
         let kept = |expression: &Arc<dyn PhysicalExpr>| {
-            KeptExpression::of(expression, schema.as_ref()?.as_ref())
+            let kept = KeptExpression::of(expression, schema.as_ref()?.as_ref())?;
+            let algebra = kept.algebra();
+            let is_stray = algebra.is_some_and(|it| has_stray_term(it, self.parameters));
+            (!is_stray).then_some(kept)
         };
         if let Some(filter) = plan.downcast_ref::<FilterExec>() {
             let is_plain = filter.projection().is_none() && filter.fetch().is_none();
@@ -159,7 +167,10 @@ fn groups_by_columns(aggregate: &AggregateExec) -> bool {
     let keys = aggregate.group_expr();
     let mut columns = keys.expr().iter();
     let schema = aggregate.input().schema();
-    aggregate.aggr_expr().is_empty()
+    // Over an input in no known order it is made anew.
+    let takes_any_order = *aggregate.input_order_mode() == InputOrderMode::Linear;
+    takes_any_order
+        && aggregate.aggr_expr().is_empty()
         && keys.is_single()
         && aggregate.limit_options().is_none()
         && columns.all(|(key, _)| {
@@ -170,15 +181,21 @@ fn groups_by_columns(aggregate: &AggregateExec) -> bool {
         })
 }
 
-/// The same node over leaves that only have the properties of its inputs.
+/// The same node over leaves that only have the columns of its inputs, with properties that follow from these. Those of the plan
+/// may have the order of a sort in them, whose keys hold the context of the query.
 fn over_stand_ins(plan: &Plan) -> EngineResult<Plan> {
-    let stand_ins = plan.children().into_iter().map(|child| {
+    let children = plan.children();
+    if children.is_empty() {
+        return Ok(Arc::clone(plan));
+    }
+    let stand_ins = children.into_iter().map(|child| {
         Arc::new(StandInExec {
-            properties: Arc::clone(child.properties()),
+            properties: plan_properties(&child.schema()),
             metrics: ExecutionPlanMetricsSet::new(),
         }) as Plan
     });
-    over(plan, stand_ins.collect())
+    let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Arc::clone(plan).replace_children(stand_ins.collect(), recompute)
 }
 
 /// A node over other inputs, whose properties are those of its own.

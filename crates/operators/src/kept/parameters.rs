@@ -12,6 +12,10 @@ pub struct Parameter {
     pub term: Expression,
     /// Its id, if it stands in patterns.
     pub id: Option<TermId>,
+    /// Whether it stands in conditions.
+    pub is_in_conditions: bool,
+    /// The place of the first parameter of the query with the same term; its own if there is none before.
+    pub first_equal: usize,
 }
 
 /// The ids of a variable that can pass these conditions; nothing if they do not say.
@@ -40,21 +44,36 @@ pub(super) fn replace(
     parameters: &[Parameter],
 ) {
     orrery_expressions::for_each_constant_mut(expression, &mut |constant| {
-        let place = replaced.iter().position(|old| old.term == *constant);
+        let place = replaced
+            .iter()
+            .position(|old| old.is_in_conditions && old.term == *constant);
         if let Some(new) = place.and_then(|place| parameters.get(place)) {
             constant.clone_from(&new.term);
         }
     });
 }
 
-/// Whether a condition has a parameter in it.
+/// Whether an expression has a parameter in it that stands in conditions.
 pub(super) fn has_parameter(expression: &Expression, parameters: &[Parameter]) -> bool {
-    let is_parameter = parameters
-        .iter()
-        .any(|parameter| parameter.term == *expression);
-    let mut found = is_parameter;
+    has_constant(expression, &|constant| {
+        let mut compared = parameters.iter().filter(|it| it.is_in_conditions);
+        compared.any(|parameter| parameter.term == *constant)
+    })
+}
+
+/// Whether an expression has a term in it that is one of a parameter, but of none that stands in conditions. It is not known then
+/// whether another parameter makes it another term.
+pub(super) fn has_stray_term(expression: &Expression, parameters: &[Parameter]) -> bool {
+    has_constant(expression, &|constant| {
+        let mut of_it = parameters.iter().filter(|it| it.term == *constant);
+        of_it.clone().next().is_some() && !of_it.any(|it| it.is_in_conditions)
+    })
+}
+
+fn has_constant(expression: &Expression, is_it: &dyn Fn(&Expression) -> bool) -> bool {
+    let mut found = is_it(expression);
     orrery_expressions::for_each_child(expression, &mut |child| {
-        found = found || has_parameter(child, parameters);
+        found = found || has_constant(child, is_it);
     });
     found
 }

@@ -6,7 +6,9 @@ use datafusion_physical_plan::ExecutionPlan;
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
-use super::parameters::{BoundPattern, Parameter, PassingIds, has_parameter, replace};
+use super::parameters::{
+    BoundPattern, Parameter, PassingIds, has_parameter, has_stray_term, replace,
+};
 use crate::context::QueryContext;
 use crate::pattern::{DetachedPattern, ObjectRanges, PatternExec, PatternSpecification, Slot};
 
@@ -55,25 +57,30 @@ impl KeptPattern {
                 }));
             }
         }
+        if (specification.filters.iter()).any(|it| has_stray_term(it, parameters)) {
+            return None;
+        }
         let filters: Vec<usize> = (0..specification.filters.len())
             .filter(|&at| has_parameter(&specification.filters[at], parameters))
             .collect();
+        // The planner takes ranges from all conditions of a group, wherever these are asked.
+        let is_any_compared = parameters.iter().any(|it| it.is_in_conditions);
         let mut ranged_steps = Vec::new();
         for (step, it) in specification.steps.iter().enumerate() {
             let (Some(ranges), Some(object)) = (&it.object_ranges, it.pattern.object.variable())
             else {
                 continue;
             };
-            let depends = filters.iter().any(|&filter| {
-                let filter = std::slice::from_ref(&specification.filters[filter]);
-                passing_ids(object, filter).is_some()
-            });
-            if depends {
-                // What the conditions of the pattern itself say must be all that is known.
-                let again = passing_ids(object, &specification.filters)?;
-                if again != *ranges {
-                    return None;
-                }
+            if !is_any_compared {
+                continue;
+            }
+            // What the conditions of the pattern itself say must be all that is known; else the ranges may follow from a parameter
+            // in a condition that is asked elsewhere, and cannot be made anew here.
+            let again = passing_ids(object, &specification.filters)?;
+            if again != *ranges {
+                return None;
+            }
+            if !filters.is_empty() {
                 ranged_steps.push(step);
             }
         }

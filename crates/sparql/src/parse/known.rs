@@ -2,7 +2,7 @@
 //!
 //! A constant is *free* where it stands as subject or object of triple patterns, beside `<`, `>` or `!=` in conditions, or in the template of a
 //! `CONSTRUCT`, and nowhere else: there a plan can take another one without being another plan. All others are *fixed*: `VALUES`,
-//! `IN`, `=` in conditions, paths, arguments of functions, graphs, predicates.
+//! `IN`, `=` in conditions, paths, arguments of functions, graphs, predicates; and truth values in every place.
 
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode};
@@ -35,6 +35,8 @@ pub(crate) struct ConstantUse {
     stand_in: Option<Expression>,
     /// Whether it stands in patterns, so that its id matters.
     pub(crate) is_in_patterns: bool,
+    /// Whether it stands in conditions.
+    pub(crate) is_in_conditions: bool,
 }
 
 impl ConstantUse {
@@ -59,6 +61,7 @@ impl KnownShape {
         let uses = seen.uses.into_iter().map(|it| ConstantUse {
             stand_in: it.stand_in.filter(|_| !it.is_fixed),
             is_in_patterns: it.is_in_patterns,
+            is_in_conditions: it.is_in_conditions,
         });
         Self {
             number,
@@ -123,6 +126,7 @@ struct Use {
     stand_in: Option<Expression>,
     is_fixed: bool,
     is_in_patterns: bool,
+    is_in_conditions: bool,
 }
 
 /// What a walk has seen.
@@ -138,13 +142,15 @@ impl Seen {
             return;
         };
         let can_be_another = match (stands, &constant) {
+            // The planner has truth values of its own in conditions, which are not to be taken for a constant of the text.
+            (_, Expression::Literal(literal)) if literal.datatype() == xsd::BOOLEAN => false,
             (Place::Slot | Place::Template | Place::Excluded, _) => true,
-            // The planner has truth values of its own in conditions.
-            (Place::Compared, Expression::Literal(literal)) => literal.datatype() != xsd::BOOLEAN,
+            (Place::Compared, Expression::Literal(_)) => true,
             (Place::Compared | Place::Other, _) => false,
         };
         known.is_fixed |= !can_be_another;
         known.is_in_patterns |= stands == Place::Slot;
+        known.is_in_conditions |= matches!(stands, Place::Compared | Place::Excluded);
         // One place of the text may be one of several in the algebra, which are the same term, or are not.
         match &known.stand_in {
             Some(stand_in) => known.is_fixed |= *stand_in != constant,
@@ -199,6 +205,12 @@ mod tests {
                 "f",
             ),
             ("SELECT * { ?s ?p ?o FILTER(?o = 5) }", "-"),
+            (
+                "CONSTRUCT { ?s ?p 'true'^^<http://www.w3.org/2001/XMLSchema#boolean> }
+                 { ?s ?p 'true'^^<http://www.w3.org/2001/XMLSchema#boolean> , ?o
+                   FILTER(?o != 'true'^^<http://www.w3.org/2001/XMLSchema#boolean>) }",
+                "---",
+            ),
             ("SELECT * { ?s ?p ?o FILTER(?o < ?s + 5) }", "-"),
             (
                 "SELECT * { ?s ?p ?o FILTER(?o IN (5, <http://e/o>)) }",

@@ -1,6 +1,5 @@
 //! The plans that are kept, by the shape of their queries and the constants that are fixed in it.
 
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,12 +13,10 @@ pub(crate) const PLAN_BYTES_MAX: usize = 32 << 20;
 /// Plans of one shape with the same fixed constants; as many as there are orders of one join.
 pub(crate) const VARIANTS_MAX: usize = 16;
 
-/// Keys that are remembered because their plans could not be kept.
-const REFUSED_MAX: NonZeroUsize = match NonZeroUsize::new(1_024) {
-    Some(keys) => keys,
-    None => NonZeroUsize::MIN,
-};
-/// After so many plans that could not be kept, no more of a key are tried. For other constants it may be another plan.
+/// Keys that are remembered because their plans could not be kept, and bytes of these.
+const REFUSED_MAX: usize = 1_024;
+const REFUSED_BYTES_MAX: usize = 1 << 20;
+/// After so many plans that could not be kept, no more of a key are tried before the next commit. For other constants it may be another plan.
 const REFUSALS_MAX: u32 = 4;
 
 /// Plans by shape; shared by all queries of an engine.
@@ -36,7 +33,15 @@ struct Plans {
     by_key: LruCache<PlanKey, Arc<[Arc<KeptQuery>]>>,
     bytes: usize,
     /// How often a plan could not be kept.
-    refused: LruCache<PlanKey, u32>,
+    refused: LruCache<PlanKey, Refusals>,
+    refused_bytes: usize,
+}
+
+/// How often the plan of a key could not be kept, for one state.
+#[derive(Clone, Copy, Debug)]
+struct Refusals {
+    commit: u64,
+    times: u32,
 }
 
 impl Default for Plans {
@@ -45,7 +50,9 @@ impl Default for Plans {
             // Grows with what it holds; `keep` bounds it.
             by_key: LruCache::unbounded(),
             bytes: 0,
-            refused: LruCache::new(REFUSED_MAX),
+            // `refuse` bounds it.
+            refused: LruCache::unbounded(),
+            refused_bytes: 0,
         }
     }
 }
@@ -72,6 +79,10 @@ impl PlanKey {
             shape: shape.number(),
             fixed: fixed.into(),
         }
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.fixed.len()
     }
 }
 
@@ -104,28 +115,61 @@ impl PlanCache {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether plans of a key cannot be kept.
-    pub(crate) fn is_refused(&self, key: &PlanKey) -> bool {
+    /// Whether plans of a key were found not to be kept, with the data of this commit.
+    pub(crate) fn is_refused(&self, key: &PlanKey, commit: u64) -> bool {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        plans
-            .refused
-            .get(key)
-            .is_some_and(|times| *times >= REFUSALS_MAX)
+        let known = plans.refused.get(key);
+        known.is_some_and(|it| it.commit == commit && it.times >= REFUSALS_MAX)
     }
 
-    /// Notes that a plan could not be kept.
-    pub(crate) fn refuse(&self, key: PlanKey) {
+    /// Notes that a plan for the data of this commit could not be kept.
+    pub(crate) fn refuse(&self, key: PlanKey, commit: u64) {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        *plans.refused.get_or_insert_mut(key, || 0) += 1;
+        let plans = &mut *plans;
+        match plans.refused.get_mut(&key) {
+            Some(known) if known.commit == commit => known.times = known.times.saturating_add(1),
+            Some(known) => *known = Refusals { commit, times: 1 },
+            None => {
+                plans.refused_bytes += key.bytes();
+                plans.refused.put(key, Refusals { commit, times: 1 });
+            }
+        }
+        while plans.refused.len() > REFUSED_MAX || plans.refused_bytes > REFUSED_BYTES_MAX {
+            let Some((oldest, _)) = plans.refused.pop_lru() else {
+                break;
+            };
+            plans.refused_bytes -= oldest.bytes();
+        }
+    }
+
+    /// Drops a plan that cannot be made again.
+    pub(crate) fn forget(&self, key: &PlanKey, plan: &Arc<KeptQuery>) {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let plans = &mut *plans;
+        let Some(known) = plans.by_key.pop(key) else {
+            return;
+        };
+        plans.bytes -= bytes_of(key, &known);
+        let others = known.iter().filter(|other| !Arc::ptr_eq(other, plan));
+        let others: Arc<[Arc<KeptQuery>]> = others.cloned().collect();
+        if !others.is_empty() {
+            plans.bytes += bytes_of(key, &others);
+            plans.by_key.put(key.clone(), others);
+        }
     }
 
     /// Keeps a plan; those of states before its own are dropped.
     pub(crate) fn keep(&self, key: PlanKey, plan: KeptQuery) {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let plans = &mut *plans;
+        if plans.refused.pop(&key).is_some() {
+            plans.refused_bytes -= key.bytes();
+        }
         let known = plans.by_key.pop(&key);
+        if let Some(known) = &known {
+            plans.bytes -= bytes_of(&key, known);
+        }
         let known = known.as_deref().unwrap_or_default();
-        plans.bytes -= bytes_of(known);
         let newer = known
             .iter()
             .filter(|other| other.state.commit >= plan.state.commit)
@@ -134,13 +178,13 @@ impl PlanCache {
             .collect::<Vec<_>>();
         let variants: Arc<[Arc<KeptQuery>]> =
             std::iter::once(Arc::new(plan)).chain(newer).collect();
-        plans.bytes += bytes_of(&variants);
+        plans.bytes += bytes_of(&key, &variants);
         plans.by_key.put(key, variants);
         while plans.bytes > PLAN_BYTES_MAX {
-            let Some((_, oldest)) = plans.by_key.pop_lru() else {
+            let Some((key, oldest)) = plans.by_key.pop_lru() else {
                 break;
             };
-            plans.bytes -= bytes_of(&oldest);
+            plans.bytes -= bytes_of(&key, &oldest);
         }
     }
 
@@ -155,11 +199,12 @@ impl PlanCache {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
             kept: kept as u64,
-            bytes: plans.bytes as u64,
+            bytes: (plans.bytes + plans.refused_bytes) as u64,
         }
     }
 }
 
-fn bytes_of(variants: &[Arc<KeptQuery>]) -> usize {
-    variants.iter().map(|plan| plan.bytes).sum()
+fn bytes_of(key: &PlanKey, variants: &[Arc<KeptQuery>]) -> usize {
+    let plans: usize = variants.iter().map(|plan| plan.bytes).sum();
+    key.bytes() + plans
 }

@@ -1,7 +1,7 @@
 //! Plans of earlier queries, for queries of the same shape whose constants have similar counts.
 //!
 //! ```text
-//! shape, fixed constants -> plans that are kept for these, the one used last first
+//! shape, fixed constants -> plans that are kept for these, the one made last first
 //!   same commit and scope, the same free constants equal each other, each known, counts within a factor of two
 //!       yes -> conditions and ranges with the new terms, patterns with the new ids, nodes over these: the plan
 //!       no  -> planned as ever, and kept
@@ -13,14 +13,18 @@
 //! * What the planner read of the data without them is the same, for it is the same commit, seen through the same scope.
 //! * What it read with them are counts. That there is none makes it leave a part out; so each pattern that had no rows must have none now.
 //!   That others have rows is no premise: a part that finds nothing gives nothing. Where a count is not known by the constants of its
-//!   pattern, the plan is not kept.
+//!   pattern, the plan is not kept; nor where a range of ids had no rows and any constant of a condition may differ.
+//! * Ranges of ids are made anew, with the function that made them, of the conditions that their own pattern has. Where these are not all that
+//!   they were made of, and any constant of a condition may differ, the plan is not kept.
+//! * In conditions stand the constants of conditions only. Truth values never differ, for the planner has some of its own there.
 //! * Terms of free constants stand for nothing else in the query, or the plan is not kept; so each place of such a term in the plan is theirs.
 //! * Free constants that are equal in one query and not in the other make another plan.
 //!
 //! Everything else is about speed: counts within a factor of two are what the order of a join is kept for, too
-//! ([`OrderCache`](crate::plan::OrderCache)). Nothing that is kept holds a snapshot or a view.
+//! ([`OrderCache`](crate::plan::OrderCache)). Nothing that is kept holds a snapshot, a view or a context.
 //!
-//! Bounded by [`cache::PLAN_BYTES_MAX`] and [`cache::VARIANTS_MAX`].
+//! Bounded by [`cache::PLAN_BYTES_MAX`], beyond which the shape and fixed constants go that were not asked for longest with all their plans, and
+//! by [`cache::VARIANTS_MAX`], beyond which the plan goes that was made first.
 
 pub(crate) mod cache;
 pub(crate) mod query;

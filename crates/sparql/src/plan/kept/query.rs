@@ -93,8 +93,14 @@ impl<'c> Constants<'c> {
                 },
                 false => None,
             };
-            parameters.push(Parameter { term, id });
+            parameters.push(Parameter {
+                term,
+                id,
+                is_in_conditions: it.is_in_conditions,
+                first_equal: 0,
+            });
         }
+        note_equal_ones(&mut parameters);
         Ok(Some(Self {
             shape,
             constants,
@@ -185,8 +191,13 @@ impl KeptQuery {
         }
         let snapshot = context.snapshot();
         let parameters = constants.parameters;
+        // What had no rows is left out of the plan, and which condition it followed from is not known any more.
+        let has_empty_range = made.counts.ranged.iter().any(|(.., rows)| *rows == 0.0);
+        if has_empty_range && parameters.iter().any(|it| it.is_in_conditions) {
+            return None;
+        }
         let plan = KeptPlan::of(made.plan, &parameters, &mut passing(snapshot))?;
-        let kept = Self {
+        Some(Self {
             state: ReadState::of(context.view()),
             bytes: bytes_of(made.estimates.nodes(), &made.counts),
             parameters,
@@ -194,27 +205,7 @@ impl KeptQuery {
             plan,
             estimates: made.estimates.clone(),
             answer,
-        };
-        kept.tells_all_ranges(snapshot).then_some(kept)
-    }
-
-    /// Whether all ranges that had no rows are in the plan, or follow from nothing that may differ. Others, such as those of an optional part
-    /// by which its place was chosen, leave nothing out.
-    fn tells_all_ranges(&self, snapshot: &Snapshot) -> bool {
-        let is_compared = |it: &Parameter| it.id.is_none();
-        let mut empty = self.counts.ranged.iter().filter(|(.., rows)| *rows == 0.0);
-        if empty.clone().next().is_none() || !self.parameters.iter().any(is_compared) {
-            return true;
-        }
-        let same = self.parameters.clone();
-        let Some(bindings) = self
-            .plan
-            .bind(same, &self.parameters, &mut passing(snapshot))
-        else {
-            return false;
-        };
-        let known = self.plan.ranges(&bindings);
-        empty.all(|(_, ranges, _)| known.iter().any(|(old, _)| *old == ranges))
+        })
     }
 
     /// What differs for a query, if the plan is one for it.
@@ -228,12 +219,6 @@ impl KeptQuery {
         if !self.state.is_of(view) || !are_alike(&self.parameters, now) {
             return Ok(None);
         }
-        let Some(bindings) =
-            self.plan
-                .bind(now.clone(), &self.parameters, &mut passing(view.snapshot()))
-        else {
-            return Ok(None);
-        };
         for (pattern, rows) in &self.counts.patterns {
             let mut differs = false;
             let pattern = pattern.map(|term| {
@@ -246,6 +231,11 @@ impl KeptQuery {
                 return Ok(None);
             }
         }
+        let passing = &mut passing(view.snapshot());
+        let bindings = self.plan.bind(now.clone(), &self.parameters, passing);
+        let Some(bindings) = bindings else {
+            return Ok(None);
+        };
         let ranges = self.plan.ranges(&bindings);
         for (predicate, counted, rows) in &self.counts.ranged {
             let pair = ranges.iter().find(|(old, _)| *old == counted);
@@ -273,14 +263,33 @@ impl KeptQuery {
 
 /// Whether the free constants of two queries of a shape are of the same kinds, and the same ones of them are equal.
 fn are_alike(kept: &[Parameter], now: &[Parameter]) -> bool {
-    let kinds = |it: &Parameter| it.id.map(TermId::kind);
-    kept.len() == now.len()
-        && (0..kept.len()).all(|at| {
-            kinds(&kept[at]) == kinds(&now[at])
-                && (0..at).all(|other| {
-                    (kept[at].term == kept[other].term) == (now[at].term == now[other].term)
-                })
-        })
+    let what = |it: &Parameter| (it.id.map(TermId::kind), it.first_equal);
+    kept.iter().map(what).eq(now.iter().map(what))
+}
+
+/// Notes of each constant which is the first one that is equal to it.
+fn note_equal_ones(parameters: &mut [Parameter]) {
+    /// A table costs more than to look at so few.
+    const FEW: usize = 16;
+    if parameters.len() <= FEW {
+        for at in 0..parameters.len() {
+            let (before, rest) = parameters.split_at_mut(at);
+            if let Some(it) = rest.first_mut() {
+                let first = before.iter().position(|other| other.term == it.term);
+                it.first_equal = first.unwrap_or(at);
+            }
+        }
+        return;
+    }
+    let firsts: Vec<usize> = {
+        let mut first_of: HashMap<&Expression, usize> = HashMap::with_capacity(parameters.len());
+        let each = parameters.iter().enumerate();
+        each.map(|(at, it)| *first_of.entry(&it.term).or_insert(at))
+            .collect()
+    };
+    for (it, first) in parameters.iter_mut().zip(firsts) {
+        it.first_equal = first;
+    }
 }
 
 fn is_similar(kept: f64, now: f64) -> bool {
