@@ -104,7 +104,7 @@ fn text(form: usize, groups: &[usize], draws: &mut impl Iterator<Item = u8>) -> 
         text += &match after.as_bytes()[0] {
             b'n' => (draw % 32).to_string(),
             b'c' => format!("\"{}.{}\"^^xsd:decimal", draw % 7, draw / 8 % 2 * 5),
-            b'b' => (draw % 2 == 0).to_string(),
+            b'b' => draw.is_multiple_of(2).to_string(),
             b't' => format!("\"thing {}\"", draw % 13),
             b'd' => format!("\"2024-01-{:02}\"^^xsd:date", draw % 28 + 1),
             // Some are unknown.
