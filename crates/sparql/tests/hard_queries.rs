@@ -108,3 +108,27 @@ fn the_first_rows_of_everything_come_without_the_others() {
     let most = fixture.most_rows(&format!("{PREFIXES}{query}"));
     assert!(most <= 1_024, "{most} of 80,000 rows");
 }
+
+#[test]
+fn whether_there_is_a_solution_is_known_by_the_first() {
+    let fixture = Fixture::new(&dense(2_000, 20));
+    let ask = |query: &str| {
+        let most = fixture.most_rows(&format!("{PREFIXES}{query}"));
+        assert!(most <= 1_024, "{most} rows in {query}");
+    };
+    for pattern in [
+        "?s ?p ?o",
+        "?s ?p ?o . ?o ?q ?z",
+        "{ ?s ?p ?o } UNION { ?o ?q ?s . ?s ?p ?z }",
+        "{ ?s ?p ?o } UNION { { ?o ?q ?s } UNION { ?s ?p ?z } } BIND(1 AS ?one)",
+        "SELECT DISTINCT ?s { ?s ?p ?o . ?o ?q ?z }",
+        "SELECT DISTINCT ?s { { ?s ?p ?o } UNION { ?o ?p ?s } }",
+    ] {
+        assert!(matches!(
+            fixture.ask(&format!("{PREFIXES}ASK {{ {pattern} }}")),
+            Ok(Answer::Boolean(true))
+        ));
+        ask(&format!("ASK {{ {pattern} }}"));
+    }
+    ask("SELECT DISTINCT ?s { ?s ?p ?o . ?o ?q ?z } LIMIT 1");
+}

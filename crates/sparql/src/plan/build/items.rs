@@ -51,6 +51,13 @@ impl Planner<'_> {
             Some(_) => None,
         };
         let group = with_shared_matching.as_ref().unwrap_or(group);
+        if fetch.is_some()
+            && seed.is_none()
+            && group.filters.is_empty()
+            && let [Item::Union(branches)] = group.items.as_slice()
+        {
+            return self.union(branches, None, needed, fetch);
+        }
         let mut estimates = Vec::with_capacity(group.items.len());
         for item in &group.items {
             let estimate = self.estimate(item)?;
@@ -297,7 +304,7 @@ impl Planner<'_> {
     pub(in crate::plan) fn whole_item(&mut self, item: &Item, needed: &VarSet) -> Result<Relation> {
         match item {
             Item::Values(values) => self.values(values, needed),
-            Item::Union(branches) => self.union(branches, None, needed),
+            Item::Union(branches) => self.union(branches, None, needed, None),
             Item::Graphs(scope) => self.graphs(scope),
             Item::Group(group) => self.group(group, None, needed, None),
             Item::Derived(derived) => self.derived(derived, needed, None),
@@ -320,7 +327,7 @@ impl Planner<'_> {
 
     fn seeded_item(&mut self, item: &Item, seed: Relation, needed: &VarSet) -> Result<Relation> {
         match item {
-            Item::Union(branches) => self.union(branches, Some(seed), needed),
+            Item::Union(branches) => self.union(branches, Some(seed), needed, None),
             Item::Group(group) => self.group(group, Some(seed), needed, None),
             Item::Derived(derived) => self.seeded_subquery(derived, seed, needed),
             other => self.whole_item(other, needed),

@@ -71,6 +71,10 @@ impl Planner<'_> {
                 let needed = needed.intersection(&projected);
                 self.group(&derived.inner, None, &needed, fetch)
             }
+            // One row is different from all others that are read.
+            Modifier::Distinct if fetch == Some(1) && self.tuning.rewrites => {
+                self.group(&derived.inner, None, needed, fetch)
+            }
             Modifier::Distinct => self.distinct_of(&derived.inner, &derived.visible, fetch),
             Modifier::Order(keys) => self.ordered(&derived.inner, keys, needed, fetch),
             Modifier::Slice {

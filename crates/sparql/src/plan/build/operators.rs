@@ -26,17 +26,18 @@ const APPENDED_ROWS_MAX: f64 = 5_000.0;
 const PARALLEL_BRANCHES_MAX: usize = 64;
 
 impl Planner<'_> {
-    /// The solutions of all branches, each joined to the seed if there is one.
+    /// The solutions of all branches, each joined to the seed if there is one. `fetch`: no more rows will be read.
     pub(in crate::plan) fn union(
         &mut self,
         branches: &[Group],
         seed: Option<Relation>,
         needed: &VarSet,
+        fetch: Option<usize>,
     ) -> Result<Relation> {
         let mut planned = Vec::with_capacity(branches.len());
         let mut visible = VarSet::default();
         for branch in branches {
-            let relation = self.group(branch, seed.clone(), needed, None)?;
+            let relation = self.group(branch, seed.clone(), needed, fetch)?;
             visible.extend(&branch.visible);
             if !relation.is_empty {
                 planned.push(relation);

@@ -86,7 +86,7 @@ impl Planner<'_> {
             [only] => self.group(only, Some(left.clone()), needed, None),
             branches => {
                 let shared = self.shared(left)?;
-                self.union(branches, Some(shared), needed)
+                self.union(branches, Some(shared), needed, None)
             }
         }
         .map(Some)
