@@ -174,10 +174,10 @@ impl Fixture {
     }
 
     /// The rows of a query that come before an error, and how many batches and errors the stream gives after it.
-    pub fn around_error(&self, query: &str) -> (usize, usize) {
-        let prepared = self.engine.prepare(query, &QueryOptions::of_process());
+    pub fn around_error(&self, query: &str) -> Result<(usize, usize), QueryError> {
+        let prepared = self.engine.prepare(query, &QueryOptions::of_process())?;
         self.runtime.block_on(async {
-            let mut stream = solutions(&prepared.unwrap()).await.unwrap();
+            let mut stream = solutions(&prepared).await?;
             let mut rows = 0;
             while let Ok(batch) = stream.next().await.expect("an error") {
                 rows += batch.rows();
@@ -186,7 +186,7 @@ impl Fixture {
             for _ in 0..4 {
                 after += usize::from(stream.next().await.is_some());
             }
-            (rows, after)
+            Ok((rows, after))
         })
     }
 
