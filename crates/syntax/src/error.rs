@@ -5,6 +5,10 @@
 use std::ops::Range;
 
 use crate::expected::ExpectedSet;
+use crate::parser::REPEATED_BYTES_MAX;
+
+/// What a mend writes: two or three parts of the text, and some words.
+const WRITTEN_BYTES_MAX: usize = 4 * REPEATED_BYTES_MAX;
 
 /// An error of syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -308,4 +312,37 @@ pub enum Hint {
     Comment,
     /// A sentence that fits this place only.
     Note(&'static str),
+}
+
+impl Hint {
+    /// Bytes of what it writes, all that it may repeat of the text among them.
+    fn written_bytes(&self) -> usize {
+        match self {
+            Self::Write(text) | Self::Replace { text, .. } => text.len(),
+            Self::WriteOneOf(all) => all.iter().map(|(text, _)| text.len()).sum(),
+            Self::DeclarePrefix { prefix, .. } | Self::DeclareUnknownPrefix { prefix } => {
+                prefix.len()
+            }
+            Self::GroupBy { variable, .. } => variable.len(),
+            Self::Meant(_)
+            | Self::LeaveOut
+            | Self::SetBase
+            | Self::SendAsUpdate
+            | Self::SendAsQuery
+            | Self::Comment
+            | Self::Note(_) => 0,
+        }
+    }
+}
+
+impl SyntaxError {
+    /// The same as it leaves the parser: without a mend that repeats so much of the text that nobody reads it.
+    pub(crate) fn for_people(mut self: Box<Self>) -> Box<Self> {
+        if let Some(hint) = &self.hint
+            && hint.written_bytes() > WRITTEN_BYTES_MAX
+        {
+            self.hint = None;
+        }
+        self
+    }
 }

@@ -60,7 +60,7 @@ pub fn parse_query(
     options: &ParserOptions<'_>,
 ) -> Result<(Query, Shape), Box<SyntaxError>> {
     let mut parser = Parser::new(text, options, false)?;
-    let query = parser.query_unit()?;
+    let query = parser.query_unit().map_err(SyntaxError::for_people)?;
     Ok((query, parser.shape()))
 }
 
@@ -70,7 +70,7 @@ pub fn parse_update(
     options: &ParserOptions<'_>,
 ) -> Result<(Update, Shape), Box<SyntaxError>> {
     let mut parser = Parser::new(text, options, false)?;
-    let update = parser.update_unit()?;
+    let update = parser.update_unit().map_err(SyntaxError::for_people)?;
     Ok((update, parser.shape()))
 }
 
@@ -99,11 +99,12 @@ fn read<'t, 'o, T>(
         }
     };
     let result = rule(&mut parser);
-    let mut errors = parser.into_errors();
+    let errors = parser.into_errors().into_iter();
+    let mut errors: Vec<SyntaxError> = errors.map(|it| *Box::new(it).for_people()).collect();
     let tree = match result {
         Ok(tree) => Some(tree),
         Err(error) => {
-            errors.push(*error);
+            errors.push(*error.for_people());
             None
         }
     };

@@ -1,5 +1,6 @@
 //! The sentences for people.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::error::{ErrorKind, Hint, SyntaxError};
@@ -77,12 +78,14 @@ impl SyntaxError {
             ErrorKind::IsUpdate => "this is an update, not a query".to_owned(),
             ErrorKind::IsQuery => "this is a query, not an update".to_owned(),
             ErrorKind::UndeclaredPrefix { prefix } => {
-                format!("the prefix `{prefix}:` is not declared")
+                format!("the prefix `{}:` is not declared", shortly(prefix))
             }
             ErrorKind::RelativeIri { iri } => {
-                format!("`<{iri}>` is relative and there is no base")
+                format!("`<{}>` is relative and there is no base", shortly(iri))
             }
-            ErrorKind::InvalidIri { iri, reason } => format!("`<{iri}>` is no IRI: {reason}"),
+            ErrorKind::InvalidIri { iri, reason } => {
+                format!("`<{}>` is no IRI: {}", shortly(iri), shortly(reason))
+            }
             ErrorKind::CharacterInIri { character } => match character {
                 ' ' => "a space in an IRI".to_owned(),
                 other => format!("`{}` in an IRI", other.escape_default()),
@@ -151,7 +154,9 @@ impl SyntaxError {
                 format!("`;` is missing between operations, before `{found}`")
             }
             ErrorKind::ForeignOperator => format!("`{found}` is not SPARQL"),
-            ErrorKind::UnknownFunction { name } => format!("there is no function `{name}`"),
+            ErrorKind::UnknownFunction { name } => {
+                format!("there is no function `{}`", shortly(name))
+            }
             ErrorKind::ArgumentCount {
                 function,
                 least,
@@ -167,12 +172,17 @@ impl SyntaxError {
             ErrorKind::NotGrouped {
                 variable,
                 has_group_by: true,
-            } => format!("`?{variable}` is not in GROUP BY"),
+            } => format!("`?{}` is not in GROUP BY", shortly(variable)),
             ErrorKind::NotGrouped { variable, .. } => {
+                let variable = shortly(variable);
                 format!("`?{variable}` stands beside an aggregate and is not grouped by")
             }
-            ErrorKind::AlreadyBound { variable } => format!("`?{variable}` is bound already"),
-            ErrorKind::RepeatedVariable { variable } => format!("`?{variable}` stands twice"),
+            ErrorKind::AlreadyBound { variable } => {
+                format!("`?{}` is bound already", shortly(variable))
+            }
+            ErrorKind::RepeatedVariable { variable } => {
+                format!("`?{}` stands twice", shortly(variable))
+            }
             ErrorKind::StarWithGroups { has_group_by: true } => {
                 "SELECT * cannot be grouped".to_owned()
             }
@@ -197,7 +207,8 @@ impl SyntaxError {
                 )
             }
             ErrorKind::SharedLabel { label } => format!(
-                "the blank node label _:{label} stands in two groups or operations, where it would mean two nodes"
+                "the blank node label _:{} stands in two groups or operations, where it would mean two nodes",
+                shortly(label)
             ),
             ErrorKind::InvalidSubject => {
                 format!("`{found}` is no subject: it is an IRI, a blank node or a variable")
@@ -219,8 +230,18 @@ impl SyntaxError {
 
 /// The most that may stand at a place that is listed beside a mend.
 const LISTED_BESIDE_MEND_MAX: usize = 3;
+/// Bytes of a name or an IRI that are repeated.
+const NAME_BYTES_MAX: usize = 200;
 /// Characters of a line that are shown.
 const WIDTH_MAX: usize = 120;
+
+/// What a message repeats of a name or an IRI.
+fn shortly(text: &str) -> Cow<'_, str> {
+    match text.len() <= NAME_BYTES_MAX {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(format!("{}…", &text[..floor(text, NAME_BYTES_MAX)])),
+    }
+}
 
 /// The last boundary of characters up to a place.
 fn floor(line: &str, mut place: usize) -> usize {

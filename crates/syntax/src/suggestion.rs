@@ -42,7 +42,9 @@ impl SyntaxError {
                     false => " AS ?name".to_owned(),
                 }))
             }
-            ErrorKind::MissingKeyword { keyword } => Some(inserted(format!("{keyword} "))),
+            ErrorKind::MissingKeyword { keyword } if self.hint.is_none() => {
+                Some(inserted(format!("{keyword} ")))
+            }
             // Behind the token before, or in front of what cannot stand in it.
             ErrorKind::UnclosedBracket { bracket, .. } => {
                 let closing = closing(bracket);

@@ -4,10 +4,10 @@ use super::{Failure, Parser};
 use crate::error::{ErrorKind, Hint};
 use crate::lexer::Lexer;
 use crate::token::{Token, TokenKind};
-use crate::word::BuiltIn;
+use crate::word::{BuiltIn, Keyword};
 
-/// Bytes of the text that a mend repeats.
-pub(super) const REPEATED_BYTES_MAX: usize = 60;
+/// Bytes of the text that a mend repeats of each of its parts.
+pub(crate) const REPEATED_BYTES_MAX: usize = 60;
 
 /// Stands for one that is too long to be repeated.
 pub(super) const EXPRESSION: &str = "expression";
@@ -41,6 +41,42 @@ impl Parser<'_, '_> {
                 });
             }
         }
+    }
+
+    /// `COUNT(?x)`, or `COUNT(?x) AS ?y`, among columns without its brackets: the function is here.
+    pub(super) fn call_among_columns(&self) -> Failure {
+        let Some(call) = self.call_here() else {
+            let hint = Hint::Write(format!("?{}", self.text_of(self.token)));
+            return self.error(ErrorKind::BareWord).with_hint(hint);
+        };
+        let failure = self.error(ErrorKind::ExpressionWithoutBrackets);
+        if call == EXPRESSION {
+            return failure.with_hint(Hint::Note("write `(expression AS ?name)`"));
+        }
+        let start = self.token.start as usize;
+        let end_of_call = start + call.len();
+        let named = self.name_behind(end_of_call);
+        let (name, end) = named.unwrap_or_else(|| ("?name".to_owned(), end_of_call));
+        failure.with_hint(Hint::Replace {
+            span: start..end,
+            text: format!("({call} AS {name})"),
+        })
+    }
+
+    /// The variable of an `AS ?y` that begins behind a place, and where it ends; also of SQL's `AS y`.
+    fn name_behind(&self, place: usize) -> Option<(String, usize)> {
+        let mut lexer = Lexer::starting_at(self.text, place);
+        let is_named = lexer.next_token().kind == TokenKind::Keyword(Keyword::As);
+        let name = lexer.next_token();
+        let text = self.text_of(name);
+        let variable = match name.kind {
+            TokenKind::Variable => text.to_owned(),
+            TokenKind::Word if text.bytes().all(crate::chars::is_ascii_variable) => {
+                format!("?{text}")
+            }
+            _ => return None,
+        };
+        is_named.then_some((variable, name.end as usize))
     }
 
     /// `?x AS ?y` without its brackets: the `AS` is here.

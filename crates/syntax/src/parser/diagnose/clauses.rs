@@ -3,7 +3,6 @@
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
 use crate::lexer::Lexer;
-use crate::parser::mend::EXPRESSION;
 use crate::parser::triples::begins_triples;
 use crate::parser::{Failure, Parser};
 use crate::suggest::closest;
@@ -106,23 +105,7 @@ impl Parser<'_, '_> {
                 self.error(ErrorKind::Unexpected).with_hint(hint)
             }
             TokenKind::String => self.quoted_name().unwrap_or_else(|| self.unexpected()),
-            TokenKind::BuiltIn(_) => {
-                let Some(call) = self.call_here() else {
-                    let hint = Hint::Write(format!("?{}", self.text_of(self.token)));
-                    return self.error(ErrorKind::BareWord).with_hint(hint);
-                };
-                let start = self.token.start as usize;
-                let text = format!("({call} AS ?name)");
-                let hint = match call == EXPRESSION {
-                    true => Hint::Write(text),
-                    false => Hint::Replace {
-                        span: start..start + call.len(),
-                        text,
-                    },
-                };
-                self.error(ErrorKind::ExpressionWithoutBrackets)
-                    .with_hint(hint)
-            }
+            TokenKind::BuiltIn(_) => self.call_among_columns(),
             TokenKind::Keyword(Keyword::As) if self.previous.kind == TokenKind::Variable => {
                 self.named_without_brackets()
             }
@@ -445,7 +428,8 @@ impl Parser<'_, '_> {
     pub(in crate::parser) fn no_where(&self) -> Failure {
         let failure = self.no_keyword(Keyword::Where);
         match failure.kind {
-            ErrorKind::MissingKeyword { .. } => failure.with_hint(Hint::Note(
+            // By itself it would not mend what has no pattern either.
+            ErrorKind::MissingKeyword { .. } if self.token.kind != TokenKind::LeftBrace => failure.with_hint(Hint::Note(
                 "`INSERT { .. } WHERE { .. }` inserts what a pattern finds, `INSERT DATA { .. }` what stands in it; DELETE likewise",
             )),
             _ => failure,
