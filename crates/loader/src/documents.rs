@@ -166,6 +166,9 @@ pub(crate) fn parse_document<E: DocumentEvents>(
             }
         }
     }
+    if given.is_some() && quads.is_unclosed() {
+        events.syntax_error(|| window.borrow().describe_unclosed(name))?;
+    }
     quads.note_prefixes(&mut prefixes);
     interner.note_prefixes(&prefixes);
     // The second parser of JSON-LD ends with what the first was given.
@@ -225,6 +228,15 @@ impl Quads {
         match self {
             Self::Turtle(parser) => parser.next(),
             Self::Other(parser, _) => parser.next(),
+        }
+    }
+
+    /// At the end of the text: whether elements of XML are open, which their parser takes for a whole document. The namespaces
+    /// that the first element declares, without which it could not be named, hold until it is closed.
+    fn is_unclosed(&self) -> bool {
+        match self {
+            Self::Other(parser, Format::RdfXml) => parser.prefixes().any(|(name, _)| name != "xml"),
+            Self::Turtle(_) | Self::Other(..) => false,
         }
     }
 
@@ -431,6 +443,19 @@ impl Window {
             option: said.option,
             excerpt,
             ..SyntaxError::new(name, said.message)
+        }
+    }
+
+    /// A document of XML that was cut: its last line.
+    fn describe_unclosed(&self, name: &str) -> SyntaxError {
+        let line = self.last_line.trim_ascii_end();
+        SyntaxError {
+            line: Some(self.lines + 1),
+            column: Some(1 + characters(line)),
+            text: clipped(line.trim_ascii()),
+            mend: Some("it may have been cut; fetch or write it anew".to_owned()),
+            excerpt: excerpt_of(line, line.len(), line.len()),
+            ..SyntaxError::new(name, "the file ends before its first element is closed")
         }
     }
 
@@ -647,6 +672,50 @@ mod tests {
                 }
                 (_, described) => panic!("{text}: {described:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_document_of_xml_that_is_cut_is_wrong() {
+        let whole = "<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\" \
+                     xmlns:e=\"urn:e:\">\n <e:T rdf:about=\"a\">\n  <e:p>text</e:p>\n </e:T>\n <!-- <e:T> -->\n\
+                     </rdf:RDF>\n<!-- the end -->\n";
+        assert_eq!(parse(whole, Format::RdfXml), (2, vec![]));
+        let root = whole.find("<rdf:RDF").unwrap() + 1;
+        let closed = whole.find("</rdf:RDF>").unwrap() + "</rdf:RDF>".len();
+        for end in root..closed {
+            let (_, errors) = parse(&whole[..end], Format::RdfXml);
+            assert_eq!(errors.len(), 1, "{:?}: {errors:?}", &whole[..end]);
+            assert!(errors[0].line.is_some(), "{:?}", errors[0]);
+        }
+        // Behind a whole element, and with statements read.
+        let (quads, errors) = parse(&whole[..whole.find("\n <!--").unwrap()], Format::RdfXml);
+        assert_eq!((quads, errors[0].line), (2, Some(5)), "{errors:?}");
+        assert_eq!(
+            errors[0].to_string(),
+            "f:5:8: the file ends before its first element is closed, found '</e:T>'; it may have been cut; fetch or write it anew"
+        );
+        for typed in ["<e:T xmlns:e='urn:e:'>", "<T xmlns='urn:e:'> \n <p>1</p>\n"] {
+            assert_eq!(parse(typed, Format::RdfXml).1.len(), 1, "{typed}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_characters_are_told_with_the_way_to_convert_them() {
+        let texts: [(Format, &'static [u8]); 4] = [
+            (Format::Turtle, b"<a> <b> \"caf\xe9\" .\n"),
+            (Format::TriG, b"<a> <b> \"caf\xe9\" .\n"),
+            (
+                Format::RdfXml,
+                b"<e:T xmlns:e='urn:e:'><e:p>caf\xe9</e:p></e:T>",
+            ),
+            (Format::JsonLd, b"{\"@id\": \"a\", \"urn:p\": \"caf\xe9\"}"),
+        ];
+        for (format, text) in texts {
+            let (_, events) = parse_bounded(text, format, usize::MAX);
+            let said = events.errors[0].to_string();
+            let mend = "the file is not UTF-8; convert it, e.g. `iconv -f latin1 -t utf-8`";
+            assert!(said.contains(mend), "{format:?}: {said}");
         }
     }
 

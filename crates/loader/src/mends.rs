@@ -142,6 +142,7 @@ pub(crate) fn said(format: Format, found: &str, place: Option<Surroundings<'_>>)
         None if format == Format::JsonLd => in_json(found),
         None => None,
     };
+    let known = known.or_else(|| in_another_encoding(found));
     let said = known.unwrap_or_else(|| Said::plain(found));
     // Both repeat what stands in the file.
     Said {
@@ -149,6 +150,17 @@ pub(crate) fn said(format: Format, found: &str, place: Option<Surroundings<'_>>)
         mend: said.mend.as_deref().map(shown),
         ..said
     }
+}
+
+/// Bytes that are no characters.
+fn in_another_encoding(found: &str) -> Option<Said> {
+    let is_encoding = found.to_ascii_lowercase().contains("utf-8");
+    is_encoding.then(|| {
+        Said::new(
+            found,
+            "the file is not UTF-8; convert it, e.g. `iconv -f latin1 -t utf-8`",
+        )
+    })
 }
 
 /// What may be wrong with an IRI, wherever it stands.
