@@ -9,7 +9,9 @@
 //! ```
 //!
 //! Groups come in the order in which their keys first came. Memory is reserved; where there is no more, what there is goes on as states to
-//! DataFusion's aggregation, which spills, and so does the rest of the input.
+//! DataFusion's aggregation, which spills, and so does the rest of the input. The same is done with very many groups by several keys: one table of
+//! whole keys is then quicker than one for each key and pair, and a partial aggregation that finds a new group in nearly every row only
+//! makes work for the final one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,6 +34,11 @@ use parking_lot::Mutex;
 use super::group_keys::GroupKeys;
 use crate::node::{Inputs, node_methods};
 use crate::solutions::plan_properties;
+
+/// Groups by several keys from which DataFusion's table of whole keys is quicker: with three million it took half of the time of ours.
+const GROUPS_OF_SEVERAL_KEYS_MAX: usize = if cfg!(test) { 20_000 } else { 500_000 };
+/// Groups from which a partial aggregation looks whether it makes its input smaller.
+const PARTIAL_GROUPS_MIN: usize = if cfg!(test) { 2_000 } else { 100_000 };
 
 /// The same aggregation as a [`GroupExec`], if that can do it; else as it is.
 pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {
@@ -204,7 +211,7 @@ impl GroupTable {
             let elapsed = self.baseline.elapsed_compute().clone();
             let _timer = elapsed.timer();
             self.add(&batch?)?;
-            if self.reservation.try_resize(self.size()).is_err() {
+            if self.is_better_elsewhere() || self.reservation.try_resize(self.size()).is_err() {
                 return self.hand_over(input, context);
             }
         }
@@ -222,6 +229,18 @@ impl GroupTable {
         });
         let batches = futures::stream::iter(batches.map(Ok));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    }
+
+    /// Whether there are so many groups that DataFusion's aggregation is quicker.
+    fn is_better_elsewhere(&self) -> bool {
+        if self.places.len() < 2 {
+            return false;
+        }
+        let (groups, rows) = (self.keys.len(), self.keys.rows());
+        let is_nearly_each_row_new = groups > rows - rows / 5;
+        let is_partial = *self.aggregate.mode() == AggregateMode::Partial;
+        groups > GROUPS_OF_SEVERAL_KEYS_MAX
+            || (is_partial && groups > PARTIAL_GROUPS_MIN && is_nearly_each_row_new)
     }
 
     fn size(&self) -> usize {

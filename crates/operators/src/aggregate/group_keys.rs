@@ -81,6 +81,11 @@ impl GroupKeys {
         table.map_or(0, IdTable::len)
     }
 
+    /// Rows numbered so far.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// Bytes on the heap.
     pub(super) fn size(&self) -> usize {
         let columns = self.columns.iter();

@@ -95,11 +95,7 @@ fn around(literal: &oxrdf::Literal, side: Side) -> Option<ObjectRanges> {
     match constant.inline_value()? {
         InlineValue::Integer(value, _) => {
             let is_exact = (-EXACT_MAX..=EXACT_MAX).contains(&value);
-            exact_numbers(
-                is_exact.then_some(value * MILLIONTHS)?,
-                side,
-                &mut intervals,
-            )?;
+            exact_numbers(is_exact.then(|| value * MILLIONTHS)?, side, &mut intervals)?;
         }
         InlineValue::Decimal(millionths) => exact_numbers(millionths, side, &mut intervals)?,
         InlineValue::Double(value) => numbers_near(value, side, &mut intervals)?,
