@@ -28,3 +28,6 @@
 
 pub(crate) mod cache;
 pub(crate) mod query;
+
+#[cfg(test)]
+mod tests;
