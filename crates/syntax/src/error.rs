@@ -5,8 +5,9 @@
 use std::ops::Range;
 
 use crate::expected::ExpectedSet;
-use crate::parser::REPEATED_BYTES_MAX;
 
+/// Bytes of the text that a mend repeats of each of its parts.
+pub(crate) const REPEATED_BYTES_MAX: usize = 60;
 /// What a mend writes: two or three parts of the text, and some words.
 const WRITTEN_BYTES_MAX: usize = 4 * REPEATED_BYTES_MAX;
 

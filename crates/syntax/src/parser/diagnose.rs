@@ -4,8 +4,9 @@ mod clauses;
 mod foreign;
 mod terms;
 
-use super::mend::{REPEATED_BYTES_MAX, percent_encoded};
+use super::mend::percent_encoded;
 use super::{FOUND_CHARACTERS_MAX, Failure, Opened, Parser};
+use crate::error::REPEATED_BYTES_MAX;
 use crate::error::{ErrorKind, Hint, Position};
 use crate::expected::Thing;
 use crate::suggest::closest;

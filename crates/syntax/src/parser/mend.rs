@@ -1,13 +1,10 @@
 //! Mends that are made of what stands around the error: calls, names and IRIs as they were meant.
 
 use super::{Failure, Parser};
-use crate::error::{ErrorKind, Hint};
+use crate::error::{ErrorKind, Hint, REPEATED_BYTES_MAX};
 use crate::lexer::Lexer;
 use crate::token::{Token, TokenKind};
 use crate::word::{BuiltIn, Keyword};
-
-/// Bytes of the text that a mend repeats of each of its parts.
-pub(crate) const REPEATED_BYTES_MAX: usize = 60;
 
 /// Stands for one that is too long to be repeated.
 pub(super) const EXPRESSION: &str = "expression";

@@ -39,7 +39,6 @@ use crate::word::Keyword;
 
 pub(crate) use diagnose::closing;
 pub use literal::{is_plain_iri, string_of};
-pub(crate) use mend::REPEATED_BYTES_MAX;
 
 /// Why a rule failed. In a box, for it passes through many hands.
 pub(crate) type Failure = Box<SyntaxError>;

@@ -1,8 +1,8 @@
 //! Of what other languages have: operators, comments, characters that editors put in, whole texts.
 
+use crate::error::REPEATED_BYTES_MAX;
 use crate::error::{ErrorKind, Hint};
 use crate::lexer::Lexer;
-use crate::parser::mend::REPEATED_BYTES_MAX;
 use crate::parser::{Failure, Parser};
 use crate::token::{Token, TokenKind};
 use crate::word::Keyword;
