@@ -35,7 +35,7 @@ mod xpath_regex;
 pub use context::{ExpressionContext, ExpressionOptions};
 pub use error::{Error, Result};
 pub use expression::{
-    ComputedExpression, KeptExpression, Sparql, TermExpression, for_each_child,
+    ComputedExpression, KeptExpression, Sparql, TermExpression, for_each_child, for_each_child_mut,
     for_each_constant_mut,
 };
 pub use values::{Arithmetic, Value};

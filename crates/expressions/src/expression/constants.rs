@@ -2,45 +2,13 @@
 
 use spargebra::algebra::Expression;
 
+use super::children::for_each_child_mut;
+
 /// Calls `change` for each constant of an expression, which may put another one in its place. Not for those of patterns in `EXISTS`.
 pub fn for_each_constant_mut(expression: &mut Expression, change: &mut dyn FnMut(&mut Expression)) {
     match expression {
         Expression::NamedNode(_) | Expression::Literal(_) => change(expression),
-        Expression::Variable(_) | Expression::Bound(_) | Expression::Exists(_) => {}
-        Expression::Or(a, b)
-        | Expression::And(a, b)
-        | Expression::Equal(a, b)
-        | Expression::SameTerm(a, b)
-        | Expression::Greater(a, b)
-        | Expression::GreaterOrEqual(a, b)
-        | Expression::Less(a, b)
-        | Expression::LessOrEqual(a, b)
-        | Expression::Add(a, b)
-        | Expression::Subtract(a, b)
-        | Expression::Multiply(a, b)
-        | Expression::Divide(a, b) => {
-            for_each_constant_mut(a, change);
-            for_each_constant_mut(b, change);
-        }
-        Expression::UnaryPlus(a) | Expression::UnaryMinus(a) | Expression::Not(a) => {
-            for_each_constant_mut(a, change);
-        }
-        Expression::If(a, b, c) => {
-            for_each_constant_mut(a, change);
-            for_each_constant_mut(b, change);
-            for_each_constant_mut(c, change);
-        }
-        Expression::In(a, list) => {
-            for_each_constant_mut(a, change);
-            for operand in list {
-                for_each_constant_mut(operand, change);
-            }
-        }
-        Expression::Coalesce(list) | Expression::FunctionCall(_, list) => {
-            for operand in list {
-                for_each_constant_mut(operand, change);
-            }
-        }
+        other => for_each_child_mut(other, &mut |child| for_each_constant_mut(child, change)),
     }
 }
 

@@ -25,7 +25,7 @@ mod term_expression;
 mod tests;
 mod text_search;
 
-pub use children::for_each_child;
+pub use children::{for_each_child, for_each_child_mut};
 pub use constants::for_each_constant_mut;
 pub use display::Sparql;
 pub use kept::{ComputedExpression, KeptExpression};

@@ -21,6 +21,7 @@ use orrery_expressions::KeptExpression;
 
 use super::parameters::{Bindings, Parameter, PassingIds, has_parameter, has_stray_term, replace};
 use super::pattern::KeptPattern;
+use crate::aggregate::GroupExec;
 use crate::context::QueryContext;
 use crate::error::Result;
 use crate::join::{JoinSpecification, SolutionJoinExec};
@@ -145,7 +146,8 @@ impl Keeping<'_, '_> {
                 input: Box::new(inputs.pop()?),
             });
         }
-        let is_plain = match plan.downcast_ref::<AggregateExec>() {
+        let ours = plan.downcast_ref::<GroupExec>().map(GroupExec::aggregate);
+        let is_plain = match ours.or_else(|| plan.downcast_ref::<AggregateExec>()) {
             Some(aggregate) => groups_by_columns(aggregate),
             None => {
                 plan.is::<GlobalLimitExec>()

@@ -1,5 +1,6 @@
 //! A walk over all constants of a query's algebra, which may put others in their places.
 
+use orrery_expressions::for_each_child_mut;
 use oxrdf::{Literal, NamedNode};
 use spargebra::Query;
 use spargebra::algebra::{
@@ -251,41 +252,12 @@ impl<V: Visitor> Walk<'_, V> {
         match expression {
             Expression::NamedNode(node) => self.node(node),
             Expression::Literal(literal) => self.0.literal(literal, Place::Other),
-            Expression::Variable(_) | Expression::Bound(_) => {}
-            Expression::Or(a, b)
-            | Expression::And(a, b)
-            | Expression::Equal(a, b)
-            | Expression::SameTerm(a, b)
-            | Expression::Greater(a, b)
-            | Expression::GreaterOrEqual(a, b)
-            | Expression::Less(a, b)
-            | Expression::LessOrEqual(a, b)
-            | Expression::Add(a, b)
-            | Expression::Subtract(a, b)
-            | Expression::Multiply(a, b)
-            | Expression::Divide(a, b) => {
-                self.expression(a);
-                self.expression(b);
-            }
-            Expression::UnaryPlus(a) | Expression::UnaryMinus(a) | Expression::Not(a) => {
-                self.expression(a);
-            }
-            Expression::In(value, list) => {
-                self.expression(value);
-                list.iter_mut().for_each(|e| self.expression(e));
-            }
             Expression::Exists(pattern) => self.pattern(pattern),
-            Expression::If(a, b, c) => {
-                self.expression(a);
-                self.expression(b);
-                self.expression(c);
-            }
-            Expression::Coalesce(list) => list.iter_mut().for_each(|e| self.expression(e)),
-            Expression::FunctionCall(function, list) => {
-                if let Function::Custom(node) = function {
+            other => {
+                if let Expression::FunctionCall(Function::Custom(node), _) = other {
                     self.node(node);
                 }
-                list.iter_mut().for_each(|e| self.expression(e));
+                for_each_child_mut(other, &mut |child| self.expression(child));
             }
         }
     }
