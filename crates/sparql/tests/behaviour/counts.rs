@@ -35,7 +35,7 @@ fn data() -> String {
     data
 }
 
-const PATTERNS: [&str; 29] = [
+const PATTERNS: [&str; 43] = [
     "?a :city ?t . ?b :city ?t",
     "?a a ?t . ?b a ?t . ?c a ?t",
     "?a :knows ?b . ?b :knows ?c",
@@ -65,6 +65,20 @@ const PATTERNS: [&str; 29] = [
     "?a :knows ?b { ?b :tag ?g } UNION { ?b :knows ?c . ?c :tag ?g }",
     "?a :knows ?b . ?b :age ?y . BIND(?y + 1 AS ?x) ?b :tag ?g",
     "?a :knows+ ?b . ?b :tag ?g . ?b :age ?x",
+    "?a :city ?t { ?b :city ?t } UNION { ?t :in ?u } UNION { ?t :size ?x FILTER(?x > 1000) }",
+    "?a :knows ?b { ?b :tag ?g } UNION { ?b :age ?x } { ?c :knows ?b } UNION { ?b :knows ?c }",
+    "?a :knows ?b . ?b a :C1 { ?c :knows ?b } UNION { ?b :tag ?g . ?d :tag ?g }",
+    "?a :knows ?b { ?c :knows ?d } UNION { ?d :tag ?g }",
+    "?a :knows ?b { ?b :tag ?g } UNION { ?b :knows ?c OPTIONAL { ?c :tag ?g } }",
+    "?a :knows ?b FILTER EXISTS { ?b :tag ?g }",
+    "?a :knows ?b FILTER NOT EXISTS { ?b :tag ?g . ?c :city ?t }",
+    "?a :knows ?b . ?b :tag ?g FILTER NOT EXISTS { ?a :age ?x } FILTER EXISTS { ?h :tag ?g . ?h a :C1 }",
+    "?a :knows ?b . ?b :knows ?c MINUS { ?c :tag ?g . ?g :nothing ?d } MINUS { ?a :city :c1 }",
+    "?a :knows ?b . ?c :knows ?d FILTER EXISTS { ?a :city ?t } FILTER NOT EXISTS { ?d :tag ?g }",
+    "?a :knows ?b . ?b :city ?t OPTIONAL { ?a :tag ?g } FILTER NOT EXISTS { ?c :tag ?g }",
+    "?a :knows ?b . ?b :city ?t . ?a :age ?y BIND(?y + 1 AS ?x) FILTER EXISTS { ?t :size ?z FILTER(?z < ?x * 50) }",
+    "?a :knows ?b . ?c :tag ?g FILTER EXISTS { ?d :in ?u }",
+    "?a :knows ?b . ?b :tag ?g { ?b :age ?x MINUS { ?b :city :c1 } }",
 ];
 
 const AGGREGATES: [&str; 10] = [
@@ -160,6 +174,45 @@ fn a_join_that_is_counted_makes_no_solutions() {
         );
         let most = fixture.most_rows(&format!("{PREFIXES}{query}"));
         assert!(most <= 600, "{most} rows: {query}");
+    }
+}
+
+#[test]
+fn conditions_and_unions_beside_counted_parts_make_no_solutions() {
+    // 300 subjects with one object, of which two thirds have another property: 90,000 pairs.
+    let mut data = "@prefix : <http://example.org/> .\n".to_owned();
+    for subject in 0..300 {
+        data += &format!(":s{subject} :p :x ; :q :y{} .\n", subject % 7);
+        if subject % 3 > 0 {
+            data += &format!(":s{subject} :r 1 .\n");
+        }
+    }
+    let fixture = Fixture::new(&data);
+    for (pattern, count) in [
+        ("?a :p ?t . ?b :p ?t FILTER EXISTS { ?a :r ?v }", 60_000),
+        ("?a :p ?t . ?b :p ?t FILTER NOT EXISTS { ?a :r ?v }", 30_000),
+        ("?a :p ?t . ?b :p ?t MINUS { ?a :r ?v }", 30_000),
+        (
+            "?a :p ?t . ?b :p ?t FILTER EXISTS { ?b :r ?v } MINUS { ?a :r ?w }",
+            20_000,
+        ),
+        ("?a :p ?t . ?b :p ?t FILTER EXISTS { ?t ^:p ?c }", 90_000),
+        ("?a :p ?t { ?b :p ?t } UNION { ?c :p ?t }", 180_000),
+        (
+            "?a :p ?t { ?b :p ?t } UNION { ?c :p ?t . ?c :r ?v }",
+            150_000,
+        ),
+        (
+            "?a :p ?t . ?b :p ?t OPTIONAL { ?b :r ?v } FILTER(!BOUND(?v))",
+            30_000,
+        ),
+        ("?a :p ?b . ?c :q ?d FILTER EXISTS { ?c :r ?v }", 60_000),
+    ] {
+        let query = format!("SELECT (COUNT(*) AS ?n) {{ {pattern} }}");
+        let number = rows(&fixture, &query).concat();
+        let most = fixture.most_rows(&format!("{PREFIXES}{query}"));
+        let is_exact = number.contains(&format!("\"{count}\""));
+        assert!(is_exact && most <= 1_000, "{most} rows, {number}: {query}");
     }
 }
 

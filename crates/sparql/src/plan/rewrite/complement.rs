@@ -54,6 +54,16 @@ impl Planner<'_> {
         self.complement(&parts, key, aggregates)
     }
 
+    /// Whether an aggregation is one over what a pattern does not match.
+    pub(super) fn is_over_complement(
+        &self,
+        inner: &Group,
+        keys: &[Var],
+        aggregates: &[(Var, AggregateExpression)],
+    ) -> bool {
+        matches!(keys, &[key] if self.parts(inner, key, aggregates).is_some())
+    }
+
     fn parts<'g>(
         &self,
         inner: &'g Group,

@@ -27,23 +27,35 @@ const MATCHES_MIN: f64 = 4.0;
 pub(super) type Totalled = (Group, Vec<(Var, Total)>);
 
 impl Planner<'_> {
-    /// The totals of a union as totals of those of its branches, if some branch is then counted without its solutions.
+    /// The totals of a union as totals of those of its branches, if some branch is then counted without its solutions. Patterns that have
+    /// nothing but keys are joined to each branch.
     pub(super) fn with_counted_branches(
         &mut self,
         inner: &Group,
         keys: &[Var],
         totals: &[(Var, Total)],
     ) -> Result<Option<Totalled>> {
-        let [Item::Union(branches)] = inner.items.as_slice() else {
+        let (unions, others): (Vec<&Item>, Vec<&Item>) =
+            (inner.items.iter()).partition(|item| matches!(item, Item::Union(_)));
+        let [Item::Union(branches)] = unions.as_slice() else {
             return Ok(None);
         };
+        let keyed = VarSet::of(keys.iter().copied());
+        let is_of_keys = |item: &&Item| {
+            let certain = |var| branches.iter().all(|it| it.certain.contains(var));
+            matches!(item, Item::Quad(_))
+                && item.visible().is_subset(&keyed)
+                && item.visible().iter().all(certain)
+        };
+        if !others.iter().all(is_of_keys) {
+            return Ok(None);
+        }
         let is_sum = |(_, total): &(Var, Total)| matches!(total, Total::Sum { .. });
         if totals.is_empty()
             || !totals.iter().all(is_sum)
-            || !inner.is_join_of_items()
-            || !branches
-                .iter()
-                .all(|it| is_steady(it) && it.outer.is_empty())
+            || !inner.filters.is_empty()
+            || !inner.steps.is_empty()
+            || !branches.iter().all(is_steady)
         {
             return Ok(None);
         }
@@ -53,10 +65,20 @@ impl Planner<'_> {
             matches!(it, AggregateExpression::CountSolutions { distinct: false })
         };
         let only_counts = keys.len() <= 1 && aggregates.iter().all(counts);
+        let branches: Vec<Group> = branches
+            .iter()
+            .map(|branch| {
+                let others = others.iter().map(|item| Group::of((*item).clone()));
+                others.fold(branch.clone(), |all, item| all.join(item, &self.table))
+            })
+            .collect();
         let mut pays = self.tuning.aggregates_early;
-        for branch in branches {
+        for branch in &branches {
             pays = pays
-                || (only_counts && branch.bare_quad().is_some())
+                || (only_counts
+                    && branch
+                        .bare_quads()
+                        .is_some_and(|quads| quads.len() == 1 + others.len()))
                 || self.is_aggregated_eagerly(branch, keys, &aggregates)?;
         }
         if !pays {
@@ -64,7 +86,7 @@ impl Planner<'_> {
         }
         let partials: Vec<Var> = totals.iter().map(|_| self.table.fresh("partial")).collect();
         let mut counted = Vec::with_capacity(branches.len());
-        for branch in branches {
+        for branch in &branches {
             let own = partials.iter().zip(&aggregates);
             let own = own.map(|(partial, (_, aggregate))| (*partial, aggregate.clone()));
             let item = aggregation(branch, keys, own.collect());
@@ -88,7 +110,7 @@ impl Planner<'_> {
         totals: &[(Var, Total)],
     ) -> Result<Option<Totalled>> {
         let is_optional = |step: &Step| matches!(step.kind, StepKind::Optional { .. });
-        if !inner.steps.iter().any(is_optional) || !inner.outer.is_empty() || !is_steady(inner) {
+        if !inner.steps.iter().any(is_optional) || !is_steady(inner) {
             return Ok(None);
         }
         let mut group = inner.clone();

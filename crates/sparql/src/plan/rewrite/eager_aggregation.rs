@@ -27,15 +27,17 @@
 //! have no bound, and `*` and `SUM` are SPARQL's own, so a count is exact however large. Sums of floating numbers may differ in their last
 //! digit, as they do with any other order of the rows.
 
+use orrery_operators::run_counts::has_runs;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
 
 use super::counted_branches::Totalled;
-use super::parts::{Part, is_dividable, parts};
+use super::parts::{Part, Separators, is_dividable, parts};
 use super::totals::{Side, Total, can_be_split, number, quotient, sum_of};
 use crate::algebra::{Derived, Group, Item, Modifier, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
+use crate::statistics::operator_pattern;
 
 /// The rows that are not aggregated early must be so many times what is read and computed otherwise.
 const GAIN_MIN: f64 = 4.0;
@@ -164,7 +166,8 @@ impl Planner<'_> {
             return Ok(None);
         }
         // Estimates are only asked for when there is something to decide.
-        let mut found = parts(inner, keys, &totals, self);
+        let by = self.separators_of(inner, keys, &totals);
+        let mut found = parts(inner, keys, &totals, (by, self));
         if found.is_empty() {
             return Ok(None);
         }
@@ -208,29 +211,67 @@ impl Planner<'_> {
             }
             state = self.take_away(state, &part, below);
             least = Some(cost);
-            found = parts(&state.group, keys, &state.totals, self);
+            found = parts(&state.group, keys, &state.totals, (by, self));
         }
         let pays = |cost: &f64| is_forced || rows >= GAIN_MIN * cost;
         Ok(least.filter(pays).map(|_| state))
+    }
+
+    /// What separates parts. Where a `NOT EXISTS` pairs what belongs to a key with what is aggregated, the keys' side stays as it is:
+    /// with weights, the pairs would have to be made ([`complement`](super::complement)).
+    fn separators_of(&self, inner: &Group, keys: &[Var], totals: &Totals) -> Separators {
+        let aggregate = |(result, total): &(Var, Total)| (*result, total.aggregate(&self.table));
+        let aggregates: Aggregates = totals.iter().map(aggregate).collect();
+        match inner.steps.is_empty() || self.is_over_complement(inner, keys, &aggregates) {
+            true => Separators::OfItems,
+            false => Separators::OfItemsAndSteps,
+        }
     }
 
     /// What a part is expected to cost by itself, and the rest with it.
     fn costs_of(&self, part: &Part) -> Result<(f64, f64)> {
         let estimate = self.group_estimate(&part.below)?;
         let groups = estimate.groups(part.separator.iter().copied());
-        let read = match part.is_counted_by_runs {
-            true => {
+        let read = match part.below.items.as_slice() {
+            items if part.is_counted_by_runs => self.run_rows(items)? * RUN_ROW_COST,
+            // Branches are counted each by itself.
+            [Item::Union(branches), pure @ ..]
+                if part.below.filters.is_empty() && part.below.steps.is_empty() =>
+            {
                 let mut read = 0.0;
-                for item in &part.below.items {
-                    read += self.estimate(item)?.rows;
+                for branch in branches {
+                    read += match self.has_runs_by(branch, &part.separator) {
+                        true => self.run_rows(&[&branch.items, pure].concat())? * RUN_ROW_COST,
+                        false => self.group_rows(branch)?,
+                    };
                 }
-                read * RUN_ROW_COST
+                read
             }
-            false => estimate.rows,
+            _ => estimate.rows,
         };
         let mut above = part.above.clone();
         above.push(aggregated(part, Aggregates::new()));
         Ok((read + groups, self.group_rows(&above)?))
+    }
+
+    /// The rows that are read where items are counted by runs.
+    fn run_rows(&self, items: &[Item]) -> Result<f64> {
+        let rows: Result<Vec<f64>> = items
+            .iter()
+            .map(|item| Ok(self.estimate(item)?.rows))
+            .collect();
+        Ok(rows?.iter().sum())
+    }
+
+    /// Whether a group is one pattern that has the values of a separator as runs.
+    fn has_runs_by(&self, group: &Group, separator: &[Var]) -> bool {
+        match (group.bare_quad(), separator) {
+            (Some(quad), &[key]) => {
+                let pattern = operator_pattern(quad, &self.table);
+                has_runs(&self.context, &pattern, self.table.name(key))
+            }
+            _ => false,
+        }
     }
 
     /// The state without a part.

@@ -1,9 +1,12 @@
 //! Parts of a group that can be aggregated before they are joined with the rest.
 //!
 //! Without the variables of a *separator* the items of a group fall apart into components, which meet in the separator only. A
-//! component whose own variables nothing else needs is a part. Separators are single variables, what one item has in common with all
+//! component whose own variables nothing else needs is a part. Separators are single variables, what one item or step has in common with all
 //! others, and nothing at all: what is not connected is a part as well. Patterns whose variables are all in the separator say which of its
 //! values there are; they stand on both sides, for it matters not how often they are joined.
+//!
+//! Steps (`EXISTS`, `MINUS`, `OPTIONAL`, `BIND` ...) hang together with what binds the variables that they mention, and are steps of the part
+//! then: a semi join with one part leaves the other parts alone. One that mentions the separator only stays above.
 //!
 //! Components of one pattern each around one variable are one part if each has the variable's values as runs in a permutation: their
 //! counts are the products of run lengths.
@@ -37,10 +40,18 @@ impl Part {
     }
 }
 
+/// Which variables may separate a part from the rest: those that items share, or also those that an item shares with a step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Separators {
+    OfItems,
+    OfItemsAndSteps,
+}
+
 /// Whether a group is a join on which all else treats equal solutions equally, so that there may be parts: what steps do with a solution
-/// depends on the variables that they mention, and on nothing else.
+/// depends on the variables that they mention, and on nothing else. (Solutions that are grouped see no rows from outside, of `EXISTS` for instance.)
 pub(super) fn is_dividable(group: &Group) -> bool {
-    (2..=ITEMS_MAX).contains(&group.items.len()) && group.outer.is_empty() && is_steady(group)
+    let members = group.items.len() + group.steps.len();
+    !group.items.is_empty() && (2..=ITEMS_MAX).contains(&members) && is_steady(group)
 }
 
 /// Whether nothing in a group gives another value each time.
@@ -68,17 +79,26 @@ pub(super) fn parts(
     group: &Group,
     keys: &[Var],
     totals: &[(Var, Total)],
-    planner: &Planner<'_>,
+    (by, planner): (Separators, &Planner<'_>),
 ) -> Vec<Part> {
-    let mut needed = VarSet::of(keys.iter().copied());
-    for step in &group.steps {
-        needed.extend(&step.mentioned(&planner.table));
-    }
+    let mut visible: Vec<VarSet> = group.items.iter().map(Item::visible).collect();
+    let introduced = group
+        .steps
+        .iter()
+        .fold(VarSet::default(), |all, step| all.union(&step.introduces));
+    // Other variables of a step are its own, even where two steps have the same.
+    let bound = visible
+        .iter()
+        .fold(introduced.clone(), |all, more| all.union(more));
+    visible.extend(group.steps.iter().map(|step| {
+        let mentioned = step.mentioned(&planner.table).union(&step.introduces);
+        mentioned.intersection(&bound)
+    }));
     let division = Division {
         group,
-        visible: group.items.iter().map(Item::visible).collect(),
+        visible,
+        introduced,
         keys: VarSet::of(keys.iter().copied()),
-        needed,
         filters: group
             .filters
             .iter()
@@ -88,7 +108,7 @@ pub(super) fn parts(
         table: &planner.table,
     };
     let mut found = Vec::new();
-    for separator in division.separators() {
+    for separator in division.separators(by) {
         let components = division.components(&separator);
         division.add_star(&separator, &components, planner, &mut found);
         for component in &components {
@@ -101,11 +121,11 @@ pub(super) fn parts(
 /// A group to be divided, and what depends on its variables.
 struct Division<'g> {
     group: &'g Group,
-    /// The variables of each item.
+    /// The variables of each item, then those that each step shares with items and other steps. Members are numbered as they are here.
     visible: Vec<VarSet>,
+    /// Variables that steps bind.
+    introduced: VarSet,
     keys: VarSet,
-    /// The keys and what steps mention.
-    needed: VarSet,
     /// The variables of each filter.
     filters: Vec<VarSet>,
     totals: &'g [(Var, Total)],
@@ -113,22 +133,27 @@ struct Division<'g> {
 }
 
 impl Division<'_> {
-    /// Sets of variables, each of which every item that has it surely binds.
-    fn separators(&self) -> Vec<VarSet> {
+    /// Sets of variables that no step binds, each of which every item that has it surely binds.
+    fn separators(&self, by: Separators) -> Vec<VarSet> {
+        let members = match by {
+            Separators::OfItems => &self.visible[..self.group.items.len()],
+            Separators::OfItemsAndSteps => &self.visible,
+        };
         let mut shared = VarSet::default();
         let mut seen = VarSet::default();
-        for visible in &self.visible {
+        for visible in members {
             shared.extend(&seen.intersection(visible));
             seen.extend(visible);
         }
         let certain: Vec<VarSet> = self.group.items.iter().map(Item::certain).collect();
         let is_certain = |var: &Var| {
             let mut items = self.visible.iter().zip(&certain);
-            items.all(|(visible, certain)| !visible.contains(*var) || certain.contains(*var))
+            !self.introduced.contains(*var)
+                && items.all(|(visible, certain)| !visible.contains(*var) || certain.contains(*var))
         };
         let certain = VarSet::of(shared.iter().filter(is_certain));
         let mut separators: Vec<VarSet> = certain.iter().map(|var| VarSet::of([var])).collect();
-        for visible in &self.visible {
+        for visible in members {
             let common = visible.intersection(&shared);
             let is_new = !separators.iter().any(|it| is_same(it, &common));
             if common.is_subset(&certain) && is_new {
@@ -141,7 +166,7 @@ impl Division<'_> {
         separators
     }
 
-    /// The items that hang together without the separator, by their numbers. What has no other variables is in none.
+    /// The members that hang together without the separator, by their numbers. What has no other variables is in none.
     fn components(&self, separator: &VarSet) -> Vec<Vec<usize>> {
         let mut components: Vec<(VarSet, Vec<usize>)> = Vec::new();
         for (number, visible) in self.visible.iter().enumerate() {
@@ -176,8 +201,8 @@ impl Division<'_> {
         let (Some(key), None) = (variables.next(), variables.next()) else {
             return;
         };
-        let has_runs = |number: usize| match &self.group.items[number] {
-            Item::Quad(quad) if !quad.is_impossible() && quad.variables().contains(key) => {
+        let has_runs = |number: usize| match self.group.items.get(number) {
+            Some(Item::Quad(quad)) if !quad.is_impossible() && quad.variables().contains(key) => {
                 let pattern = operator_pattern(quad, self.table);
                 has_runs(&planner.context, &pattern, self.table.name(key))
             }
@@ -224,25 +249,38 @@ impl Division<'_> {
 
     /// Some components as a part, if they can be one.
     fn part(&self, separator: &VarSet, members: &[usize], is_star: bool) -> Option<Part> {
-        let mut all = VarSet::default();
-        let mut has_quad = false;
-        for &number in members {
+        let (items, steps): (Vec<usize>, Vec<usize>) = members
+            .iter()
+            .partition(|number| **number < self.group.items.len());
+        let steps: Vec<usize> = steps
+            .iter()
+            .map(|number| number - self.group.items.len())
+            .collect();
+        let mut has_rows = false;
+        for &number in &items {
             let item = &self.group.items[number];
             match item {
                 Item::Quad(quad) if quad.is_impossible() => return None,
-                Item::Quad(_) => has_quad = true,
+                Item::Quad(_) => has_rows = true,
+                Item::Union(_) | Item::Group(_) => {
+                    if !item.groups().iter().all(can_be_counted) {
+                        return None;
+                    }
+                    has_rows = true;
+                }
                 Item::Derived(_) | Item::Values(_) | Item::Path(_) => {}
-                Item::Union(_)
-                | Item::Graphs(_)
-                | Item::Group(_)
-                | Item::Service(_)
-                | Item::Seed(_) => return None,
+                Item::Graphs(_) | Item::Service(_) | Item::Seed(_) => return None,
             }
-            all.extend(&self.visible[number]);
         }
+        let all = members.iter().fold(VarSet::default(), |all, number| {
+            all.union(&self.visible[*number])
+        });
         let own = all.difference(separator);
-        let common = all.intersection(separator);
-        if !has_quad || !is_same(&common, separator) || own.intersects(&self.needed) {
+        let of_items = items.iter().fold(VarSet::default(), |all, number| {
+            all.union(&self.visible[*number])
+        });
+        let common = of_items.intersection(separator);
+        if !has_rows || !is_same(&common, separator) || own.intersects(&self.keys) {
             return None;
         }
         let sides = self
@@ -259,10 +297,11 @@ impl Division<'_> {
             return None;
         }
         let pure = self.pure(separator);
-        let is_left = |number: &usize| !members.contains(number) && !pure.contains(number);
-        let mut above: Vec<usize> = (0..self.visible.len()).filter(is_left).collect();
+        let is_left = |number: &usize| !items.contains(number) && !pure.contains(number);
+        let mut above: Vec<usize> = (0..self.group.items.len()).filter(is_left).collect();
         // A group by finer keys is no step towards one by these, unless there is a rest; by none it is the same.
-        if above.is_empty() && (!self.keys.is_empty() || separator.is_empty()) {
+        let has_rest = !above.is_empty() || steps.len() < self.group.steps.len();
+        if !has_rest && (!self.keys.is_empty() || separator.is_empty()) {
             return None;
         }
         // A part that was started from the values of its separator would be started from them again.
@@ -281,7 +320,7 @@ impl Division<'_> {
                 .collect();
             Group::join_of(&items)
         };
-        let mut below = group_of(&[members, &pure].concat());
+        let mut below = group_of(&[items.as_slice(), &pure].concat());
         let mut above = group_of(&above);
         for (filter, seen) in self.group.filters.iter().zip(divided) {
             match seen.intersects(&own) {
@@ -289,10 +328,14 @@ impl Division<'_> {
                 false => above.filters.push(filter.clone()),
             }
         }
-        for step in &self.group.steps {
-            above.visible.extend(&step.introduces);
+        for (number, step) in self.group.steps.iter().enumerate() {
+            let group = match steps.contains(&number) {
+                true => &mut below,
+                false => &mut above,
+            };
+            group.visible.extend(&step.introduces);
+            group.steps.push(step.clone());
         }
-        above.steps.clone_from(&self.group.steps);
         Some(Part {
             separator: separator.iter().collect(),
             below,
@@ -300,6 +343,15 @@ impl Division<'_> {
             is_counted_by_runs: is_star,
         })
     }
+}
+
+/// Whether the solutions of a group that is an item can be counted: nothing in it asks other endpoints, or depends on rows outside.
+fn can_be_counted(group: &Group) -> bool {
+    let of_item = |item: &Item| match item {
+        Item::Service(_) | Item::Seed(_) => false,
+        other => other.groups().iter().all(can_be_counted),
+    };
+    group.items.iter().all(of_item)
 }
 
 fn is_same(a: &VarSet, b: &VarSet) -> bool {

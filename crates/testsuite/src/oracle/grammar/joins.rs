@@ -43,7 +43,7 @@ impl Grammar<'_> {
         query.text(format!("{name} ")).child(self.tree_group())
     }
 
-    /// A tree with conditions, optional parts, a second tree beside it or in another branch.
+    /// A tree with conditions, optional parts, unions beside it, a second tree beside it or in another branch; in a graph, maybe.
     fn tree_group(&mut self) -> Tree {
         let mut group = self.tree(Tree::new(Sort::Group).text("{ "));
         if self.random.chance(12) {
@@ -55,14 +55,68 @@ impl Grammar<'_> {
                 .child(branches.child(other.droppable()).droppable());
         }
         for _ in 0..self.random.below(3) {
-            group = match self.random.below(8) {
+            group = match self.random.below(14) {
                 0..=2 => group.child(self.filter(1)),
                 3..=5 => group.child(self.optional_pattern()),
                 6 => group.child(self.values()),
-                _ => group.child(self.element(DEPTH - 1)),
+                7 => group.child(self.element(DEPTH - 1)),
+                8..=10 => group.child(self.union_of_patterns()),
+                _ => group.child(self.existing_pattern()),
             };
         }
-        group.text("} ")
+        let group = group.text("} ");
+        if !self.has_graphs || self.random.chance(75) {
+            return group;
+        }
+        let graph = self.random.pick(&["?g", ":g1", ":g2"]);
+        let inside = Tree::new(Sort::Element)
+            .text(format!("GRAPH {graph} "))
+            .child(group);
+        Tree::new(Sort::Group).text("{ ").child(inside).text("} ")
+    }
+
+    /// Patterns from one variable, of which a solution has one.
+    fn union_of_patterns(&mut self) -> Tree {
+        if !self.takes(1) {
+            return self.values();
+        }
+        let from = self.variable().to_owned();
+        let mut union = Tree::new(Sort::Element);
+        for number in 0..2 + self.random.below(2) {
+            let mut known = vec![from.clone()];
+            let mut branch = Tree::new(Sort::Group).text("{ ");
+            for _ in 0..=self.random.below(2) {
+                let start = known[self.random.below(known.len())].clone();
+                let text = self.edge(&start, &mut known);
+                branch = branch.child(Tree::leaf(Sort::Element, text).droppable());
+            }
+            let branch = branch.text("} ");
+            union = match number {
+                0 => union.child(branch),
+                _ => {
+                    let branch = Tree::new(Sort::Clause).text("UNION ").child(branch);
+                    union.child(branch.droppable())
+                }
+            };
+        }
+        union.droppable()
+    }
+
+    /// A condition that some patterns around a variable or two have a match, or none.
+    fn existing_pattern(&mut self) -> Tree {
+        let keyword = (self.random).pick(&["FILTER EXISTS ", "FILTER NOT EXISTS ", "MINUS "]);
+        let from = self.variable().to_owned();
+        let mut known = vec![from];
+        let mut group = Tree::new(Sort::Group).text("{ ");
+        for _ in 0..=self.random.below(2) {
+            let start = known[self.random.below(known.len())].clone();
+            let text = self.edge(&start, &mut known);
+            group = group.child(Tree::leaf(Sort::Element, text).droppable());
+        }
+        Tree::new(Sort::Element)
+            .text(keyword)
+            .child(group.text("} "))
+            .droppable()
     }
 
     /// Patterns each of which has one variable in common with those before, most of the time.
