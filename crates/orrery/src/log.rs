@@ -4,6 +4,8 @@
 //! lines of requests are gathered for [`GATHER_TIME`] and written together by a thread of their own; every other
 //! line is written at once, after those that wait. A process that is killed loses the lines that wait.
 
+mod line_format;
+
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -14,6 +16,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use self::line_format::LineFormat;
 
 /// The target of the lines of requests.
 const ACCESS: &str = "orrery::access";
@@ -54,10 +58,11 @@ pub(crate) fn start(is_verbose: bool) -> Log {
         .and_then(|text| text.parse::<Targets>().ok())
         .unwrap_or_else(|| Targets::new().with_default(default));
     let log = Log::new(StandardError);
+    let has_colours = io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(Log(Arc::clone(&log.0)))
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false);
+        .with_ansi(has_colours)
+        .event_format(LineFormat::new(has_colours));
     tracing_subscriber::registry()
         .with(lines)
         .with(filter)

@@ -85,7 +85,28 @@ fn clip(query: &str) -> String {
     let mut line = String::with_capacity(query.len().min(QUERY_CHARACTERS_MAX + 3));
     let mut characters = 0;
     let mut is_between_words = false;
-    for character in query.chars() {
+    let mut rest = query;
+    while let Some(character) = rest.chars().next() {
+        // Most of a query are such runs; character by character they were a twentieth of a point query.
+        let plain = rest.bytes().take_while(u8::is_ascii_graphic).count();
+        if plain > 0 {
+            if is_between_words {
+                line.push(' ');
+                characters += 1;
+                is_between_words = false;
+            }
+            let shown = plain.min(QUERY_CHARACTERS_MAX.saturating_sub(characters));
+            let (run, behind) = rest.split_at(plain);
+            line.push_str(&run[..shown]);
+            characters += shown;
+            if shown < plain {
+                line.push('…');
+                break;
+            }
+            rest = behind;
+            continue;
+        }
+        rest = &rest[character.len_utf8()..];
         if character.is_whitespace() {
             is_between_words = !line.is_empty();
             continue;
@@ -168,8 +189,15 @@ mod tests {
             clip("SELECT *\n\tWHERE  {\u{1b}[31m }\r\n"),
             "SELECT * WHERE {[31m }"
         );
-        let long = clip(&"ä".repeat(1000));
-        assert_eq!(long.chars().count(), QUERY_CHARACTERS_MAX + 1);
-        assert!(long.ends_with('…'));
+        for letter in ["ä", "a"] {
+            let long = clip(&letter.repeat(1000));
+            assert_eq!(long.chars().count(), QUERY_CHARACTERS_MAX + 1);
+            assert!(long.ends_with('…'));
+            let whole = letter.repeat(QUERY_CHARACTERS_MAX);
+            assert_eq!(clip(&whole), whole);
+            assert_eq!(clip(&format!(" {whole}\n")), whole);
+            assert_eq!(clip(&format!("{whole} b")), format!("{whole} …"));
+        }
+        assert_eq!(clip("é a  äb\u{1}c"), "é a äbc");
     }
 }
