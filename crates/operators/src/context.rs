@@ -5,6 +5,7 @@
 //! shared by `Arc` between all operators, on all threads.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion_execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
 use orrery_expressions::context::WrittenTags;
@@ -59,6 +60,7 @@ pub struct QueryContext {
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
     patience: Arc<Patience>,
+    is_bound_to_commit: AtomicBool,
 }
 
 impl QueryContext {
@@ -86,6 +88,7 @@ impl QueryContext {
             workers: options.workers,
             adjacencies: options.adjacencies,
             patience: options.patience,
+            is_bound_to_commit: AtomicBool::new(false),
         })
     }
 
@@ -127,6 +130,17 @@ impl QueryContext {
     /// Says that an expression that is not compiled yet gives another value each time ([`ExpressionContext::note_volatile`]).
     pub fn note_volatile(&self) {
         self.expressions.note_volatile();
+    }
+
+    /// Says that the plan follows from something in the data that counts of its patterns do not tell: that a term is unknown, which
+    /// graphs or predicates there are. A plan that is kept is none for another commit then.
+    pub fn note_bound_to_commit(&self) {
+        self.is_bound_to_commit.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`QueryContext::note_bound_to_commit`] was called.
+    pub fn is_bound_to_commit(&self) -> bool {
+        self.is_bound_to_commit.load(Ordering::Relaxed)
     }
 
     /// Whether the order in which rows come may change what the query's expressions give ([`ExpressionContext::depends_on_row_order`]).

@@ -213,6 +213,86 @@ fn kept_plans_answer_as_those_that_are_made_anew() {
     assert!(hits.get() > 300, "{} plans were taken again", hits.get());
 }
 
+/// Quads that come and go: what queries ask about and did not find, literals where there were none, terms, predicates and graphs that are new.
+const CHANGES: [&str; 14] = [
+    ":t1 a :T3 . :t2 a :T3 . :t5 a :T3 .",
+    ":t40 :label \"thing 3\" ; :number 5 ; :feature :f1 , :f6 .",
+    ":t1 :feature :f5 , :f6 , :f7 . :t6 :feature :f8 .",
+    ":t1 :extra \"new 1\" . :t2 :extra \"new 2\" . :t9 :extra \"new 9\" .",
+    ":t0 :extra \"more 0\" . :t4 :extra \"more 4\" . :t8 :extra \"more 8\" .",
+    ":t3 :feature \"no node\" , 7 . :t4 :next \"no node\" .",
+    ":g1 { :t2 :feature :f1 . :t3 :next :g1 }",
+    ":g2 { :t5 :next :g2 . :t1 :feature :f2 }",
+    ":t1 :rare 1 . :t2 :rare 2 . :t3 :rare 4.5 .",
+    ":t4 :rare 6.5 . :t9 :never :t1 .",
+    ":t7 :is :T1 . :T1 :has 3 .",
+    ":t1 a :T1 . :t4 a :T1 . :t7 a :T1 . :t10 a :T1 .",
+    ":t5 :label \"thing 12\" . :t6 :on \"2024-01-29\"^^xsd:date .",
+    ":t2 :number 31 . :t3 :number \"none\" .",
+];
+
+#[test]
+fn kept_plans_answer_as_those_that_are_made_anew_after_commits() {
+    let prefixes = "@prefix : <http://e/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n";
+    let mut runner = TestRunner::new(Config::with_cases(if cfg!(debug_assertions) {
+        16
+    } else {
+        60
+    }));
+    let query = (
+        0..FORMS.len(),
+        proptest::collection::vec(0..GROUPS.len(), 1..4),
+        proptest::collection::vec(any::<u8>(), 12),
+    );
+    let step = (
+        proptest::collection::vec(any::<u8>(), 12),
+        any::<u8>(),
+        any::<bool>(),
+    );
+    let strategy = (
+        proptest::collection::vec(query, 1..4),
+        proptest::collection::vec(step, 8..40),
+    );
+    let (hits, after_commits) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+    let outcome = runner.run(&strategy, |(queries, steps)| {
+        let fixture = Fixture::new(&data());
+        let writer = fixture.writer();
+        let mut is_after_commit = vec![false; queries.len()];
+        for (number, (draws, change, inserts)) in steps.into_iter().enumerate() {
+            // The shape has to be known, and a plan be kept, before it matters.
+            if number >= 4 && change % 3 == 0 {
+                let change = CHANGES[usize::from(change / 3) % CHANGES.len()];
+                Fixture::commit(&writer, &format!("{prefixes}{change}"), inserts);
+                is_after_commit.fill(true);
+            }
+            for (at, (form, groups, first)) in queries.iter().enumerate() {
+                // Some constants stay, some are others.
+                let draws = first
+                    .iter()
+                    .zip(&draws)
+                    .map(|(first, draw)| match draw % 3 {
+                        0 => *draw,
+                        _ => *first,
+                    });
+                let text = text(*form, groups, &mut draws.collect::<Vec<_>>().into_iter());
+                let is_hit = check(&fixture, &text)?;
+                hits.set(hits.get() + u64::from(is_hit));
+                after_commits.set(after_commits.get() + u64::from(is_hit && is_after_commit[at]));
+                is_after_commit[at] = false;
+            }
+        }
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+    let (hits, after_commits) = (hits.get(), after_commits.get());
+    assert!(
+        hits > 300 && after_commits > 50,
+        "{hits} plans were taken again, {after_commits} of them first after a commit"
+    );
+}
+
 /// Asks a query until its plan may be kept, then the same with other constants.
 fn check_after(trig: &str, first: &str, others: &[&str]) -> bool {
     let fixture = Fixture::new(trig);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use orrery_operators::context::QueryContext;
-use orrery_term::{Term, TermId};
+use orrery_term::{Term, TermId, TermKind};
 use spargebra::algebra::{
     AggregateExpression, Expression, GraphPattern, OrderExpression, PropertyPathExpression,
 };
@@ -276,6 +276,9 @@ impl<'q> Normaliser<'q> {
 
     fn constant(&self, term: &Term<'_>) -> Result<Slot> {
         let id = self.context.snapshot().term_id(term)?;
+        if id.is_none() {
+            self.context.note_bound_to_commit();
+        }
         Ok(id.map_or(Slot::Absent, Slot::Constant))
     }
 
@@ -289,7 +292,12 @@ impl<'q> Normaliser<'q> {
     }
 
     fn intern(&self, term: &Term<'_>) -> Result<TermId> {
-        Ok(self.context.intern(term)?)
+        let id = self.context.intern(term)?;
+        if id.kind() == TermKind::QueryLocal {
+            // No data have it, as yet.
+            self.context.note_bound_to_commit();
+        }
+        Ok(id)
     }
 
     /// A path between two ends; simple steps become patterns, alternatives unions.

@@ -105,7 +105,11 @@ impl<'s> Planner<'s> {
 
     /// What was counted for the plan, if all of it is known by constants.
     pub(crate) fn counts(&self) -> Option<Counts> {
-        self.estimator.counts()
+        let counts = self.estimator.counts()?;
+        Some(Counts {
+            are_of_commit: counts.are_of_commit || self.context.is_bound_to_commit(),
+            ..counts
+        })
     }
 
     /// Registers a node with its estimate.

@@ -46,6 +46,8 @@ pub(crate) struct Estimator<'s> {
     grown: RefCell<HashMap<TermId, PredicateStatistics>>,
     /// Whether patterns with constants were counted that `counted` does not tell.
     has_uncounted: Cell<bool>,
+    /// Whether anything else was told of the data that another commit may change.
+    is_of_commit: Cell<bool>,
 }
 
 /// What was counted for a plan.
@@ -55,6 +57,8 @@ pub(crate) struct Counts {
     pub(crate) patterns: Vec<([Option<TermId>; 3], f64)>,
     /// Quads of predicates whose objects are within ranges.
     pub(crate) ranged: Vec<(TermId, ObjectRanges, f64)>,
+    /// Whether the plan follows from more than these, so that the same counts over another commit do not make it right there.
+    pub(crate) are_of_commit: bool,
 }
 
 impl<'s> Estimator<'s> {
@@ -68,23 +72,23 @@ impl<'s> Estimator<'s> {
             ranged: RefCell::default(),
             grown: RefCell::default(),
             has_uncounted: Cell::new(false),
+            is_of_commit: Cell::new(false),
         }
     }
 
-    /// All that was counted of patterns with constants as subject or object; nothing if not all of it is known by these.
+    /// All that was counted; nothing if not all of what has constants as subject or object is known by its constants.
     pub(crate) fn counts(&self) -> Option<Counts> {
         if self.has_uncounted.get() {
             return None;
         }
         let counted = self.counted.borrow();
-        let with_nodes = counted
-            .iter()
-            .filter(|([subject, _, object], _)| subject.is_some() || object.is_some());
+        let patterns = counted.iter();
         Some(Counts {
-            patterns: with_nodes
+            patterns: patterns
                 .map(|(constants, rows)| (*constants, *rows))
                 .collect(),
             ranged: self.ranged.borrow().clone(),
+            are_of_commit: self.is_of_commit.get(),
         })
     }
 
@@ -270,6 +274,7 @@ impl<'s> Estimator<'s> {
             if quad.subject.variable().is_none() || quad.object.variable().is_none() {
                 self.has_uncounted.set(true);
             }
+            self.is_of_commit.set(true);
             return self.count(quad, table);
         }
         let constants = [quad.subject, quad.predicate, quad.object].map(|slot| match slot {
@@ -282,7 +287,9 @@ impl<'s> Estimator<'s> {
         {
             // The statistics know it. Only that there are none is worth a look, for it makes an answer empty.
             #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-            return Ok(quads as f64);
+            let rows = quads as f64;
+            self.counted.borrow_mut().insert(constants, rows);
+            return Ok(rows);
         }
         if let Some(known) = self.counted.borrow().get(&constants) {
             return Ok(*known);
@@ -369,6 +376,7 @@ impl<'s> Estimator<'s> {
 
     /// Whether a named graph has any quad.
     pub(crate) fn has_graph(&self, graph: TermId) -> Result<bool, QueryError> {
+        self.is_of_commit.set(true);
         let rows = self.range(Permutation::Gspo, &[graph])?;
         Ok(rows.is_some_and(|rows| rows > 0.0))
     }

@@ -164,6 +164,21 @@ impl Fixture {
         Self::over(Arc::new(database), directory, dataset, options)
     }
 
+    /// The writer of the database.
+    pub fn writer(&self) -> Writer {
+        let writer = self.engine.database().open_writer(WriterOptions::default());
+        writer.expect("the writer")
+    }
+
+    /// Inserts the quads of TriG without blank nodes, or deletes them, as one commit. The oracle does not hear of it.
+    pub fn commit(writer: &Writer, trig: &str, inserts: bool) {
+        let change: Change = match inserts {
+            true => Transaction::insert,
+            false => Transaction::delete,
+        };
+        commit(writer, &read(trig).0, change);
+    }
+
     /// Our answer.
     pub fn ask(&self, query: &str) -> Result<Answer, QueryError> {
         self.ask_with(query, &QueryOptions::of_process())

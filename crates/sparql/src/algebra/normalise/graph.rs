@@ -37,6 +37,9 @@ impl Normaliser<'_> {
         match name {
             NamedNodePattern::NamedNode(node) => {
                 let id = self.context.snapshot().term_id(&Term::iri(node.as_str()))?;
+                if id.is_none() {
+                    self.context.note_bound_to_commit();
+                }
                 self.in_graph(self.dataset.named_graph(id), inner, place)
             }
             NamedNodePattern::Variable(variable) => self.in_each_graph(variable, inner, place),
@@ -228,7 +231,10 @@ impl Normaliser<'_> {
     fn graphs(&self, most: usize) -> Result<Option<Vec<TermId>>> {
         let graphs = match &self.dataset.named {
             Some(list) => list.to_vec(),
-            None => (self.named_graphs)(most.saturating_add(1))?,
+            None => {
+                self.context.note_bound_to_commit();
+                (self.named_graphs)(most.saturating_add(1))?
+            }
         };
         Ok(Some(graphs).filter(|graphs| graphs.len() <= most))
     }

@@ -16,8 +16,10 @@ pub(crate) const VARIANTS_MAX: usize = 16;
 /// Keys that are remembered because their plans could not be kept, and bytes of these.
 const REFUSED_MAX: usize = 1_024;
 const REFUSED_BYTES_MAX: usize = 1 << 20;
-/// After so many plans that could not be kept, no more of a key are tried before the next commit. For other constants it may be another plan.
+/// After so many plans that could not be kept, no more of a key are tried for some commits. For other constants it may be another plan.
 const REFUSALS_MAX: u32 = 4;
+/// After so many commits plans are tried again that could not be kept.
+const REFUSED_COMMITS: u64 = 256;
 
 /// Plans by shape; shared by all queries of an engine.
 #[derive(Debug, Default)]
@@ -37,11 +39,17 @@ struct Plans {
     refused_bytes: usize,
 }
 
-/// How often the plan of a key could not be kept, for one state.
+/// How often the plan of a key could not be kept since a commit.
 #[derive(Clone, Copy, Debug)]
 struct Refusals {
     commit: u64,
     times: u32,
+}
+
+impl Refusals {
+    fn are_of(self, commit: u64) -> bool {
+        self.commit.abs_diff(commit) < REFUSED_COMMITS
+    }
 }
 
 impl Default for Plans {
@@ -115,11 +123,11 @@ impl PlanCache {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether plans of a key were found not to be kept, with the data of this commit.
+    /// Whether plans of a key were found not to be kept, with the data of about this commit.
     pub(crate) fn is_refused(&self, key: &PlanKey, commit: u64) -> bool {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let known = plans.refused.get(key);
-        known.is_some_and(|it| it.commit == commit && it.times >= REFUSALS_MAX)
+        known.is_some_and(|it| it.are_of(commit) && it.times >= REFUSALS_MAX)
     }
 
     /// Notes that a plan for the data of this commit could not be kept.
@@ -127,7 +135,7 @@ impl PlanCache {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let plans = &mut *plans;
         match plans.refused.get_mut(&key) {
-            Some(known) if known.commit == commit => known.times = known.times.saturating_add(1),
+            Some(known) if known.are_of(commit) => known.times = known.times.saturating_add(1),
             Some(known) => *known = Refusals { commit, times: 1 },
             None => {
                 plans.refused_bytes += key.bytes();
@@ -158,7 +166,7 @@ impl PlanCache {
         }
     }
 
-    /// Keeps a plan; those of states before its own are dropped.
+    /// Keeps a plan; those that it outlives are dropped.
     pub(crate) fn keep(&self, key: PlanKey, plan: KeptQuery) {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let plans = &mut *plans;
@@ -172,7 +180,7 @@ impl PlanCache {
         let known = known.as_deref().unwrap_or_default();
         let newer = known
             .iter()
-            .filter(|other| other.state.commit >= plan.state.commit)
+            .filter(|other| !other.is_outlived_by(&plan))
             .take(VARIANTS_MAX - 1)
             .cloned()
             .collect::<Vec<_>>();

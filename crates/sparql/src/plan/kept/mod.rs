@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! shape, fixed constants -> plans that are kept for these, the one made last first
-//!   same commit and scope, the same free constants equal each other, each known, counts within a factor of two
+//!   same base and scope, what was counted without them alike, the same free constants equal each other, each known, counts within a factor of two
 //!       yes -> conditions and ranges with the new terms, patterns with the new ids, nodes over these: the plan
 //!       no  -> planned as ever, and kept
 //! ```
@@ -10,7 +10,10 @@
 //! What makes a kept plan right for other constants, in this order:
 //!
 //! * Constants that may differ are those whose places in the algebra a plan takes as they come ([`KnownShape`](crate::parse::KnownShape)); all others are part of the key.
-//! * What the planner read of the data without them is the same, for it is the same commit, seen through the same scope.
+//! * What the planner read of the data without them are counts of patterns and of ranges of ids, mostly. These are counted again once for each commit. Whatever
+//!   else it reads and a plan follows from (that a term is unknown, that a predicate has no literals, which named graphs or predicates there are)
+//!   binds the plan to its commit ([`QueryContext::note_bound_to_commit`](orrery_operators::context::QueryContext::note_bound_to_commit)).
+//!   Ids of terms, and ranges of ids by their texts, are those of a base; what came after it is in all ranges.
 //! * What it read with them are counts. That there is none makes it leave a part out; so each pattern that had no rows must have none now.
 //!   That others have rows is no premise: a part that finds nothing gives nothing. Where a count is not known by the constants of its
 //!   pattern, the plan is not kept; nor where a range of ids had no rows and any constant of a condition may differ.

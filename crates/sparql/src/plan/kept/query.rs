@@ -1,6 +1,7 @@
 //! One plan that is kept: for what it was made, when it is one for another query, and how it is made again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion_physical_plan::ExecutionPlan;
 use hashbrown::HashMap;
@@ -25,7 +26,11 @@ const SIMILAR_MAX: f64 = 2.0;
 /// A plan, for what it was made, and how its solutions become the answer.
 #[derive(Debug)]
 pub(crate) struct KeptQuery {
-    pub(super) state: ReadState,
+    state: ReadState,
+    /// Whether it is a plan for no other commit than its own.
+    is_of_commit: bool,
+    /// The last other commit for which it was tested whether what the plan follows from beside the free constants holds, times two, and one more if it does.
+    tested: AtomicU64,
     /// Which free constant of the query each is, and its term and id.
     parameters: Vec<Parameter>,
     counts: Counts,
@@ -53,9 +58,11 @@ pub(crate) struct KeptAnswer {
 /// The state that a plan reads, and how much of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ReadState {
-    pub(super) commit: u64,
+    /// The one that the plan was made for.
+    commit: u64,
     base: Box<str>,
     scope: ReadScope,
+    has_named_graphs: bool,
 }
 
 /// A plan as it was made.
@@ -167,14 +174,15 @@ impl ReadState {
             commit: snapshot.commit(),
             base: snapshot.base_name().into(),
             scope: view.scope().clone(),
+            has_named_graphs: view.has_named_graphs(),
         }
     }
 
-    fn is_of(&self, view: &ReadView) -> bool {
-        let snapshot = view.snapshot();
-        self.commit == snapshot.commit()
-            && *self.base == *snapshot.base_name()
+    /// Whether terms have the same ids, the same of them is seen, and patterns read the same permutations.
+    fn is_like(&self, view: &ReadView) -> bool {
+        *self.base == *view.snapshot().base_name()
             && self.scope == *view.scope()
+            && self.has_named_graphs == view.has_named_graphs()
     }
 }
 
@@ -199,6 +207,8 @@ impl KeptQuery {
         let plan = KeptPlan::of(made.plan, &parameters, &mut passing(snapshot))?;
         Some(Self {
             state: ReadState::of(context.view()),
+            is_of_commit: made.counts.are_of_commit,
+            tested: AtomicU64::default(),
             bytes: bytes_of(made.estimates.nodes(), &made.counts),
             parameters,
             counts: made.counts,
@@ -216,7 +226,10 @@ impl KeptQuery {
         view: &ReadView,
     ) -> Result<Option<Bindings>> {
         let now = &constants.parameters;
-        if !self.state.is_of(view) || !are_alike(&self.parameters, now) {
+        if !self.state.is_like(view)
+            || !are_alike(&self.parameters, now)
+            || !self.holds(estimator, view)?
+        {
             return Ok(None);
         }
         for (pattern, rows) in &self.counts.patterns {
@@ -249,6 +262,56 @@ impl KeptQuery {
         }
         drop(ranges);
         Ok(Some(bindings))
+    }
+
+    /// Whether a newer plan makes this one useless: it is of another base, or of an earlier commit and none for later ones.
+    pub(super) fn is_outlived_by(&self, newer: &Self) -> bool {
+        self.state.base != newer.state.base
+            || (self.is_of_commit && self.state.commit < newer.state.commit)
+    }
+
+    /// Whether what the plan follows from beside the free constants is so for a commit; found out once for each.
+    fn holds(&self, estimator: &Estimator<'_>, view: &ReadView) -> Result<bool> {
+        let commit = view.snapshot().commit();
+        if commit == self.state.commit {
+            return Ok(true);
+        }
+        if self.is_of_commit {
+            return Ok(false);
+        }
+        let tested = self.tested.load(Ordering::Relaxed);
+        if tested >> 1 == commit {
+            return Ok(tested & 1 == 1);
+        }
+        let holds = self.holds_now(estimator, view)?;
+        let tested = commit << 1 | u64::from(holds);
+        self.tested.store(tested, Ordering::Relaxed);
+        Ok(holds)
+    }
+
+    /// Whether patterns and ranges without free constants have about as many rows as they had, none where there were none, and what the
+    /// template found unknown still is.
+    fn holds_now(&self, estimator: &Estimator<'_>, view: &ReadView) -> Result<bool> {
+        let is_free = |term: &TermId| self.parameters.iter().any(|it| it.id == Some(*term));
+        for (pattern, rows) in &self.counts.patterns {
+            let has_free = pattern.iter().flatten().any(is_free);
+            if !has_free && !is_similar(*rows, estimator.count_of(*pattern)?) {
+                return Ok(false);
+            }
+        }
+        for (predicate, ranges, rows) in &self.counts.ranged {
+            let now = estimator.count_within(*predicate, ranges)?;
+            if !now.is_some_and(|now| is_similar(*rows, now)) {
+                return Ok(false);
+            }
+        }
+        let unknown = self.answer.template_ids.iter();
+        for (iri, _) in unknown.filter(|(_, id)| id.is_none()) {
+            if view.snapshot().term_id(&Term::iri(&**iri))?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The plan for a query.

@@ -95,6 +95,8 @@ impl Planner<'_> {
         let Some(index) = view.index(Permutation::Psog) else {
             return Ok(None);
         };
+        // They become rows of the plan.
+        self.context.note_bound_to_commit();
         let mut cursor = index.cursor();
         let mut rows: Vec<Vec<Option<TermId>>> = Vec::new();
         let mut after = None;

@@ -199,6 +199,9 @@ impl Planner<'_> {
 
     fn constant(&self, iri: &NamedNode) -> Result<Slot> {
         let id = self.context.snapshot().term_id(&Term::iri(iri.as_str()))?;
+        if id.is_none() {
+            self.context.note_bound_to_commit();
+        }
         Ok(id.map_or(Slot::Absent, Slot::Constant))
     }
 
@@ -255,6 +258,9 @@ impl Planner<'_> {
             Bound::Included(TermId::first_of(TermKind::Literal)),
             Bound::Unbounded,
         )?;
+        if literals.is_empty() {
+            self.context.note_bound_to_commit();
+        }
         Ok(!literals.is_empty())
     }
 }
