@@ -27,7 +27,7 @@ use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt};
@@ -35,6 +35,7 @@ use orrery_runtime::Pace;
 
 use crate::aggregate::{has_small_states, is_order_free};
 use crate::node::{Inputs, node_methods};
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::{id_columns, plan_properties};
 
 /// Nodes that are merged at a time.
@@ -183,7 +184,7 @@ impl ExecutionPlan for ComplementExec {
             reservation,
             pace: Pace::new(),
         };
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let baseline = NodeMetrics::new(&self.metrics, partition);
         let batches = futures::stream::once(run.aggregate())
             .map_ok(|batches| futures::stream::iter(batches.into_iter().map(Ok)))
             .try_flatten()

@@ -8,7 +8,7 @@ use arrow::array::UInt64Array;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use orrery_storage::{Permutation, QuadPosition, ReadView};
@@ -17,6 +17,7 @@ use orrery_term::TermId;
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::node_methods;
+use crate::node_metrics::NodeMetrics;
 use crate::pattern::{GraphScope, QuadPattern, Slot, describe_pattern};
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
 
@@ -201,7 +202,7 @@ impl ExecutionPlan for CountExec {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "CountExec has one partition");
-        BaselineMetrics::new(&self.metrics, partition).record_output(1);
+        NodeMetrics::new(&self.metrics, partition).record_output(1);
         let column = UInt64Array::from(vec![self.count.bits()]);
         let batch = solution_batch(&self.schema, vec![column], 1);
         Ok(Box::pin(RecordBatchStreamAdapter::new(

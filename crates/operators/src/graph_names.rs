@@ -11,7 +11,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::coop::cooperative;
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use orrery_storage::{Cursor, Permutation};
@@ -20,6 +20,7 @@ use orrery_term::TermId;
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::node_methods;
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_batch, solution_schema, storage_error};
 
 /// Names per batch.
@@ -70,7 +71,7 @@ impl ExecutionPlan for GraphNamesExec {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "GraphNamesExec has one partition");
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let baseline = NodeMetrics::new(&self.metrics, partition);
         let schema = Arc::clone(&self.schema);
         let names = GraphNames::new(&self.context, self.allowed.as_deref());
         let batches = std::iter::from_fn({

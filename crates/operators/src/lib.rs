@@ -31,6 +31,7 @@ pub mod graph_names;
 pub mod join;
 pub mod kept;
 mod node;
+mod node_metrics;
 pub mod nodes;
 #[cfg(test)]
 #[path = "../../expressions/src/oracle.rs"]

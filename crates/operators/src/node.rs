@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use datafusion_common::{Result, assert_eq_or_internal_err};
 use datafusion_physical_expr::Distribution;
-use datafusion_physical_plan::{ExecutionPlan, InputDistributionRequirements};
+use datafusion_physical_plan::{
+    ChildrenPropertiesMode, ExecutionPlan, InputDistributionRequirements, ReplaceChildrenOptions,
+};
 
 /// The inputs of a node.
 pub(crate) trait Inputs: ExecutionPlan + Sized {
@@ -33,12 +35,22 @@ pub(crate) trait Inputs: ExecutionPlan + Sized {
         self: Arc<Self>,
         inputs: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>>;
+
+    /// The same over inputs with the same columns and partitions as it has, for plans that are kept: what follows from these need not be
+    /// found out again.
+    fn with_alike_inputs(
+        self: Arc<Self>,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.with_inputs(inputs)
+    }
 }
 
 /// The same node over other inputs, if there are as many, and in as few partitions, as it reads.
 pub(crate) fn with_other_inputs<N: Inputs>(
     node: Arc<N>,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
+    options: ReplaceChildrenOptions,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let (name, wanted) = (node.name(), node.inputs().len());
     assert_eq_or_internal_err!(inputs.len(), wanted, "children of {name}");
@@ -47,7 +59,10 @@ pub(crate) fn with_other_inputs<N: Inputs>(
         let partitions = input.properties().partitioning.partition_count();
         assert_eq_or_internal_err!(partitions, 1, "partitions of a child of {name}");
     }
-    node.with_inputs(inputs)
+    match options.children_properties {
+        ChildrenPropertiesMode::Keep => node.with_alike_inputs(inputs),
+        ChildrenPropertiesMode::Recompute => node.with_inputs(inputs),
+    }
 }
 
 /// How the rows of each input are to be spread, for those who spread a plan.
@@ -134,10 +149,10 @@ macro_rules! node_methods {
         fn replace_children(
             self: std::sync::Arc<Self>,
             children: Vec<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>,
-            _: datafusion_physical_plan::ReplaceChildrenOptions,
+            options: datafusion_physical_plan::ReplaceChildrenOptions,
         ) -> datafusion_common::Result<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>
         {
-            $crate::node::with_other_inputs(self, children)
+            $crate::node::with_other_inputs(self, children, options)
         }
 
         fn input_distribution_requirements(

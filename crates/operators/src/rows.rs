@@ -7,13 +7,14 @@ use arrow::array::{AsArray, RecordBatch, UInt64Array};
 use arrow::datatypes::{SchemaRef, UInt64Type};
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use orrery_term::{TermId, TermKind};
 
 use crate::error::Error;
 use crate::node::node_methods;
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, solution_batch, solution_schema};
 
 /// Gives the solutions that it was made with, in their order.
@@ -96,7 +97,7 @@ impl ExecutionPlan for RowsExec {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "RowsExec has one partition");
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let baseline = NodeMetrics::new(&self.metrics, partition);
         baseline.record_output(self.batch.num_rows());
         let batches = (self.batch.num_rows() > 0).then(|| Ok(self.batch.clone()));
         Ok(Box::pin(RecordBatchStreamAdapter::new(

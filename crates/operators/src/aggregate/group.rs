@@ -18,22 +18,22 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion_common::{Result, assert_or_internal_err, internal_err};
+use datafusion_common::{Result, internal_err};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_physical_expr_common::physical_expr::PhysicalExpr;
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion_physical_plan::expressions::Column;
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{StreamExt, TryStreamExt};
-use parking_lot::Mutex;
 
 use super::group_keys::GroupKeys;
 use crate::node::{Inputs, node_methods};
-use crate::solutions::plan_properties;
+use crate::node_metrics::NodeMetrics;
+use crate::nodes::StreamExec;
 
 /// Groups by several keys from which DataFusion's table of whole keys is quicker: with three million it took half of the time of ours.
 const GROUPS_OF_SEVERAL_KEYS_MAX: usize = if cfg!(test) { 20_000 } else { 500_000 };
@@ -44,9 +44,10 @@ const PARTIAL_GROUPS_MIN: usize = if cfg!(test) { 2_000 } else { 100_000 };
 pub fn grouped(aggregate: AggregateExec) -> Arc<dyn ExecutionPlan> {
     match keys_of(&aggregate) {
         Some(keys) => Arc::new(GroupExec {
-            keys,
+            input: Arc::clone(aggregate.input()),
+            keys: keys.into(),
             properties: Arc::clone(aggregate.properties()),
-            aggregate,
+            aggregate: Arc::new(aggregate),
             metrics: ExecutionPlanMetricsSet::new(),
         }),
         None => Arc::new(aggregate),
@@ -84,15 +85,16 @@ fn keys_of(aggregate: &AggregateExec) -> Option<Vec<usize>> {
 /// Groups by columns of ids; see the module's documentation.
 #[derive(Debug)]
 pub struct GroupExec {
-    /// What it stands for.
-    aggregate: AggregateExec,
-    keys: Vec<usize>,
+    /// What it stands for, over an input of the same columns.
+    aggregate: Arc<AggregateExec>,
+    input: Arc<dyn ExecutionPlan>,
+    keys: Arc<[usize]>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl GroupExec {
-    /// The same in DataFusion's terms.
+    /// The same in DataFusion's terms. Its input has the columns of this one's, and may be another.
     pub fn aggregate(&self) -> &AggregateExec {
         &self.aggregate
     }
@@ -112,7 +114,7 @@ impl Inputs for GroupExec {
     }
 
     fn inputs(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![self.aggregate.input()]
+        vec![&self.input]
     }
 
     fn with_inputs(
@@ -122,6 +124,20 @@ impl Inputs for GroupExec {
         let input = inputs.swap_remove(0);
         let aggregate = over(&self.aggregate, *self.aggregate.mode(), input)?;
         Ok(grouped(aggregate))
+    }
+
+    /// To make an aggregation of DataFusion's anew was a tenth of a short query whose plan is kept.
+    fn with_alike_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self {
+            aggregate: Arc::clone(&self.aggregate),
+            input: inputs.swap_remove(0),
+            keys: Arc::clone(&self.keys),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
     }
 }
 
@@ -142,10 +158,7 @@ impl ExecutionPlan for GroupExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let input = self
-            .aggregate
-            .input()
-            .execute(partition, Arc::clone(&context))?;
+        let input = self.input.execute(partition, Arc::clone(&context))?;
         let groups = GroupTable::new(self, partition, &context)?;
         let schema = self.aggregate.schema();
         let batches = futures::stream::once(groups.of_all(input, context)).try_flatten();
@@ -175,29 +188,29 @@ fn over(
 
 /// The groups of one execution.
 struct GroupTable {
-    aggregate: AggregateExec,
-    places: Vec<usize>,
+    aggregate: Arc<AggregateExec>,
+    places: Arc<[usize]>,
     keys: GroupKeys,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
     /// The numbers of a batch's rows.
     numbers: Vec<usize>,
     reservation: MemoryReservation,
-    baseline: BaselineMetrics,
+    baseline: NodeMetrics,
 }
 
 impl GroupTable {
     fn new(plan: &GroupExec, partition: usize, context: &TaskContext) -> Result<Self> {
         let functions = plan.aggregate.aggr_expr().iter();
         Ok(Self {
-            aggregate: plan.aggregate.clone(),
-            places: plan.keys.clone(),
+            aggregate: Arc::clone(&plan.aggregate),
+            places: Arc::clone(&plan.keys),
             keys: GroupKeys::new(&plan.keys),
             accumulators: functions
                 .map(|function| function.create_groups_accumulator())
                 .collect::<Result<_>>()?,
             numbers: Vec::new(),
             reservation: MemoryConsumer::new("GroupExec").register(context.memory_pool()),
-            baseline: BaselineMetrics::new(&plan.metrics, partition),
+            baseline: NodeMetrics::new(&plan.metrics, partition),
         })
     }
 
@@ -349,47 +362,6 @@ fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> 
     (0..batch.num_rows())
         .step_by(rows)
         .map(move |start| batch.slice(start, rows.min(batch.num_rows() - start)))
-}
-
-/// A stream as a node, for the nodes that read it; executed once.
-struct StreamExec {
-    stream: Mutex<Option<SendableRecordBatchStream>>,
-    properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
-}
-
-impl StreamExec {
-    fn new(stream: SendableRecordBatchStream) -> Self {
-        Self {
-            properties: plan_properties(&stream.schema()),
-            stream: Mutex::new(Some(stream)),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }
-    }
-}
-
-impl fmt::Debug for StreamExec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StreamExec")
-    }
-}
-
-impl DisplayAs for StreamExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StreamExec")
-    }
-}
-
-impl ExecutionPlan for StreamExec {
-    node_methods!("StreamExec", leaf);
-
-    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        assert_or_internal_err!(partition == 0, "StreamExec has one partition");
-        match self.stream.lock().take() {
-            Some(stream) => Ok(stream),
-            None => internal_err!("a stream is read twice"),
-        }
-    }
 }
 
 #[cfg(test)]

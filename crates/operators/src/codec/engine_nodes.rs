@@ -25,6 +25,7 @@ use super::error::{CodecError, Result};
 use super::inputs::{exactly, none, one, same_columns, wrong_inputs};
 use super::texts::{Names, variables};
 use crate::context::QueryContext;
+use crate::nodes::OrderExec;
 use crate::solutions::solution_schema;
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -115,7 +116,8 @@ impl EngineNode {
             let columns = projection.expr().iter().map(column);
             return Ok(Self::Projection(columns.collect::<Result<_>>()?));
         }
-        if let Some(sort) = plan.downcast_ref::<SortExec>() {
+        let kept = plan.downcast_ref::<OrderExec>().map(OrderExec::sort);
+        if let Some(sort) = kept.as_ref().or_else(|| plan.downcast_ref::<SortExec>()) {
             return Ok(Self::Sort {
                 keys: keys_of(sort.expr())?,
                 fetch: sort.fetch(),

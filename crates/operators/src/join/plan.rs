@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, SpillMetrics};
+use datafusion_physical_plan::metrics::{ExecutionPlanMetricsSet, SpillMetrics};
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::compiled::CompiledJoin;
@@ -16,6 +16,7 @@ use super::stream::JoinStream;
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::{Inputs, node_methods};
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, schema_variables};
 
 /// Joins two inputs by the compatibility of their solutions; see the [module](super)'s documentation.
@@ -132,7 +133,7 @@ impl ExecutionPlan for SolutionJoinExec {
             self.right.execute(0, context)?,
             spill,
             reservation,
-            BaselineMetrics::new(&self.metrics, partition),
+            NodeMetrics::new(&self.metrics, partition),
         )))
     }
 }

@@ -12,7 +12,6 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::memory_pool::MemoryReservation;
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream};
-use datafusion_physical_plan::metrics::BaselineMetrics;
 use futures::{Stream, StreamExt};
 use orrery_runtime::Pace;
 use orrery_term::TermId;
@@ -22,6 +21,7 @@ use super::compiled::{CompiledJoin, MergedColumn, OutputColumn};
 use super::probe::{Probe, ProbeRules, RowPairs};
 use super::specification::JoinMode;
 use super::spill::{OpenFile, Passes, Spill};
+use crate::node_metrics::NodeMetrics;
 use crate::pattern::Chunk;
 use crate::solutions::{gather, id_columns, solution_batch};
 
@@ -65,7 +65,7 @@ pub(super) struct JoinStream {
     passes: Option<Passes>,
     /// What others are made like.
     reservation: MemoryReservation,
-    baseline: BaselineMetrics,
+    baseline: NodeMetrics,
     pace: Pace,
 }
 
@@ -76,7 +76,7 @@ impl JoinStream {
         right: SendableRecordBatchStream,
         spill: Spill,
         reservation: MemoryReservation,
-        baseline: BaselineMetrics,
+        baseline: NodeMetrics,
     ) -> Self {
         Self {
             plan,
@@ -434,7 +434,6 @@ impl Stream for JoinStream {
                 }
             }
         }
-        this.baseline.done();
         Poll::Ready(None)
     }
 }

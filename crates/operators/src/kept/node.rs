@@ -26,7 +26,7 @@ use crate::context::QueryContext;
 use crate::error::Result;
 use crate::join::{JoinSpecification, SolutionJoinExec};
 use crate::node::node_methods;
-use crate::nodes::{AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec};
+use crate::nodes::{AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, OrderExec};
 use crate::pattern::{ObjectRanges, PatternExec};
 use crate::rows::RowsExec;
 use crate::solutions::plan_properties;
@@ -56,6 +56,7 @@ pub(super) enum KeptNode {
         /// Each key with what has to be computed for it.
         keys: Vec<(KeptExpression, arrow::compute::SortOptions)>,
         fetch: Option<usize>,
+        properties: Arc<PlanProperties>,
         input: Box<KeptNode>,
     },
     /// A `RowsExec`.
@@ -143,6 +144,7 @@ impl Keeping<'_, '_> {
             return Some(KeptNode::Sort {
                 keys,
                 fetch: sort.fetch(),
+                properties: OrderExec::properties_of(schema.as_ref()?),
                 input: Box::new(inputs.pop()?),
             });
         }
@@ -303,7 +305,12 @@ impl KeptNode {
                 let columns = columns.iter().map(column).collect::<Result<Vec<_>>>()?;
                 Arc::new(ProjectionExec::try_new(columns, input)?)
             }
-            Self::Sort { keys, fetch, .. } => {
+            Self::Sort {
+                keys,
+                fetch,
+                properties,
+                ..
+            } => {
                 let input = one(built)?;
                 let schema = input.schema();
                 let key = |(key, options): &(KeptExpression, _)| {
@@ -313,7 +320,10 @@ impl KeptNode {
                 };
                 let keys = keys.iter().map(key).collect::<Result<Vec<_>>>()?;
                 match LexOrdering::new(keys) {
-                    Some(order) => Arc::new(SortExec::new(order, input).with_fetch(*fetch)),
+                    Some(order) => {
+                        let properties = Arc::clone(properties);
+                        Arc::new(OrderExec::new(input, order, *fetch, properties))
+                    }
                     None => input,
                 }
             }

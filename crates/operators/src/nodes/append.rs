@@ -11,13 +11,14 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
 
 use crate::node::{Inputs, node_methods};
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
 
 /// Gives all rows of its first input, then those of the next; each input has one partition and the same columns.
@@ -76,7 +77,7 @@ impl ExecutionPlan for AppendExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let baseline = NodeMetrics::new(&self.metrics, partition);
         let batch_rows = context.session_config().batch_size();
         let rows = futures::stream::iter(self.inputs.clone())
             .map(move |input| input.execute(0, Arc::clone(&context)))

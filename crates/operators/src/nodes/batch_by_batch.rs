@@ -7,9 +7,11 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::ExecutionPlan;
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
+
+use crate::node_metrics::NodeMetrics;
 
 /// The stream of a node that makes one batch of each batch of its input, in order, and counts the rows.
 pub(super) fn batch_by_batch(
@@ -20,7 +22,7 @@ pub(super) fn batch_by_batch(
     context: Arc<TaskContext>,
     mut change: impl FnMut(&RecordBatch) -> Result<RecordBatch> + Send + 'static,
 ) -> Result<SendableRecordBatchStream> {
-    let baseline = BaselineMetrics::new(metrics, partition);
+    let baseline = NodeMetrics::new(metrics, partition);
     let batches = input.execute(partition, context)?.map(move |batch| {
         let changed = change(&batch?)?;
         baseline.record_output(changed.num_rows());

@@ -160,6 +160,20 @@ impl Inputs for CandidatesExec {
             rows_asked,
         )))
     }
+
+    fn with_alike_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self {
+            input: inputs.swap_remove(0),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            column: self.column,
+            is_descending: self.is_descending,
+            rows_asked: self.rows_asked,
+        }))
+    }
 }
 
 impl ExecutionPlan for CandidatesExec {

@@ -109,6 +109,17 @@ impl Inputs for DistinctExec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::new(Self::new(inputs.swap_remove(0))))
     }
+
+    fn with_alike_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self {
+            input: inputs.swap_remove(0),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
+    }
 }
 
 impl ExecutionPlan for DistinctExec {

@@ -115,6 +115,20 @@ impl Inputs for LimitOfEachExec {
         } = *self;
         Ok(Arc::new(Self::new(input, column, offset, limit)))
     }
+
+    fn with_alike_inputs(
+        self: Arc<Self>,
+        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self {
+            input: inputs.swap_remove(0),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            column: self.column,
+            offset: self.offset,
+            limit: self.limit,
+        }))
+    }
 }
 
 impl ExecutionPlan for LimitOfEachExec {

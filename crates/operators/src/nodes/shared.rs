@@ -6,12 +6,13 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::node::{Inputs, node_methods};
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::plan_properties;
 use arrow::array::RecordBatch;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::future::{BoxFuture, Shared};
@@ -63,7 +64,7 @@ impl SharedExec {
         }
         let stream = self.input.execute(0, Arc::clone(context))?;
         let reservation = MemoryConsumer::new("SharedExec").register(context.memory_pool());
-        let baseline = BaselineMetrics::new(&self.metrics, 0);
+        let baseline = NodeMetrics::new(&self.metrics, 0);
         let running = keep(stream, reservation, baseline)
             .map_err(Arc::new)
             .boxed()
@@ -76,7 +77,7 @@ impl SharedExec {
 async fn keep(
     mut stream: SendableRecordBatchStream,
     reservation: MemoryReservation,
-    baseline: BaselineMetrics,
+    baseline: NodeMetrics,
 ) -> Result<Arc<KeptBatches>> {
     let mut batches = Vec::new();
     while let Some(batch) = stream.next().await {

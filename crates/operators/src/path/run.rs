@@ -9,7 +9,6 @@ use arrow::array::{RecordBatch, UInt64Array};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryReservation;
-use datafusion_physical_plan::metrics::BaselineMetrics;
 use futures::StreamExt;
 use orrery_term::TermId;
 
@@ -22,6 +21,7 @@ use super::reached::{Reached, Repetition, SEEDS_PER_WORD};
 use super::search::Search;
 use super::walks::Walks;
 use crate::graph_names::GraphNames;
+use crate::node_metrics::NodeMetrics;
 use crate::pattern::{GraphScope, Slot};
 use crate::solutions::{gather, id_columns, solution_batch};
 
@@ -47,7 +47,7 @@ pub(super) struct PathRun {
     tasks: VecDeque<WalkTask>,
     current: Option<Walking>,
     reservation: MemoryReservation,
-    baseline: BaselineMetrics,
+    baseline: NodeMetrics,
 }
 
 /// Input rows that are walked from in the same graph and direction.
@@ -111,7 +111,7 @@ impl PathRun {
         plan: Arc<CompiledPath>,
         input: Option<SendableRecordBatchStream>,
         reservation: MemoryReservation,
-        baseline: BaselineMetrics,
+        baseline: NodeMetrics,
     ) -> Self {
         Self {
             plan,

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use datafusion_common::{Result, internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::filter::FilterExec;
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
@@ -36,6 +36,7 @@ use super::plan::PatternExec;
 use super::specification::{ObjectRanges, PatternMode, PatternStep, Slot};
 use crate::error::Error;
 use crate::node::{Inputs, node_methods};
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, storage_error};
 
 /// Rows of the first piece, at least: what is read at once anyway.
@@ -463,7 +464,7 @@ impl ExecutionPlan for OrderedExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let baseline = NodeMetrics::new(&self.metrics, partition);
         let schema = self.input.schema();
         let mut work = OrderedRun {
             pieces: ObjectPieces::new(

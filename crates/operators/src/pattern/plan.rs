@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::metrics::{
-    BaselineMetrics, Count, ExecutionPlanMetricsSet, Metric, MetricValue, MetricsSet,
+    Count, ExecutionPlanMetricsSet, Metric, MetricValue, MetricsSet,
 };
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use orrery_storage::Permutation;
@@ -23,6 +23,7 @@ use super::stream::{PatternInput, PatternStream};
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::{Inputs, node_methods};
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::{partitioned_plan_properties, schema_variables, solution_schema};
 
 /// The partitions of an input, which are those of the output; without any, the first one tells what is wrong.
@@ -347,7 +348,7 @@ impl ExecutionPlan for PatternExec {
                 })
             }
         };
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let baseline = NodeMetrics::new(&self.metrics, partition);
         let stream = PatternStream::new(Arc::clone(&self.plan), input, baseline)?;
         Ok(Box::pin(stream))
     }

@@ -12,7 +12,6 @@ use arrow::array::{Array, RecordBatch, UInt64Array};
 use arrow::datatypes::SchemaRef;
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream};
-use datafusion_physical_plan::metrics::BaselineMetrics;
 use futures::{Stream, StreamExt};
 use orrery_runtime::Pace;
 use orrery_storage::RowRange;
@@ -26,6 +25,7 @@ use super::optional;
 use super::pipeline::{Pipeline, PipelineProgress, VectorRows};
 use super::program::OutputColumn;
 use super::specification::PatternMode;
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::{gather, id_columns, solution_batch};
 
 /// How long a poll may work before it gives way.
@@ -84,7 +84,7 @@ pub(super) struct PatternStream {
     input: PatternInput,
     /// The rest of an input batch that was too long.
     rest: Option<RecordBatch>,
-    baseline: BaselineMetrics,
+    baseline: NodeMetrics,
     pace: Pace,
     vector_rows: VectorRows,
     batch: Option<CurrentBatch>,
@@ -106,7 +106,7 @@ impl PatternStream {
     pub(super) fn new(
         plan: Arc<CompiledPattern>,
         input: PatternInput,
-        baseline: BaselineMetrics,
+        baseline: NodeMetrics,
     ) -> Result<Self> {
         let specification = &plan.specification;
         let join_columns = (0..plan.input_variables.len())
@@ -438,7 +438,6 @@ impl Stream for PatternStream {
             }
         }
         this.stop();
-        this.baseline.done();
         Poll::Ready(None)
     }
 }

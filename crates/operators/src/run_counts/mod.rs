@@ -30,9 +30,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion_common::{Result, assert_or_internal_err, internal_err};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::coop::cooperative;
-use datafusion_physical_plan::metrics::{
-    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder,
-};
+use datafusion_physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use orrery_expressions::columns::intern_value;
@@ -43,6 +41,7 @@ use orrery_term::TermId;
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::node_methods;
+use crate::node_metrics::NodeMetrics;
 use crate::pattern::{GraphScope, QuadPattern, Slot, describe_pattern};
 use crate::solutions::{plan_properties, solution_batch, solution_schema, storage_error};
 
@@ -214,7 +213,7 @@ impl ExecutionPlan for RunCountsExec {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         assert_or_internal_err!(partition == 0, "RunCountsExec has one partition");
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let baseline = NodeMetrics::new(&self.metrics, partition);
         let schema = Arc::clone(&self.schema);
         let copies = self.counts;
         let in_memory = MetricBuilder::new(&self.metrics).counter(IN_MEMORY, partition);

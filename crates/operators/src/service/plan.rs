@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion_common::{Result, assert_or_internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
+use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
@@ -17,6 +17,7 @@ use super::specification::{Endpoint, ServiceSpecification};
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::{Inputs, node_methods};
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::{plan_properties, schema_variables};
 
 /// Characters of a pattern that a plan shows.
@@ -124,7 +125,7 @@ impl ExecutionPlan for ServiceExec {
             Some(input) => Some(input.execute(0, context)?),
             None => None,
         };
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let baseline = NodeMetrics::new(&self.metrics, partition);
         let run = ServiceRun::new(Arc::clone(&self.plan), input, reservation, baseline);
         let batches = futures::stream::try_unfold(run, |mut run| async move {
             let batch = run.next_batch().await?;

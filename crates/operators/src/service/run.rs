@@ -11,7 +11,6 @@ use arrow::array::{RecordBatch, UInt64Array};
 use datafusion_common::{DataFusionError, Result};
 use datafusion_execution::SendableRecordBatchStream;
 use datafusion_execution::memory_pool::MemoryReservation;
-use datafusion_physical_plan::metrics::BaselineMetrics;
 use futures::future::BoxFuture;
 use spargebra::term::Variable;
 use tokio::task::JoinHandle;
@@ -22,6 +21,7 @@ use super::compiled::CompiledService;
 use super::endpoints::{RemoteAnswer, RemoteFailure};
 use super::query::request;
 use crate::error::Error;
+use crate::node_metrics::NodeMetrics;
 use crate::solutions::solution_batch;
 
 /// Requests that are under way at a time.
@@ -44,7 +44,7 @@ pub(super) struct ServiceRun {
     has_answered: bool,
     /// Of which blocks and answers have theirs.
     reservation: MemoryReservation,
-    baseline: BaselineMetrics,
+    baseline: NodeMetrics,
 }
 
 /// A request under way, which ends with this value.
@@ -89,7 +89,7 @@ impl ServiceRun {
         plan: Arc<CompiledService>,
         input: Option<SendableRecordBatchStream>,
         reservation: MemoryReservation,
-        baseline: BaselineMetrics,
+        baseline: NodeMetrics,
     ) -> Self {
         Self {
             blocks: RequestBlocks::new(input, plan.options.block_keys_max),
