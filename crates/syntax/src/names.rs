@@ -1,7 +1,10 @@
 //! The variables of a text: a number for each name, which of them are in scope, and names for new ones.
 
+use std::hash::BuildHasher;
+
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::hash_table::Entry;
+use hashbrown::{HashSet, HashTable};
 
 /// A variable's number, in the order of first appearance.
 pub(crate) type VariableId = u32;
@@ -13,29 +16,46 @@ const LISTED_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Names<'t> {
     list: Vec<&'t str>,
-    /// Filled once the list is long.
-    places: HashMap<&'t str, VariableId, FixedState>,
+    /// Numbers by the hashes of their names, once the list is long;
+    places: HashTable<VariableId>,
+    /// and the hashes by number, so that a table that grows reads no names.
+    hashes: Vec<u64>,
 }
 
 impl<'t> Names<'t> {
     pub(crate) fn id(&mut self, name: &'t str) -> VariableId {
-        if self.list.len() <= LISTED_MAX {
-            if let Some(place) = self.list.iter().position(|it| *it == name) {
-                return place as VariableId;
-            }
-        } else if let Some(id) = self.places.get(name) {
-            return *id;
+        if self.list.len() < LISTED_MAX {
+            let place = self.list.iter().position(|it| *it == name);
+            return place.map_or_else(|| self.add(name), |place| place as VariableId);
         }
-        let id = self.list.len() as VariableId;
+        for id in self.hashes.len()..self.list.len() {
+            let hash = hash_of(self.list[id]);
+            self.hashes.push(hash);
+            let hashes = &self.hashes;
+            self.places
+                .insert_unique(hash, id as VariableId, |id| hashes[*id as usize]);
+        }
+        let hash = hash_of(name);
+        let (list, hashes) = (&self.list, &self.hashes);
+        let entry = self.places.entry(
+            hash,
+            |id| list[*id as usize] == name,
+            |id| hashes[*id as usize],
+        );
+        match entry {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                let id = list.len() as VariableId;
+                free.insert(id);
+                self.hashes.push(hash);
+                self.add(name)
+            }
+        }
+    }
+
+    fn add(&mut self, name: &'t str) -> VariableId {
         self.list.push(name);
-        if self.list.len() > LISTED_MAX {
-            if self.places.is_empty() {
-                let known = self.list.iter().zip(0..);
-                self.places.extend(known.map(|(name, id)| (*name, id)));
-            }
-            self.places.insert(name, id);
-        }
-        id
+        (self.list.len() - 1) as VariableId
     }
 
     pub(crate) fn name(&self, id: VariableId) -> &'t str {
@@ -46,6 +66,10 @@ impl<'t> Names<'t> {
     pub(crate) fn all(&self) -> &[&'t str] {
         &self.list
     }
+}
+
+fn hash_of(name: &str) -> u64 {
+    FixedState::default().hash_one(name)
 }
 
 const NONE: u32 = u32::MAX;

@@ -4,7 +4,7 @@ use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{GroundTerm, GroundTriple, Variable};
 
 use super::literal::{is_iri, is_literal, rdf_type};
-use super::triples::{Place, begins_triples, join, joins_of, pattern_of};
+use super::triples::{Elements, Place, begins_triples, join};
 use super::{Aggregates, Parsed, Parser};
 use crate::error::{ErrorKind, Hint};
 use crate::expected::Thing;
@@ -106,15 +106,17 @@ impl Parser<'_, '_> {
     }
 
     fn triples_block(&mut self, group: &mut Group) -> Parsed<()> {
-        let mut elements = Vec::new();
-        self.triples(Place::Pattern, &mut elements)?;
-        // Counted before they are made: what is too deep is never there.
-        for _ in 0..joins_of(&elements) {
-            self.deeper()?;
+        let mut elements = Elements::default();
+        let result = self.triples(Place::Pattern, &mut elements);
+        if !elements.is_empty() {
+            // Counted before they are made: what is too deep is never there.
+            for _ in 0..=elements.joins() {
+                self.deeper()?;
+            }
+            // Behind an error, too: a tolerant reader keeps what it read.
+            group.join(elements.into_pattern());
         }
-        self.deeper()?;
-        group.join(pattern_of(elements));
-        Ok(())
+        result
     }
 
     /// Whether something else than triples begins here.

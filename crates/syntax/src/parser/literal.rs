@@ -256,7 +256,9 @@ impl<'t> Parser<'t, '_> {
         }
         let token = self.bump();
         let tag = &self.text_of(token)[1..];
-        let (language, direction) = match tag.split_once("--") {
+        // To set up a search for two bytes takes longer than to look at most tags.
+        let direction = memchr::memchr(b'-', tag.as_bytes()).and_then(|_| tag.split_once("--"));
+        let (language, direction) = match direction {
             Some((language, direction)) => (language, Some(direction)),
             None => (tag, None),
         };

@@ -24,17 +24,29 @@ pub(super) fn begins_path(kind: TokenKind) -> bool {
 impl Parser<'_, '_> {
     /// Alternatives of sequences.
     pub(super) fn path(&mut self) -> Parsed<Path> {
-        let mut path = self.path_sequence()?;
+        let first = self.path_step()?;
+        self.path_behind(first)
+    }
+
+    /// The same, where the first IRI is taken already.
+    pub(super) fn path_from(&mut self, first: NamedNode) -> Parsed<Path> {
+        let first = self.with_repetition(first.into());
+        self.path_behind(first)
+    }
+
+    fn path_behind(&mut self, first: Path) -> Parsed<Path> {
+        let mut path = self.sequence_behind(first)?;
         while self.eat(TokenKind::Bar) {
             self.deeper()?;
-            let next = self.path_sequence()?;
+            let next = self.path_step()?;
+            let next = self.sequence_behind(next)?;
             path = Path::Alternative(Box::new(path), Box::new(next));
         }
         Ok(path)
     }
 
-    fn path_sequence(&mut self) -> Parsed<Path> {
-        let mut path = self.path_step()?;
+    fn sequence_behind(&mut self, first: Path) -> Parsed<Path> {
+        let mut path = first;
         while self.eat(TokenKind::Slash) {
             self.deeper()?;
             let next = self.path_step()?;
@@ -47,6 +59,11 @@ impl Parser<'_, '_> {
     fn path_step(&mut self) -> Parsed<Path> {
         let is_inverse = self.eat(TokenKind::Caret);
         let path = self.path_primary()?;
+        Ok(inverse(self.with_repetition(path), is_inverse))
+    }
+
+    /// A step with the sign behind it that repeats it.
+    fn with_repetition(&mut self, path: Path) -> Path {
         let path = match self.token.kind {
             TokenKind::QuestionMark => Path::ZeroOrOne(Box::new(path)),
             TokenKind::Star => Path::ZeroOrMore(Box::new(path)),
@@ -56,11 +73,11 @@ impl Parser<'_, '_> {
                 for kind in [TokenKind::QuestionMark, TokenKind::Star, TokenKind::Plus] {
                     self.expected.token(kind);
                 }
-                return Ok(inverse(path, is_inverse));
+                return path;
             }
         };
         self.bump();
-        Ok(inverse(path, is_inverse))
+        path
     }
 
     fn path_primary(&mut self) -> Parsed<Path> {

@@ -7,7 +7,7 @@ use spargebra::algebra::{Expression, GraphPattern, QueryDataset};
 use spargebra::term::{NamedNode, NamedNodePattern};
 
 use super::select::{Item, Selection};
-use super::triples::{Place, begins_triples, triples_of};
+use super::triples::{Elements, Place, begins_triples};
 use super::{Parsed, Parser};
 use crate::expected::Thing;
 use crate::token::TokenKind;
@@ -148,7 +148,7 @@ impl<'t> Parser<'t, '_> {
     /// Triples in braces, without paths.
     fn template(&mut self) -> Parsed<Vec<spargebra::term::TriplePattern>> {
         let depth = self.open_brace()?;
-        let mut elements = Vec::new();
+        let mut elements = Elements::default();
         while self.at_thing(Thing::Term, begins_triples) {
             match self.triples(Place::Template, &mut elements) {
                 Ok(()) => break,
@@ -159,7 +159,7 @@ impl<'t> Parser<'t, '_> {
             return Err(self.no_quad("put it behind this, into `WHERE { .. }`"));
         }
         self.close(TokenKind::RightBrace)?;
-        Ok(triples_of(elements))
+        Ok(elements.into_triples())
     }
 
     fn describe(&mut self) -> Parsed<Query> {

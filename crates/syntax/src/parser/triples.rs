@@ -8,7 +8,7 @@ mod pattern;
 mod properties;
 mod reified;
 
-pub(super) use pattern::{Element, is_triples, join, joins_of, pattern_of, triple, triples_of};
+pub(super) use pattern::{Elements, is_triples, join, triple};
 
 use oxrdf::vocab::rdf;
 use spargebra::term::{NamedNodePattern, TermPattern};
@@ -63,7 +63,7 @@ pub(super) fn begins_triples(kind: TokenKind) -> bool {
 
 impl Parser<'_, '_> {
     /// Triples of subjects with dots between them, and perhaps behind the last.
-    pub(super) fn triples(&mut self, place: Place, out: &mut Vec<Element>) -> Parsed<()> {
+    pub(super) fn triples(&mut self, place: Place, out: &mut Elements) -> Parsed<()> {
         loop {
             self.triples_of_subject(place, out)?;
             if !self.eat(TokenKind::Dot) {
@@ -76,34 +76,29 @@ impl Parser<'_, '_> {
     }
 
     /// Triples of one subject.
-    pub(super) fn triples_of_subject(
-        &mut self,
-        place: Place,
-        out: &mut Vec<Element>,
-    ) -> Parsed<()> {
+    pub(super) fn triples_of_subject(&mut self, place: Place, out: &mut Elements) -> Parsed<()> {
         match self.token.kind {
             TokenKind::LeftTriple => {
-                let mut of_subject = Vec::new();
+                let mut of_subject = Elements::default();
                 let subject = self.reified_triple(place, &mut of_subject)?;
-                let properties = match self.at_verb(place) {
-                    true => self.properties(place, out)?,
-                    false => Vec::new(),
+                let mut own = match self.at_verb(place) {
+                    true => self.own_properties(subject, place, out)?,
+                    false => Elements::default(),
                 };
                 out.append(&mut of_subject);
-                self.put(&subject, properties, out)
+                out.append(&mut own);
+                Ok(())
             }
             TokenKind::LeftParen | TokenKind::LeftBracket if !self.at_empty_brackets() => {
                 let subject = self.node(place, out)?;
-                let properties = match self.at_verb(place) {
-                    true => self.properties(place, out)?,
-                    false => Vec::new(),
-                };
-                self.put(&subject, properties, out)
+                match self.at_verb(place) {
+                    true => self.properties(subject, place, out),
+                    false => Ok(()),
+                }
             }
             _ => {
                 let subject = self.subject(place)?;
-                let properties = self.properties(place, out)?;
-                self.put(&subject, properties, out)
+                self.properties(subject, place, out)
             }
         }
     }
@@ -156,7 +151,7 @@ impl Parser<'_, '_> {
     }
 
     /// An object, or an item of a collection.
-    fn node(&mut self, place: Place, out: &mut Vec<Element>) -> Parsed<TermPattern> {
+    fn node(&mut self, place: Place, out: &mut Elements) -> Parsed<TermPattern> {
         match self.token.kind {
             TokenKind::LeftTriple => self.reified_triple(place, out),
             TokenKind::LeftParen if !self.at_empty_brackets() => self.collection(place, out),
@@ -164,8 +159,7 @@ impl Parser<'_, '_> {
                 self.refuse_blank_node(place)?;
                 self.open(TokenKind::LeftBracket, "[")?;
                 let node = TermPattern::from(self.fresh_blank_node());
-                let properties = self.properties(place, out)?;
-                self.put(&node, properties, out)?;
+                self.properties(node.clone(), place, out)?;
                 self.close(TokenKind::RightBracket)?;
                 Ok(node)
             }
@@ -181,12 +175,12 @@ impl Parser<'_, '_> {
         self.report(failure)
     }
 
-    fn collection(&mut self, place: Place, out: &mut Vec<Element>) -> Parsed<TermPattern> {
+    fn collection(&mut self, place: Place, out: &mut Elements) -> Parsed<TermPattern> {
         self.refuse_blank_node(place)?;
         self.open(TokenKind::LeftParen, "(")?;
         let mut items = Vec::new();
         while items.is_empty() || !self.at(TokenKind::RightParen) {
-            let mut of_item = Vec::new();
+            let mut of_item = Elements::default();
             let item = self.node(place, &mut of_item)?;
             items.push((item, of_item));
         }
@@ -195,7 +189,7 @@ impl Parser<'_, '_> {
         for (item, mut of_item) in items.into_iter().rev() {
             let node = TermPattern::from(self.fresh_blank_node());
             let of_node = |predicate: oxrdf::NamedNodeRef<'static>, object| {
-                Element::Triple(triple(node.clone(), predicate.into_owned(), object))
+                triple(node.clone(), predicate.into_owned(), object)
             };
             out.push(of_node(rdf::FIRST, item));
             out.push(of_node(rdf::REST, rest));

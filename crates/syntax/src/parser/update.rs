@@ -8,7 +8,7 @@ use spargebra::term::{
 use spargebra::{GraphUpdateOperation, Update};
 
 use super::literal::is_iri;
-use super::triples::{Element, Place, begins_triples, is_triples, join, triple};
+use super::triples::{Elements, Place, begins_triples, is_triples, join, triple};
 use super::{Parsed, Parser};
 use crate::error::ErrorKind;
 use crate::expected::Thing;
@@ -331,7 +331,7 @@ impl<'t> Parser<'t, '_> {
     /// Quads in braces.
     fn quads(&mut self, place: Place, out: &mut dyn FnMut(QuadPattern)) -> Parsed<()> {
         let depth = self.open_brace()?;
-        let mut elements = Vec::new();
+        let mut elements = Elements::default();
         loop {
             let result = self.quads_inside(place, &mut elements, out);
             match result {
@@ -356,7 +356,7 @@ impl<'t> Parser<'t, '_> {
     fn quads_inside(
         &mut self,
         place: Place,
-        elements: &mut Vec<Element>,
+        elements: &mut Elements,
         out: &mut dyn FnMut(QuadPattern),
     ) -> Parsed<()> {
         let mut may_be_triples = true;
@@ -393,25 +393,25 @@ impl<'t> Parser<'t, '_> {
     fn statements(
         &mut self,
         place: Place,
-        elements: &mut Vec<Element>,
+        elements: &mut Elements,
         graph: &GraphNamePattern,
         out: &mut dyn FnMut(QuadPattern),
     ) -> Parsed<()> {
         loop {
-            self.triples_of_subject(place, elements)?;
-            for element in elements.drain(..) {
-                if let Element::Triple(triple) = element {
-                    if let GraphNamePattern::NamedNode(name) = graph {
-                        self.copies(name.as_str().len())?;
-                    }
-                    out(QuadPattern {
-                        subject: triple.subject,
-                        predicate: triple.predicate,
-                        object: triple.object,
-                        graph_name: graph.clone(),
-                    });
+            let result = self.triples_of_subject(place, elements);
+            // Behind an error, too: what was read belongs to this graph.
+            for triple in elements.drain_triples() {
+                if let GraphNamePattern::NamedNode(name) = graph {
+                    self.copies(name.as_str().len())?;
                 }
+                out(QuadPattern {
+                    subject: triple.subject,
+                    predicate: triple.predicate,
+                    object: triple.object,
+                    graph_name: graph.clone(),
+                });
             }
+            result?;
             if !self.eat(TokenKind::Dot) || !self.at_thing(Thing::Term, begins_triples) {
                 return Ok(());
             }

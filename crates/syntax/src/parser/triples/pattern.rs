@@ -3,11 +3,125 @@
 use spargebra::algebra::{GraphPattern, PropertyPathExpression};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
-/// A triple, or what is to be found by a path.
+/// Triples, and between them what is to be found by paths. Triples have a list of their own, which becomes the pattern as it
+/// is: a long text is a long list of large parts, and to move them once more took as long as to read them.
+#[derive(Debug, Default)]
+pub(in crate::parser) struct Elements {
+    triples: Vec<TriplePattern>,
+    paths: Vec<PlacedPath>,
+}
+
+/// What is to be found by a path.
 #[derive(Debug)]
-pub(in crate::parser) enum Element {
-    Triple(TriplePattern),
-    Path(TermPattern, PropertyPathExpression, TermPattern),
+struct PlacedPath {
+    /// How many triples come before it.
+    triples_before: usize,
+    subject: TermPattern,
+    path: PropertyPathExpression,
+    object: TermPattern,
+}
+
+impl Elements {
+    pub(super) fn push(&mut self, triple: TriplePattern) {
+        self.triples.push(triple);
+    }
+
+    pub(super) fn push_path(
+        &mut self,
+        subject: TermPattern,
+        path: PropertyPathExpression,
+        object: TermPattern,
+    ) {
+        self.paths.push(PlacedPath {
+            triples_before: self.triples.len(),
+            subject,
+            path,
+            object,
+        });
+    }
+
+    /// Puts others behind these, and leaves none there.
+    pub(super) fn append(&mut self, others: &mut Self) {
+        let triples_before = self.triples.len();
+        self.paths
+            .extend(others.paths.drain(..).map(|path| PlacedPath {
+                triples_before: triples_before + path.triples_before,
+                ..path
+            }));
+        self.triples.append(&mut others.triples);
+    }
+
+    /// How many triples and paths there are.
+    pub(super) fn len(&self) -> (usize, usize) {
+        (self.triples.len(), self.paths.len())
+    }
+
+    /// Takes those away that came since there were so many.
+    pub(super) fn split_off(&mut self, (triples, paths): (usize, usize)) -> Self {
+        let mut taken = Self {
+            triples: self.triples.split_off(triples),
+            paths: self.paths.split_off(paths),
+        };
+        for path in &mut taken.paths {
+            path.triples_before -= triples;
+        }
+        taken
+    }
+
+    pub(in crate::parser) fn is_empty(&self) -> bool {
+        self.triples.is_empty() && self.paths.is_empty()
+    }
+
+    /// The triples, where there are no paths.
+    pub(in crate::parser) fn into_triples(self) -> Vec<TriplePattern> {
+        self.triples
+    }
+
+    /// Takes the triples out, where there are no paths.
+    pub(in crate::parser) fn drain_triples(&mut self) -> std::vec::Drain<'_, TriplePattern> {
+        self.triples.drain(..)
+    }
+
+    /// How many joins their pattern has at most.
+    pub(in crate::parser) fn joins(&self) -> usize {
+        let mut before = 0;
+        let behind_triples = self.paths.iter().filter(|path| {
+            let has_triples = path.triples_before > before;
+            before = path.triples_before;
+            has_triples
+        });
+        self.paths.len() + behind_triples.count()
+    }
+
+    /// Triples and paths as a pattern: neighbouring triples are one basic graph pattern. As deep as there are
+    /// [joins](Self::joins).
+    pub(in crate::parser) fn into_pattern(self) -> GraphPattern {
+        let mut pattern = GraphPattern::default();
+        let mut put = |patterns: Vec<TriplePattern>, path: Option<GraphPattern>| {
+            let triples = (!patterns.is_empty()).then_some(GraphPattern::Bgp { patterns });
+            for next in triples.into_iter().chain(path) {
+                pattern = join(std::mem::take(&mut pattern), next);
+            }
+        };
+        if self.paths.is_empty() {
+            put(self.triples, None);
+            return pattern;
+        }
+        let mut triples = self.triples.into_iter();
+        let mut taken = 0;
+        for placed in self.paths {
+            let before = triples.by_ref().take(placed.triples_before - taken);
+            taken = placed.triples_before;
+            let path = GraphPattern::Path {
+                subject: placed.subject,
+                path: placed.path,
+                object: placed.object,
+            };
+            put(before.collect(), Some(path));
+        }
+        put(triples.collect(), None);
+        pattern
+    }
 }
 
 /// A triple of these.
@@ -21,53 +135,6 @@ pub(in crate::parser) fn triple(
         predicate: predicate.into(),
         object: object.into(),
     }
-}
-
-/// How many joins their pattern has at most.
-pub(in crate::parser) fn joins_of(elements: &[Element]) -> usize {
-    let is_path = |element: &Element| matches!(element, Element::Path(..));
-    let paths = elements.iter().filter(|element| is_path(element)).count();
-    let behind_triples = elements
-        .windows(2)
-        .filter(|pair| !is_path(&pair[0]) && is_path(&pair[1]));
-    paths + behind_triples.count()
-}
-
-/// Triples and paths as a pattern: neighbouring triples are one basic graph pattern. As deep as there are
-/// [joins](joins_of).
-pub(in crate::parser) fn pattern_of(elements: Vec<Element>) -> GraphPattern {
-    let mut triples = Vec::with_capacity(elements.len());
-    let mut pattern = GraphPattern::default();
-    for element in elements {
-        match element {
-            Element::Triple(triple) => triples.push(triple),
-            Element::Path(subject, path, object) => {
-                if !triples.is_empty() {
-                    let patterns = std::mem::take(&mut triples);
-                    pattern = join(pattern, GraphPattern::Bgp { patterns });
-                }
-                let path = GraphPattern::Path {
-                    subject,
-                    path,
-                    object,
-                };
-                pattern = join(pattern, path);
-            }
-        }
-    }
-    if !triples.is_empty() {
-        pattern = join(pattern, GraphPattern::Bgp { patterns: triples });
-    }
-    pattern
-}
-
-/// The triples of a template, which holds no paths.
-pub(in crate::parser) fn triples_of(elements: Vec<Element>) -> Vec<TriplePattern> {
-    let triples = elements.into_iter().filter_map(|element| match element {
-        Element::Triple(triple) => Some(triple),
-        Element::Path(..) => None,
-    });
-    triples.collect()
 }
 
 /// Whether a pattern is nothing but triples.

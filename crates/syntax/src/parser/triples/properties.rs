@@ -5,7 +5,7 @@ use spargebra::algebra::PropertyPathExpression;
 use spargebra::term::{NamedNodePattern, TermPattern};
 
 use super::Place;
-use super::pattern::{Element, triple};
+use super::pattern::{Elements, triple};
 use crate::error::ErrorKind;
 use crate::expected::Thing;
 use crate::parser::literal::{is_iri, rdf_type};
@@ -20,49 +20,150 @@ enum Verb {
     Path(PropertyPathExpression),
 }
 
-/// A predicate and an object of a subject that is not known yet.
-#[derive(Debug)]
-pub(super) struct Property {
-    verb: Verb,
-    object: TermPattern,
-    reifiers: Vec<TermPattern>,
-    at: Token,
+/// What comes behind an object.
+enum Next {
+    Object,
+    Predicate,
+    Nothing,
+}
+
+/// Where a subject's own triples are.
+struct Own {
+    /// Where they begin among those that go out,
+    start: (usize, usize),
+    /// until they are kept apart.
+    apart: Option<Elements>,
+}
+
+impl Own {
+    /// Keeps them apart from now on.
+    fn part_from(&mut self, out: &mut Elements) {
+        self.apart.get_or_insert_with(|| out.split_off(self.start));
+    }
+}
+
+/// Whether an object that begins so, or what stands so behind one, may bring triples along.
+fn may_bring(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::LeftTriple
+            | TokenKind::LeftParen
+            | TokenKind::LeftBracket
+            | TokenKind::LeftAnnotation
+            | TokenKind::Tilde
+    )
 }
 
 impl Parser<'_, '_> {
-    /// Puts together what is known of a subject.
-    pub(super) fn put(
+    /// Predicates and objects of a subject.
+    ///
+    /// What objects bring along comes before all triples of the subject itself, as spargebra has it. Most bring nothing, so
+    /// that triples go out as they are read; from the first that may, the subject's own are kept apart.
+    pub(super) fn properties(
         &mut self,
-        subject: &TermPattern,
-        properties: Vec<Property>,
-        out: &mut Vec<Element>,
+        subject: TermPattern,
+        place: Place,
+        out: &mut Elements,
     ) -> Parsed<()> {
-        out.reserve(properties.len());
-        let bytes = weight::of_term(subject);
-        for property in properties {
-            self.copies(bytes)?;
-            match property.verb {
-                Verb::Term(predicate) => {
-                    self.put_triple(
-                        subject.clone(),
-                        predicate,
-                        property.object,
-                        property.reifiers,
-                        out,
-                    )?;
+        let mut own = Own {
+            start: out.len(),
+            apart: None,
+        };
+        let result = self.properties_apart(subject, place, out, &mut own);
+        // Behind an error, too: a tolerant reader keeps what it read.
+        if let Some(mut apart) = own.apart {
+            out.append(&mut apart);
+        }
+        result
+    }
+
+    /// The same, for those who put something between; gives the subject's own triples.
+    pub(super) fn own_properties(
+        &mut self,
+        subject: TermPattern,
+        place: Place,
+        brought: &mut Elements,
+    ) -> Parsed<Elements> {
+        let mut own = Own {
+            start: brought.len(),
+            apart: Some(Elements::default()),
+        };
+        self.properties_apart(subject, place, brought, &mut own)?;
+        Ok(own.apart.unwrap_or_default())
+    }
+
+    fn properties_apart(
+        &mut self,
+        subject: TermPattern,
+        place: Place,
+        out: &mut Elements,
+        own: &mut Own,
+    ) -> Parsed<()> {
+        let bytes = weight::of_term(&subject);
+        loop {
+            if !self.at_verb(place) {
+                return Err(self.no_predicate());
+            }
+            let verb = self.verb(place)?;
+            loop {
+                let at = self.token;
+                if may_bring(at.kind) {
+                    own.part_from(out);
                 }
-                Verb::Path(path) => {
-                    let Property {
-                        object,
-                        reifiers,
-                        at,
-                        ..
-                    } = property;
-                    self.put_path(subject.clone(), path, object, reifiers, at, out)?;
+                let object = self.node(place, out)?;
+                if may_bring(self.token.kind) {
+                    own.part_from(out);
+                }
+                let reifiers = self.annotations(place, out)?;
+                let next = self.behind_object(place);
+                self.copies(bytes)?;
+                let own = own.apart.as_mut().unwrap_or(out);
+                match next {
+                    Next::Object => {
+                        self.copies(match &verb {
+                            Verb::Term(predicate) => weight::of_predicate(predicate),
+                            Verb::Path(path) => weight::of_path(path),
+                        })?;
+                        self.put(subject.clone(), verb.clone(), object, reifiers, at, own)?;
+                    }
+                    Next::Predicate => {
+                        self.put(subject.clone(), verb, object, reifiers, at, own)?;
+                        break;
+                    }
+                    Next::Nothing => return self.put(subject, verb, object, reifiers, at, own),
                 }
             }
         }
-        Ok(())
+    }
+
+    /// Takes what stands between properties.
+    fn behind_object(&mut self, place: Place) -> Next {
+        if self.eat(TokenKind::Comma) {
+            return Next::Object;
+        }
+        if !self.eat(TokenKind::Semicolon) {
+            return Next::Nothing;
+        }
+        while self.eat(TokenKind::Semicolon) {}
+        match self.at_verb(place) {
+            true => Next::Predicate,
+            false => Next::Nothing,
+        }
+    }
+
+    fn put(
+        &mut self,
+        subject: TermPattern,
+        verb: Verb,
+        object: TermPattern,
+        reifiers: Vec<TermPattern>,
+        at: Token,
+        out: &mut Elements,
+    ) -> Parsed<()> {
+        match verb {
+            Verb::Term(predicate) => self.put_triple(subject, predicate, object, reifiers, out),
+            Verb::Path(path) => self.put_path(subject, path, object, reifiers, at, out),
+        }
     }
 
     /// A triple, and who reifies it before it.
@@ -72,7 +173,7 @@ impl Parser<'_, '_> {
         predicate: NamedNodePattern,
         object: TermPattern,
         reifiers: Vec<TermPattern>,
-        out: &mut Vec<Element>,
+        out: &mut Elements,
     ) -> Parsed<()> {
         let stated = triple(subject, predicate, object);
         if !reifiers.is_empty() {
@@ -80,10 +181,9 @@ impl Parser<'_, '_> {
             self.copies(bytes.saturating_mul(reifiers.len()))?;
         }
         for reifier in reifiers {
-            let reified = triple(reifier, rdf::REIFIES.into_owned(), stated.clone());
-            out.push(Element::Triple(reified));
+            out.push(triple(reifier, rdf::REIFIES.into_owned(), stated.clone()));
         }
-        out.push(Element::Triple(stated));
+        out.push(stated);
         Ok(())
     }
 
@@ -95,7 +195,7 @@ impl Parser<'_, '_> {
         object: TermPattern,
         reifiers: Vec<TermPattern>,
         at: Token,
-        out: &mut Vec<Element>,
+        out: &mut Elements,
     ) -> Parsed<()> {
         use PropertyPathExpression as Path;
         match path {
@@ -112,7 +212,7 @@ impl Parser<'_, '_> {
         match path {
             Path::Sequence(..) => self.put_sequence(subject, path, object, at, out),
             path => {
-                out.push(Element::Path(subject, path, object));
+                out.push_path(subject, path, object);
                 Ok(())
             }
         }
@@ -125,7 +225,7 @@ impl Parser<'_, '_> {
         path: PropertyPathExpression,
         object: TermPattern,
         at: Token,
-        out: &mut Vec<Element>,
+        out: &mut Elements,
     ) -> Parsed<()> {
         use PropertyPathExpression as Path;
         // Blank nodes are made from the outside in, as spargebra does: the last one first.
@@ -156,53 +256,6 @@ impl Parser<'_, '_> {
         })
     }
 
-    /// Predicates and objects; what objects bring along goes out at once.
-    pub(super) fn properties(
-        &mut self,
-        place: Place,
-        out: &mut Vec<Element>,
-    ) -> Parsed<Vec<Property>> {
-        let mut properties = Vec::with_capacity(1);
-        loop {
-            if !self.at_verb(place) {
-                return Err(self.no_predicate());
-            }
-            let verb = self.verb(place)?;
-            loop {
-                let at = self.token;
-                let object = self.node(place, out)?;
-                let reifiers = self.annotations(place, out)?;
-                let is_last = !self.eat(TokenKind::Comma);
-                if is_last {
-                    properties.push(Property {
-                        verb,
-                        object,
-                        reifiers,
-                        at,
-                    });
-                    break;
-                }
-                self.copies(match &verb {
-                    Verb::Term(predicate) => weight::of_predicate(predicate),
-                    Verb::Path(path) => weight::of_path(path),
-                })?;
-                properties.push(Property {
-                    verb: verb.clone(),
-                    object,
-                    reifiers,
-                    at,
-                });
-            }
-            if !self.eat(TokenKind::Semicolon) {
-                return Ok(properties);
-            }
-            while self.eat(TokenKind::Semicolon) {}
-            if !self.at_verb(place) {
-                return Ok(properties);
-            }
-        }
-    }
-
     fn verb(&mut self, place: Place) -> Parsed<Verb> {
         let is_simple = is_iri(self.token.kind) || self.at_keyword(Keyword::A);
         if self.token.kind == TokenKind::Variable {
@@ -211,11 +264,11 @@ impl Parser<'_, '_> {
         if place != Place::Pattern {
             return Ok(Verb::Term(self.named_verb()?.into()));
         }
-        if is_simple {
+        let path = if is_simple {
+            let predicate = self.named_verb()?;
             // Most predicates are IRIs by themselves.
-            let second = self.second().kind;
             let goes_on = matches!(
-                second,
+                self.token.kind,
                 TokenKind::Slash
                     | TokenKind::Bar
                     | TokenKind::Star
@@ -223,10 +276,13 @@ impl Parser<'_, '_> {
                     | TokenKind::QuestionMark
             );
             if !goes_on {
-                return Ok(Verb::Term(self.named_verb()?.into()));
+                return Ok(Verb::Term(predicate.into()));
             }
-        }
-        Ok(match self.path()? {
+            self.path_from(predicate)?
+        } else {
+            self.path()?
+        };
+        Ok(match path {
             PropertyPathExpression::NamedNode(node) => Verb::Term(node.into()),
             path => Verb::Path(path),
         })

@@ -4,7 +4,7 @@ use oxrdf::vocab::rdf;
 use spargebra::term::{TermPattern, TriplePattern};
 
 use super::Place;
-use super::pattern::{Element, triple};
+use super::pattern::{Elements, triple};
 use crate::expected::Thing;
 use crate::parser::literal::is_iri;
 use crate::parser::{Parsed, Parser};
@@ -38,10 +38,10 @@ impl Parser<'_, '_> {
     pub(super) fn reified_triple(
         &mut self,
         place: Place,
-        out: &mut Vec<Element>,
+        out: &mut Elements,
     ) -> Parsed<TermPattern> {
         self.open(TokenKind::LeftTriple, "<<")?;
-        let (mut of_subject, mut of_object) = (Vec::new(), Vec::new());
+        let (mut of_subject, mut of_object) = (Elements::default(), Elements::default());
         let token = self.token;
         let subject = self.reified_part(place, &mut of_subject)?;
         self.check_subject(place, &subject, token)?;
@@ -56,17 +56,13 @@ impl Parser<'_, '_> {
         };
         self.close(TokenKind::RightTriple)?;
         let reified = triple(subject, predicate, object);
-        out.push(Element::Triple(triple(
-            reifier.clone(),
-            rdf::REIFIES.into_owned(),
-            reified,
-        )));
+        out.push(triple(reifier.clone(), rdf::REIFIES.into_owned(), reified));
         out.append(&mut of_subject);
         out.append(&mut of_object);
         Ok(reifier)
     }
 
-    fn reified_part(&mut self, place: Place, out: &mut Vec<Element>) -> Parsed<TermPattern> {
+    fn reified_part(&mut self, place: Place, out: &mut Elements) -> Parsed<TermPattern> {
         match self.token.kind {
             TokenKind::LeftTriple => self.reified_triple(place, out),
             _ => self.plain_term_or_nothing(place),
@@ -93,7 +89,7 @@ impl Parser<'_, '_> {
     pub(super) fn annotations(
         &mut self,
         place: Place,
-        out: &mut Vec<Element>,
+        out: &mut Elements,
     ) -> Parsed<Vec<TermPattern>> {
         let mut reifiers = Vec::new();
         loop {
@@ -117,10 +113,10 @@ impl Parser<'_, '_> {
                 }
             };
             self.open(TokenKind::LeftAnnotation, "{|")?;
-            let mut nested = Vec::new();
-            let properties = self.properties(place, &mut nested)?;
+            let mut nested = Elements::default();
+            let mut own = self.own_properties(reifier.clone(), place, &mut nested)?;
             self.close(TokenKind::RightAnnotation)?;
-            self.put(&reifier, properties, out)?;
+            out.append(&mut own);
             out.append(&mut nested);
             reifiers.push(reifier);
         }
