@@ -101,3 +101,121 @@ fn what_may_stand_at_a_place_is_offered() {
         update.expected
     );
 }
+
+/// What was read of a query, in the notation of its algebra, with all that is wrong in it.
+fn read_of(text: &str) -> (String, usize) {
+    let reading = read_query(text, &ParserOptions::default());
+    let tree = reading.tree.map(|tree| tree.to_sse());
+    (tree.unwrap_or_default(), reading.errors.len())
+}
+
+#[test]
+fn what_stands_before_an_error_of_the_same_triples_is_kept() {
+    let text =
+        "SELECT * { ?s <http://e/p> ?o . ?o <http://e/q> 1 ; <http://e/r> . ?s <http://e/t> 2 }";
+    let (tree, errors) = read_of(text);
+    assert_eq!(errors, 1);
+    for kept in ["<http://e/p>", "<http://e/q>", "<http://e/t>"] {
+        assert!(tree.contains(kept), "{tree}");
+    }
+    let text = "INSERT DATA { GRAPH <http://g> { <http://a> <http://b> 1 ; <http://c> } <http://d> <http://e> 2 }";
+    let reading = read_update(text, &ParserOptions::default());
+    assert_eq!(reading.errors.len(), 1, "{:?}", reading.errors);
+    let tree = reading.tree.expect("an operation").to_string();
+    let (inside, outside) = tree.split_once('}').expect("a graph");
+    assert!(
+        inside.contains("<http://b>") && outside.contains("<http://e>"),
+        "{tree}"
+    );
+}
+
+#[test]
+fn every_unfinished_text_has_a_tree() {
+    let beginnings = [
+        ("SELECT * { ?s <http://e/p> ?o", "<http://e/p>"),
+        ("SELECT * { ?s <http://e/p> ?o . ?o ?q", "<http://e/p>"),
+        ("SELECT * { ?s <http://e/p> ?o FILTER(?o >", "<http://e/p>"),
+        (
+            "SELECT * { ?s <http://e/p> ?o OPTIONAL { ?o <http://e/q> ?q . ?q ",
+            "leftjoin",
+        ),
+        (
+            "SELECT * { ?s <http://e/p> ?o . { SELECT ?x { ?x ?y ?z",
+            "(project (?x)",
+        ),
+        (
+            "SELECT * { ?s <http://e/p> ?o . GRAPH ?g { ?x ?y ",
+            "<http://e/p>",
+        ),
+        ("SELECT * { { ?s <http://e/p> ?o } UNION", "<http://e/p>"),
+        (
+            "SELECT * { ?s <http://e/p> [ <http://e/q> 1 ; ",
+            "<http://e/q>",
+        ),
+        (
+            "SELECT * { ?s <http://e/p> ?o . VALUES ?x { 1 2",
+            "<http://e/p>",
+        ),
+        ("SELECT * { ?s <http://e/p> ?o } ORDER BY", "<http://e/p>"),
+        (
+            "SELECT * { ?s <http://e/p> ?o } ORDER BY ?s LIMIT",
+            "(asc ?s)",
+        ),
+        (
+            "SELECT * { ?s <http://e/p> ?o } GROUP BY ?s HAVING",
+            "(group (?s)",
+        ),
+        ("SELECT ?s (COUNT(?o) AS", "(project (?s)"),
+        ("SELECT", "project"),
+        ("ASK", "ask"),
+        ("DESCRIBE", "describe"),
+        ("CONSTRUCT { ?s <http://e/p> ?o . ?o ?q", "<http://e/p>"),
+    ];
+    for (text, kept) in beginnings {
+        let (tree, errors) = read_of(text);
+        assert!(tree.contains(kept), "{text}: {tree}");
+        assert!(errors > 0, "{text}");
+    }
+    for text in [
+        "INSERT DATA { <http://a> <http://b> 1 . <http://c> ",
+        "INSERT DATA { GRAPH <http://g> { <http://a> <http://b> 1",
+        "DELETE { ?s <http://b> ?o } WHERE { ?s ?p ",
+        "DELETE WHERE { ?s <http://b> ?o ",
+        "INSERT { ?s <http://b> 1 } ",
+    ] {
+        let reading = read_update(text, &ParserOptions::default());
+        let tree = reading.tree.map(|tree| tree.to_string());
+        let tree = tree.unwrap_or_default();
+        assert!(tree.contains("<http://b>"), "{text}: {tree}");
+    }
+}
+
+#[test]
+fn a_wrong_clause_costs_itself_only() {
+    let cases = [
+        ("SELECT * { ?s ?p ?o } LIMIT x OFFSET 3", "(slice 3"),
+        ("SELECT * { ?s ?p ?o } LIMIT 10 ORDER BY ?s", "(asc ?s)"),
+        ("SELECT * { ?s ?p ?o } ORDER BY LIMIT 7", "(slice 0 7"),
+        ("SELECT * { ?s ?p ?o } } ORDER BY ?s", "?p"),
+        ("SELECT * WHER { ?s ?p ?o }", "(triple ?s ?p ?o)"),
+        ("SELECT * FROM { ?s ?p ?o }", "(triple ?s ?p ?o)"),
+        ("SELECT (COUNT(?o) AS ?n { ?s ?p ?o }", "(count ?o)"),
+        (
+            "SELECT * { GRAPH { ?s ?p ?o } ?a ?b ?c }",
+            "(triple ?s ?p ?o) (triple ?a ?b ?c)",
+        ),
+        (
+            "SELECT * { ?a ?b ?c BIND(5 ?x) ?d ?e ?f }",
+            "(triple ?d ?e ?f)",
+        ),
+        (
+            "CONSTRUCT { ?s ?p ?o FILTER(?o > 1) . ?o ?q 1 } WHERE { ?s ?p ?o }",
+            "(triple ?o ?q",
+        ),
+    ];
+    for (text, kept) in cases {
+        let (tree, errors) = read_of(text);
+        assert!(tree.contains(kept), "{text}: {tree}");
+        assert_eq!(errors, 1, "{text}");
+    }
+}

@@ -176,9 +176,21 @@ impl Parser<'_, '_> {
                         let id = self.names.id(self.variable_name(token));
                         self.scope.see(id);
                     }
-                    let name = self.variable_or_iri()?;
-                    let inner = Box::new(self.group()?);
-                    group.join(GraphPattern::Graph { name, inner });
+                    let name = match self.variable_or_iri() {
+                        Err(failure) if self.token.kind == TokenKind::LeftBrace => {
+                            self.report(failure)?;
+                            None
+                        }
+                        name => Some(name?),
+                    };
+                    let inner = self.group()?;
+                    group.join(match name {
+                        Some(name) => GraphPattern::Graph {
+                            name,
+                            inner: Box::new(inner),
+                        },
+                        None => inner,
+                    });
                 }
                 Keyword::Service => {
                     self.deeper()?;
@@ -200,7 +212,15 @@ impl Parser<'_, '_> {
                     self.free.truncate(free);
                     group.filter(condition);
                 }
-                Keyword::Bind => self.bind(group)?,
+                Keyword::Bind => {
+                    let depth = self.opened.len();
+                    match self.bind(group) {
+                        Err(failure) if self.opened.len() > depth => {
+                            self.recover_behind_bracket(failure, depth)?;
+                        }
+                        result => result?,
+                    }
+                }
                 Keyword::Values => {
                     self.deeper()?;
                     self.bump();
@@ -228,11 +248,16 @@ impl Parser<'_, '_> {
         let mut pattern = self.group()?;
         while self.eat_keyword(Keyword::Union) {
             self.deeper()?;
-            let right = self.group()?;
-            pattern = GraphPattern::Union {
-                left: Box::new(pattern),
-                right: Box::new(right),
-            };
+            let depth = self.opened.len();
+            match self.group() {
+                Ok(right) => {
+                    pattern = GraphPattern::Union {
+                        left: Box::new(pattern),
+                        right: Box::new(right),
+                    };
+                }
+                Err(failure) => self.recover_in_group(failure, depth)?,
+            }
         }
         Ok(pattern)
     }

@@ -289,11 +289,16 @@ impl<'t, 'o> Parser<'t, 'o> {
     }
 
     fn close(&mut self, kind: TokenKind) -> Parsed<()> {
-        if !self.at(kind) {
-            return Err(self.unclosed());
+        if self.at(kind) {
+            self.bump();
+        } else {
+            let failure = self.unclosed();
+            if !self.ends_bracket(kind) {
+                return Err(failure);
+            }
+            self.report(failure)?;
         }
         self.opened.pop();
-        self.bump();
         Ok(())
     }
 

@@ -47,6 +47,19 @@ impl Parser<'_, '_> {
     /// The clauses, each of which may be missing.
     pub(super) fn modifiers(&mut self) -> Parsed<Modifiers> {
         let mut modifiers = Modifiers::default();
+        loop {
+            let (free, depth) = (self.free.len(), self.opened.len());
+            let result = self.clauses(&mut modifiers);
+            self.free.truncate(free);
+            let Err(failure) = result else {
+                return Ok(modifiers);
+            };
+            // Each round takes a clause at least, for it stops before a keyword that the next begins with.
+            self.recover_in_clauses(failure, depth)?;
+        }
+    }
+
+    fn clauses(&mut self, modifiers: &mut Modifiers) -> Parsed<()> {
         let mut last = None;
         let free = self.free.len();
         if self.eat_keyword(Keyword::Group) {
@@ -64,15 +77,16 @@ impl Parser<'_, '_> {
             modifiers.order = Some(self.with_aggregates(Aggregates::Allowed, Self::order)?);
         }
         self.free.truncate(free);
-        modifiers.slice = self.slice(&mut last)?;
+        if let Some(slice) = self.slice(&mut last)? {
+            modifiers.slice = Some(slice);
+        }
         if self.eat_keyword(Keyword::Values) {
             last = Some(Keyword::Values);
             let mark = self.scope.mark();
             modifiers.values = Some(self.data_block()?);
             modifiers.value_ids = self.scope.since(mark);
         }
-        self.check_order_of_clauses(last)?;
-        Ok(modifiers)
+        self.check_order_of_clauses(last)
     }
 
     fn expect_by(&mut self) -> Parsed<()> {

@@ -19,7 +19,8 @@ impl<'t> Parser<'t, '_> {
         self.prologue()?;
         let query = self.query()?;
         if !self.at_thing(Thing::End, |it| it == TokenKind::End) {
-            return Err(self.behind_query());
+            let failure = self.behind_query();
+            self.report(failure)?;
         }
         Ok(query)
     }
@@ -149,14 +150,18 @@ impl<'t> Parser<'t, '_> {
     fn template(&mut self) -> Parsed<Vec<spargebra::term::TriplePattern>> {
         let depth = self.open_brace()?;
         let mut elements = Elements::default();
-        while self.at_thing(Thing::Term, begins_triples) {
-            match self.triples(Place::Template, &mut elements) {
-                Ok(()) => break,
-                Err(failure) => self.recover_in_group(failure, depth)?,
-            }
-        }
-        if !self.at(TokenKind::RightBrace) {
-            return Err(self.no_quad("put it behind this, into `WHERE { .. }`"));
+        loop {
+            let result = match self.at_thing(Thing::Term, begins_triples) {
+                true => self.triples(Place::Template, &mut elements),
+                false => Ok(()),
+            };
+            let failure = match result {
+                Ok(()) if self.at(TokenKind::RightBrace) => break,
+                Ok(()) if self.token.kind == TokenKind::End => break,
+                Ok(()) => self.no_quad("put it behind this, into `WHERE { .. }`"),
+                Err(failure) => failure,
+            };
+            self.recover_in_group(failure, depth)?;
         }
         self.close(TokenKind::RightBrace)?;
         Ok(elements.into_triples())
@@ -168,7 +173,11 @@ impl<'t> Parser<'t, '_> {
         let selection = if self.eat(TokenKind::Star) {
             Selection::Visible
         } else {
-            let mut items = vec![self.described()?];
+            let mut items = Vec::new();
+            match self.described() {
+                Ok(item) => items.push(item),
+                Err(failure) => self.recover_in_columns(failure)?,
+            }
             while self.at_thing(Thing::Iri, |kind| {
                 kind == TokenKind::Variable || super::literal::is_iri(kind)
             }) {
@@ -216,12 +225,19 @@ impl<'t> Parser<'t, '_> {
     pub(super) fn dataset(&mut self, keyword: Keyword) -> Parsed<Option<QueryDataset>> {
         let (mut default, mut named): (Vec<NamedNode>, Vec<NamedNode>) = Default::default();
         while self.eat_keyword(keyword) {
-            match self.eat_keyword(Keyword::Named) {
-                true => named.push(self.iri()?),
-                false => default.push(self.iri()?),
+            let graphs = match self.eat_keyword(Keyword::Named) {
+                true => &mut named,
+                false => &mut default,
+            };
+            match self.iri() {
+                Ok(graph) => graphs.push(graph),
+                Err(failure) => self.report(failure)?,
             }
             if self.token.kind == TokenKind::Comma {
-                return Err(self.comma_between_graphs(keyword));
+                let failure = self.comma_between_graphs(keyword);
+                self.report(failure)?;
+                self.bump();
+                graphs.push(self.iri()?);
             }
         }
         let is_given = !default.is_empty() || !named.is_empty();

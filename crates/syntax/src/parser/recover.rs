@@ -89,7 +89,36 @@ impl Open {
     }
 }
 
+/// The clauses behind a `WHERE`.
+fn begins_clause(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Keyword(
+            Keyword::Group
+                | Keyword::Having
+                | Keyword::Order
+                | Keyword::Limit
+                | Keyword::Offset
+                | Keyword::Values
+        )
+    )
+}
+
 impl Parser<'_, '_> {
+    /// Whether a bracket surely ends here though nothing closes it: at the end of the text, which is where one types, and others
+    /// than braces before what stands in braces only. A tolerant reader keeps what is in it.
+    pub(super) fn ends_bracket(&self, closing: TokenKind) -> bool {
+        let kind = self.token.kind;
+        kind == TokenKind::End
+            || closing != TokenKind::RightBrace
+                && (matches!(
+                    kind,
+                    TokenKind::LeftBrace
+                        | TokenKind::RightBrace
+                        | TokenKind::Keyword(Keyword::Where | Keyword::From)
+                ) || begins_element(kind))
+    }
+
     /// Keeps the error, and tells the brackets that the failed rule left open beyond a depth.
     fn begin_recovery(&mut self, failure: Failure, depth: usize) -> Parsed<Open> {
         self.report(failure)?;
@@ -114,6 +143,13 @@ impl Parser<'_, '_> {
                 TokenKind::RightBrace => {
                     open.close_brace();
                     if !has_brace {
+                        break;
+                    }
+                    if open.is_empty() {
+                        self.bump();
+                        if self.token.kind == TokenKind::Keyword(Keyword::Union) {
+                            continue;
+                        }
                         break;
                     }
                 }
@@ -155,6 +191,22 @@ impl Parser<'_, '_> {
             self.bump();
         }
         Ok(())
+    }
+
+    /// Behind a `WHERE`: at the next clause, or at the end.
+    pub(super) fn recover_in_clauses(&mut self, failure: Failure, depth: usize) -> Parsed<()> {
+        let mut open = self.begin_recovery(failure, depth)?;
+        loop {
+            match self.token.kind {
+                TokenKind::End => return Ok(()),
+                TokenKind::RightBrace if !open.has_brace() => return Ok(()),
+                TokenKind::RightBrace => open.close_brace(),
+                kind if begins_clause(kind) && !open.has_brace() => return Ok(()),
+                kind if opens(kind) == Some(true) => open.push(true),
+                _ => {}
+            }
+            self.bump();
+        }
     }
 
     /// In the columns of a `SELECT`: at the next column, or where the clause ends.

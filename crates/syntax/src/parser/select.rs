@@ -360,7 +360,15 @@ impl<'t> Parser<'t, '_> {
     pub(super) fn where_clause(&mut self) -> Parsed<GraphPattern> {
         self.eat_keyword(Keyword::Where);
         if !self.at(TokenKind::LeftBrace) {
-            return Err(self.no_pattern());
+            let failure = self.no_pattern();
+            self.report(failure)?;
+            // A word in the place of `WHERE` is one that was misspelled.
+            if self.token.kind == TokenKind::Word {
+                self.bump();
+            }
+            if self.token.kind != TokenKind::LeftBrace {
+                return Ok(GraphPattern::default());
+            }
         }
         self.group()
     }

@@ -292,11 +292,16 @@ impl<'t> Parser<'t, '_> {
             return Err(self.unexpected());
         }
         let mut using = self.dataset(Keyword::Using)?;
-        if !self.eat_keyword(Keyword::Where) {
-            return Err(self.no_where());
+        let has_where = self.eat_keyword(Keyword::Where);
+        if !has_where {
+            let failure = self.no_where();
+            self.report(failure)?;
         }
         let mark = self.scope.mark();
-        let pattern = self.group()?;
+        let pattern = match has_where || self.token.kind == TokenKind::LeftBrace {
+            true => self.group()?,
+            false => GraphPattern::default(),
+        };
         self.scope.forget(mark);
         let mut delete = self.ground(delete)?;
         if let Some(with) = with {
@@ -336,12 +341,10 @@ impl<'t> Parser<'t, '_> {
             let result = self.quads_inside(place, &mut elements, out);
             match result {
                 Ok(()) if self.at(TokenKind::RightBrace) => break,
+                Ok(()) if self.token.kind == TokenKind::End => break,
                 Ok(()) => {
                     let failure =
                         self.no_quad("put it into the last braces of `DELETE { .. } WHERE { .. }`");
-                    if self.token.kind == TokenKind::End {
-                        return Err(failure);
-                    }
                     self.recover_in_group(failure, depth)?;
                 }
                 Err(failure) => self.recover_in_group(failure, depth)?,
