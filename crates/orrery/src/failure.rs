@@ -9,6 +9,29 @@ use orrery_storage::reason;
 
 use crate::units::Counted;
 
+/// A place in a text, as servers tell it: line and column from 1, bytes of what is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+pub(crate) struct PlaceInText {
+    line: usize,
+    column: usize,
+    offset: usize,
+    #[serde(default)]
+    length: usize,
+}
+
+impl PlaceInText {
+    /// The line that is meant; none where nothing stands on it.
+    fn excerpt(self, text: &str) -> Option<Excerpt> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let shown = text.lines().nth(self.line.saturating_sub(1))?;
+        let end = self.offset.saturating_add(self.length);
+        let wrong = text.get(self.offset..end).and_then(|it| it.lines().next());
+        let width = wrong.map_or(0, |wrong| wrong.chars().count());
+        let excerpt = || Excerpt::of_line(shown, self.column.saturating_sub(1), width);
+        (!shown.trim().is_empty()).then(excerpt)
+    }
+}
+
 /// Why a command did not do its work. Its `Display` is the line on standard error.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -26,6 +49,15 @@ pub(crate) enum Failure {
         /// Its line and the place on it.
         line: u64,
         excerpt: Excerpt,
+    },
+    /// A server refused what it was sent.
+    #[error("{message}")]
+    Refused {
+        message: String,
+        /// Where in the text that was sent, if it told that.
+        place: Option<PlaceInText>,
+        /// That line.
+        excerpt: Option<Excerpt>,
     },
     #[error(transparent)]
     Storage(#[from] orrery_storage::Error),
@@ -66,6 +98,10 @@ impl Failure {
                 Some(excerpt.lines(error.line))
             }
             Self::Text { line, excerpt, .. } => Some(excerpt.lines(Some(*line))),
+            Self::Refused { place, excerpt, .. } => {
+                let line = place.map(|place| place.line as u64);
+                Some(excerpt.as_ref()?.lines(line))
+            }
             _ => None,
         }
     }
@@ -81,22 +117,32 @@ impl Failure {
         else {
             return error.into();
         };
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let Some(shown) = text.lines().nth(line.saturating_sub(1)) else {
-            return error.into();
+        let span = detail.as_ref().map_or(0..0, |it| it.span.clone());
+        let place = PlaceInText {
+            line: *line,
+            column: *column,
+            offset: span.start,
+            length: span.len(),
         };
-        if shown.trim().is_empty() {
-            return error.into();
+        match place.excerpt(text) {
+            Some(excerpt) => Self::Text {
+                line: place.line as u64,
+                excerpt,
+                error,
+            },
+            None => error.into(),
         }
-        let before = column.saturating_sub(1);
-        let wrong = detail
-            .as_ref()
-            .and_then(|detail| text.get(detail.span.clone())?.lines().next());
-        let width = wrong.map_or(0, |wrong| wrong.chars().count());
-        Self::Text {
-            line: *line as u64,
-            excerpt: Excerpt::of_line(shown, before, width),
-            error,
+    }
+
+    /// The same, with the line of the text that a server found wrong.
+    pub(crate) fn of_sent_text(self, text: &str) -> Self {
+        match self {
+            Self::Refused { message, place, .. } => Self::Refused {
+                message,
+                place,
+                excerpt: place.and_then(|place| place.excerpt(text)),
+            },
+            other => other,
         }
     }
 

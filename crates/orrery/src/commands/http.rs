@@ -5,11 +5,11 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use orrery_storage::without_numbers;
-use reqwest::header::{CONTENT_TYPE, HeaderName};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName};
 use reqwest::{Body, Method};
 use url::Url;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, PlaceInText};
 
 /// How much of a file is read and sent at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -27,6 +27,28 @@ pub(crate) fn server_url(server: &str, path: &str) -> Result<Url, Failure> {
         return Err(bad("it is not http or https".to_owned()));
     }
     url.join(path).map_err(|error| bad(error.to_string()))
+}
+
+/// How a server tells what is wrong with a request (RFC 9457).
+const PROBLEM: &str = "application/problem+json";
+
+/// What is read of it.
+#[derive(serde::Deserialize)]
+struct Problem {
+    /// The line for people.
+    detail: String,
+    #[serde(flatten)]
+    place: Option<PlaceInText>,
+}
+
+/// Sends a text, and gives the answer's text, or the server's line on what is wrong, with the place in the text.
+pub(crate) fn post_text(url: Url, content_type: &str, text: &str) -> Result<String, Failure> {
+    let runtime = super::query_text::runtime()?;
+    let wanted = format!("*/*, {PROBLEM}");
+    let headers = [(CONTENT_TYPE, content_type), (ACCEPT, wanted.as_str())];
+    let body = Body::from(text.to_owned());
+    let sent = runtime.block_on(send(Method::POST, url, &headers, body));
+    sent.map_err(|failure| failure.of_sent_text(text))
 }
 
 /// Sends a body, and gives the answer's text, or the server's line on what is wrong.
@@ -95,6 +117,10 @@ async fn send(
     }
     let response = request.send().await.map_err(failed)?;
     let status = response.status();
+    let is_problem = response.headers().get(CONTENT_TYPE).is_some_and(|it| {
+        let it = it.to_str().unwrap_or_default();
+        it.starts_with(PROBLEM)
+    });
     let text = response.text().await.map_err(failed)?;
     if status.is_success() {
         return Ok(if text.is_empty() || text.ends_with('\n') {
@@ -103,8 +129,14 @@ async fn send(
             text + "\n"
         });
     }
-    Err(Failure::Other(format!(
-        "{shown}: {status}: {}",
-        text.trim()
-    )))
+    let problem = is_problem.then(|| serde_json::from_str::<Problem>(&text).ok());
+    let (line, place) = match problem.flatten() {
+        Some(problem) => (problem.detail, problem.place),
+        None => (text, None),
+    };
+    Err(Failure::Refused {
+        message: format!("{shown}: {status}: {}", line.trim()),
+        place,
+        excerpt: None,
+    })
 }

@@ -11,7 +11,7 @@ use orrery_sparql::{
 };
 use orrery_storage::{CommitOptions, Database, Error, Transaction, Writer, WriterOptions};
 
-use super::http::{post, server_url};
+use super::http::{post_text, server_url};
 use super::output::Output;
 use super::query_text::{own_address, read_text, threads, warn_of};
 use crate::arguments::{LoadSourceArguments, UpdateArguments};
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: UpdateArguments) -> Result<(), Failure> {
         }
         (_, Some(server)) => {
             let url = server_url(server, "sparql")?;
-            let answer = post(url, "application/sparql-update", text.into_bytes().into())?;
+            let answer = post_text(url, "application/sparql-update", &text)?;
             if is_unchanged(&answer) {
                 eprintln!("note: nothing was changed");
             }

@@ -83,6 +83,22 @@ fn what_is_not_there_or_in_the_wrong_place_is_named() {
         &["load", "--server", &url, text(&broken)],
         &["the request's body:1:", "nothing was loaded"],
     );
+    let wrong = "# one\nINSERT DATA { <a:a> <a:b> }";
+    let output = run(&["update", "--server", &url, wrong]);
+    check_failure(
+        &output,
+        &["400 Bad Request", "line 2", "an object is missing"],
+    );
+    let shown = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(
+        lines[..2],
+        [
+            "   2 | INSERT DATA { <a:a> <a:b> }",
+            "     |                           ^"
+        ],
+        "{shown}"
+    );
 }
 
 #[test]
