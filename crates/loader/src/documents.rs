@@ -15,11 +15,12 @@ use crate::excerpt::excerpt_of;
 use crate::format::Format;
 use crate::interner::{Interner, LocalId};
 use crate::json_ld::{LeftOut, Watch};
-use crate::mends::{Surroundings, said};
+use crate::mends::{Surroundings, place_in_json, said};
 use crate::ntriples::TermSink;
 use crate::turtle::TurtleReader;
+use crate::xml_elements::Elements;
 use crate::xml_literal::with_used_namespaces;
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memrchr};
 use orrery_term::LanguageTags;
 use orrery_term::language::{TagFinder, TagSyntax};
 use orrery_term::{Direction, Prefixes, TRIPLE_DEPTH_MAX};
@@ -91,6 +92,8 @@ pub(crate) fn parse_document<E: DocumentEvents>(
         end: 0,
         lines: 0,
         last_line: Vec::new(),
+        keeps_text: format == Format::JsonLd,
+        elements: (format == Format::RdfXml).then(Elements::default),
         statement_start: 0,
         is_exceeded: false,
     }));
@@ -166,8 +169,11 @@ pub(crate) fn parse_document<E: DocumentEvents>(
             }
         }
     }
-    if given.is_some() && quads.is_unclosed() {
-        events.syntax_error(|| window.borrow().describe_unclosed(name))?;
+    if let Some(given) = given {
+        let window = window.borrow();
+        if let Some(found) = window.missing_of_xml(given) {
+            events.syntax_error(|| window.describe_cut(name, found))?;
+        }
     }
     quads.note_prefixes(&mut prefixes);
     interner.note_prefixes(&prefixes);
@@ -228,15 +234,6 @@ impl Quads {
         match self {
             Self::Turtle(parser) => parser.next(),
             Self::Other(parser, _) => parser.next(),
-        }
-    }
-
-    /// At the end of the text: whether elements of XML are open, which their parser takes for a whole document. The namespaces
-    /// that the first element declares, without which it could not be named, hold until it is closed.
-    fn is_unclosed(&self) -> bool {
-        match self {
-            Self::Other(parser, Format::RdfXml) => parser.prefixes().any(|(name, _)| name != "xml"),
-            Self::Turtle(_) | Self::Other(..) => false,
         }
     }
 
@@ -349,6 +346,10 @@ struct Window {
     /// Whole lines handed over before the last one.
     lines: u64,
     last_line: Vec<u8>,
+    /// Whether text behind the last line is kept, too, where lines are handed over.
+    keeps_text: bool,
+    /// The elements of XML.
+    elements: Option<Elements>,
     /// Where the text ended when the parser had made statements of all but its end, and in which line.
     statement_start: u64,
     statement_line: u64,
@@ -362,6 +363,9 @@ impl Window {
     fn push(&mut self, bytes: &[u8], by_line: bool) {
         self.end += bytes.len() as u64;
         self.tags.push(bytes);
+        if let Some(elements) = &mut self.elements {
+            elements.push(bytes);
+        }
         if by_line {
             if self.last_line.ends_with(b"\n") {
                 self.lines += 1;
@@ -370,9 +374,12 @@ impl Window {
             if self.last_line.len() < WINDOW_BYTES {
                 self.last_line.extend_from_slice(bytes);
             }
-            return;
+            if !self.keeps_text {
+                return;
+            }
+        } else {
+            self.lines += memchr_iter(b'\n', bytes).count() as u64;
         }
-        self.lines += memchr_iter(b'\n', bytes).count() as u64;
         self.bytes.extend_from_slice(bytes);
         // Cut rarely, so that each byte is moved about once.
         if self.bytes.len() > 2 * WINDOW_BYTES {
@@ -397,6 +404,9 @@ impl Window {
             found = rest.to_owned();
         }
         let Some(location) = error.location() else {
+            if format == Format::JsonLd {
+                return self.describe_json(name, &found);
+            }
             let line = &self.last_line;
             let blanks = leading_blanks(line);
             let said = said(format, &found, Some(Surroundings::of(line, blanks)));
@@ -446,8 +456,43 @@ impl Window {
         }
     }
 
+    /// What is no JSON-LD, though it is JSON: its parser finds that once it has read what is around, and tells no place. There is
+    /// one where the text that is still here has one only that it can mean.
+    fn describe_json(&self, name: &str, found: &str) -> SyntaxError {
+        let said = said(Format::JsonLd, found, None);
+        let error = SyntaxError {
+            mend: said.mend,
+            option: said.option,
+            ..SyntaxError::new(name, said.message)
+        };
+        let is_whole = self.bytes.len() as u64 == self.end;
+        let text = std::str::from_utf8(&self.bytes).ok().filter(|_| is_whole);
+        let Some(place) = text.and_then(|text| place_in_json(found, text)) else {
+            return error;
+        };
+        let before = &self.bytes[..place.start];
+        let line_start = memrchr(b'\n', before).map_or(0, |at| at + 1);
+        SyntaxError {
+            line: Some(1 + memchr_iter(b'\n', before).count() as u64),
+            column: Some(1 + characters(&before[line_start..])),
+            text: clipped(&self.bytes[place.clone()]),
+            excerpt: excerpt_of(&self.bytes, place.start, place.end),
+            ..error
+        }
+    }
+
+    /// What a document of XML lacks at its end, of which its parser made so many statements and found nothing wrong.
+    fn missing_of_xml(&self, statements: u64) -> Option<&'static str> {
+        let elements = self.elements.as_ref()?;
+        if elements.are_open() {
+            return Some("the file ends before its first element is closed");
+        }
+        let is_missing = statements == 0 && elements.are_missing();
+        is_missing.then_some("the file ends before its first element")
+    }
+
     /// A document of XML that was cut: its last line.
-    fn describe_unclosed(&self, name: &str) -> SyntaxError {
+    fn describe_cut(&self, name: &str, found: &'static str) -> SyntaxError {
         let line = self.last_line.trim_ascii_end();
         SyntaxError {
             line: Some(self.lines + 1),
@@ -455,7 +500,7 @@ impl Window {
             text: clipped(line.trim_ascii()),
             mend: Some("it may have been cut; fetch or write it anew".to_owned()),
             excerpt: excerpt_of(line, line.len(), line.len()),
-            ..SyntaxError::new(name, "the file ends before its first element is closed")
+            ..SyntaxError::new(name, found)
         }
     }
 
@@ -698,6 +743,14 @@ mod tests {
         for typed in ["<e:T xmlns:e='urn:e:'>", "<T xmlns='urn:e:'> \n <p>1</p>\n"] {
             assert_eq!(parse(typed, Format::RdfXml).1.len(), 1, "{typed}");
         }
+        // Namespaces by entities, which the parser does not tell.
+        let entities = "<!DOCTYPE e:T [<!ENTITY e \"urn:e:\">]>\n<e:T xmlns:e=\"&e;\" e:p=\"1\">\n";
+        assert_eq!(parse(entities, Format::RdfXml).1.len(), 1);
+        let closed: &'static str = Box::leak(format!("{entities}</e:T>").into_boxed_str());
+        assert_eq!(parse(closed, Format::RdfXml).1, vec![]);
+        let (_, errors) = parse("<?xml version=\"1.0\"?>\n", Format::RdfXml);
+        assert_eq!(errors[0].message, "the file ends before its first element");
+        assert_eq!(parse("", Format::RdfXml).1, vec![]);
     }
 
     #[test]

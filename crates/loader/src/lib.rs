@@ -79,6 +79,7 @@ mod threads;
 mod triple_keys;
 mod turtle;
 mod used_terms;
+mod xml_elements;
 mod xml_literal;
 
 pub use bulk::{BulkCommit, commit_in_bulk};

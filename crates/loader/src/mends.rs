@@ -3,6 +3,11 @@
 //! The parsers say what they expected where they stopped. What was meant shows in the text around: a name whose prefix is not declared, a
 //! quote that is never closed, a tag with an underscore. This is looked for here, once there is an error; nothing is parsed again.
 
+mod json;
+mod xml;
+
+pub(crate) use json::place_of as place_in_json;
+
 use crate::error::LoadOption;
 use crate::excerpt::shown;
 use crate::format::Format;
@@ -131,15 +136,15 @@ pub(crate) fn said(format: Format, found: &str, place: Option<Surroundings<'_>>)
         let known = match format {
             Format::Turtle | Format::TriG => in_turtle(format, found, place),
             Format::NTriples | Format::NQuads => in_lines(format, found, place),
-            Format::RdfXml => in_xml(found, place),
-            Format::JsonLd => in_json(found),
+            Format::RdfXml => xml::in_xml(found, place),
+            Format::JsonLd => json::in_json(found),
         };
         known.or_else(|| in_iri(format, found, place))
     };
     let known = match place {
         Some(place) => of_place(place),
         // Its parser is given line by line, and nothing more is kept.
-        None if format == Format::JsonLd => in_json(found),
+        None if format == Format::JsonLd => json::in_json(found),
         None => None,
     };
     let known = known.or_else(|| in_another_encoding(found));
@@ -196,10 +201,13 @@ fn in_iri(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> 
     let (_, rest) = found.split_once("Invalid IRI code point '")?;
     let wrong = rest.chars().next()?;
     // Not there, if it was written as an escape: the parsers see what that stands for.
-    let written_at = place.from.strip_prefix('<').and_then(|iri| {
-        let end = iri.find('>').unwrap_or(iri.len());
-        Some(1 + iri[..end].find(wrong)?)
-    });
+    let written_at = match format {
+        Format::RdfXml => xml::wrong_in_iri(place.from, wrong),
+        _ => place.from.strip_prefix('<').and_then(|iri| {
+            let end = iri.find('>').unwrap_or(iri.len());
+            Some(1 + iri[..end].find(wrong)?)
+        }),
+    };
     if written_at.is_some() && matches!(wrong, '<' | '\n' | '\r') {
         return Some(unclosed_iri());
     }
@@ -210,7 +218,7 @@ fn in_iri(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> 
         other => format!("`{other}`"),
     };
     let mend = match wrong {
-        ' ' if written_at.is_some() => {
+        ' ' if written_at.is_some() && format != Format::RdfXml => {
             "write %20 for it, or close the IRI with `>` before it".to_owned()
         }
         other => {
@@ -260,7 +268,7 @@ fn in_turtle(format: Format, found: &str, place: Surroundings<'_>) -> Option<Sai
             from if from.starts_with('<') => unclosed_iri(),
             from if from.starts_with("\"\"\"") || from.starts_with("'''") => Said::new(
                 "the text that begins here is never closed",
-                format!("put {} at its end", &from[..3]),
+                format!("put `{}` at its end", &from[..3]),
             ),
             from if from.starts_with(['"', '\'']) => unclosed_text(),
             _ => return None,
@@ -333,6 +341,14 @@ fn misplaced_token(
             "an object is missing between the comma and the dot",
             "take the comma away",
         ),
+        "." if role == "an object" && is_list_open(before) => Said::new(
+            "`)` is missing before the dot",
+            "close the list that `(` began",
+        ),
+        "{" if role == "a graph's name" => Said::new(
+            "the graph's name is missing before `{`",
+            "write `GRAPH <...> {`; what is in no named graph stands without GRAPH",
+        ),
         "." => Said::new(
             format!("{role} is missing before the dot"),
             "a statement has a subject, a predicate and an object",
@@ -361,9 +377,12 @@ fn misplaced_token(
             Said::new(plain, "data have no variables; a blank node is `_:name`")
         }
         // Before it stands what a text was closed with, and its own beginning was meant as a part of it.
-        _ if role == "a subject" && before.ends_with('"') && is_name(token) => Said::new(
+        _ if role == "a subject" && before.ends_with(['"', '\'']) && is_name(token) => Said::new(
             format!("the text ended before {}", quoted(token)),
-            "write a quote within a text as `\\\"`",
+            match before.ends_with('"') {
+                true => "write a quote within a text as `\\\"`",
+                false => "write `'` within a text as `\\'`, or the text between two `\"`",
+            },
         ),
         _ if token.starts_with('-')
             && before.ends_with(|last: char| last.is_ascii_digit())
@@ -389,6 +408,11 @@ fn misplaced_token(
         ),
         _ => Said::plain(plain),
     }
+}
+
+/// Whether a list was begun on this line and is not closed.
+fn is_list_open(before: &str) -> bool {
+    before.matches('(').count() > before.matches(')').count()
 }
 
 fn graphs_in_turtle() -> Said {
@@ -587,37 +611,6 @@ fn number_type(token: &str) -> &'static str {
     } else {
         "integer"
     }
-}
-
-fn in_xml(found: &str, place: Surroundings<'_>) -> Option<Said> {
-    if let Some(name) = found.strip_prefix("Unknown prefix ") {
-        let name = name.trim_end_matches(':');
-        let shift = place.from.find(&format!("{name}:")).unwrap_or(0);
-        let said = undeclared(name, |name, iri| {
-            format!("add xmlns:{name}=\"{iri}\" to the first element")
-        });
-        return Some(said.at(shift));
-    }
-    if found.contains("Cannot find ';' after '&'") || found.contains("unescaped '&'") {
-        let mut ampersands = place.from.match_indices('&').map(|(at, _)| at);
-        let shift = ampersands.find(|at| !is_reference(&place.from[at + 1..]));
-        let shift = shift.unwrap_or(0);
-        return Some(Said::new("`&` stands by itself", "write `&amp;`").at(shift));
-    }
-    None
-}
-
-/// Whether a text behind `&` makes a reference of it: `amp;`, `#38;`.
-fn is_reference(text: &str) -> bool {
-    let name = text.strip_prefix('#').unwrap_or(text);
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric());
-    end.is_some_and(|end| end > 0 && name[end..].starts_with(';'))
-}
-
-fn in_json(found: &str) -> Option<Said> {
-    found
-        .starts_with("Trailing commas")
-        .then(|| Said::new("a comma stands before the end of a list", "take it away"))
 }
 
 fn quoted(token: &str) -> Cow<'_, str> {

@@ -159,6 +159,71 @@ const MISTAKES: &[(Format, &str)] = &[
         Format::JsonLd,
         "{\n  \"@id\": \"http://e/a\",\n  \"http://e/p\": 5,\n}\n",
     ),
+    (Format::Turtle, "ex:a ex:p 'it's' .\n"),
+    (Format::Turtle, "ex:a ex:p ( ex:b ex:c .\n"),
+    (Format::TriG, "GRAPH { ex:a ex:p ex:b }\n"),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description rdf:about='http://e/a'><e:b>x</e:c></rdf:Description>\n</rdf:RDF>\n",
+    ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description rdf:about='http://e/a'><f:b>x</f:b></rdf:Description>\n</rdf:RDF>\n",
+    ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description rdf:ID='1 2'/>\n</rdf:RDF>\n",
+    ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description rdf:about='http://e/a'><e:b rdf:resource='http://e/x y'/></rdf:Description>\n</rdf:RDF>\n",
+    ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description rdf:about=http://e/a/>\n</rdf:RDF>\n",
+    ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<e:T/> some text <e:T/>\n</rdf:RDF>\n",
+    ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description rdf:about='http://e/a'><e:b>caf&eacute;</e:b></rdf:Description>\n</rdf:RDF>\n",
+    ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description rdf:about='http://e/a'>\n",
+    ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description\n",
+    ),
+    (Format::JsonLd, "{'@id': 'http://e/a'}\n"),
+    (Format::JsonLd, "{\n  \"@id\": 5,\n  \"http://e/p\": 5\n}\n"),
+    (
+        Format::JsonLd,
+        "{\n  \"@context\": \"https://schema.org/\",\n  \"@id\": \"http://e/a\",\n  \"name\": 5\n}\n",
+    ),
+    (
+        Format::JsonLd,
+        "{\n  \"@context\": {\"e\": 5},\n  \"@id\": \"http://e/a\",\n  \"e:p\": 5\n}\n",
+    ),
+    (
+        Format::JsonLd,
+        "{\n  \"@id\": \"http://e/a\",\n  \"http://e/p\": {\"@value\": \"x\", \"@type\": \"http://e/t\", \"@language\": \"en\"}\n}\n",
+    ),
+    (
+        Format::JsonLd,
+        "{\n  \"@id\": \"http://e/a\",\n  \"http://e/p\": [{\"@value\": \"x\"}, {\"@value\": [\"y\"]}]\n}\n",
+    ),
+    (
+        Format::JsonLd,
+        "{\n  \"@id\": \"http://e/a\",\n  \"http://e/p\": {\"@list\": [1], \"@id\": \"http://e/b\"}\n}\n",
+    ),
+    (
+        Format::JsonLd,
+        "{\n  \"@id\": \"http://e/a\"\n  \"http://e/p\": 5\n}\n",
+    ),
 ];
 
 fn error_of(format: Format, text: &str) -> SyntaxError {

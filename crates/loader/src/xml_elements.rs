@@ -1,0 +1,240 @@
+//! Which elements of an XML text are open at its end: their parser takes a text that was cut between two tags for a whole one.
+//!
+//! A scan beside the parser, which knows tags, comments, CDATA, instructions and the document's type, and nothing of what they mean; what is
+//! no XML the parser refuses. It jumps over text, and costs a few per cent of what the parser does.
+
+use memchr::memchr;
+
+/// Where in the text a scan is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Text,
+    /// Behind `<`.
+    Opened,
+    /// Behind `<!`.
+    Declared,
+    /// In the tag with which an element begins, perhaps between quotes, with the byte before.
+    StartTag {
+        quote: Option<u8>,
+        last: u8,
+    },
+    EndTag,
+    /// In `<? .. ?>`, with the byte before.
+    Instruction {
+        last: u8,
+    },
+    /// In `<!-- .. -->`, behind so many dashes; maybe within the document's type.
+    Comment {
+        dashes: u8,
+        around: Option<u32>,
+    },
+    /// In `<![CDATA[ .. ]]>`, behind so many brackets.
+    CData {
+        brackets: u8,
+    },
+    /// In `<!DOCTYPE .. >`, within so many brackets, perhaps between quotes, with the last four bytes.
+    Doctype {
+        brackets: u32,
+        quote: Option<u8>,
+        last: u32,
+    },
+}
+
+/// The elements of a text that is given piece by piece.
+#[derive(Debug)]
+pub(crate) struct Elements {
+    state: State,
+    open: u64,
+    has_any: bool,
+    /// Whether there is anything but blanks.
+    has_text: bool,
+}
+
+impl Default for Elements {
+    fn default() -> Self {
+        Self {
+            state: State::Text,
+            open: 0,
+            has_any: false,
+            has_text: false,
+        }
+    }
+}
+
+impl Elements {
+    /// Whether elements are open.
+    pub(crate) fn are_open(&self) -> bool {
+        self.open > 0
+    }
+
+    /// Whether there is a text, and no element in it.
+    pub(crate) fn are_missing(&self) -> bool {
+        self.has_text && !self.has_any && self.state == State::Text
+    }
+
+    /// Goes on with a piece of the text.
+    pub(crate) fn push(&mut self, piece: &[u8]) {
+        self.has_text = self.has_text || !piece.trim_ascii().is_empty();
+        let mut rest = piece;
+        loop {
+            if self.state == State::Text {
+                let Some(at) = memchr(b'<', rest) else { return };
+                self.state = State::Opened;
+                rest = &rest[at + 1..];
+            }
+            let Some((&byte, behind)) = rest.split_first() else {
+                return;
+            };
+            self.state = self.behind(byte);
+            rest = behind;
+        }
+    }
+
+    fn behind(&mut self, byte: u8) -> State {
+        match self.state {
+            State::Text => State::Text,
+            State::Opened => match byte {
+                b'!' => State::Declared,
+                b'?' => State::Instruction { last: 0 },
+                b'/' => State::EndTag,
+                _ => State::StartTag {
+                    quote: None,
+                    last: byte,
+                },
+            },
+            State::Declared => match byte {
+                // The second dash counts for none of the closing ones.
+                b'-' => State::Comment {
+                    dashes: u8::MAX,
+                    around: None,
+                },
+                b'[' => State::CData { brackets: 0 },
+                _ => State::Doctype {
+                    brackets: 0,
+                    quote: None,
+                    last: 0,
+                },
+            },
+            State::StartTag { quote, last } => match (quote, byte) {
+                (Some(open), byte) if open == byte => State::StartTag {
+                    quote: None,
+                    last: byte,
+                },
+                (None, b'"' | b'\'') => State::StartTag {
+                    quote: Some(byte),
+                    last: byte,
+                },
+                (None, b'>') => {
+                    self.has_any = true;
+                    self.open += u64::from(last != b'/');
+                    State::Text
+                }
+                _ => State::StartTag { quote, last: byte },
+            },
+            State::EndTag if byte == b'>' => {
+                self.open = self.open.saturating_sub(1);
+                State::Text
+            }
+            State::EndTag => State::EndTag,
+            State::Instruction { last: b'?' } if byte == b'>' => State::Text,
+            State::Instruction { .. } => State::Instruction { last: byte },
+            State::Comment { dashes, around } => comment(byte, dashes, around),
+            State::CData { brackets } => match byte {
+                b']' => State::CData {
+                    brackets: brackets.saturating_add(1),
+                },
+                b'>' if brackets >= 2 => State::Text,
+                _ => State::CData { brackets: 0 },
+            },
+            State::Doctype {
+                brackets,
+                quote,
+                last,
+            } => doctype(byte, brackets, quote, last),
+        }
+    }
+}
+
+fn comment(byte: u8, dashes: u8, around: Option<u32>) -> State {
+    let dashes = match byte {
+        b'-' => match dashes {
+            u8::MAX => 0,
+            dashes => (dashes + 1).min(2),
+        },
+        b'>' if dashes == 2 => {
+            return around.map_or(State::Text, |brackets| State::Doctype {
+                brackets,
+                quote: None,
+                last: 0,
+            });
+        }
+        _ => 0,
+    };
+    State::Comment { dashes, around }
+}
+
+fn doctype(byte: u8, brackets: u32, quote: Option<u8>, last: u32) -> State {
+    let last = (last << 8) | u32::from(byte);
+    let (brackets, quote) = match (quote, byte) {
+        (Some(open), byte) if open == byte => (brackets, None),
+        (Some(_), _) => (brackets, quote),
+        (None, b'"' | b'\'') => (brackets, Some(byte)),
+        (None, b'-') if last == u32::from_be_bytes(*b"<!--") => {
+            return State::Comment {
+                dashes: 0,
+                around: Some(brackets),
+            };
+        }
+        (None, b'[') => (brackets.saturating_add(1), None),
+        (None, b']') => (brackets.saturating_sub(1), None),
+        (None, b'>') if brackets == 0 => return State::Text,
+        (None, _) => (brackets, None),
+    };
+    State::Doctype {
+        brackets,
+        quote,
+        last,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many are open behind a text, in whatever pieces it comes.
+    fn open(text: &str) -> u64 {
+        let opened = |length: usize| {
+            let mut elements = Elements::default();
+            for piece in text.as_bytes().chunks(length) {
+                elements.push(piece);
+            }
+            elements.open
+        };
+        assert_eq!(opened(1), opened(text.len()), "{text}");
+        assert_eq!(opened(3), opened(text.len()), "{text}");
+        opened(1)
+    }
+
+    #[test]
+    fn tags_are_counted_and_what_only_looks_like_them_is_not() {
+        assert_eq!(open("<a>"), 1);
+        assert_eq!(open("<a><b/></a>"), 0);
+        assert_eq!(open("<a x='>' y=\"/>\"><b z='/'>"), 2);
+        assert_eq!(open("<?xml version='1.0'?><a><!-- <b> - -- > --></a>"), 0);
+        assert_eq!(open("<a><!----><b><![CDATA[<c> ]] > ]]></b>"), 1);
+        let doctype = "<!DOCTYPE a [<!ENTITY e \"x > ]\"> <!-- it's -- ]> --> <!ELEMENT a ANY>]>";
+        assert_eq!(open(&format!("{doctype}<a>&e;")), 1);
+        assert_eq!(open(&format!("{doctype}<a>&e;</a>")), 0);
+    }
+
+    #[test]
+    fn a_text_without_elements_is_known() {
+        let missing = |text: &str| {
+            let mut elements = Elements::default();
+            elements.push(text.as_bytes());
+            elements.are_missing()
+        };
+        assert!(missing("<?xml version='1.0'?>\n<!DOCTYPE a>\n"));
+        assert!(!missing("<?xml version='1.0'?><a/>") && !missing(" \n") && !missing(""));
+    }
+}
