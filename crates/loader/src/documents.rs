@@ -804,7 +804,7 @@ mod tests {
         let (_, errors) = parse(xml, Format::RdfXml);
         assert_eq!(
             (errors[0].line, errors[0].column),
-            (Some(3), Some(2)),
+            (Some(3), Some(10)),
             "{errors:?}"
         );
 
