@@ -5,6 +5,7 @@
 //! partial and a final aggregation, and when groups spill to disk, a state travels as one binary value
 //! that the aggregate writes and reads itself.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -28,6 +29,13 @@ pub(super) trait Aggregate: Clone + Send + Sync + 'static {
     fn update(&self, state: &mut Self::State, rows: &Self::Rows, row: usize);
     /// Counts a row into a group if that is quick and changes nothing of what the state holds outside itself. Whether it was done.
     fn update_in_place(&self, _: &mut Self::State, _: &Self::Rows, _: usize) -> bool {
+        false
+    }
+    /// Whether [`update_run`](Self::update_run) does anything.
+    const COUNTS_RUNS: bool = false;
+    /// Counts neighbouring rows of one group in, all at once, under the same conditions as
+    /// [`update_in_place`](Self::update_in_place).
+    fn update_run(&self, _: &mut Self::State, _: &Self::Rows, _: Range<usize>) -> bool {
         false
     }
     /// Adds what another state has seen, which comes after what this one has.
@@ -126,21 +134,49 @@ impl<A: Aggregate> Groups<A> {
             return Ok(());
         }
         let rows = self.aggregate.read(values)?;
+        if A::COUNTS_RUNS && filter.is_none() {
+            self.update_runs(&rows, count, group_of);
+            return Ok(());
+        }
         for row in 0..count {
-            if !is_kept(filter, row) {
-                continue;
-            }
-            let group = group_of(row);
-            if !self
-                .aggregate
-                .update_in_place(&mut self.states[group], &rows, row)
-            {
-                self.change(group, |aggregate, state| {
-                    aggregate.update(state, &rows, row);
-                });
+            if is_kept(filter, row) {
+                self.update_row(group_of(row), &rows, row);
             }
         }
         Ok(())
+    }
+
+    #[inline]
+    fn update_row(&mut self, group: usize, rows: &A::Rows, row: usize) {
+        if !self
+            .aggregate
+            .update_in_place(&mut self.states[group], rows, row)
+        {
+            self.change(group, |aggregate, state| {
+                aggregate.update(state, rows, row);
+            });
+        }
+    }
+
+    /// Rows of a group stand together where the scan below is sorted by it, as the offers of a vendor are.
+    fn update_runs(&mut self, rows: &A::Rows, count: usize, group_of: impl Fn(usize) -> usize) {
+        let mut start = 0;
+        while start < count {
+            let group = group_of(start);
+            let mut end = start + 1;
+            while end < count && group_of(end) == group {
+                end += 1;
+            }
+            if !self
+                .aggregate
+                .update_run(&mut self.states[group], rows, start..end)
+            {
+                for row in start..end {
+                    self.update_row(group, rows, row);
+                }
+            }
+            start = end;
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 //! equal values (1 and 1.0) the one with the smaller id is it, in whatever order they come.
 //!
 //! Numbers of one kind and dates of one zone are compared by the bits of their ids, batches of other terms by sort keys. A
-//! group's key is only made where both meet.
+//! group's key is only made where both meet. Of neighbouring rows of one group the best is found first: a loop over plain numbers.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt64Array};
@@ -38,10 +39,16 @@ pub(super) enum BestTerm {
     Empty,
     /// A term whose bits tell its value among its like.
     Alike(TermId),
-    /// A term and its sort key.
-    Term { id: u64, key: Vec<u8> },
+    /// A term with its sort key. Apart, for the states of many groups are to be small.
+    Keyed(Box<KeyedTerm>),
     /// An error was among the values.
     Failed,
+}
+
+/// A term and its sort key.
+pub(super) struct KeyedTerm {
+    id: u64,
+    key: Vec<u8>,
 }
 
 /// The ids of a batch and, unless all of them are alike, their sort keys.
@@ -78,20 +85,12 @@ impl MinMax {
         }
         match state {
             BestTerm::Failed => {}
-            BestTerm::Empty | BestTerm::Alike(_) => {
-                *state = BestTerm::Term {
-                    id,
-                    key: key.to_vec(),
-                };
-            }
-            BestTerm::Term {
-                id: best,
-                key: best_key,
-            } => {
-                if self.is_better(key.cmp(best_key), id, *best) {
-                    *best = id;
-                    best_key.clear();
-                    best_key.extend_from_slice(key);
+            BestTerm::Empty | BestTerm::Alike(_) => *state = keyed(id, key.to_vec()),
+            BestTerm::Keyed(best) => {
+                if self.is_better(key.cmp(&best.key), id, best.id) {
+                    best.id = id;
+                    best.key.clear();
+                    best.key.extend_from_slice(key);
                 }
             }
         }
@@ -110,7 +109,7 @@ impl MinMax {
                 }
                 None => self.offer_with_key(state, id),
             },
-            BestTerm::Term { .. } => self.offer_with_key(state, id),
+            BestTerm::Keyed(_) => self.offer_with_key(state, id),
         }
     }
 
@@ -126,7 +125,11 @@ impl MinMax {
 fn with_key(id: TermId) -> BestTerm {
     let mut key = Vec::new();
     sort_key_of_alike(id, &mut key);
-    BestTerm::Term { id: id.bits(), key }
+    keyed(id.bits(), key)
+}
+
+fn keyed(id: u64, key: Vec<u8>) -> BestTerm {
+    BestTerm::Keyed(Box::new(KeyedTerm { id, key }))
 }
 
 impl Aggregate for MinMax {
@@ -187,19 +190,55 @@ impl Aggregate for MinMax {
         true
     }
 
+    const COUNTS_RUNS: bool = true;
+
+    #[inline]
+    fn update_run(&self, state: &mut BestTerm, rows: &TermKeys, run: Range<usize>) -> bool {
+        let (Some(order), Some(ids)) = (rows.order, rows.ids.values().get(run)) else {
+            return false;
+        };
+        // Among equal values the smaller id: so what is below the value counts the other way round for the greatest.
+        let best = match self.extreme {
+            Extreme::Least => ids.iter().min().copied(),
+            Extreme::Greatest => {
+                let below = (1u64 << order.shift) - 1;
+                ids.iter().map(|id| id ^ below).max().map(|id| id ^ below)
+            }
+        };
+        match (best, &*state) {
+            (None, _) => true,
+            (Some(_), BestTerm::Failed | BestTerm::Keyed(_)) => false,
+            (Some(best), BestTerm::Empty) => {
+                *state = BestTerm::Alike(TermId::from_bits(best));
+                true
+            }
+            (Some(best), BestTerm::Alike(than)) => {
+                let than = than.bits();
+                if (best ^ than) & order.alike != 0 {
+                    return false;
+                }
+                let by_value = (best >> order.shift).cmp(&(than >> order.shift));
+                if self.is_better(by_value, best, than) {
+                    *state = BestTerm::Alike(TermId::from_bits(best));
+                }
+                true
+            }
+        }
+    }
+
     fn merge(&self, state: &mut BestTerm, other: BestTerm) {
         match other {
             BestTerm::Empty => {}
             BestTerm::Failed => *state = BestTerm::Failed,
             BestTerm::Alike(id) => self.offer_alike(state, id),
-            BestTerm::Term { id, key } => self.offer(state, id, &key),
+            BestTerm::Keyed(best) => self.offer(state, best.id, &best.key),
         }
     }
 
     fn result(&self, state: &BestTerm) -> Result<Option<TermId>> {
         Ok(match state {
             BestTerm::Alike(id) => Some(*id),
-            BestTerm::Term { id, .. } => Some(TermId::from_bits(*id)),
+            BestTerm::Keyed(best) => Some(TermId::from_bits(best.id)),
             BestTerm::Empty | BestTerm::Failed => None,
         })
     }
@@ -209,9 +248,9 @@ impl Aggregate for MinMax {
             BestTerm::Empty => {}
             BestTerm::Failed => out.push(0),
             BestTerm::Alike(id) => out.extend_from_slice(&id.bits().to_le_bytes()),
-            BestTerm::Term { id, key } => {
-                out.extend_from_slice(&id.to_le_bytes());
-                out.extend_from_slice(key);
+            BestTerm::Keyed(best) => {
+                out.extend_from_slice(&best.id.to_le_bytes());
+                out.extend_from_slice(&best.key);
             }
         }
     }
@@ -222,17 +261,14 @@ impl Aggregate for MinMax {
             [_] => BestTerm::Failed,
             bytes => match split_u64(bytes)? {
                 (id, []) => BestTerm::Alike(TermId::from_bits(id)),
-                (id, key) => BestTerm::Term {
-                    id,
-                    key: key.to_vec(),
-                },
+                (id, key) => keyed(id, key.to_vec()),
             },
         })
     }
 
     fn heap_bytes(&self, state: &BestTerm) -> usize {
         match state {
-            BestTerm::Term { key, .. } => key.capacity(),
+            BestTerm::Keyed(best) => size_of::<KeyedTerm>() + best.key.capacity(),
             BestTerm::Empty | BestTerm::Alike(_) | BestTerm::Failed => 0,
         }
     }

