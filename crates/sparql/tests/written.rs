@@ -103,6 +103,26 @@ fn long_answers_are_written_by_several_threads_in_their_order() {
     assert!(!threads.is_empty(), "nobody else wrote");
 }
 
+/// The same terms again and again in no order are kept from slice to slice.
+#[test]
+fn terms_that_come_again_are_written_as_they_are() {
+    let mut data = String::from("@prefix : <http://example.org/> .\n");
+    for number in 0..40_000 {
+        let _ = writeln!(data, ":s{number} :p :o{} .", number * 7919 % 2_503);
+    }
+    for threads in [1, 4] {
+        let options = EngineOptions {
+            threads,
+            ..EngineOptions::default()
+        };
+        let fixture = Fixture::with_options(&data, options);
+        let writer = Arc::new(Lines::default());
+        let query = "PREFIX : <http://example.org/> SELECT ?s ?o ?s2 { ?s :p ?o OPTIONAL { ?o :p ?s2 } } ORDER BY ?s";
+        let [from_terms, written] = fixture.written_both_ways(query, &writer, line).unwrap();
+        assert!(from_terms == written, "other bytes");
+    }
+}
+
 #[test]
 fn small_answers_and_those_of_one_thread_are_written_where_they_are_polled() {
     for (subjects, threads) in [(0, 4), (1, 4), (700, 4), (30_000, 1)] {

@@ -50,19 +50,6 @@ impl RowFormat {
             Self::Tsv => write_separated(out, b"\t", b"\n", row, write_if_bound),
         }
     }
-
-    /// Bytes of a row beside its terms, at most.
-    fn row_bytes_max(&self, columns: usize) -> usize {
-        const OF_COLUMN_MAX: usize = "</binding>".len();
-        const OF_ROW_MAX: usize = "<result></result>".len();
-        let names = match self {
-            Self::Json { keys } => keys,
-            Self::Xml { openings } => openings,
-            Self::Csv | Self::Tsv => [].as_slice(),
-        };
-        let names: usize = names.iter().map(Vec::len).sum();
-        names + columns * OF_COLUMN_MAX + OF_ROW_MAX
-    }
 }
 
 impl SolutionWriter for RowFormat {
@@ -76,6 +63,18 @@ impl SolutionWriter for RowFormat {
         }
     }
 
+    fn row_bytes(&self, columns: usize) -> usize {
+        const OF_COLUMN: usize = "</binding>".len();
+        const OF_ROW: usize = "<result></result>".len();
+        let names = match self {
+            Self::Json { keys } => keys,
+            Self::Xml { openings } => openings,
+            Self::Csv | Self::Tsv => return columns + 1,
+        };
+        let names: usize = names.iter().map(Vec::len).sum();
+        names + columns * OF_COLUMN + OF_ROW
+    }
+
     fn write_rows(
         &self,
         cells: &WrittenCells,
@@ -84,7 +83,6 @@ impl SolutionWriter for RowFormat {
         out: &mut Vec<u8>,
     ) {
         let columns = cells.columns();
-        out.reserve(cells.cell_bytes(rows.clone()) + rows.len() * self.row_bytes_max(columns));
         let first = rows.start;
         for row in rows {
             let of_row = (0..columns).map(|column| cells.cell(row, column));

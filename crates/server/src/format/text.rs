@@ -26,33 +26,32 @@ pub(super) fn write_escaped(
 }
 
 /// Where the first byte stands for which `special` holds. Looks at many bytes at a time without a jump in
-/// between; the compiler makes vector code of it if `special` combines its comparisons by `|`, not `||`.
+/// between; the compiler makes vector code of it if `special` combines its comparisons by `|`, not `||`, and the answers for a piece are folded into
+/// one (an array of them, compared with zeros, became code that looks at each byte: 50 ns for an IRI, 6 so).
 #[inline]
 pub(super) fn find_byte(text: &[u8], special: impl Fn(u8) -> bool) -> Option<usize> {
     const BYTES_AT_A_TIME: usize = 16;
     let (chunks, rest) = text.as_chunks::<BYTES_AT_A_TIME>();
     for (number, chunk) in chunks.iter().enumerate() {
-        let mut found = [0_u8; BYTES_AT_A_TIME];
-        for (found, &byte) in found.iter_mut().zip(chunk) {
-            *found = u8::from(special(byte));
-        }
-        if found != [0; BYTES_AT_A_TIME] {
-            let within = found.iter().position(|&found| found != 0)?;
+        if is_any(chunk, &special) {
+            let within = chunk.iter().position(|&byte| special(byte))?;
             return Some(number * BYTES_AT_A_TIME + within);
         }
     }
     // The last bytes once more, together with those before them: mostly none of them is special.
-    if let Some(last) = text.last_chunk::<BYTES_AT_A_TIME>() {
-        let mut found = 0;
-        for &byte in last {
-            found |= u8::from(special(byte));
-        }
-        if found == 0 {
-            return None;
-        }
+    if let Some(last) = text.last_chunk::<BYTES_AT_A_TIME>()
+        && !is_any(last, &special)
+    {
+        return None;
     }
     let within = rest.iter().position(|&byte| special(byte))?;
     Some(chunks.len() * BYTES_AT_A_TIME + within)
+}
+
+#[inline(always)]
+fn is_any<const N: usize>(bytes: &[u8; N], special: &impl Fn(u8) -> bool) -> bool {
+    let found = bytes.iter().map(|&byte| u8::from(special(byte)));
+    found.fold(0, |seen, found| seen | found) != 0
 }
 
 /// Appends `\u00XX`.

@@ -48,6 +48,11 @@ impl Decoder {
         &self.context
     }
 
+    /// Where memory is reserved that answers take.
+    pub(super) fn pool(&self) -> &Arc<dyn MemoryPool> {
+        &self.pool
+    }
+
     /// The terms of ids that are sorted and distinct, in their order.
     pub(crate) fn terms(&self, ids: &[TermId]) -> Result<Vec<Term<'static>>, QueryError> {
         let mut terms = Vec::with_capacity(ids.len());

@@ -8,6 +8,7 @@
 mod batch;
 mod decode;
 mod describe;
+mod kept_terms;
 mod numbering;
 mod template;
 mod triples;

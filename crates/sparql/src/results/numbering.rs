@@ -40,6 +40,13 @@ impl Numbering {
         }
     }
 
+    /// How many different ids a variable has, if its column was numbered alone; `columns` as they were given.
+    pub(super) fn different(&self, columns: &[Option<usize>], variable: usize) -> Option<usize> {
+        let is_alone = self.ids.len() == columns.iter().flatten().count();
+        let list = columns[..variable].iter().flatten().count();
+        self.ids.get(list).filter(|_| is_alone).map(Vec::len)
+    }
+
     /// How many ids there are.
     pub(super) fn len(&self) -> usize {
         self.ids.iter().map(Vec::len).sum()

@@ -5,6 +5,8 @@
 //!        \___________ slices of long answers on several threads, given out in their order ___________/
 //! ```
 //!
+//! Where terms come again in later slices, in no order, they are kept written ([`Keeping`]).
+//!
 //! What a term looks like in a format does not depend on where it stands, and putting rows together is copying. So nothing is kept of a
 //! term but its bytes: no text of its own for each, which is most of the time of an export otherwise.
 //!
@@ -20,7 +22,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
 use futures::stream::{Stream, StreamExt};
 use orrery_runtime::Busy;
 use orrery_term::Term;
@@ -31,6 +34,7 @@ use tokio::task::JoinHandle;
 use super::SolutionStream;
 use super::batch::UNBOUND;
 use super::decode::{Decoder, Slices};
+use super::kept_terms::Keeping;
 use super::numbering::Numbering;
 use crate::error::QueryError;
 
@@ -51,6 +55,11 @@ pub trait SolutionWriter: Send + Sync {
     /// Appends a term, as it stands in any row and under any variable.
     fn write_term(&self, term: &Term<'_>, out: &mut Vec<u8>);
 
+    /// About the bytes of a row of so many columns beside its terms.
+    fn row_bytes(&self, columns: usize) -> usize {
+        columns
+    }
+
     /// Appends some rows, which begin the answer or follow others.
     fn write_rows(
         &self,
@@ -69,6 +78,8 @@ pub struct WrittenCells {
     /// The terms, one after the other, and where each ends.
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// Per variable: its terms, if they are not among those.
+    kept: Vec<Keeping>,
 }
 
 impl WrittenCells {
@@ -85,7 +96,7 @@ impl WrittenCells {
     pub fn cell(&self, row: usize, column: usize) -> Option<&[u8]> {
         match self.columns[column][row] {
             UNBOUND => None,
-            number => Some(self.term(number as usize)),
+            number => Some(self.term(number, column)),
         }
     }
 
@@ -94,16 +105,20 @@ impl WrittenCells {
     /// # Panics
     /// If the rows are out of bounds.
     pub fn cell_bytes(&self, rows: Range<usize>) -> usize {
-        let of_rows = |column: &Vec<u32>| -> usize {
+        let of_rows = |(place, column): (usize, &Vec<u32>)| -> usize {
             let numbers = column[rows.clone()].iter();
             let bound = numbers.filter(|number| **number != UNBOUND);
-            bound.map(|number| self.term(*number as usize).len()).sum()
+            bound.map(|number| self.term(*number, place).len()).sum()
         };
-        self.columns.iter().map(of_rows).sum()
+        self.columns.iter().enumerate().map(of_rows).sum()
     }
 
     #[inline]
-    fn term(&self, number: usize) -> &[u8] {
+    fn term(&self, number: u32, column: usize) -> &[u8] {
+        if let Some(kept) = self.kept.get(column).and_then(Keeping::terms) {
+            return kept.term(number);
+        }
+        let number = number as usize;
         let start = match number {
             0 => 0,
             _ => self.ends[number - 1],
@@ -143,6 +158,8 @@ struct Pieces {
     is_first: bool,
     rows: Range<usize>,
     rows_per_piece: usize,
+    /// What a piece takes in the mean, with some room.
+    bytes_per_piece: usize,
 }
 
 impl Iterator for Pieces {
@@ -156,7 +173,7 @@ impl Iterator for Pieces {
         let part = self.rows.start..end;
         let is_first = self.is_first && part.start == 0;
         self.rows.start = end;
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(self.bytes_per_piece);
         self.writer
             .write_rows(&self.cells, part, is_first, &mut bytes);
         Some(bytes)
@@ -188,14 +205,19 @@ impl WritingRoom {
         self.0.lock().pop().unwrap_or_default()
     }
 
-    /// Keeps the room, unless a long text made it so large that nobody else will need it.
+    /// Keeps the room, without what a long text took and nobody else will need.
     fn give_back(&self, mut cells: WrittenCells) {
-        if cells.bytes.capacity() <= ROOM_BYTES_MAX {
-            cells.bytes.clear();
-            cells.ends.clear();
-            cells.columns.clear();
-            self.0.lock().push(cells);
+        if cells.bytes.capacity() > ROOM_BYTES_MAX {
+            cells.bytes = Vec::new();
         }
+        let rows = cells.columns.first().map_or(0, Vec::len);
+        for kept in &mut cells.kept {
+            kept.look_back(rows);
+        }
+        cells.bytes.clear();
+        cells.ends.clear();
+        cells.columns.clear();
+        self.0.lock().push(cells);
     }
 }
 
@@ -320,26 +342,20 @@ struct Work {
 
 impl Work {
     fn run(self) -> Result<WrittenRows, QueryError> {
-        let numbering = Numbering::of(&self.slice, &self.columns);
-        let mut cells = self.room.take();
-        cells.ends.reserve(numbering.len());
-        for ids in &numbering.ids {
-            self.decoder.for_each_term(ids, |term| {
-                self.writer.write_term(&term, &mut cells.bytes);
-                cells.ends.push(cells.bytes.len());
-            })?;
-        }
-        cells.columns = numbering.columns;
         let rows = self.slice.num_rows();
-        let term_bytes = cells.bytes.len();
+        let mut cells = self.room.take();
+        let term_bytes = self.write_terms(&mut cells)?;
         let cell_bytes = cells.cell_bytes(0..rows);
         let count = cell_bytes.div_ceil(PIECE_BYTES).max(1);
+        let rows_per_piece = rows.div_ceil(count).max(1);
+        let beside = rows_per_piece * self.writer.row_bytes(self.columns.len());
         let mut pieces = Pieces {
             cells,
             writer: self.writer,
             is_first: self.is_first,
             rows: 0..rows,
-            rows_per_piece: rows.div_ceil(count).max(1),
+            rows_per_piece,
+            bytes_per_piece: cell_bytes / count * 9 / 8 + beside,
         };
         let mut written = WrittenRows {
             rows,
@@ -354,6 +370,49 @@ impl Work {
             self.room.give_back(pieces.cells);
         }
         Ok(written)
+    }
+}
+
+impl Work {
+    /// Writes the terms of the slice; how many bytes they took.
+    fn write_terms(&self, cells: &mut WrittenCells) -> Result<usize, QueryError> {
+        let rows = self.slice.num_rows();
+        cells.kept.resize_with(self.columns.len(), Keeping::default);
+        // Those that are kept are numbered by themselves.
+        let alone = |(column, kept): (&Option<usize>, &Keeping)| match kept.terms() {
+            Some(_) => None,
+            None => *column,
+        };
+        let alone: Vec<Option<usize>> = self.columns.iter().zip(&cells.kept).map(alone).collect();
+        let mut numbering = Numbering::of(&self.slice, &alone);
+        cells.ends.reserve(numbering.len());
+        for ids in &numbering.ids {
+            self.decoder.for_each_term(ids, |term| {
+                self.writer.write_term(&term, &mut cells.bytes);
+                cells.ends.push(cells.bytes.len());
+            })?;
+        }
+        cells.columns = std::mem::take(&mut numbering.columns);
+        let mut term_bytes = cells.bytes.len();
+        for (place, kept) in cells.kept.iter_mut().enumerate() {
+            let Some(column) = self.columns[place] else {
+                continue;
+            };
+            let ids = self.slice.column(column).as_primitive::<UInt64Type>();
+            if let Keeping::Kept(terms) = kept {
+                term_bytes += terms.add(
+                    ids,
+                    |term, out| self.writer.write_term(term, out),
+                    |ids, found| self.decoder.for_each_term(ids, found),
+                    &mut cells.columns[place],
+                )?;
+            } else if rows >= ROWS_AHEAD_MIN
+                && let Some(different) = numbering.different(&alone, place)
+            {
+                kept.decide(ids, different, self.decoder.pool());
+            }
+        }
+        Ok(term_bytes)
     }
 }
 
