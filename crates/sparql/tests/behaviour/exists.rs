@@ -1,6 +1,6 @@
 //! `EXISTS` and what the outer row reaches in it.
 
-use crate::common::Fixture;
+use crate::common::{Answer, Fixture, PREFIXES};
 use crate::rows_both_ways;
 
 const MINUS_DATA: &str = "@prefix : <http://example.org/> .
@@ -57,4 +57,142 @@ fn exists_in_the_filter_of_an_optional_part_sees_the_joined_solution() {
         rows_both_ways(&fixture, query),
         ["n=<c> x=<a>", "n=<c> x=<a>", "x=<d>", "x=<d>"]
     );
+}
+
+/// 3,000 subjects of one class with a value each, two thirds of which have another one.
+fn many() -> Fixture {
+    let mut data = "@prefix : <http://example.org/> .\n".to_owned();
+    for subject in 0..3_000 {
+        data += &format!(
+            ":s{subject} a :C ; :p {} ; :f :g{} .\n",
+            subject % 100,
+            subject % 5
+        );
+        if subject % 3 > 0 {
+            data += &format!(":s{subject} :r :g{} .\n", subject % 4);
+        }
+    }
+    Fixture::new(&data)
+}
+
+#[test]
+fn ask_reads_no_more_than_a_first_solution_takes() {
+    let fixture = many();
+    for (query, expected, most) in [
+        ("ASK { SELECT ?s { ?s :p ?v } ORDER BY ?v }", true, 300),
+        (
+            "ASK { SELECT ?s { ?s :p ?v OPTIONAL { ?s :r ?w } } ORDER BY ?w LIMIT 3 }",
+            true,
+            300,
+        ),
+        (
+            "ASK { SELECT ?v (SUM(?w) AS ?x) { ?s :f ?v ; :p ?w } GROUP BY ?v ORDER BY ?x }",
+            true,
+            300,
+        ),
+        (
+            "ASK { SELECT (COUNT(*) AS ?n) { ?s :p ?v . ?s :nothing ?w } }",
+            true,
+            300,
+        ),
+        (
+            "ASK { SELECT (COUNT(*) AS ?n) { ?s :p ?v } HAVING(COUNT(*) < 10) }",
+            false,
+            3_000,
+        ),
+        (
+            "ASK { SELECT ?v (COUNT(*) AS ?n) { ?s :p ?v . ?s :nothing ?w } GROUP BY ?v }",
+            false,
+            3_000,
+        ),
+        (
+            "ASK { { SELECT ?s { ?s :p ?v } ORDER BY ?v } UNION { ?s :r ?v } }",
+            true,
+            300,
+        ),
+        (
+            "ASK { SELECT DISTINCT ?v { ?s :p ?v } ORDER BY ?v OFFSET 99 }",
+            true,
+            3_000,
+        ),
+        (
+            "ASK { SELECT DISTINCT ?v { ?s :p ?v } ORDER BY ?v OFFSET 100 }",
+            false,
+            3_000,
+        ),
+        (
+            "ASK { SELECT ?s { ?s :p ?v } ORDER BY ?v LIMIT 0 }",
+            false,
+            300,
+        ),
+        (
+            "ASK { ?s :p ?v . ?t :p ?w . ?u :p ?x BIND(?v + ?w AS ?y) }",
+            true,
+            8_192,
+        ),
+        (
+            "ASK { ?s :p ?v BIND(?v + 1 AS ?y) FILTER(?y > 200) }",
+            false,
+            3_000,
+        ),
+    ] {
+        let query = format!("{PREFIXES}{query}");
+        let answer = fixture.ask(&query).expect("an answer");
+        assert!(
+            matches!(answer, Answer::Boolean(found) if found == expected),
+            "{query}"
+        );
+        let rows = fixture.most_rows(&query);
+        assert!(rows <= most, "{rows} rows: {query}");
+    }
+}
+
+#[test]
+fn what_exists_whatever_the_row_is_asked_once() {
+    let fixture = many();
+    for (condition, count) in [
+        ("FILTER EXISTS { ?a :f ?g . ?b :r ?g }", "3000"),
+        ("FILTER NOT EXISTS { ?a :f ?g . ?b :r ?g }", "0"),
+        (
+            "FILTER NOT EXISTS { ?a :f ?g . ?b :r ?g . ?g :p ?n }",
+            "3000",
+        ),
+        (
+            "FILTER EXISTS { SELECT ?g { ?a :f ?g } ORDER BY ?a }",
+            "3000",
+        ),
+        ("FILTER(EXISTS { ?a :f ?g . ?b :r ?g } || ?v = 1)", "3000"),
+        ("FILTER(?v = 1 || EXISTS { ?a :nothing ?g })", "30"),
+    ] {
+        let query = format!("SELECT (COUNT(*) AS ?n) {{ ?s :p ?v {condition} }}");
+        let rows = rows_both_ways(&fixture, &query).concat();
+        assert!(rows.contains(&format!("\"{count}\"")), "{rows}: {query}");
+        let most = fixture.most_rows(&format!("{PREFIXES}{query}"));
+        assert!(most <= 3_000, "{most} rows: {query}");
+    }
+}
+
+#[test]
+fn partial_matches_that_multiply_are_made_values_first() {
+    let fixture = many();
+    for (condition, count) in [
+        (
+            "FILTER EXISTS { ?s :f ?g . ?t :f ?g . ?t :r ?h . ?u :r ?h }",
+            "3000",
+        ),
+        (
+            "FILTER NOT EXISTS { ?s :r ?g . ?t :f ?g . ?t :r ?h . ?u :r ?h }",
+            "1000",
+        ),
+        (
+            "MINUS { ?s :r ?g . ?t :f ?g . ?t :r ?h . ?u :r ?h }",
+            "1000",
+        ),
+    ] {
+        let query = format!("SELECT (COUNT(*) AS ?n) {{ ?s :p ?v {condition} }}");
+        let rows = rows_both_ways(&fixture, &query).concat();
+        assert!(rows.contains(&format!("\"{count}\"")), "{rows}: {query}");
+        let most = fixture.most_rows(&format!("{PREFIXES}{query}"));
+        assert!(most <= 10_000, "{most} rows: {query}");
+    }
 }
