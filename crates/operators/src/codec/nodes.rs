@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::aggregates::{AggregationText, FunctionText};
 use super::error::{CodecError, Result};
 use super::inputs::{at_most_one, exactly, none, one, same_columns, with_column, wrong_inputs};
-use super::specifications::{JoinModeText, PARTITIONS_MAX, PatternText, ServiceText};
+use super::specifications::{JoinModeText, PatternText, ServiceText};
 use super::texts::{
     GraphText, Names, Place, SlotText, allowed_bits, allowed_graphs, conditions, expressions,
     names, variables,
@@ -81,7 +81,6 @@ pub(super) enum OwnNode {
         object: SlotText,
         graph: GraphText,
         is_set: bool,
-        partitions: usize,
         output: Names,
     },
     Service(ServiceText),
@@ -122,7 +121,7 @@ impl OwnNode {
             return Ok(Some(of_join(join.specification())?));
         }
         if let Some(path) = plan.downcast_ref::<PathExec>() {
-            return Ok(Some(of_path(path)?));
+            return Ok(Some(of_path(path.specification())?));
         }
         if let Some(service) = plan.downcast_ref::<ServiceExec>() {
             let text = ServiceText::of(service.specification())?;
@@ -191,7 +190,6 @@ impl OwnNode {
                 object,
                 graph,
                 is_set,
-                partitions,
                 output,
             } => {
                 let specification = PathSpecification {
@@ -202,11 +200,7 @@ impl OwnNode {
                     is_set: *is_set,
                     output: variables(output),
                 };
-                let path = PathExec::try_new(context, at_most_one(inputs)?, specification)?;
-                match *partitions {
-                    1 => path,
-                    partitions => spread_path(&path, partitions)?,
-                }
+                PathExec::try_new(context, at_most_one(inputs)?, specification)?
             }
             Self::Service(text) => text.build(at_most_one(inputs)?, place)?,
             Self::SolutionJoin {
@@ -468,18 +462,8 @@ fn of_plain(plan: &dyn ExecutionPlan) -> Option<OwnNode> {
     plan.is::<SharedExec>().then_some(OwnNode::Shared)
 }
 
-/// A path that several partitions walk, if it can be one.
-fn spread_path(path: &Plan, partitions: usize) -> Result<Plan> {
-    let path = path.downcast_ref::<PathExec>();
-    path.filter(|_| (1..=PARTITIONS_MAX).contains(&partitions))
-        .and_then(|path| path.spread(partitions))
-        .ok_or_else(|| CodecError::damaged(format!("a path in {partitions} partitions")))
-}
-
-fn of_path(path: &PathExec) -> Result<OwnNode> {
-    let specification = path.specification();
+fn of_path(specification: &PathSpecification) -> Result<OwnNode> {
     Ok(OwnNode::Path {
-        partitions: path.properties().partitioning.partition_count(),
         subject: (&specification.subject).into(),
         path: AlgebraText::of_path(&specification.path)?,
         object: (&specification.object).into(),

@@ -19,7 +19,7 @@ use crate::service::{Endpoint, ServiceExec, ServiceSpecification, ServiceVariabl
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Partitions of a pattern.
-pub(super) const PARTITIONS_MAX: usize = 4_096;
+const PARTITIONS_MAX: usize = 4_096;
 /// Rows of a chunk, where they are given.
 const VECTOR_ROWS_MAX: usize = 1 << 20;
 

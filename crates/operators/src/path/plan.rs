@@ -12,16 +12,14 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 
 use super::compile::{Direction, compile};
 use super::compiled::CompiledPath;
-use super::run::{PathRun, Share};
+use super::run::PathRun;
 use super::specification::PathSpecification;
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::pattern::{describe_graph_scope, describe_slot};
-use crate::solutions::{
-    partitioned_plan_properties, plan_properties, schema_variables, solution_schema,
-};
+use crate::solutions::{plan_properties, schema_variables, solution_schema};
 
 /// Evaluates a property path for every row of its input, or once without an input; see the
 /// [module](super)'s documentation.
@@ -29,8 +27,6 @@ use crate::solutions::{
 pub struct PathExec {
     input: Option<Arc<dyn ExecutionPlan>>,
     plan: Arc<CompiledPath>,
-    /// Each has a share of the nodes to walk from, where neither end is known.
-    partitions: usize,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -52,7 +48,6 @@ impl PathExec {
             .map(|input| schema_variables(&input.schema()));
         Ok(Arc::new(Self {
             properties: plan_properties(&schema),
-            partitions: 1,
             plan: Arc::new(CompiledPath {
                 context,
                 input_variables: input_variables.unwrap_or_default(),
@@ -71,26 +66,6 @@ impl PathExec {
     /// What the node is to do.
     pub(crate) fn specification(&self) -> &PathSpecification {
         &self.plan.specification
-    }
-
-    /// Whether it walks from all nodes that there are, so that partitions can have a share of them each.
-    pub fn is_spreadable(&self) -> bool {
-        let PathSpecification {
-            subject, object, ..
-        } = self.specification();
-        self.input.is_none() && subject.variable().is_some() && object.variable().is_some()
-    }
-
-    /// The same in so many partitions, if it is spreadable.
-    pub fn spread(&self, partitions: usize) -> Option<Arc<dyn ExecutionPlan>> {
-        let partitions = Some(partitions).filter(|it| *it > 0 && self.is_spreadable())?;
-        Some(Arc::new(Self {
-            input: None,
-            plan: Arc::clone(&self.plan),
-            partitions,
-            properties: partitioned_plan_properties(&self.plan.schema, partitions),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }))
     }
 }
 
@@ -111,11 +86,7 @@ impl DisplayAs for PathExec {
             describe_slot(context, &specification.subject),
             specification.path,
             describe_slot(context, &specification.object)
-        )?;
-        match self.partitions {
-            1 => Ok(()),
-            partitions => write!(f, ", {partitions} partitions"),
-        }
+        )
     }
 }
 
@@ -132,9 +103,6 @@ impl Inputs for PathExec {
         self: Arc<Self>,
         mut inputs: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if inputs.is_empty() {
-            return Ok(self);
-        }
         Ok(Self::try_new(
             Arc::clone(&self.plan.context),
             inputs.pop(),
@@ -151,21 +119,14 @@ impl ExecutionPlan for PathExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        assert_or_internal_err!(
-            partition < self.partitions,
-            "PathExec has no such partition"
-        );
+        assert_or_internal_err!(partition == 0, "PathExec has one partition");
         let reservation = MemoryConsumer::new("property path").register(context.memory_pool());
         let input = match &self.input {
             Some(input) => Some(input.execute(0, context)?),
             None => None,
         };
         let baseline = NodeMetrics::new(&self.metrics, partition);
-        let share = Share {
-            partition,
-            partitions: self.partitions,
-        };
-        let run = PathRun::new(Arc::clone(&self.plan), input, share, reservation, baseline);
+        let run = PathRun::new(Arc::clone(&self.plan), input, reservation, baseline);
         let batches = futures::stream::try_unfold(run, |mut run| async move {
             let batch = run.next_batch().await?;
             Ok(batch.map(|batch| (batch, run)))

@@ -37,35 +37,11 @@ const PAIRS_MET_MAX: usize = 16;
 /// Rows per output batch.
 const ROWS_PER_BATCH: usize = 8_192;
 
-/// Blocks of nodes that each partition gets, where there are nodes enough: walks from some may be much longer than from others.
-const BLOCKS_PER_PARTITION: usize = 16;
-
-/// Which of the nodes are walked from, where neither end is known.
-#[derive(Clone, Copy)]
-pub(super) struct Share {
-    pub(super) partition: usize,
-    pub(super) partitions: usize,
-}
-
-impl Share {
-    /// Leaves every so many blocks of the nodes: those of one block are walked from together.
-    fn of(self, nodes: Vec<u64>) -> Vec<u64> {
-        if self.partitions < 2 {
-            return nodes;
-        }
-        let block = nodes.len().div_ceil(self.partitions * BLOCKS_PER_PARTITION);
-        let block = block.clamp(1, SEEDS_PER_CALL_MAX);
-        let own = nodes.chunks(block).skip(self.partition);
-        own.step_by(self.partitions).flatten().copied().collect()
-    }
-}
-
 /// A run of a path plan.
 pub(super) struct PathRun {
     plan: Arc<CompiledPath>,
     /// The input; `None` is one row without variables.
     input: Option<SendableRecordBatchStream>,
-    share: Share,
     is_input_ended: bool,
     columns: Vec<UInt64Array>,
     tasks: VecDeque<WalkTask>,
@@ -134,14 +110,12 @@ impl PathRun {
     pub(super) fn new(
         plan: Arc<CompiledPath>,
         input: Option<SendableRecordBatchStream>,
-        share: Share,
         reservation: MemoryReservation,
         baseline: NodeMetrics,
     ) -> Self {
         Self {
             plan,
             input,
-            share,
             is_input_ended: false,
             columns: Vec::new(),
             tasks: VecDeque::new(),
@@ -303,7 +277,7 @@ impl PathRun {
                 (direction, nodes, RowsOfSeeds::PerNode(pairs))
             }
             WalkSeeds::Everywhere(rows) => {
-                let nodes = self.share.of(evaluator.start_nodes(&self.plan.forward)?);
+                let nodes = evaluator.start_nodes(&self.plan.forward)?;
                 (Direction::Forward, nodes, RowsOfSeeds::All(rows))
             }
         };

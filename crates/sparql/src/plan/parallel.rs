@@ -12,8 +12,6 @@
 //!         PatternExec ...          N
 //! ```
 //!
-//! A property path whose ends are both unknown walks from all nodes that there are: each partition has a share of them.
-//!
 //! A top-k is one for each partition, and their results are merged; everything else takes one partition again. What is made two nodes of
 //! (aggregations, sorts), and what is spread itself (patterns), is known here by its type. Every other node is asked: whether it reads each
 //! partition by itself (`input_distribution_requirements`), and if not, whether rows may come to it in any order
@@ -45,7 +43,6 @@ use hashbrown::HashMap;
 use orrery_expressions::for_each_child;
 use orrery_operators::aggregate::{GroupExec, grouped};
 use orrery_operators::nodes::SharedExec;
-use orrery_operators::path::PathExec;
 use orrery_operators::pattern::{Dealing, PatternExec, Spread};
 use spargebra::algebra::Expression;
 
@@ -152,11 +149,6 @@ impl Spreading<'_, '_> {
         if let Some(pattern) = plan.downcast_ref::<PatternExec>() {
             return self.pattern(plan, pattern, above);
         }
-        if let Some(path) = plan.downcast_ref::<PathExec>()
-            && path.is_spreadable()
-        {
-            return Ok(self.path(plan, path, above));
-        }
         if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
             return self.aggregate(plan, aggregate, above);
         }
@@ -250,15 +242,6 @@ impl Spreading<'_, '_> {
             return Ok(None);
         }
         Ok(Some(pattern.spread(self.spread)?))
-    }
-
-    /// A path from everywhere: each partition walks from its share of the nodes.
-    fn path(&self, plan: &Plan, path: &PathExec, above: Above) -> Option<Plan> {
-        let is_forced = self.spread.dealing != Dealing::Queue;
-        let pays = is_forced || above.work + self.rows(plan) >= WORK_MIN;
-        (above.is_any_order && pays)
-            .then(|| path.spread(self.spread.partitions))
-            .flatten()
     }
 
     /// One aggregation for each partition, whose states the last one merges. What keeps large states
