@@ -17,9 +17,6 @@
 //! adjacency of a predicate is in memory, its rows are the lengths of lists instead (`lists`): the pattern with the fewest rows gives the keys, and
 //! leaps over those that lie between keys of the lists.
 //!
-//! Where there are named graphs a triple may have several rows. They differ in the last column only, so that the first row of each counts for the
-//! merge of all graphs, and the rows whose last column is the graph for one graph; these columns are read as well then, long runs too.
-//!
 //! Gives the groups in ascending order of ids, which nobody may rely on.
 
 mod lists;
@@ -75,9 +72,9 @@ impl RunCountsSpecification {
         format!("{} by ?{}", patterns.join(" . "), self.key)
     }
 
-    /// Where the runs of each pattern are. `None` if some pattern's are nowhere: a variable stands twice, some graphs of several matter, the
-    /// key is not next to the constants in any permutation.
-    fn sources(&self, context: &QueryContext) -> Option<Vec<RunSource>> {
+    /// Where the runs of each pattern are. `None` if some pattern's are nowhere: a variable stands twice, graphs matter, the key is
+    /// not next to the constants in any permutation.
+    fn sources(&self, context: &QueryContext) -> Option<Vec<(IndexView, Vec<TermId>)>> {
         let mut known: Vec<Arc<str>> = Vec::new();
         for pattern in &self.patterns {
             let variables = pattern.variables();
@@ -88,36 +85,15 @@ impl RunCountsSpecification {
                 known.push(Arc::clone(name));
             }
         }
+        let source = |pattern| {
+            let (permutation, prefix) = runs_of(context, pattern, &self.key)?;
+            Some((context.view().index(permutation)?, prefix))
+        };
         match self.patterns.as_slice() {
             [] => None,
-            patterns => patterns
-                .iter()
-                .map(|pattern| runs_of(context, pattern, &self.key))
-                .collect(),
+            patterns => patterns.iter().map(source).collect(),
         }
     }
-}
-
-/// Where the runs of a pattern are.
-#[derive(Debug)]
-pub(crate) struct RunSource {
-    pub(crate) index: IndexView,
-    /// The constants that lead the permutation; the key comes next.
-    pub(crate) prefix: Vec<TermId>,
-    pub(crate) counted: CountedRows,
-}
-
-/// Which rows of a run are solutions: where there are named graphs, a triple may have several rows, next to each other but for the
-/// permutation that begins with the graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CountedRows {
-    All,
-    /// The first row of each triple.
-    Triples,
-    /// Those in one graph.
-    InGraph(TermId),
-    /// Those in graphs that have names.
-    InNamedGraphs,
 }
 
 /// Whether the rows of each value of a variable stand together in some permutation.
@@ -130,8 +106,8 @@ pub fn has_runs(context: &QueryContext, pattern: &QuadPattern, key: &Arc<str>) -
 pub struct RunCountsExec {
     context: Arc<QueryContext>,
     pub(crate) text: String,
-    /// Where the runs of each pattern are.
-    pub(crate) sources: Vec<RunSource>,
+    /// Where the runs of each pattern are, and the constants that lead them.
+    pub(crate) sources: Vec<(IndexView, Vec<TermId>)>,
     /// How often the count is given.
     counts: usize,
     schema: SchemaRef,
@@ -158,7 +134,7 @@ impl RunCountsExec {
     pub(crate) fn over(
         context: &Arc<QueryContext>,
         text: String,
-        sources: Vec<RunSource>,
+        sources: Vec<(IndexView, Vec<TermId>)>,
         (key, counts): (&Arc<str>, &[Arc<str>]),
     ) -> Self {
         let schema = solution_schema(std::iter::once(key).chain(counts));
@@ -174,44 +150,32 @@ impl RunCountsExec {
     }
 }
 
-/// The permutation in which the rows of each value stand together, the constants that lead it, and which of the rows count.
-fn runs_of(context: &QueryContext, pattern: &QuadPattern, key: &Arc<str>) -> Option<RunSource> {
-    let view = context.view();
-    let source = |permutation, prefix, counted| {
-        Some(RunSource {
-            index: view.index(permutation)?,
-            prefix,
-            counted,
-        })
-    };
-    let slots = [&pattern.subject, &pattern.predicate, &pattern.object];
-    let variables = slots.iter().filter(|slot| slot.variable().is_some());
-    let mut occurrences = variables.count();
-    let constants = slots.len() - occurrences;
-    let counted = match &pattern.graph {
+/// The permutation in which the rows of each value stand together, and the constants that lead it.
+fn runs_of(
+    context: &QueryContext,
+    pattern: &QuadPattern,
+    key: &Arc<str>,
+) -> Option<(Permutation, Vec<TermId>)> {
+    match &pattern.graph {
+        GraphScope::Default | GraphScope::AllUnion => {}
         GraphScope::NamedVariable {
             variable,
             allowed: None,
         } if variable == key => {
-            return match is_everything(pattern) {
-                true => source(Permutation::Gspo, Vec::new(), CountedRows::All),
-                false => None,
-            };
+            return is_everything(pattern).then_some((Permutation::Gspo, Vec::new()));
         }
-        GraphScope::NamedVariable { allowed: None, .. } => {
-            occurrences += 1;
-            CountedRows::InNamedGraphs
+        GraphScope::Named(_) | GraphScope::Union(_) | GraphScope::NamedVariable { .. } => {
+            return None;
         }
-        GraphScope::Default | GraphScope::AllUnion if !view.has_named_graphs() => CountedRows::All,
-        GraphScope::Default => CountedRows::InGraph(TermId::DEFAULT_GRAPH),
-        GraphScope::Named(graph) => CountedRows::InGraph(*graph),
-        GraphScope::AllUnion => CountedRows::Triples,
-        GraphScope::Union(_) | GraphScope::NamedVariable { .. } => return None,
-    };
-    if pattern.variables().len() != occurrences {
+    }
+    // With named graphs a triple may have several rows.
+    let slots = [&pattern.subject, &pattern.predicate, &pattern.object];
+    let occurrences = slots.iter().filter(|slot| slot.variable().is_some());
+    if context.view().has_named_graphs() || pattern.variables().len() != occurrences.count() {
         return None;
     }
-    let (permutation, prefix) = [
+    let constants = slots.len() - pattern.variables().len();
+    [
         Permutation::Psog,
         Permutation::Posg,
         Permutation::Spog,
@@ -226,39 +190,11 @@ fn runs_of(context: &QueryContext, pattern: &QuadPattern, key: &Arc<str>) -> Opt
                 Some(Slot::Constant(term)) => Some(*term),
                 Some(Slot::Variable(_)) | None => None,
             })
-            .take(constants)
             .collect();
         let next = columns.get(prefix.len()).copied().flatten();
         let is_run = prefix.len() == constants && next.and_then(Slot::variable) == Some(key);
         is_run.then_some((permutation, prefix))
-    })?;
-    let source = source(permutation, prefix, counted)?;
-    is_read_gladly(context, &source).then_some(source)
-}
-
-/// Whether no more rows are read than the graphs in question have, which a join would read at worst. (An error is told by whoever reads.)
-fn is_read_gladly(context: &QueryContext, source: &RunSource) -> bool {
-    let (graph, is_named) = match source.counted {
-        CountedRows::All | CountedRows::Triples => return true,
-        CountedRows::InGraph(graph) => (graph, true),
-        CountedRows::InNamedGraphs => (TermId::DEFAULT_GRAPH, false),
-    };
-    let Some(graphs) = context.view().index(Permutation::Gspo) else {
-        return false;
-    };
-    let rows = |index: &IndexView, prefix: &[TermId]| index.range(prefix).map(|rows| rows.len());
-    let (Ok(of_graph), Ok(all), Ok(read)) = (
-        rows(&graphs, &[graph]),
-        rows(&graphs, &[]),
-        rows(&source.index, &source.prefix),
-    ) else {
-        return false;
-    };
-    let wanted = match is_named {
-        true => of_graph,
-        false => all.saturating_sub(of_graph),
-    };
-    read <= wanted
+    })
 }
 
 /// Whether a pattern in a graph matches all that is in it: all its variables are different.
@@ -351,10 +287,18 @@ impl Side {
 }
 
 impl Products {
-    fn new(context: &Arc<QueryContext>, sources: &[RunSource], in_memory: Count) -> Result<Self> {
+    fn new(
+        context: &Arc<QueryContext>,
+        sources: &[(IndexView, Vec<TermId>)],
+        in_memory: Count,
+    ) -> Result<Self> {
         let mut runs = Vec::with_capacity(sources.len());
         for source in sources {
-            runs.push((Runs::new(source).map_err(storage_error)?, source));
+            let (index, prefix) = source;
+            runs.push((
+                Runs::new(index, prefix.clone()).map_err(storage_error)?,
+                source,
+            ));
         }
         runs.sort_by_key(|(runs, _)| runs.rows());
         let mut runs = runs.into_iter();

@@ -1,20 +1,15 @@
 //! The runs of one pattern: where equal values stand together in the column after its constants, and how many rows each has.
 //!
 //! The column is read in windows, which grow as long as it is read in sequence; a run longer than a window is jumped over by one search, and so
-//! are the values below the one that is leapt to. Where not all rows count, the columns behind are read beside it, also those of a long run, and a value without
-//! a row that counts is none.
+//! are the values below the one that is leapt to.
 
 use std::ops::Bound;
 
-use orrery_storage::{Cursor, Permutation, RowRange};
+use orrery_storage::{Cursor, IndexView, Permutation, RowRange};
 use orrery_term::TermId;
-
-use super::{CountedRows, RunSource};
 
 /// Rows of the column that are read at a time; a run that fills them is jumped over.
 const WINDOW_ROWS: u64 = 4_096;
-/// Where permutations that do not begin with the graph have it.
-const GRAPH_COLUMN: usize = 3;
 /// Rows that are read first after a leap to another value.
 const FIRST_WINDOW_ROWS: u64 = 64;
 
@@ -26,9 +21,6 @@ pub(super) struct Runs {
     rest: RowRange,
     window: Vec<u64>,
     window_rows: u64,
-    counted: CountedRows,
-    /// The columns of the window by which it is told which rows count.
-    beside: Vec<Vec<u64>>,
     /// Known runs: values and numbers of rows.
     known: Vec<(u64, u64)>,
     /// The one of them at which it stands.
@@ -36,13 +28,8 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn new(source: &RunSource) -> orrery_storage::Result<Self> {
-        let RunSource {
-            index,
-            prefix,
-            counted,
-        } = source;
-        let mut rest = index.range(prefix)?;
+    pub(super) fn new(index: &IndexView, prefix: Vec<TermId>) -> orrery_storage::Result<Self> {
+        let mut rest = index.range(&prefix)?;
         if index.permutation() == Permutation::Gspo {
             // The default graph, which has no name, comes first.
             let unnamed = index.range(&[TermId::DEFAULT_GRAPH])?;
@@ -51,11 +38,9 @@ impl Runs {
         Ok(Self {
             rest,
             cursor: index.cursor(),
-            prefix: prefix.clone(),
+            prefix,
             window: Vec::new(),
             window_rows: FIRST_WINDOW_ROWS,
-            counted: *counted,
-            beside: Vec::new(),
             known: Vec::new(),
             at: 0,
         })
@@ -127,17 +112,9 @@ impl Runs {
     fn read_window(&mut self) -> orrery_storage::Result<bool> {
         self.known.clear();
         self.at = 0;
-        while self.known.is_empty() {
-            if self.rest.is_empty() {
-                return Ok(false);
-            }
-            self.read_runs()?;
+        if self.rest.is_empty() {
+            return Ok(false);
         }
-        Ok(true)
-    }
-
-    /// Reads a window, and makes those of its runs known that have rows which count.
-    fn read_runs(&mut self) -> orrery_storage::Result<()> {
         let start = self.rest.start;
         let end = self.rest.end.min(start + self.window_rows);
         self.window_rows = (self.window_rows * 2).min(WINDOW_ROWS);
@@ -145,92 +122,27 @@ impl Runs {
         let column = self.prefix.len();
         self.cursor
             .read(RowRange::new(start, end), column, &mut self.window)?;
-        self.read_beside(RowRange::new(start, end))?;
         let mut run_start = 0;
         for row in 1..self.window.len() {
             if self.window[row] != self.window[row - 1] {
-                self.know(self.window[run_start], self.counted_among(run_start, row));
+                let rows = (row - run_start) as u64;
+                self.known.push((self.window[run_start], rows));
                 run_start = row;
             }
         }
         let last = self.window[run_start];
         self.rest.start = start + run_start as u64;
         if end == self.rest.end {
-            self.know(last, self.counted_among(run_start, self.window.len()));
+            self.known.push((last, end - self.rest.start));
             self.rest.start = end;
         } else if run_start == 0 {
             self.prefix.push(TermId::from_bits(last));
             let run = self.cursor.seek(&self.prefix);
             self.prefix.pop();
             let run_end = run?.end.clamp(end, self.rest.end);
-            let rows = self.counted_of_long_run(start, run_end)?;
-            self.know(last, rows);
+            self.known.push((last, run_end - start));
             self.rest.start = run_end;
         }
-        Ok(())
-    }
-
-    fn know(&mut self, key: u64, rows: u64) {
-        if rows > 0 {
-            self.known.push((key, rows));
-        }
-    }
-
-    /// Reads what tells which rows of a range count.
-    fn read_beside(&mut self, rows: RowRange) -> orrery_storage::Result<()> {
-        let columns = match self.counted {
-            CountedRows::All => return Ok(()),
-            CountedRows::Triples => self.prefix.len() + 1..GRAPH_COLUMN,
-            CountedRows::InGraph(_) | CountedRows::InNamedGraphs => GRAPH_COLUMN..GRAPH_COLUMN + 1,
-        };
-        self.beside.resize(columns.len(), Vec::new());
-        for (column, values) in columns.zip(&mut self.beside) {
-            values.clear();
-            self.cursor.read(rows, column, values)?;
-        }
-        Ok(())
-    }
-
-    /// How many rows of a run in the window count, the first and the one after the last given.
-    fn counted_among(&self, start: usize, end: usize) -> u64 {
-        let counted = match self.counted {
-            CountedRows::All => end - start,
-            CountedRows::Triples => {
-                let is_new = |row: &usize| self.beside.iter().any(|it| it[*row] != it[*row - 1]);
-                1 + (start + 1..end).filter(is_new).count()
-            }
-            CountedRows::InGraph(graph) => self.graphs_that(start, end, |it| it == graph.bits()),
-            CountedRows::InNamedGraphs => {
-                let unnamed = TermId::DEFAULT_GRAPH.bits();
-                self.graphs_that(start, end, |it| it != unnamed)
-            }
-        };
-        counted as u64
-    }
-
-    fn graphs_that(&self, start: usize, end: usize, is_counted: impl Fn(u64) -> bool) -> usize {
-        let graphs = self.beside.first();
-        let graphs = graphs.and_then(|graphs| graphs.get(start..end));
-        let graphs = graphs.unwrap_or_default().iter();
-        graphs.filter(|graph| is_counted(**graph)).count()
-    }
-
-    /// How many rows of a run that is longer than the window count.
-    fn counted_of_long_run(&mut self, start: u64, end: u64) -> orrery_storage::Result<u64> {
-        if self.counted == CountedRows::All {
-            return Ok(end - start);
-        }
-        let mut counted = 0;
-        let mut from = start;
-        while from < end {
-            // The first row of a triple is told by the one before.
-            let before = u64::from(from > start && self.counted == CountedRows::Triples);
-            let to = end.min(from + WINDOW_ROWS);
-            self.read_beside(RowRange::new(from - before, to))?;
-            let rows = usize::try_from(to - from + before).unwrap_or(usize::MAX);
-            counted += self.counted_among(0, rows) - before;
-            from = to;
-        }
-        Ok(counted)
+        Ok(true)
     }
 }

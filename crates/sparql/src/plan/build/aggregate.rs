@@ -236,11 +236,7 @@ impl Planner<'_> {
     }
 
     /// Whether an aggregate counts the solutions of patterns.
-    pub(in crate::plan) fn counts_rows(
-        &self,
-        inner: &Group,
-        aggregate: &AggregateExpression,
-    ) -> bool {
+    fn counts_rows(&self, inner: &Group, aggregate: &AggregateExpression) -> bool {
         match aggregate {
             AggregateExpression::CountSolutions { distinct } => !distinct,
             AggregateExpression::FunctionCall {

@@ -1,15 +1,12 @@
 //! `EXISTS`, as a filter and as a value.
 //!
-//! Four ways, from the cheapest:
+//! Three ways, from the cheapest:
 //!
-//! 1. Nothing inside depends on the outer row, and no variable is shared: it is asked once whether there is a solution. Where single
-//!    rows have so many partial matches that computing the different values of the shared variables is less, those are joined
-//!    ([`eager_aggregation`](crate::plan::rewrite)).
-//! 2. Only patterns and conditions inside: `PatternExec` in semi, anti or mark mode. Conditions
+//! 1. Only patterns and conditions inside: `PatternExec` in semi, anti or mark mode. Conditions
 //!    see the outer columns, so that correlation costs nothing.
-//! 3. Nothing inside depends on the outer row but by sharing variables that are surely bound:
+//! 2. Nothing inside depends on the outer row but by sharing variables that are surely bound:
 //!    a semi join with the pattern's solutions.
-//! 4. Else the pattern is *correlated*: the outer rows are numbered, and every part of
+//! 3. Else the pattern is *correlated*: the outer rows are numbered, and every part of
 //!    the pattern starts from them ([`correlation`](crate::plan::rewrite::correlation)), which is what the specification's
 //!    substitution does, for all rows at once.
 
@@ -23,14 +20,12 @@ use spargebra::algebra::Expression;
 use super::join::is_equality;
 use super::optional::matches_per_row;
 use crate::algebra::expression::variables;
-use crate::algebra::{Group, Quad, Seed, Substituted, Var, VarSet};
+use crate::algebra::{Group, Seed, Substituted, Var, VarSet};
 use crate::error::Result;
 use crate::plan::estimate::expectations::existence_share;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
 use crate::plan::rewrite::correlation::{correlated, depends_on, has_minus};
-use crate::plan::rewrite::existence::existence;
-use crate::plan::rewrite::parts::is_steady;
 
 impl Planner<'_> {
     /// Keeps the rows for which the group has (`is_negated`: has no) solution.
@@ -55,10 +50,6 @@ impl Planner<'_> {
             }
             false => group,
         };
-        if rewrites && filters.is_empty() && self.is_apart(&left, group) {
-            let any = self.any_solution(group.clone())?;
-            return self.exists_anything(left, any, is_negated, needed);
-        }
         if rewrites && group.is_patterns_only() {
             return self.exists_patterns(left, group, filters, is_negated, needed);
         }
@@ -85,12 +76,6 @@ impl Planner<'_> {
         let Some(quads) = self.ordered_quads(group, &left)? else {
             return self.all_or_nothing(left, is_negated, needed);
         };
-        if filters.is_empty()
-            && let Some(right) = self.matched_values(&left, group, &quads)?
-        {
-            let shared = right.variables();
-            return self.semi_join(left, right, &shared, is_negated, needed);
-        }
         let conditions = [filters, &group.filters].concat();
         if is_negated {
             return self.anti_patterns(left, &quads, conditions, needed);
@@ -106,70 +91,6 @@ impl Planner<'_> {
             columns,
             (&certain, rows),
         )
-    }
-
-    /// Whether a group shares nothing with the rows around it, and is the same for all of them.
-    fn is_apart(&self, left: &Relation, group: &Group) -> bool {
-        let outside = left.variables();
-        !outside.intersects(&group.visible)
-            && !depends_on(group, &outside, &self.table)
-            && is_steady(group)
-    }
-
-    /// A row without columns if a group has a solution, else none.
-    pub(crate) fn any_solution(&mut self, group: Group) -> Result<Relation> {
-        let group = match self.tuning.rewrites {
-            true => existence(group, &self.table),
-            false => group,
-        };
-        let was_set = std::mem::replace(&mut self.is_set, true);
-        let nothing = VarSet::default();
-        let found = self.group(&group, None, &nothing, Some(1));
-        let found = found.and_then(|found| self.limited(found, 0, Some(1)));
-        self.is_set = was_set;
-        found
-    }
-
-    /// All rows or none: whether something that has no variable of theirs has a row.
-    fn exists_anything(
-        &mut self,
-        left: Relation,
-        any: Relation,
-        is_negated: bool,
-        needed: &VarSet,
-    ) -> Result<Relation> {
-        if any.is_empty {
-            return self.all_or_nothing(left, is_negated, needed);
-        }
-        let mode = match is_negated {
-            true => JoinMode::Anti,
-            false => JoinMode::Semi,
-        };
-        let any = self.with_columns(any, Vec::new())?;
-        let (certain, rows) = (left.certain.clone(), left.rows * 0.5);
-        self.solution_join(left, any, mode, Vec::new(), (needed, &certain, rows))
-    }
-
-    /// The different values of the variables that patterns share with the left side, where these are much less to compute than partial
-    /// matches of each row, of which all are made but the last step's.
-    pub(in crate::plan) fn matched_values(
-        &mut self,
-        left: &Relation,
-        group: &Group,
-        quads: &[(&Quad, f64)],
-    ) -> Result<Option<Relation>> {
-        let shared = left.variables().intersection(&group.visible);
-        let partial = quads.split_last().map_or(&[][..], |(_, partial)| partial);
-        let rows = partial.iter().map(|(_, rows)| *rows).fold(0.0, f64::max);
-        let is_equality = !shared.is_empty()
-            && shared.is_subset(&left.certain)
-            && shared.is_subset(&group.items_certain);
-        if !is_equality || depends_on(group, &left.variables(), &self.table) {
-            return Ok(None);
-        }
-        let keys: Vec<Var> = shared.iter().collect();
-        let right = self.distinct_in_steps(group, &keys, rows)?;
-        Ok(right.filter(|right| !right.is_empty && shared.is_subset(&right.certain)))
     }
 
     /// The pattern has no solution whatever the row.
@@ -195,11 +116,6 @@ impl Planner<'_> {
         needed: &VarSet,
     ) -> Result<Relation> {
         let rewrites = self.tuning.rewrites;
-        if rewrites && self.is_apart(&left, group) {
-            let any = self.any_solution(group.clone())?;
-            let any = self.with_columns(any, Vec::new())?;
-            return self.mark_join(left, any, variable, needed);
-        }
         if rewrites
             && group.is_patterns_only()
             && let Some(quads) = self.ordered_quads(group, &left)?

@@ -159,9 +159,6 @@ impl Planner<'_> {
             let Some(quads) = self.ordered_quads(group, &left)? else {
                 return Ok(left);
             };
-            if let Some(right) = self.matched_values(&left, group, &quads)? {
-                return self.minus_join(left, right, substituted, needed);
-            }
             return self.anti_patterns(left, &quads, group.filters.clone(), needed);
         }
         let (left, right) = match self.seed_for_group(&left, group, &shared)? {

@@ -44,7 +44,7 @@ const GAIN_MIN: f64 = 4.0;
 /// With fewer rows than this it is not worth a second aggregation.
 const ROWS_MIN: f64 = 10_000.0;
 /// What a row that is counted as part of a run costs, where one of a join costs 1.
-pub(super) const RUN_ROW_COST: f64 = 0.05;
+const RUN_ROW_COST: f64 = 0.05;
 
 /// Named aggregates.
 type Aggregates = Vec<(Var, AggregateExpression)>;
@@ -59,8 +59,6 @@ struct Divided {
     parts: Vec<Item>,
     /// What that is expected to cost.
     parts_cost: f64,
-    /// What all of it is expected to cost.
-    cost: f64,
 }
 
 impl Planner<'_> {
@@ -88,32 +86,6 @@ impl Planner<'_> {
         self.with_columns(relation, columns).map(Some)
     }
 
-    /// The different values that some variables have in the solutions of a group, if computing them in several steps takes much less than
-    /// so many rows of a join.
-    pub(in crate::plan) fn distinct_in_steps(
-        &mut self,
-        inner: &Group,
-        keys: &[Var],
-        rows: f64,
-    ) -> Result<Option<Relation>> {
-        let is_forced = self.tuning.aggregates_early;
-        if rows < ROWS_MIN && !is_forced {
-            return Ok(None);
-        }
-        let Some((totals, _)) = self.totals_of(inner, keys, &[]) else {
-            return Ok(None);
-        };
-        match self.taken_apart(inner, keys, totals)? {
-            Some(divided) if is_forced || rows >= GAIN_MIN * divided.cost => {
-                let was_set = std::mem::replace(&mut self.is_set, true);
-                let relation = self.aggregate_divided(&divided, keys);
-                self.is_set = was_set;
-                relation.map(Some)
-            }
-            _ => Ok(None),
-        }
-    }
-
     /// Whether an aggregation is planned in several steps.
     pub(in crate::plan) fn is_aggregated_eagerly(
         &mut self,
@@ -139,7 +111,6 @@ impl Planner<'_> {
             totals,
             parts: Vec::new(),
             parts_cost: 0.0,
-            cost: 0.0,
         };
         if let Some(counted) = self.with_counted_branches(inner, keys, &totals)? {
             return Ok(Some(undivided(counted)));
@@ -210,7 +181,6 @@ impl Planner<'_> {
             totals,
             parts: Vec::new(),
             parts_cost: 0.0,
-            cost: 0.0,
         };
         let mut estimates_left = match is_forced {
             true => usize::MAX,
@@ -244,8 +214,7 @@ impl Planner<'_> {
             found = parts(&state.group, keys, &state.totals, (by, self));
         }
         let pays = |cost: &f64| is_forced || rows >= GAIN_MIN * cost;
-        let cost = least.filter(pays);
-        Ok(cost.map(|cost| Divided { cost, ..state }))
+        Ok(least.filter(pays).map(|_| state))
     }
 
     /// What separates parts. Where a `NOT EXISTS` pairs what belongs to a key with what is aggregated, the keys' side stays as it is:
@@ -295,7 +264,7 @@ impl Planner<'_> {
     }
 
     /// Whether a group is one pattern that has the values of a separator as runs.
-    pub(super) fn has_runs_by(&self, group: &Group, separator: &[Var]) -> bool {
+    fn has_runs_by(&self, group: &Group, separator: &[Var]) -> bool {
         match (group.bare_quad(), separator) {
             (Some(quad), &[key]) => {
                 let pattern = operator_pattern(quad, &self.table);
@@ -361,7 +330,6 @@ impl Planner<'_> {
             totals,
             parts,
             parts_cost: state.parts_cost + cost,
-            cost: state.cost,
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) fn is_dividable(group: &Group) -> bool {
 }
 
 /// Whether nothing in a group gives another value each time.
-pub(in crate::plan) fn is_steady(group: &Group) -> bool {
+pub(super) fn is_steady(group: &Group) -> bool {
     let of_item = |item: &Item| match item {
         Item::Derived(derived) => is_steady(&derived.inner),
         other => other.groups().iter().all(is_steady),
