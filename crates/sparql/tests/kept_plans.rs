@@ -3,9 +3,11 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use common::{Answer, Fixture};
 use orrery_sparql::{PreparedQuery, QueryOptions, Tuning};
+use orrery_storage::Snapshot;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -446,4 +448,33 @@ fn a_part_that_had_no_rows_makes_another_plan() {
     let with: Vec<(bool, bool)> = [4, 8, 12].map(ask).to_vec();
     assert_eq!(with, [(false, true), (true, true), (true, true)]);
     assert_eq!(ask(6), (true, false), "the other plan is kept, too");
+}
+
+#[test]
+fn a_plan_of_a_later_commit_is_not_taken_for_an_earlier_state() {
+    let fixture = Fixture::new(&rows_of_things());
+    let writer = fixture.writer();
+    let earlier = fixture.engine.database().snapshot();
+    Fixture::commit(&writer, "<http://e/new> <http://e/newer> 1 .", true);
+    for text in [
+        "SELECT ?x { VALUES ?x { <http://e/new> } }",
+        "PREFIX : <http://e/> CONSTRUCT { ?s <http://e/new> ?n } { ?s :number ?n FILTER(?n < 3) }",
+    ] {
+        let ask = |snapshot: Option<&Arc<Snapshot>>| {
+            let options = QueryOptions {
+                snapshot: snapshot.cloned(),
+                ..options(true)
+            };
+            let prepared = fixture.engine.prepare(text, &options);
+            let prepared = prepared.unwrap_or_else(|error| panic!("{error}"));
+            let answer = fixture.run(&prepared);
+            answer
+                .unwrap_or_else(|error| panic!("{text}: {error}"))
+                .sorted()
+        };
+        let before = fixture.engine.plan_counts().hits;
+        let now: Vec<_> = (0..4).map(|_| ask(None)).collect();
+        assert!(fixture.engine.plan_counts().hits > before, "{text}");
+        assert_eq!(ask(Some(&earlier)), now[0], "{text}");
+    }
 }

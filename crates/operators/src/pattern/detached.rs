@@ -46,7 +46,7 @@ impl DetachedPattern {
         &self.specification
     }
 
-    /// The pattern for a query over the same state, with other constants, and bounds on the same objects, but the same variables.
+    /// The pattern for a query over the same base, with other constants, and bounds on the same objects, but the same variables.
     pub(crate) fn attached(
         &self,
         context: &Arc<QueryContext>,

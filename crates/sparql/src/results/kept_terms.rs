@@ -23,8 +23,10 @@ use crate::error::QueryError;
 const KEPT_BYTES_MAX: usize = if cfg!(test) { 64 << 10 } else { 4 << 20 };
 /// With fewer rows to a different term sorting them alone is as quick.
 const ROWS_PER_TERM_MAX: usize = 16;
-/// If of so many rows all but one have a term that was not there, it is not worth it.
+/// If of so many rows all but one have a term that was not there, a slice had no use of it.
 const ROWS_PER_KNOWN_MAX: usize = 8;
+/// After so many of these in a row it is not worth it. The first one has nothing to find.
+const USELESS_SLICES_MAX: u8 = 2;
 
 /// Whether the terms of a column are kept.
 #[derive(Debug, Default)]
@@ -50,8 +52,8 @@ pub(super) struct KeptTerms {
     /// Numbers of the terms that are to be written.
     new: Vec<(TermId, u32)>,
     reservation: MemoryReservation,
-    /// Whether a slice was written.
-    is_begun: bool,
+    /// How many slices in a row, the last ones, had hardly a term that was there.
+    useless_slices: u8,
 }
 
 impl Keeping {
@@ -98,21 +100,18 @@ impl Keeping {
 impl KeptTerms {
     fn after_slice(mut self, rows: usize) -> Keeping {
         let new = self.new.len();
-        let is_useless = self.is_begun && new > rows - rows / ROWS_PER_KNOWN_MAX;
-        self.is_begun = true;
-        let size = self.size();
-        let is_refused = || {
-            self.reservation
-                .try_resize(size.min(KEPT_BYTES_MAX))
-                .is_err()
+        self.useless_slices = match new > rows - rows / ROWS_PER_KNOWN_MAX {
+            true => self.useless_slices + 1,
+            false => 0,
         };
-        if is_useless || is_refused() {
-            return Keeping::GivenUp;
-        }
-        if size > KEPT_BYTES_MAX {
+        if self.size() > KEPT_BYTES_MAX {
             self.forget();
         }
-        Keeping::Kept(self)
+        let is_refused = self.reservation.try_resize(self.size()).is_err();
+        match is_refused || self.useless_slices >= USELESS_SLICES_MAX {
+            true => Keeping::GivenUp,
+            false => Keeping::Kept(self),
+        }
     }
 
     fn new(pool: &Arc<dyn MemoryPool>) -> Self {
@@ -122,7 +121,7 @@ impl KeptTerms {
             spans: Vec::new(),
             new: Vec::new(),
             reservation: MemoryConsumer::new("written terms of the answer").register(pool),
-            is_begun: false,
+            useless_slices: 0,
         }
     }
 
@@ -131,12 +130,12 @@ impl KeptTerms {
         self.bytes = Vec::new();
         self.spans = Vec::new();
         self.new = Vec::new();
-        self.is_begun = false;
     }
 
     fn size(&self) -> usize {
-        let lists = size_of_val(&*self.spans) + size_of_val(&*self.new);
-        self.table.size() + self.bytes.len() + lists
+        let spans = self.spans.capacity() * size_of::<(usize, usize)>();
+        let new = self.new.capacity() * size_of::<(TermId, u32)>();
+        self.table.size() + self.bytes.capacity() + spans + new
     }
 
     /// Numbers the rows of a slice; `decode` is called once with the ids that were not there, ascending, and gives the term of each

@@ -100,7 +100,11 @@ impl<'s> Estimator<'s> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let rows = match exact_count_of_constants(self.view, constants)? {
             Some(exact) => exact as f64,
-            None => f64::INFINITY,
+            None => {
+                // Over another commit it would not be found to be alike.
+                self.is_of_commit.set(true);
+                f64::INFINITY
+            }
         };
         self.counted.borrow_mut().insert(constants, rows);
         Ok(rows)

@@ -266,8 +266,8 @@ impl KeptQuery {
 
     /// Whether a newer plan makes this one useless: it is of another base, or of an earlier commit and none for later ones.
     pub(super) fn is_outlived_by(&self, newer: &Self) -> bool {
-        self.state.base != newer.state.base
-            || (self.is_of_commit && self.state.commit < newer.state.commit)
+        self.state.commit < newer.state.commit
+            && (self.is_of_commit || self.state.base != newer.state.base)
     }
 
     /// Whether what the plan follows from beside the free constants is so for a commit; found out once for each.
@@ -276,7 +276,8 @@ impl KeptQuery {
         if commit == self.state.commit {
             return Ok(true);
         }
-        if self.is_of_commit {
+        // Terms that the plan knows may be unknown to an older state.
+        if self.is_of_commit || commit < self.state.commit {
             return Ok(false);
         }
         let tested = self.tested.load(Ordering::Relaxed);

@@ -194,7 +194,7 @@ impl Planner<'_> {
                     break;
                 };
                 estimates_left = left;
-                let (below, above) = self.costs_of(&part)?;
+                let (below, above) = self.costs_of(&part, &state.totals)?;
                 if cheapest
                     .as_ref()
                     .is_none_or(|(b, a, _)| below + above < b + a)
@@ -229,14 +229,20 @@ impl Planner<'_> {
     }
 
     /// What a part is expected to cost by itself, and the rest with it.
-    fn costs_of(&self, part: &Part) -> Result<(f64, f64)> {
+    fn costs_of(&self, part: &Part, totals: &Totals) -> Result<(f64, f64)> {
+        let separator = VarSet::of(part.separator.iter().copied());
         let estimate = self.group_estimate(&part.below)?;
         let groups = estimate.groups(part.separator.iter().copied());
         let read = match part.below.items.as_slice() {
             items if part.is_counted_by_runs => self.run_rows(items)? * RUN_ROW_COST,
             // Branches are counted each by itself.
             [Item::Union(branches), pure @ ..]
-                if part.below.filters.is_empty() && part.below.steps.is_empty() =>
+                if part.below.filters.is_empty()
+                    && part.below.steps.is_empty()
+                    && pure.iter().all(|item| item.visible().is_subset(&separator))
+                    && totals
+                        .iter()
+                        .all(|(_, total)| matches!(total, Total::Sum { .. })) =>
             {
                 let mut read = 0.0;
                 for branch in branches {
