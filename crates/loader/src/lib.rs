@@ -79,6 +79,7 @@ mod threads;
 mod triple_keys;
 mod turtle;
 mod used_terms;
+mod window;
 mod xml_elements;
 mod xml_literal;
 

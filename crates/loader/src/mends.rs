@@ -19,6 +19,10 @@ const TOKEN_CHARACTERS_MAX: usize = 40;
 
 /// Text behind a place that is looked at: no token that a message can tell of is longer, and a file may have very many errors.
 const LOOKED_AT_BYTES: usize = 4 << 10;
+
+/// Longest message or mend, in characters: parsers repeat tokens of any length.
+const SAID_CHARACTERS_MAX: usize = 400;
+
 /// What is said of texts in lines that look like Turtle.
 const IF_TURTLE: &str = "if the text is Turtle, give that as its format";
 
@@ -143,16 +147,24 @@ pub(crate) fn said(format: Format, found: &str, place: Option<Surroundings<'_>>)
     };
     let known = match place {
         Some(place) => of_place(place),
-        // Its parser is given line by line, and nothing more is kept.
-        None if format == Format::JsonLd => json::in_json(found),
+        // What its parser finds without a place is told without one.
+        None if format == Format::JsonLd => {
+            let nowhere = Surroundings {
+                before: "",
+                from: "",
+            };
+            json::in_json(found).or_else(|| in_iri(format, found, nowhere))
+        }
         None => None,
     };
     let known = known.or_else(|| in_another_encoding(found));
     let said = known.unwrap_or_else(|| Said::plain(found));
     // Both repeat what stands in the file.
     Said {
-        message: shown(&said.message),
-        mend: said.mend.as_deref().map(shown),
+        message: shown(&cut(&said.message, SAID_CHARACTERS_MAX)),
+        mend: said
+            .mend
+            .map(|mend| shown(&cut(&mend, SAID_CHARACTERS_MAX))),
         ..said
     }
 }
@@ -170,7 +182,8 @@ fn in_another_encoding(found: &str) -> Option<Said> {
 
 /// What may be wrong with an IRI, wherever it stands.
 fn in_iri(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> {
-    if found.contains("No scheme found") {
+    // A datatype of JSON-LD is no matter of the base.
+    if found.contains("No scheme found") && !found.starts_with("@type value") {
         let iri = place.token();
         return Some(match format {
             Format::NTriples | Format::NQuads => Said::new(
@@ -208,7 +221,7 @@ fn in_iri(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> 
             Some(1 + iri[..end].find(wrong)?)
         }),
     };
-    if written_at.is_some() && matches!(wrong, '<' | '\n' | '\r') {
+    if written_at.is_some() && format != Format::RdfXml && matches!(wrong, '<' | '\n' | '\r') {
         return Some(unclosed_iri());
     }
     let shift = written_at.unwrap_or(0);
@@ -473,16 +486,20 @@ fn bare_iri(name: &str, place: Surroundings<'_>) -> Option<Said> {
         "an IRI stands in angle brackets",
         match iri.chars().nth(TOKEN_CHARACTERS_MAX) {
             None => format!("write <{iri}>"),
-            Some(_) => format!("write `<` before `{name}:`, and `>` behind the IRI"),
+            Some(_) => format!(
+                "write `<` before `{}:`, and `>` behind the IRI",
+                cut(name, TOKEN_CHARACTERS_MAX)
+            ),
         },
     ))
 }
 
 fn undeclared(name: &str, declaration: impl Fn(&str, &str) -> String) -> Said {
-    let message = format!("the prefix {name}: is not declared");
+    let shown_name = cut(name, TOKEN_CHARACTERS_MAX);
+    let message = format!("the prefix {shown_name}: is not declared");
     match probably_meant(name) {
         Some(iri) => Said::new(message, declaration(name, iri)),
-        None => Said::new(message, declaration(name, "...")),
+        None => Said::new(message, declaration(&shown_name, "...")),
     }
 }
 
@@ -613,10 +630,14 @@ fn number_type(token: &str) -> &'static str {
     }
 }
 
-fn quoted(token: &str) -> Cow<'_, str> {
-    match token.char_indices().nth(TOKEN_CHARACTERS_MAX) {
-        Some((at, _)) => format!("`{}…`", &token[..at]).into(),
-        None => format!("`{token}`").into(),
+fn quoted(token: &str) -> String {
+    format!("`{}`", cut(token, TOKEN_CHARACTERS_MAX))
+}
+
+fn cut(text: &str, characters_max: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(characters_max) {
+        Some((at, _)) => format!("{}…", &text[..at]).into(),
+        None => text.into(),
     }
 }
 

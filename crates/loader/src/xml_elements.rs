@@ -1,9 +1,10 @@
 //! Which elements of an XML text are open at its end: their parser takes a text that was cut between two tags for a whole one.
 //!
 //! A scan beside the parser, which knows tags, comments, CDATA, instructions and the document's type, and nothing of what they mean; what is
-//! no XML the parser refuses. It jumps over text, and costs a few per cent of what the parser does.
+//! no XML the parser refuses. It jumps from one byte that means something to the next: 0.03 s for 60 MB, of which
+//! a load's user time is 0.8 s (byte by byte within tags it was 0.1 s).
 
-use memchr::memchr;
+use memchr::{memchr, memchr3};
 
 /// Where in the text a scan is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +20,10 @@ enum State {
         last: u8,
     },
     EndTag,
-    /// In `<? .. ?>`, with the byte before.
+    /// In `<? .. ?>`, with the byte before; maybe within the document's type.
     Instruction {
         last: u8,
+        around: Option<u32>,
     },
     /// In `<!-- .. -->`, behind so many dashes; maybe within the document's type.
     Comment {
@@ -76,26 +78,41 @@ impl Elements {
     pub(crate) fn push(&mut self, piece: &[u8]) {
         self.has_text = self.has_text || !piece.trim_ascii().is_empty();
         let mut rest = piece;
-        loop {
-            if self.state == State::Text {
-                let Some(at) = memchr(b'<', rest) else { return };
-                self.state = State::Opened;
-                rest = &rest[at + 1..];
+        while !rest.is_empty() {
+            let at = self.next(rest).unwrap_or(rest.len());
+            if let State::StartTag { last, .. } = &mut self.state
+                && let Some(&before) = rest[..at].last()
+            {
+                *last = before;
             }
-            let Some((&byte, behind)) = rest.split_first() else {
-                return;
-            };
+            let Some(&byte) = rest.get(at) else { return };
             self.state = self.behind(byte);
-            rest = behind;
+            rest = &rest[at + 1..];
+        }
+    }
+
+    /// Where the next byte stands that may change the state; of a tag begun, but for the byte before.
+    fn next(&self, rest: &[u8]) -> Option<usize> {
+        match self.state {
+            State::Text => memchr(b'<', rest),
+            State::EndTag => memchr(b'>', rest),
+            State::StartTag { quote: None, .. } => memchr3(b'>', b'"', b'\'', rest),
+            State::StartTag {
+                quote: Some(quote), ..
+            } => memchr(quote, rest),
+            _ => Some(0),
         }
     }
 
     fn behind(&mut self, byte: u8) -> State {
         match self.state {
-            State::Text => State::Text,
+            State::Text => State::Opened,
             State::Opened => match byte {
                 b'!' => State::Declared,
-                b'?' => State::Instruction { last: 0 },
+                b'?' => State::Instruction {
+                    last: 0,
+                    around: None,
+                },
                 b'/' => State::EndTag,
                 _ => State::StartTag {
                     quote: None,
@@ -131,13 +148,12 @@ impl Elements {
                 }
                 _ => State::StartTag { quote, last: byte },
             },
-            State::EndTag if byte == b'>' => {
+            State::EndTag => {
                 self.open = self.open.saturating_sub(1);
                 State::Text
             }
-            State::EndTag => State::EndTag,
-            State::Instruction { last: b'?' } if byte == b'>' => State::Text,
-            State::Instruction { .. } => State::Instruction { last: byte },
+            State::Instruction { last: b'?', around } if byte == b'>' => behind_inner(around),
+            State::Instruction { around, .. } => State::Instruction { last: byte, around },
             State::Comment { dashes, around } => comment(byte, dashes, around),
             State::CData { brackets } => match byte {
                 b']' => State::CData {
@@ -155,19 +171,22 @@ impl Elements {
     }
 }
 
+/// Behind a comment or an instruction.
+fn behind_inner(around: Option<u32>) -> State {
+    around.map_or(State::Text, |brackets| State::Doctype {
+        brackets,
+        quote: None,
+        last: 0,
+    })
+}
+
 fn comment(byte: u8, dashes: u8, around: Option<u32>) -> State {
     let dashes = match byte {
         b'-' => match dashes {
             u8::MAX => 0,
             dashes => (dashes + 1).min(2),
         },
-        b'>' if dashes == 2 => {
-            return around.map_or(State::Text, |brackets| State::Doctype {
-                brackets,
-                quote: None,
-                last: 0,
-            });
-        }
+        b'>' if dashes == 2 => return behind_inner(around),
         _ => 0,
     };
     State::Comment { dashes, around }
@@ -182,6 +201,12 @@ fn doctype(byte: u8, brackets: u32, quote: Option<u8>, last: u32) -> State {
         (None, b'-') if last == u32::from_be_bytes(*b"<!--") => {
             return State::Comment {
                 dashes: 0,
+                around: Some(brackets),
+            };
+        }
+        (None, b'?') if last.to_be_bytes().ends_with(b"<?") => {
+            return State::Instruction {
+                last: 0,
                 around: Some(brackets),
             };
         }
@@ -225,6 +250,8 @@ mod tests {
         let doctype = "<!DOCTYPE a [<!ENTITY e \"x > ]\"> <!-- it's -- ]> --> <!ELEMENT a ANY>]>";
         assert_eq!(open(&format!("{doctype}<a>&e;")), 1);
         assert_eq!(open(&format!("{doctype}<a>&e;</a>")), 0);
+        assert_eq!(open("<!DOCTYPE a [<?x it's ]> \"?> <?y?>]><a><b/>"), 1);
+        assert_eq!(open("<a><b x='1'/><c/ ></c></a >"), 0);
     }
 
     #[test]

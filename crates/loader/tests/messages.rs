@@ -224,6 +224,23 @@ const MISTAKES: &[(Format, &str)] = &[
         Format::JsonLd,
         "{\n  \"@id\": \"http://e/a\"\n  \"http://e/p\": 5\n}\n",
     ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description rdf:about='http://e/a'><e:b rdf:resource='http://e/x<y'/></rdf:Description>\n</rdf:RDF>\n",
+    ),
+    (
+        Format::RdfXml,
+        "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns:e='http://e/'>\n<rdf:Description rdf:about='http://e/a'><e:c>1</e:c><e:b>x</e:c></rdf:Description>\n</rdf:RDF>\n",
+    ),
+    (
+        Format::JsonLd,
+        "{\n  \"@context\": {\"@base\": \"x/\"},\n  \"@id\": \"a\",\n  \"http://e/p\": 5\n}\n",
+    ),
+    (
+        Format::JsonLd,
+        "{\n  \"@context\": {\"@direction\": \"up\"},\n  \"http://e/p\": 5\n}\n",
+    ),
+    (Format::JsonLd, "[\n  {\"@id\": 5},\n  {\"@id\": 6}\n]\n"),
 ];
 
 fn error_of(format: Format, text: &str) -> SyntaxError {

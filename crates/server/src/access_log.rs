@@ -88,7 +88,8 @@ fn clip(query: &str) -> String {
     let mut rest = query;
     while let Some(character) = rest.chars().next() {
         // Most of a query are such runs; character by character they were a twentieth of a point query.
-        let plain = rest.bytes().take_while(u8::is_ascii_graphic).count();
+        let shown_at_most = rest.bytes().take(QUERY_CHARACTERS_MAX + 1);
+        let plain = shown_at_most.take_while(u8::is_ascii_graphic).count();
         if plain > 0 {
             if is_between_words {
                 line.push(' ');

@@ -2,6 +2,7 @@
 //! looked for in the text.
 
 use super::{Said, between};
+use crate::error::LoadOption;
 
 pub(super) fn in_json(found: &str) -> Option<Said> {
     Some(match found {
@@ -32,6 +33,11 @@ pub(super) fn in_json(found: &str) -> Option<Said> {
             "another key stands beside @list or @set",
             "put it into an object of its own",
         ),
+        _ if is_relative_base(found) => Said::new(
+            "@base is a relative IRI, and there is no base",
+            "write it in full",
+        )
+        .with(LoadOption::Base),
         _ => {
             let (keyword, kind) = must_be(found)?;
             Said::new(
@@ -42,9 +48,16 @@ pub(super) fn in_json(found: &str) -> Option<Said> {
     })
 }
 
-/// A finding such as `@id value must be a string`.
+fn is_relative_base(found: &str) -> bool {
+    found.starts_with("Invalid @base '") && found.ends_with("No scheme found in an absolute IRI")
+}
+
+/// A finding such as `@id value must be a string`, without what stood there instead, and without where it holds.
 fn must_be(found: &str) -> Option<(&str, &str)> {
     let (keyword, kind) = found.split_once(" value must be ")?;
+    let ends = [", found ", " in a context", " when "];
+    let end = ends.iter().filter_map(|end| kind.find(end)).min();
+    let kind = &kind[..end.unwrap_or(kind.len())];
     let is_keyword = keyword.starts_with('@') && !keyword.contains(' ');
     is_keyword.then_some((keyword, kind))
 }
@@ -73,6 +86,7 @@ fn suspects(found: &str) -> Option<(Vec<&str>, IsMeant)> {
     let suspects: (Vec<&str>, IsMeant) = match found {
         _ if found.starts_with("No LoadDocumentCallback") => (vec!["@context"], is_address),
         _ if found.starts_with("Term definition value must be") => (vec!["@context"], any),
+        _ if is_relative_base(found) => (vec!["@base"], any),
         "@type and @language cannot be used together" => (vec!["@language"], any),
         "@list and @set must be the only keys of an object" => (vec!["@list", "@set"], any),
         _ => match must_be(found)? {
@@ -120,5 +134,22 @@ mod tests {
         );
         let twice = r#"[{"@id": 5}, {"@id": 6}]"#;
         assert_eq!(place_of("@id value must be a string", twice), None);
+    }
+
+    #[test]
+    fn what_stood_there_instead_is_not_repeated() {
+        let said = |found| {
+            let said = in_json(found).unwrap();
+            (said.message, said.mend.unwrap())
+        };
+        let (message, mend) = said("@direction value must be 'ltr' or 'rtl', found 'up'");
+        assert_eq!(message, "@direction is something else than 'ltr' or 'rtl'");
+        assert_eq!(mend, "write 'ltr' or 'rtl'");
+        for found in [
+            "@reverse value must be a string in a context",
+            "@type value must be a string when @value is present",
+        ] {
+            assert_eq!(said(found).1, "write a string");
+        }
     }
 }

@@ -147,9 +147,6 @@ impl Parser<'_, '_> {
                     }
                     if open.is_empty() {
                         self.bump();
-                        if self.token.kind == TokenKind::Keyword(Keyword::Union) {
-                            continue;
-                        }
                         break;
                     }
                 }

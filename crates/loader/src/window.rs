@@ -1,0 +1,265 @@
+//! The text that a document's parser was given last, and what is said of an error by it: its place, the line, the likely mend.
+
+use crate::error::{SyntaxError, clipped};
+use crate::excerpt::excerpt_of;
+use crate::format::Format;
+use crate::mends::{Surroundings, place_in_json, said};
+use crate::xml_elements::Elements;
+use memchr::{memchr, memchr_iter, memrchr};
+use orrery_term::language::TagFinder;
+use oxrdf::Quad;
+use oxrdfio::RdfSyntaxError;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::{self, Read};
+use std::rc::Rc;
+
+/// Text kept behind the reading position, to quote from it. The parsers read ahead a few KiB.
+pub(crate) const WINDOW_BYTES: usize = 128 << 10;
+
+/// The last stretch of the text that the parser was given.
+pub(crate) struct Window {
+    pub(crate) bytes: Vec<u8>,
+    /// Bytes of the text up to the end of `bytes`.
+    pub(crate) end: u64,
+    /// Whole lines handed over before the last one.
+    pub(crate) lines: u64,
+    pub(crate) last_line: Vec<u8>,
+    /// Whether text behind the last line is kept, too, where lines are handed over.
+    pub(crate) keeps_text: bool,
+    /// The elements of XML.
+    pub(crate) elements: Option<Elements>,
+    /// Where the text ended when the parser had made statements of all but its end, and in which line.
+    pub(crate) statement_start: u64,
+    pub(crate) statement_line: u64,
+    /// Whether too much was asked for since.
+    pub(crate) is_exceeded: bool,
+    /// Looks for language tags, for the parsers put them into lower case.
+    pub(crate) tags: TagFinder,
+}
+
+impl Window {
+    fn push(&mut self, bytes: &[u8], by_line: bool) {
+        self.end += bytes.len() as u64;
+        self.tags.push(bytes);
+        if let Some(elements) = &mut self.elements {
+            elements.push(bytes);
+        }
+        if by_line {
+            if self.last_line.ends_with(b"\n") {
+                self.lines += 1;
+                self.last_line.clear();
+            }
+            if self.last_line.len() < WINDOW_BYTES {
+                self.last_line.extend_from_slice(bytes);
+            }
+            if !self.keeps_text {
+                return;
+            }
+        } else {
+            self.lines += memchr_iter(b'\n', bytes).count() as u64;
+        }
+        self.bytes.extend_from_slice(bytes);
+        // Cut rarely, so that each byte is moved about once.
+        if self.bytes.len() > 2 * WINDOW_BYTES {
+            let excess = self.bytes.len() - WINDOW_BYTES;
+            self.bytes.drain(..excess);
+        }
+    }
+
+    /// The parser gave a statement or an error: what it holds is of the next one.
+    pub(crate) fn end_statement(&mut self) {
+        self.statement_start = self.end;
+        let is_line_ended = self.last_line.ends_with(b"\n");
+        self.statement_line = self.lines + 1 + u64::from(is_line_ended);
+    }
+
+    pub(crate) fn describe(
+        &self,
+        name: &str,
+        format: Format,
+        error: &RdfSyntaxError,
+    ) -> SyntaxError {
+        let mut found = error.to_string();
+        // The position is shown in front already.
+        if found.starts_with("Parser error")
+            && let Some((_, rest)) = found.split_once(": ")
+        {
+            found = rest.to_owned();
+        }
+        let Some(location) = error.location() else {
+            if format == Format::JsonLd {
+                return self.describe_json(name, &found);
+            }
+            let line = &self.last_line;
+            let blanks = leading_blanks(line);
+            let said = said(format, &found, Some(Surroundings::of(line, blanks)));
+            let start = blanks + said.shift;
+            let end = match said.shift {
+                0 => line.trim_ascii_end().len(),
+                _ => start + 1,
+            };
+            return SyntaxError {
+                line: Some(self.lines + 1),
+                column: Some(1 + characters(&line[..start.min(line.len())])),
+                text: clipped(line.trim_ascii()),
+                mend: said.mend,
+                option: said.option,
+                excerpt: excerpt_of(line, start, end),
+                ..SyntaxError::new(name, said.message)
+            };
+        };
+        let Some(start) = self.within(location.start.offset) else {
+            // A text that is not closed begins further back than anything that is still here.
+            let said = said(format, &found, None);
+            return SyntaxError {
+                line: Some(location.start.line + 1),
+                column: Some(location.start.column + 1),
+                mend: said.mend,
+                option: said.option,
+                ..SyntaxError::new(name, said.message)
+            };
+        };
+        let end = self.within(location.end.offset).unwrap_or(start);
+        let said = said(format, &found, Some(Surroundings::of(&self.bytes, start)));
+        let (place, place_end) = match said.shift {
+            0 => (start, end),
+            shift => (start + shift, start + shift + 1),
+        };
+        let moved = self.bytes.get(start..place).unwrap_or_default();
+        // What moved it on within a line stands on that line.
+        let excerpt = excerpt_of(&self.bytes, place, place_end);
+        SyntaxError {
+            line: Some(location.start.line + 1),
+            column: Some(location.start.column + 1 + characters(moved)),
+            text: clipped(self.bytes[start..end.max(start)].trim_ascii()),
+            mend: said.mend,
+            option: said.option,
+            excerpt,
+            ..SyntaxError::new(name, said.message)
+        }
+    }
+
+    /// What is no JSON-LD, though it is JSON: its parser finds that once it has read what is around, and tells no place. There is
+    /// one where the text that is still here has one only that it can mean; else the last line that the parser was given is told.
+    fn describe_json(&self, name: &str, found: &str) -> SyntaxError {
+        let said = said(Format::JsonLd, found, None);
+        let error = SyntaxError {
+            mend: said.mend,
+            option: said.option,
+            ..SyntaxError::new(name, said.message)
+        };
+        let is_whole = self.bytes.len() as u64 == self.end;
+        let text = std::str::from_utf8(&self.bytes).ok().filter(|_| is_whole);
+        let Some(place) = text.and_then(|text| place_in_json(found, text)) else {
+            return SyntaxError {
+                line: Some(self.lines + 1),
+                text: clipped(self.last_line.trim_ascii()),
+                ..error
+            };
+        };
+        let before = &self.bytes[..place.start];
+        let line_start = memrchr(b'\n', before).map_or(0, |at| at + 1);
+        SyntaxError {
+            line: Some(1 + memchr_iter(b'\n', before).count() as u64),
+            column: Some(1 + characters(&before[line_start..])),
+            text: clipped(&self.bytes[place.clone()]),
+            excerpt: excerpt_of(&self.bytes, place.start, place.end),
+            ..error
+        }
+    }
+
+    /// What a document of XML lacks at its end, of which its parser made so many statements and found nothing wrong.
+    pub(crate) fn missing_of_xml(&self, statements: u64) -> Option<&'static str> {
+        let elements = self.elements.as_ref()?;
+        if elements.are_open() {
+            return Some("the file ends before its first element is closed");
+        }
+        let is_missing = statements == 0 && elements.are_missing();
+        is_missing.then_some("the file ends before its first element")
+    }
+
+    /// A document of XML that was cut: its last line.
+    pub(crate) fn describe_cut(&self, name: &str, found: &'static str) -> SyntaxError {
+        let line = self.last_line.trim_ascii_end();
+        SyntaxError {
+            line: Some(self.lines + 1),
+            column: Some(1 + characters(line)),
+            text: clipped(line.trim_ascii()),
+            mend: Some("it may have been cut; fetch or write it anew".to_owned()),
+            excerpt: excerpt_of(line, line.len(), line.len()),
+            ..SyntaxError::new(name, found)
+        }
+    }
+
+    /// The error of a quad that the parser accepted; the parser has read on a little meanwhile.
+    pub(crate) fn describe_quad(
+        &self,
+        name: &str,
+        quad: &Quad,
+        message: Cow<'static, str>,
+    ) -> SyntaxError {
+        SyntaxError {
+            text: clipped(quad.subject.to_string().as_bytes()),
+            ..SyntaxError::new(name, message)
+        }
+    }
+
+    /// Where an offset of the whole text is in `bytes`, as far as it is still here.
+    fn within(&self, offset: u64) -> Option<usize> {
+        let first = self.end - self.bytes.len() as u64;
+        let at = usize::try_from(offset.checked_sub(first)?).ok()?;
+        Some(at.min(self.bytes.len()))
+    }
+}
+
+fn characters(bytes: &[u8]) -> u64 {
+    String::from_utf8_lossy(bytes).chars().count() as u64
+}
+
+fn leading_blanks(line: &[u8]) -> usize {
+    line.iter()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count()
+}
+
+/// Notes in the window what the parser is given; at most one line at a time if `by_line`.
+pub(crate) struct WindowReader {
+    pub(crate) input: Box<dyn Read + Send>,
+    pub(crate) window: Rc<RefCell<Window>>,
+    pub(crate) pending: Vec<u8>,
+    pub(crate) pending_start: usize,
+    pub(crate) by_line: bool,
+    /// What the parser may be given without making a statement of it.
+    pub(crate) statement_bytes_max: u64,
+}
+
+impl Read for WindowReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        {
+            let mut window = self.window.borrow_mut();
+            if window.end - window.statement_start > self.statement_bytes_max {
+                window.is_exceeded = true;
+                return Err(io::Error::other("a statement is too long"));
+            }
+        }
+        if !self.by_line {
+            let length = self.input.read(buffer)?;
+            self.window.borrow_mut().push(&buffer[..length], false);
+            return Ok(length);
+        }
+        if self.pending_start == self.pending.len() {
+            self.pending.resize(WINDOW_BYTES, 0);
+            let length = self.input.read(&mut self.pending)?;
+            self.pending.truncate(length);
+            self.pending_start = 0;
+        }
+        let pending = &self.pending[self.pending_start..];
+        let line = memchr(b'\n', pending).map_or(pending.len(), |at| at + 1);
+        let length = line.min(buffer.len());
+        buffer[..length].copy_from_slice(&pending[..length]);
+        self.pending_start += length;
+        self.window.borrow_mut().push(&buffer[..length], true);
+        Ok(length)
+    }
+}
