@@ -5,10 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion_execution::TaskContext;
+use datafusion_physical_expr_common::sort_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion_physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::expressions::Column;
 use datafusion_physical_plan::limit::GlobalLimitExec;
+use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::union::UnionExec;
 use datafusion_physical_plan::{
     ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions, collect, displayable,
@@ -30,7 +32,7 @@ use crate::graph_names::GraphNamesExec;
 use crate::join::{JoinMode, JoinSpecification, SolutionJoinExec};
 use crate::kept::KeptPlan;
 use crate::nodes::{
-    AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, NumberedExec, SharedExec,
+    AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, NumberedExec, OrderExec, SharedExec,
 };
 use crate::path::{PathExec, PathSpecification};
 use crate::pattern::ordered::{FirstRows, OrderedExec};
@@ -48,8 +50,9 @@ use crate::test_support::{Quad, Solution, context_of, names, term, var};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Made while a plan runs, of a stream that is read once, or standing for an input of a plan that is kept: no plan that runs holds them.
-const NOT_IN_PLANS: [&str; 2] = ["StreamExec", "StandInExec"];
+/// Made while a plan runs, of a stream that is read once, or standing for an input of a plan that is kept: no plan that runs holds them. And the
+/// order of kept plans, which goes by the name of the sort that it stands for.
+const NOT_IN_PLANS: [&str; 3] = ["StreamExec", "StandInExec", "OrderExec"];
 
 /// Subjects 0 to 39 with the predicate 100, each to itself times ten; the first ten in the graph 7 as well.
 fn quads() -> Vec<Quad> {
@@ -440,6 +443,19 @@ fn every_node_comes_back_from_its_bytes_and_gives_the_same() {
         assert_eq!(partitions(&there), partitions(&plan), "{}", plan.name());
         assert_eq!(run(&there), run(&plan), "{}", plan.name());
     }
+}
+
+#[test]
+fn the_order_of_kept_plans_travels_as_a_sort() {
+    let context = context_of(&quads());
+    let input = scan(&context);
+    let first = Column::new(input.schema().field(0).name(), 0);
+    let keys = LexOrdering::new([PhysicalSortExpr::new_default(Arc::new(first))]).unwrap();
+    let properties = OrderExec::properties_of(&input.schema());
+    let order: Plan = Arc::new(OrderExec::new(input, keys, Some(5), properties));
+    let there = travelled(&order, &context);
+    assert!(there.is::<SortExec>());
+    assert_eq!(run(&there), run(&order));
 }
 
 #[test]
