@@ -4,21 +4,18 @@
 //! quote that is never closed, a tag with an underscore. This is looked for here, once there is an error; nothing is parsed again.
 
 mod json;
+mod wording;
 mod xml;
 
 pub(crate) use json::place_of as place_in_json;
+pub(crate) use wording::{Said, Surroundings};
+
+use wording::{TOKEN_CHARACTERS_MAX, between, cut, quoted, undeclared};
 
 use crate::error::LoadOption;
 use crate::excerpt::shown;
 use crate::format::Format;
 use orrery_term::prefixes::probably_meant;
-use std::borrow::Cow;
-
-/// Longest token that is repeated in a message, in characters.
-const TOKEN_CHARACTERS_MAX: usize = 40;
-
-/// Text behind a place that is looked at: no token that a message can tell of is longer, and a file may have very many errors.
-const LOOKED_AT_BYTES: usize = 4 << 10;
 
 /// Longest message or mend, in characters: parsers repeat tokens of any length.
 const SAID_CHARACTERS_MAX: usize = 400;
@@ -28,111 +25,6 @@ const IF_TURTLE: &str = "if the text is Turtle, give that as its format";
 
 /// Names of prefixes that are schemes of IRIs in truth.
 const SCHEMES: [&str; 6] = ["file", "ftp", "http", "https", "mailto", "urn"];
-
-/// What is said of an error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
-    pub(crate) message: String,
-    pub(crate) mend: Option<String>,
-    /// Bytes from the place that the parser told to the one that is meant.
-    pub(crate) shift: usize,
-    /// What whoever loads the text may say to set it right.
-    pub(crate) option: Option<LoadOption>,
-}
-
-impl Said {
-    fn new(message: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            mend: Some(mend.into()),
-            shift: 0,
-            option: None,
-        }
-    }
-
-    fn plain(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            mend: None,
-            shift: 0,
-            option: None,
-        }
-    }
-
-    fn at(self, shift: usize) -> Self {
-        Self { shift, ..self }
-    }
-
-    fn with(self, option: LoadOption) -> Self {
-        Self {
-            option: Some(option),
-            ..self
-        }
-    }
-}
-
-/// Where an error stands: the text of its line before the place, and from the place on, as far as it is known (maybe several lines).
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings<'t> {
-    pub(crate) before: &'t str,
-    pub(crate) from: &'t str,
-}
-
-impl<'t> Surroundings<'t> {
-    /// Of a place in a text; what is no UTF-8 ends it, and so does what is too far away.
-    pub(crate) fn of(text: &'t [u8], start: usize) -> Self {
-        let start = start.min(text.len());
-        let line_start = text[..start]
-            .iter()
-            .rposition(|byte| matches!(byte, b'\n' | b'\r'))
-            .map_or(0, |at| at + 1);
-        let end = text.len().min(start + LOOKED_AT_BYTES);
-        let line_start = line_start.max(start.saturating_sub(LOOKED_AT_BYTES));
-        Self {
-            before: valid_end(&text[line_start..start]),
-            from: valid_beginning(&text[start..end]),
-        }
-    }
-
-    /// The token at the place.
-    fn token(&self) -> &'t str {
-        let from = self.from;
-        let end = match from.chars().next() {
-            Some('<') => from.find('>').map(|at| at + 1),
-            Some(quote @ ('"' | '\'')) => from[1..].find(quote).map(|at| at + 2),
-            _ => None,
-        };
-        let is_end = |character: char| character.is_whitespace() || ";,[](){}".contains(character);
-        let end = end.unwrap_or_else(|| from.find(is_end).unwrap_or(from.len()));
-        let token = &from[..end];
-        let token = match token.len() > 1 {
-            true => token.strip_suffix('.').unwrap_or(token),
-            false => token,
-        };
-        let end = token.char_indices().nth(TOKEN_CHARACTERS_MAX);
-        end.map_or(token, |(at, _)| &token[..at])
-    }
-
-    /// A language tag right before the place: its text.
-    fn tag_before(&self) -> Option<&'t str> {
-        let (_, tag) = self.before.rsplit_once('@')?;
-        let is_tag = !tag.is_empty() && tag.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        is_tag.then_some(tag)
-    }
-}
-
-fn valid_end(bytes: &[u8]) -> &str {
-    let is_first_of_character = |byte: &u8| !(0x80..0xC0).contains(byte);
-    let start = bytes.iter().position(is_first_of_character).unwrap_or(0);
-    std::str::from_utf8(&bytes[start..]).unwrap_or_default()
-}
-
-fn valid_beginning(bytes: &[u8]) -> &str {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
-    }
-}
 
 /// What is said of a parser's finding; of one whose text is gone, the parser's words.
 pub(crate) fn said(format: Format, found: &str, place: Option<Surroundings<'_>>) -> Said {
@@ -494,15 +386,6 @@ fn bare_iri(name: &str, place: Surroundings<'_>) -> Option<Said> {
     ))
 }
 
-fn undeclared(name: &str, declaration: impl Fn(&str, &str) -> String) -> Said {
-    let shown_name = cut(name, TOKEN_CHARACTERS_MAX);
-    let message = format!("the prefix {shown_name}: is not declared");
-    match probably_meant(name) {
-        Some(iri) => Said::new(message, declaration(name, iri)),
-        None => Said::new(message, declaration(&shown_name, "...")),
-    }
-}
-
 fn in_lines(format: Format, found: &str, place: Surroundings<'_>) -> Option<Said> {
     let (token, name) = (place.token(), format.name());
     if found.contains("Invalid IRI") || found.contains("No scheme found") {
@@ -628,19 +511,4 @@ fn number_type(token: &str) -> &'static str {
     } else {
         "integer"
     }
-}
-
-fn quoted(token: &str) -> String {
-    format!("`{}`", cut(token, TOKEN_CHARACTERS_MAX))
-}
-
-fn cut(text: &str, characters_max: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(characters_max) {
-        Some((at, _)) => format!("{}…", &text[..at]).into(),
-        None => text.into(),
-    }
-}
-
-fn between<'t>(text: &'t str, start: &str, end: &str) -> Option<&'t str> {
-    text.strip_prefix(start)?.strip_suffix(end)
 }

@@ -17,10 +17,8 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use self::line_format::LineFormat;
+use self::line_format::{ACCESS, LineFormat};
 
-/// The target of the lines of requests.
-const ACCESS: &str = "orrery::access";
 /// How long a line may wait for others.
 const GATHER_TIME: Duration = Duration::from_millis(50);
 /// With so many bytes of lines waiting, who brings one more writes them.

@@ -1,7 +1,7 @@
 //! What is said of wrong JSON-LD. Its parser tells the place of what is no JSON; of what is no JSON-LD, it tells the keyword, and that is
 //! looked for in the text.
 
-use super::{Said, between};
+use super::wording::{Said, between};
 use crate::error::LoadOption;
 
 pub(super) fn in_json(found: &str) -> Option<Said> {

@@ -1,7 +1,7 @@
 //! What is said of wrong RDF/XML. Its parser knows no places: what it found is looked for on the line that it was given last,
 //! and is placed where it stands there once. Else the whole line is meant, which is what no shift says.
 
-use super::{LOOKED_AT_BYTES, Said, Surroundings, between, quoted, undeclared};
+use super::wording::{LOOKED_AT_BYTES, Said, Surroundings, between, quoted, undeclared};
 
 /// Attributes whose values are IRIs.
 const IRI_ATTRIBUTES: [&str; 4] = ["about", "resource", "datatype", "base"];

@@ -16,7 +16,8 @@ use tracing_subscriber::fmt::format::{Format, Full, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::ACCESS;
+/// The target of the lines of requests.
+pub(super) const ACCESS: &str = "orrery::access";
 
 /// Lines of requests as here, all others as `tracing_subscriber` has them.
 pub(super) struct LineFormat(Format<Full>);
