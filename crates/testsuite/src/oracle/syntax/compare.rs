@@ -300,6 +300,12 @@ fn has_exists(text: &str) -> bool {
 
 /// Why both read it, and differently.
 fn other_algebra(text: &str) -> Option<&'static str> {
+    let is_point_first = |(kind, token): &(TokenKind, &str)| {
+        matches!(kind, TokenKind::Decimal | TokenKind::Double) && token.starts_with('.')
+    };
+    if tokens(text).iter().any(is_point_first) {
+        return Some("the longest token wins: `.5` is a number, and no dot before one");
+    }
     if has_signed_object(text) {
         return Some("the longest token wins: the sign of `:p +1` is the number's");
     }
