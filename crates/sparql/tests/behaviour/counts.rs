@@ -148,6 +148,18 @@ fn different_values_of_a_join_are_those_of_its_solutions() {
 }
 
 #[test]
+fn a_variable_that_nothing_binds_has_no_values_beside_one_that_has() {
+    let fixture = Fixture::new(&data());
+    for query in [
+        "SELECT (COUNT(DISTINCT ?age) AS ?n) (COUNT(DISTINCT ?z) AS ?m) { ?a :age ?age }",
+        "SELECT (MAX(DISTINCT ?age) AS ?n) (COUNT(DISTINCT ?z) AS ?m) { ?a :age ?age }",
+    ] {
+        let found = rows_both_ways(&fixture, query).concat();
+        assert!(found.contains("\"0\""), "{found}: {query}");
+    }
+}
+
+#[test]
 fn a_join_that_is_counted_makes_no_solutions() {
     // 300 subjects with one object: 90,000 pairs, 27 million triples of subjects.
     let mut data = "@prefix : <http://example.org/> .\n".to_owned();

@@ -12,7 +12,7 @@ use orrery_operators::run_counts::{RunCountsExec, RunCountsSpecification};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression};
 
 use crate::algebra::expression::variables;
-use crate::algebra::{Group, Var, VarSet};
+use crate::algebra::{Group, Var, VarSet, VariableTable};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
@@ -68,7 +68,7 @@ impl Planner<'_> {
         };
         let (input, aggregates) = match distinct {
             Some(values) => {
-                let of_values = |it| of_different(it, &values.certain);
+                let of_values = |it| of_different(it, &values.certain, &self.table);
                 let aggregates: Vec<_> = aggregates.iter().map(of_values).collect();
                 (values, aggregates)
             }
@@ -252,16 +252,23 @@ impl Planner<'_> {
     }
 }
 
-/// An aggregate over different values, where all are different and none is unbound.
+/// An aggregate over different values, where all are different and none is unbound. What nothing binds has no values.
 fn of_different(
     (result, aggregate): &(Var, AggregateExpression),
     certain: &VarSet,
+    table: &VariableTable,
 ) -> (Var, AggregateExpression) {
     let aggregate = match aggregate {
         AggregateExpression::FunctionCall {
             name: AggregateFunction::Count,
+            expr: Expression::Variable(variable),
             ..
-        } if !certain.is_empty() => AggregateExpression::CountSolutions { distinct: false },
+        } if table
+            .get(variable.as_str())
+            .is_some_and(|var| certain.contains(var)) =>
+        {
+            AggregateExpression::CountSolutions { distinct: false }
+        }
         AggregateExpression::FunctionCall { name, expr, .. } => AggregateExpression::FunctionCall {
             name: name.clone(),
             expr: expr.clone(),
