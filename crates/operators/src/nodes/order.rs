@@ -20,7 +20,7 @@ use datafusion_common::Result;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr_common::sort_expr::LexOrdering;
-use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion_physical_plan::metrics::{ExecutionPlanMetricsSet, Time};
 use datafusion_physical_plan::sorts::sort::SortExec;
 use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
@@ -108,14 +108,15 @@ impl ExecutionPlan for OrderExec {
     ) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, Arc::clone(&context))?;
         let schema = self.input.schema();
+        let baseline = NodeMetrics::new(&self.metrics, partition);
         let rows = Rows {
+            elapsed: baseline.elapsed_compute().clone(),
             keys: self.keys.clone(),
             fetch: self.fetch,
             batches: Vec::new(),
             rows: 0,
             reservation: MemoryConsumer::new("SortExec").register(context.memory_pool()),
         };
-        let baseline = NodeMetrics::new(&self.metrics, partition);
         let batches = futures::stream::once(rows.of_all(input, context)).try_flatten();
         let counted = batches.inspect_ok(move |batch| baseline.record_output(batch.num_rows()));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, counted)))
@@ -129,6 +130,7 @@ struct Rows {
     batches: Vec<RecordBatch>,
     rows: usize,
     reservation: MemoryReservation,
+    elapsed: Time,
 }
 
 impl Rows {
@@ -153,6 +155,8 @@ impl Rows {
             let none = futures::stream::empty();
             return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, none)));
         }
+        let elapsed = self.elapsed.clone();
+        let _timer = elapsed.timer();
         let batch = match self.batches.as_slice() {
             [only] => only.clone(),
             several => concat_batches(&schema, several)?,
@@ -166,12 +170,11 @@ impl Rows {
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, sorted)))
     }
 
-    /// The keys of all rows; nothing if there is no memory for them.
+    /// The keys of all rows; nothing if there is no memory for them. One that is a column of the batch is counted as if it were a copy.
     fn key_columns(&mut self, batch: &RecordBatch) -> Result<Option<Vec<Arc<dyn Array>>>> {
         let mut columns = Vec::with_capacity(self.keys.len());
         for key in &self.keys {
             let column = key.expr.evaluate(batch)?.into_array(batch.num_rows())?;
-            // The column of a batch is the batch's own.
             if self
                 .reservation
                 .try_grow(column.get_array_memory_size())
