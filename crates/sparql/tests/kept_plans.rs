@@ -295,6 +295,62 @@ fn kept_plans_answer_as_those_that_are_made_anew_after_commits() {
     );
 }
 
+#[test]
+fn a_plan_is_taken_after_a_commit_that_changes_little() {
+    let fixture = Fixture::new(&data());
+    let writer = fixture.writer();
+    let ask = |thing: u32, feature: u32| {
+        let text = format!(
+            "PREFIX : <http://e/> SELECT ?l ?b {{ <http://e/t{thing}> :label ?l ; :feature ?f . ?b :feature ?f , <http://e/f{feature}> ; :number ?n FILTER(?n > 0) }}"
+        );
+        let before = fixture.engine.plan_counts().hits;
+        let asked = check(&fixture, &text);
+        asked.unwrap_or_else(|error| panic!("{error}"));
+        fixture.engine.plan_counts().hits > before
+    };
+    for thing in 0..4 {
+        ask(thing, 1);
+    }
+    assert!(ask(5, 2));
+    for (number, feature) in (0..8).zip([1, 2, 3].into_iter().cycle()) {
+        let product = format!(
+            "@prefix : <http://e/> . :new{number} :number {number} ; :feature :f{feature} ."
+        );
+        Fixture::commit(&writer, &product, true);
+        assert!(ask(6, feature), "after commit {number}");
+    }
+}
+
+#[test]
+fn a_part_that_had_no_rows_before_a_commit_makes_another_plan() {
+    let fixture = Fixture::new(&data());
+    let writer = fixture.writer();
+    let ask = |thing: u32| {
+        let text = format!(
+            "PREFIX : <http://e/> SELECT ?l ?x {{ <http://e/t{thing}> :label ?l OPTIONAL {{ ?a :feature :f9 ; :label ?x }} OPTIONAL {{ ?a :never ?y }} }}"
+        );
+        let answer = check(&fixture, &text);
+        answer.unwrap_or_else(|error| panic!("{error}"))
+    };
+    let commit = |trig: &str, inserts| {
+        Fixture::commit(&writer, &format!("@prefix : <http://e/> . {trig}"), inserts);
+    };
+    // Both terms are known, and have no rows.
+    commit(":f9 :is :never .", true);
+    commit(":t1 :never 1 ; :feature :f9 .", true);
+    commit(":t1 :never 1 ; :feature :f9 .", false);
+    for thing in 0..4 {
+        ask(thing);
+    }
+    assert!(ask(5));
+    commit(":t9 :number 77 .", true);
+    assert!(ask(5), "another commit");
+    commit(":t2 :feature :f9 .", true);
+    assert!(!ask(5), "the first part finds something");
+    commit(":t2 :never 2 .", true);
+    assert!(!ask(5), "the other part, too");
+}
+
 /// Asks a query until its plan may be kept, then the same with other constants.
 fn check_after(trig: &str, first: &str, others: &[&str]) -> bool {
     let fixture = Fixture::new(trig);

@@ -92,22 +92,37 @@ impl<'s> Estimator<'s> {
         })
     }
 
-    /// The rows of a pattern of the default graph with these constants; infinite if no permutation tells.
+    /// The rows of a pattern of the default graph with these constants; beside named graphs no permutation tells those of some, which
+    /// get the rows of whatever graph instead.
     pub(crate) fn count_of(&self, constants: [Option<TermId>; 3]) -> Result<f64, QueryError> {
         if let Some(known) = self.counted.borrow().get(&constants) {
             return Ok(*known);
         }
+        let rows = match self.quads_by_statistics(constants)? {
+            Some(quads) => Some(quads),
+            None => exact_count_of_constants(self.view, constants)?,
+        };
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-        let rows = match exact_count_of_constants(self.view, constants)? {
+        let rows = match rows {
             Some(exact) => exact as f64,
-            None => {
-                // Over another commit it would not be found to be alike.
-                self.is_of_commit.set(true);
-                f64::INFINITY
-            }
+            None => self.bound(constants)?,
         };
         self.counted.borrow_mut().insert(constants, rows);
         Ok(rows)
+    }
+
+    /// The quads of a predicate, where the statistics know them. Only that there are none is worth a look, for it makes an answer empty.
+    fn quads_by_statistics(
+        &self,
+        constants: [Option<TermId>; 3],
+    ) -> Result<Option<u64>, QueryError> {
+        match constants {
+            [None, Some(predicate), None] if !self.view.has_named_graphs() => {
+                let quads = self.predicate(predicate)?.quads;
+                Ok(Some(quads).filter(|quads| *quads > 0))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Rows and distinct values of a pattern by itself.
@@ -281,26 +296,7 @@ impl<'s> Estimator<'s> {
             self.is_of_commit.set(true);
             return self.count(quad, table);
         }
-        let constants = [quad.subject, quad.predicate, quad.object].map(|slot| match slot {
-            Slot::Constant(term) => Some(term),
-            Slot::Variable(_) | Slot::Absent => None,
-        });
-        if let [None, Some(predicate), None] = constants
-            && !self.view.has_named_graphs()
-            && let quads @ 1.. = self.predicate(predicate)?.quads
-        {
-            // The statistics know it. Only that there are none is worth a look, for it makes an answer empty.
-            #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-            let rows = quads as f64;
-            self.counted.borrow_mut().insert(constants, rows);
-            return Ok(rows);
-        }
-        if let Some(known) = self.counted.borrow().get(&constants) {
-            return Ok(*known);
-        }
-        let rows = self.count(quad, table)?;
-        self.counted.borrow_mut().insert(constants, rows);
-        Ok(rows)
+        self.count_of(constants_of(quad))
     }
 
     fn count(&self, quad: &Quad, table: &VariableTable) -> Result<f64, QueryError> {
@@ -311,7 +307,7 @@ impl<'s> Estimator<'s> {
         }
         // The graph, or a repeated variable, keeps the range from being exact:
         // it is an upper bound of the triple alone.
-        let bound = self.bound(quad)?;
+        let bound = self.bound(constants_of(quad))?;
         let in_graph = match &quad.scope {
             Scope::Named(graph) => self.range(Permutation::Gspo, &[*graph])?.unwrap_or(bound),
             Scope::Default | Scope::AllUnion | Scope::NamedVariable { .. } => bound,
@@ -326,18 +322,17 @@ impl<'s> Estimator<'s> {
         Ok(bound.min(in_graph))
     }
 
-    /// Quads with the constants of the triple, in whatever graph.
-    fn bound(&self, quad: &Quad) -> Result<f64, QueryError> {
-        use Slot::Constant;
-        let (permutation, prefix) = match (quad.subject, quad.predicate, quad.object) {
-            (Constant(s), Constant(p), Constant(o)) => (Permutation::Psog, vec![p, s, o]),
-            (Constant(s), Constant(p), _) => (Permutation::Psog, vec![p, s]),
-            (_, Constant(p), Constant(o)) => (Permutation::Posg, vec![p, o]),
-            (_, Constant(p), _) => (Permutation::Psog, vec![p]),
-            (Constant(s), _, Constant(o)) => (Permutation::Ospg, vec![o, s]),
-            (Constant(s), _, _) => (Permutation::Spog, vec![s]),
-            (_, _, Constant(o)) => (Permutation::Ospg, vec![o]),
-            _ => return Ok(self.quads),
+    /// Quads with these constants, in whatever graph.
+    fn bound(&self, constants: [Option<TermId>; 3]) -> Result<f64, QueryError> {
+        let (permutation, prefix) = match constants {
+            [Some(s), Some(p), Some(o)] => (Permutation::Psog, vec![p, s, o]),
+            [Some(s), Some(p), None] => (Permutation::Psog, vec![p, s]),
+            [None, Some(p), Some(o)] => (Permutation::Posg, vec![p, o]),
+            [None, Some(p), None] => (Permutation::Psog, vec![p]),
+            [Some(s), None, Some(o)] => (Permutation::Ospg, vec![o, s]),
+            [Some(s), None, None] => (Permutation::Spog, vec![s]),
+            [None, None, Some(o)] => (Permutation::Ospg, vec![o]),
+            [None, None, None] => return Ok(self.quads),
         };
         Ok(self.range(permutation, &prefix)?.unwrap_or(self.quads))
     }
@@ -384,6 +379,14 @@ impl<'s> Estimator<'s> {
         let rows = self.range(Permutation::Gspo, &[graph])?;
         Ok(rows.is_some_and(|rows| rows > 0.0))
     }
+}
+
+/// The constants of a pattern: subject, predicate, object.
+fn constants_of(quad: &Quad) -> [Option<TermId>; 3] {
+    [quad.subject, quad.predicate, quad.object].map(|slot| match slot {
+        Slot::Constant(term) => Some(term),
+        Slot::Variable(_) | Slot::Absent => None,
+    })
 }
 
 /// Figures for another number of quads than they were gathered from. Where there were none, all values are taken to be

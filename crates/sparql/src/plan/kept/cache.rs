@@ -17,9 +17,9 @@ pub(crate) const VARIANTS_MAX: usize = 16;
 const REFUSED_MAX: usize = 1_024;
 const REFUSED_BYTES_MAX: usize = 1 << 20;
 /// After so many plans that could not be kept, no more of a key are tried for some commits. For other constants it may be another plan.
-const REFUSALS_MAX: u32 = 4;
+pub(super) const REFUSALS_MAX: u32 = 4;
 /// After so many commits plans are tried again that could not be kept.
-const REFUSED_COMMITS: u64 = 256;
+pub(super) const REFUSED_COMMITS: u64 = 256;
 
 /// Plans by shape; shared by all queries of an engine.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl Default for Plans {
 }
 
 /// A shape, and its fixed constants.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct PlanKey {
     shape: u64,
     fixed: Box<str>,

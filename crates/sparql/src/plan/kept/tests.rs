@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use orrery_storage::{SmallQuad, build_small};
 use orrery_term::Term;
 
+use super::cache::{PlanCache, PlanKey, REFUSALS_MAX, REFUSED_COMMITS};
 use crate::{Engine, EngineOptions, QueryOptions};
 
 fn quads() -> Vec<SmallQuad> {
@@ -67,4 +68,19 @@ fn what_is_kept_holds_no_context_of_its_query() {
         assert!(contexts.iter().all(is_dead), "{query}");
     }
     assert!(engine.plan_counts().hits > 5, "{:?}", engine.plan_counts());
+}
+
+#[test]
+fn refusals_say_nothing_of_a_much_later_commit() {
+    let (cache, key) = (PlanCache::default(), PlanKey::default());
+    for _ in 0..REFUSALS_MAX {
+        assert!(!cache.is_refused(&key, 7));
+        cache.refuse(key.clone(), 7);
+    }
+    assert!(cache.is_refused(&key, 7));
+    assert!(cache.is_refused(&key, 7 + REFUSED_COMMITS - 1));
+    assert!(!cache.is_refused(&key, 7 + REFUSED_COMMITS));
+    // Those of then are not counted with those of now.
+    cache.refuse(key.clone(), 7 + REFUSED_COMMITS);
+    assert!(!cache.is_refused(&key, 7 + REFUSED_COMMITS));
 }
