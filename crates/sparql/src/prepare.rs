@@ -340,10 +340,7 @@ impl Source<'_> {
         planner.is_set = self.is_set;
         let mut relation = match self.is_ask {
             false => planner.group(&group, None, &needed, None)?,
-            true => {
-                let relation = planner.group(&group, None, &needed, Some(1))?;
-                planner.limited(relation, 0, Some(1))?
-            }
+            true => planner.any_solution(group)?,
         };
         planner.check_depth(&relation.plan)?;
         let in_one = Arc::clone(&relation.plan);

@@ -1,6 +1,6 @@
 //! `EXISTS` and what the outer row reaches in it.
 
-use crate::common::Fixture;
+use crate::common::{Answer, Fixture, PREFIXES};
 use crate::rows_both_ways;
 
 const MINUS_DATA: &str = "@prefix : <http://example.org/> .
@@ -57,4 +57,103 @@ fn exists_in_the_filter_of_an_optional_part_sees_the_joined_solution() {
         rows_both_ways(&fixture, query),
         ["n=<c> x=<a>", "n=<c> x=<a>", "x=<d>", "x=<d>"]
     );
+}
+
+/// 3,000 subjects of one class with a value each, two thirds of which have another one.
+fn many() -> Fixture {
+    let mut data = "@prefix : <http://example.org/> .\n".to_owned();
+    for subject in 0..3_000 {
+        data += &format!(
+            ":s{subject} a :C ; :p {} ; :f :g{} .\n",
+            subject % 100,
+            subject % 5
+        );
+        if subject % 3 > 0 {
+            data += &format!(":s{subject} :r :g{} .\n", subject % 4);
+        }
+    }
+    Fixture::new(&data)
+}
+
+/// What a pattern reads before it knows whether that is enough, where few rows are wanted (the first chunk of its pipeline).
+const FIRST_CHUNK: usize = 256;
+
+#[test]
+fn ask_reads_no_more_than_a_first_solution_takes() {
+    let fixture = many();
+    let mut more = Vec::new();
+    for (query, expected, most) in [
+        // Without the order, the group, the optional part, the first chunk has a solution.
+        ("SELECT ?s { ?s :p ?v } ORDER BY ?v", true, FIRST_CHUNK),
+        (
+            "SELECT ?s { ?s :p ?v OPTIONAL { ?s :r ?w } } ORDER BY ?w LIMIT 3",
+            true,
+            FIRST_CHUNK,
+        ),
+        (
+            "SELECT ?v (SUM(?w) AS ?x) { ?s :f ?v ; :p ?w } GROUP BY ?v ORDER BY ?x",
+            true,
+            FIRST_CHUNK,
+        ),
+        (
+            "{ SELECT ?s { ?s :p ?v } ORDER BY ?v } UNION { ?s :r ?v }",
+            true,
+            FIRST_CHUNK,
+        ),
+        // A chunk of a later step may take in a second look-up of the one before.
+        (
+            "?s :p ?v . ?t :p ?w . ?u :p ?x BIND(?v + ?w AS ?y)",
+            true,
+            2 * FIRST_CHUNK,
+        ),
+        // Of all solutions together there is a group, even where there are none.
+        (
+            "SELECT (COUNT(*) AS ?n) { ?s :p ?v . ?s :nothing ?w }",
+            true,
+            1,
+        ),
+        // No value of :f has an :r of its own: that there is no group is known when all of the smaller predicate was looked at.
+        (
+            "SELECT ?v (COUNT(*) AS ?n) { ?s :f ?v . ?v :r ?w } GROUP BY ?v",
+            false,
+            3_000,
+        ),
+        // What a HAVING reads is computed; the count is known without rows.
+        (
+            "SELECT (COUNT(*) AS ?n) { ?s :p ?v } HAVING(COUNT(*) < 10)",
+            false,
+            1,
+        ),
+        // An OFFSET counts: of the different values there are a hundred, in whatever order.
+        (
+            "SELECT DISTINCT ?v { ?s :p ?v } ORDER BY ?v OFFSET 99",
+            true,
+            3_000,
+        ),
+        (
+            "SELECT DISTINCT ?v { ?s :p ?v } ORDER BY ?v OFFSET 100",
+            false,
+            3_000,
+        ),
+        ("SELECT ?s { ?s :p ?v } ORDER BY ?v LIMIT 0", false, 0),
+        // A filter that nothing fulfils is asked of all rows.
+        ("?s :p ?v BIND(?v + 1 AS ?y) FILTER(?y > 200)", false, 3_000),
+    ] {
+        let query = format!("{PREFIXES}ASK {{ {query} }}");
+        let answer = fixture.ask(&query).expect("an answer");
+        assert!(
+            matches!(answer, Answer::Boolean(found) if found == expected),
+            "{query}"
+        );
+        let plan = fixture.analyze(&query).expect("a plan");
+        let is_sorted = plan.contains("Sort") || plan.contains("Order");
+        let rows = match plan.starts_with("EmptyExec") {
+            true => 0,
+            false => fixture.most_rows(&query),
+        };
+        if rows > most || is_sorted {
+            more.push(format!("{rows} rows, expected {most}: {query}\n{plan}"));
+        }
+    }
+    assert!(more.is_empty(), "{}", more.join("\n"));
 }

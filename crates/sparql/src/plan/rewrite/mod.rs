@@ -8,6 +8,7 @@
 //! | [`eager_aggregation`], [`parts`], [`totals`] | what hangs on the rest by some variables is aggregated below the join |
 //! | [`counted_branches`] | branches of unions and optional parts are counted before they are joined |
 //! | [`complement`] | aggregates over a product without the pairs that match |
+//! | [`existence`] | what only has to have a solution is not ordered, grouped or made distinct |
 //! | [`distinct_skip_scan`] | distinct values by skipping from one to the next |
 //! | [`path_chains`] | chains of patterns and paths as one path |
 //! | [`shared_subqueries`], [`repeated`], [`subquery_text`] | subqueries that stand there twice are computed once |
@@ -18,6 +19,7 @@ pub(super) mod correlation;
 mod counted_branches;
 pub(super) mod distinct_skip_scan;
 mod eager_aggregation;
+mod existence;
 mod filter_rewrites;
 mod parts;
 mod path_chains;
