@@ -10,6 +10,7 @@
 //! | [`context`] | what the operators of one query share |
 //! | [`aggregate`] | COUNT, SUM, AVG, MIN, MAX, SAMPLE, GROUP_CONCAT |
 //! | [`complement`] | aggregates over a product without the pairs that match |
+//! | [`dealing`] | how a leaf's work is dealt to partitions |
 //! | [`pattern`] | basic graph patterns: scans and look-up joins over the permutations |
 //! | [`path`] | property paths |
 //! | [`join`] | joins of solutions in which variables may be unbound |
@@ -26,6 +27,7 @@ pub mod codec;
 pub mod complement;
 pub mod context;
 pub mod count;
+pub mod dealing;
 mod error;
 pub mod graph_names;
 pub mod join;

@@ -9,16 +9,16 @@ use spargebra::term::Variable;
 
 use super::error::{CodecError, Result};
 use super::texts::{Names, Place, QuadText, conditions, expressions, names, variables};
+use crate::dealing::{Dealing, Spread};
 use crate::join::{JoinMode, Uncounted};
 use crate::pattern::{
-    Dealing, GivenIds, ObjectRanges, PatternExec, PatternMode, PatternSpecification, PatternStep,
-    Spread,
+    GivenIds, ObjectRanges, PatternExec, PatternMode, PatternSpecification, PatternStep,
 };
 use crate::service::{Endpoint, ServiceExec, ServiceSpecification, ServiceVariable};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// Partitions of a pattern.
+/// Partitions of a node.
 const PARTITIONS_MAX: usize = 4_096;
 /// Rows of a chunk, where they are given.
 const VECTOR_ROWS_MAX: usize = 1 << 20;
@@ -34,7 +34,7 @@ pub(super) struct PatternText {
     fetch: Option<usize>,
     vector_rows: Option<usize>,
     intersects: bool,
-    spread: Option<(usize, DealingText)>,
+    spread: Option<SpreadText>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +53,10 @@ struct StepText {
     /// The bits of the estimate.
     estimated_rows: Option<u64>,
 }
+
+/// Partitions, and what each takes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct SpreadText(usize, DealingText);
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 enum DealingText {
@@ -122,15 +126,9 @@ impl PatternText {
             fetch: specification.fetch,
             vector_rows: specification.vector_rows,
             intersects: specification.intersects,
-            spread: pattern.spread_over().map(|spread| {
-                let dealing = match spread.dealing {
-                    Dealing::Queue | Dealing::Turns(_) if has_shares => DealingText::Shares,
-                    Dealing::Queue => DealingText::Queue,
-                    Dealing::Turns(rows) => DealingText::Turns(rows),
-                    Dealing::Shares => DealingText::Shares,
-                };
-                (spread.partitions, dealing)
-            }),
+            spread: pattern
+                .spread_over()
+                .map(|spread| SpreadText::of(spread, has_shares)),
         })
     }
 
@@ -175,21 +173,39 @@ impl PatternText {
             intersects: self.intersects,
         };
         let node = PatternExec::try_new(Arc::clone(place.context), input, specification)?;
-        let Some((partitions, dealing)) = self.spread else {
-            return Ok(node);
+        match (self.spread, node.downcast_ref::<PatternExec>()) {
+            (Some(spread), Some(pattern)) => Ok(pattern.spread(spread.build()?)?),
+            _ => Ok(node),
+        }
+    }
+}
+
+impl SpreadText {
+    pub(super) fn of(spread: Spread, has_shares: bool) -> Self {
+        let dealing = match spread.dealing {
+            Dealing::Queue | Dealing::Turns(_) if has_shares => DealingText::Shares,
+            Dealing::Queue => DealingText::Queue,
+            Dealing::Turns(rows) => DealingText::Turns(rows),
+            Dealing::Shares => DealingText::Shares,
         };
-        let pattern = node.downcast_ref::<PatternExec>();
-        let pattern = pattern.filter(|_| (1..=PARTITIONS_MAX).contains(&partitions));
-        let pattern = pattern
-            .ok_or_else(|| CodecError::damaged(format!("a pattern in {partitions} partitions")))?;
-        Ok(pattern.spread(Spread {
+        Self(spread.partitions, dealing)
+    }
+
+    pub(super) fn build(self) -> Result<Spread> {
+        let Self(partitions, dealing) = self;
+        if !(1..=PARTITIONS_MAX).contains(&partitions) {
+            return Err(CodecError::damaged(format!(
+                "a node in {partitions} partitions"
+            )));
+        }
+        Ok(Spread {
             partitions,
             dealing: match dealing {
                 DealingText::Queue => Dealing::Queue,
                 DealingText::Turns(rows) => Dealing::Turns(rows),
                 DealingText::Shares => Dealing::Shares,
             },
-        })?)
+        })
     }
 }
 

@@ -14,11 +14,11 @@ use spargebra::algebra::{Expression, Function};
 use spargebra::term::Variable;
 
 use super::*;
+use crate::dealing::{Dealing, Spread};
 use crate::node::tests::{one_of_each_with_contexts, run, service_options, travelled};
 use crate::nodes::{AppendExec, SharedExec};
 use crate::pattern::{
-    Dealing, GraphScope, ObjectRanges, PatternExec, PatternSpecification, PatternStep, QuadPattern,
-    Slot, Spread,
+    GraphScope, ObjectRanges, PatternExec, PatternSpecification, PatternStep, QuadPattern, Slot,
 };
 use crate::rows::RowsExec;
 use crate::test_support::{

@@ -28,6 +28,7 @@ use crate::codec::{self, Destination, EncodedPlan};
 use crate::complement::{ComplementExec, ComplementInputs};
 use crate::context::{ContextOptions, QueryContext};
 use crate::count::CountExec;
+use crate::dealing::{Dealing, Spread};
 use crate::graph_names::GraphNamesExec;
 use crate::join::{JoinMode, JoinSpecification, SolutionJoinExec};
 use crate::kept::KeptPlan;
@@ -37,8 +38,7 @@ use crate::nodes::{
 use crate::path::{PathExec, PathSpecification};
 use crate::pattern::ordered::{FirstRows, OrderedExec};
 use crate::pattern::{
-    Dealing, GivenIds, GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern,
-    Slot, Spread,
+    GivenIds, GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern, Slot,
 };
 use crate::rows::RowsExec;
 use crate::run_counts::{RunCountsExec, RunCountsSpecification};

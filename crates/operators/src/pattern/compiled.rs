@@ -8,11 +8,12 @@ use datafusion_common::{Result, internal_err};
 use parking_lot::Mutex;
 
 use super::compile::{Arrangement, arranged, compile};
-use super::morsel::{FurtherSteps, MorselReader, Morsels, Spread};
+use super::morsel::{FurtherSteps, MorselReader, Morsels};
 use super::pipeline::StepCounters;
 use super::program::Program;
 use super::specification::PatternSpecification;
 use crate::context::QueryContext;
+use crate::dealing::Spread;
 
 /// A compiled pattern and what its executions share.
 #[derive(Debug)]

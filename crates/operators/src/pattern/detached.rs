@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 
 use super::compile::Arrangement;
 use super::compiled::CompiledPattern;
-use super::morsel::Executions;
 use super::pipeline::StepCounters;
 use super::plan::PatternExec;
 use super::specification::PatternSpecification;
 use crate::context::QueryContext;
+use crate::dealing::Executions;
 
 /// What a pattern is to do, over an input of the same columns, in one partition.
 #[derive(Debug)]

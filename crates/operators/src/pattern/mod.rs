@@ -60,7 +60,6 @@ mod stream;
 mod tests;
 
 pub use given_ids::GivenIds;
-pub use morsel::{Dealing, Spread};
 pub use plan::{PatternExec, PatternReport, StepReport};
 pub use sort::sort_rows;
 pub use specification::{

@@ -15,12 +15,13 @@ use parking_lot::Mutex;
 
 use super::compiled::CompiledPattern;
 use super::display;
-use super::morsel::{Dealing, Executions, Spread, first_ranges};
+use super::morsel::{MorselReader, Morsels, first_ranges};
 use super::pipeline::StepCounters;
 use super::program::StepProgram;
 use super::specification::{ObjectRanges, PatternMode, PatternSpecification, PatternStep};
 use super::stream::{PatternInput, PatternStream};
 use crate::context::QueryContext;
+use crate::dealing::{Dealing, Executions, Spread};
 use crate::error::Error;
 use crate::node::{Inputs, node_methods};
 use crate::node_metrics::NodeMetrics;
@@ -39,7 +40,7 @@ pub struct PatternExec {
     pub(super) plan: Arc<CompiledPattern>,
     /// How the rows of the first step are spread over partitions, if they are.
     pub(super) spread: Option<Spread>,
-    pub(super) executions: Executions,
+    pub(super) executions: Executions<Morsels>,
     pub(super) properties: Arc<PlanProperties>,
     pub(super) metrics: ExecutionPlanMetricsSet,
 }
@@ -256,11 +257,7 @@ impl DisplayAs for PatternExec {
             write!(f, ", ?{name} among {ids} ids")?;
         }
         if let Some(spread) = self.spread {
-            let shares = match spread.dealing {
-                Dealing::Queue | Dealing::Turns(_) => "",
-                Dealing::Shares => ", a share each",
-            };
-            write!(f, ", {} partitions{shares}", spread.partitions)?;
+            write!(f, ", {spread}")?;
         }
         Ok(())
     }
@@ -343,7 +340,8 @@ impl ExecutionPlan for PatternExec {
                     Dealing::Shares => self.plan.share(place)?,
                     Dealing::Queue | Dealing::Turns(_) => {
                         let cut = || self.plan.cut(spread);
-                        self.executions.reader(&context, place, cut)?
+                        let morsels = self.executions.claim(&context, place, cut)?;
+                        MorselReader::new(morsels, partition)
                     }
                 })
             }

@@ -1,7 +1,7 @@
 //! Spreading a plan over the cores.
 //!
 //! A plan is made for one partition; then the patterns in it that are much work get several, which take
-//! pieces of the first step's rows from one queue (`orrery_operators::pattern::Spread`). What stands
+//! pieces of the first step's rows from one queue (`orrery_operators::dealing::Spread`). What stands
 //! above keeps the partitions as long as it can work on each by itself:
 //!
 //! ```text
@@ -42,8 +42,9 @@ use datafusion_physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChi
 use hashbrown::HashMap;
 use orrery_expressions::for_each_child;
 use orrery_operators::aggregate::{GroupExec, grouped};
+use orrery_operators::dealing::{Dealing, Spread};
 use orrery_operators::nodes::SharedExec;
-use orrery_operators::pattern::{Dealing, PatternExec, Spread};
+use orrery_operators::pattern::PatternExec;
 use spargebra::algebra::Expression;
 
 use crate::error::Result;
