@@ -76,6 +76,11 @@ impl Pieces {
             dealt_to,
         })
     }
+
+    /// Whether all have been taken from the queue.
+    pub(crate) fn are_taken(&self) -> bool {
+        self.dealt_to.is_none() && self.queue.lock().next >= self.count
+    }
 }
 
 /// What allows a partition to work.

@@ -5,7 +5,7 @@ mod common;
 use std::fmt::Write;
 use std::time::Duration;
 
-use common::{Fixture, PREFIXES};
+use common::{Answer, Fixture, PREFIXES};
 use orrery_sparql::{EngineOptions, QueryError, QueryOptions, Tuning};
 
 /// People who know each other, with ages, names and countries; some statements in two graphs.
@@ -23,7 +23,8 @@ fn data() -> String {
             let _ = writeln!(text, ":p{number} :knows :p{other} .");
         }
         let quad = format!(":p{number} :likes :c{} .", number % 5);
-        let _ = writeln!(text, ":g1 {{ {quad} }} :g2 {{ {quad} }}");
+        let named = format!(":g1 :likes :g2 . :g{} :likes :g1 .", number % 4);
+        let _ = writeln!(text, ":g1 {{ {quad} }} :g2 {{ {quad} {named} }}");
         if number % 2 == 0 {
             let _ = writeln!(text, ":p{number} :weight {}.5 .", number);
         }
@@ -56,7 +57,7 @@ fn plan(fixture: &Fixture, query: &str) -> String {
     plan
 }
 
-const QUERIES: [&str; 17] = [
+const QUERIES: [&str; 20] = [
     "SELECT * { ?a :knows ?b . ?b :age ?n }",
     "SELECT ?c (COUNT(*) AS ?n) (SUM(?age) AS ?s) (AVG(?age) AS ?m) (MIN(?name) AS ?l) (MAX(?age) AS ?g) \
      { ?a :country ?c ; :age ?age ; :name ?name } GROUP BY ?c",
@@ -74,6 +75,9 @@ const QUERIES: [&str; 17] = [
     "SELECT ?x (REGEX(?n, \"1\") AS ?r) FROM :g1 FROM :g2 { ?x :likes ?n }",
     "SELECT ?x ?c FROM :g1 FROM :g2 { ?x :likes ?c }",
     "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?x :likes ?c } } GROUP BY ?g",
+    "SELECT * { ?a :knows+ ?b }",
+    "SELECT ?a (COUNT(*) AS ?n) { ?a (:knows/^:likes?)* ?b } GROUP BY ?a",
+    "SELECT DISTINCT ?n { ?a (:knows|:country)+/:age? ?n }",
     "CONSTRUCT { ?b :known ?a } { ?a :knows ?b . ?a :age ?n FILTER(?n < 9) }",
 ];
 
@@ -176,6 +180,105 @@ fn what_depends_on_the_order_of_rows_stays_in_one_partition() {
     ] {
         assert!(!plan(&fixture, query).contains("partitions"), "{query}");
     }
+}
+
+/// An end that is the graph's name is known before the path is walked.
+#[test]
+fn paths_in_graphs_of_any_name_are_the_same_in_several_partitions() {
+    let fixture = Fixture::new(&data());
+    for path in [
+        "?g :likes* ?o",
+        "?s :likes* ?g",
+        "?g :likes* ?g",
+        "?s :likes+ ?g",
+        "?s :likes+ ?o",
+    ] {
+        let query = format!("{PREFIXES}SELECT * {{ GRAPH ?g {{ {path} }} }}");
+        let one = fixture.ask_with(&query, &in_partitions(1)).unwrap();
+        let three = fixture.ask_with(&query, &in_partitions(3)).unwrap();
+        assert_ne!(one, Answer::Solutions(Vec::new()), "{query}");
+        assert_eq!(three.sorted(), one.sorted(), "{query}");
+        let query = format!("{PREFIXES}SELECT (COUNT(*) AS ?n) {{ GRAPH ?g {{ {path} }} }}");
+        let one = fixture.ask_with(&query, &in_partitions(1)).unwrap();
+        assert_eq!(
+            fixture.ask_with(&query, &in_partitions(3)).unwrap(),
+            one,
+            "{query}"
+        );
+    }
+}
+
+/// People who each know some of the next ones.
+fn acquainted(people: usize) -> String {
+    let mut text = String::from("@prefix : <http://example.org/> . :p1 :marries :p2 .\n");
+    for number in 0..people {
+        for distance in [1, 7, 101] {
+            let _ = writeln!(
+                text,
+                ":p{number} :knows :p{} .",
+                (number + distance) % people
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn whether_a_path_is_spread_depends_on_how_many_nodes_it_is_walked_from() {
+    let options = EngineOptions {
+        threads: 2,
+        ..EngineOptions::default()
+    };
+    let fixture = Fixture::with_options(&acquainted(2_000), options);
+    let is_parallel = |query: &str| {
+        let query = format!("{PREFIXES}{query}");
+        let prepared = fixture.engine.prepare(&query, &QueryOptions::of_process());
+        prepared.unwrap().is_parallel()
+    };
+    assert!(is_parallel("SELECT * { ?a :knows+ ?b }"));
+    assert!(is_parallel("SELECT (COUNT(*) AS ?n) { ?a :marries* ?b }"));
+    for query in [
+        "SELECT (COUNT(*) AS ?n) { ?a :marries+ ?b }",
+        "SELECT ?a (COUNT(*) AS ?n) { ?a (:marries/:knows*)+ ?b } GROUP BY ?a",
+        "SELECT (COUNT(*) AS ?n) { ?a :unknown+ ?b }",
+        "SELECT * { :p1 :knows+ ?b }",
+        "SELECT * { ?a :knows+ ?b } LIMIT 10",
+    ] {
+        assert!(!is_parallel(query), "{query}");
+    }
+}
+
+#[test]
+fn limits_hold_for_paths_in_several_partitions() {
+    let data = acquainted(6_000);
+    let query = format!("{PREFIXES}SELECT (COUNT(*) AS ?n) {{ ?a :knows+ ?b }}");
+    let limit = Duration::from_millis(20);
+    let fixture = Fixture::new(&data);
+    for partitions in [1, 2, 3] {
+        let options = QueryOptions {
+            timeout: Some(limit),
+            ..in_partitions(partitions)
+        };
+        match fixture.ask_with(&query, &options) {
+            Err(QueryError::Timeout { limit: said }) => assert_eq!(said, limit),
+            other => panic!("{other:?}"),
+        }
+    }
+    // The list of the people alone takes 48,000 bytes.
+    let options = EngineOptions {
+        memory_bytes: 40_000,
+        ..EngineOptions::default()
+    };
+    let fixture = Fixture::with_options(&data, options);
+    for partitions in [1, 2, 3] {
+        match fixture.ask_with(&query, &in_partitions(partitions)) {
+            Err(QueryError::OutOfMemory { limit_bytes, .. }) => assert_eq!(limit_bytes, 40_000),
+            other => panic!("{other:?}"),
+        }
+    }
+    let query = format!("{PREFIXES}SELECT * {{ ?a :marries+ ?b }}");
+    let after = fixture.ask_with(&query, &in_partitions(3));
+    assert!(after.is_ok(), "the engine goes on: {after:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::aggregates::{AggregationText, FunctionText};
 use super::error::{CodecError, Result};
 use super::inputs::{at_most_one, exactly, none, one, same_columns, with_column, wrong_inputs};
-use super::specifications::{JoinModeText, PatternText, ServiceText};
+use super::specifications::{JoinModeText, PatternText, ServiceText, SpreadText};
 use super::texts::{
     GraphText, Names, Place, SlotText, allowed_bits, allowed_graphs, conditions, expressions,
     names, variables,
@@ -73,6 +73,7 @@ pub(super) enum OwnNode {
         object: SlotText,
         graph: GraphText,
         is_set: bool,
+        spread: Option<SpreadText>,
         output: Names,
     },
     Service(ServiceText),
@@ -113,7 +114,7 @@ impl OwnNode {
             return Ok(Some(of_join(join.specification())?));
         }
         if let Some(path) = plan.downcast_ref::<PathExec>() {
-            return Ok(Some(of_path(path.specification())?));
+            return Ok(Some(of_path(path, has_shares)?));
         }
         if let Some(service) = plan.downcast_ref::<ServiceExec>() {
             let text = ServiceText::of(service.specification())?;
@@ -182,6 +183,7 @@ impl OwnNode {
                 object,
                 graph,
                 is_set,
+                spread,
                 output,
             } => {
                 let specification = PathSpecification {
@@ -192,7 +194,11 @@ impl OwnNode {
                     is_set: *is_set,
                     output: variables(output),
                 };
-                PathExec::try_new(context, at_most_one(inputs)?, specification)?
+                let node = PathExec::try_new(context, at_most_one(inputs)?, specification)?;
+                match (spread, node.downcast_ref::<PathExec>()) {
+                    (Some(spread), Some(path)) => path.spread(spread.build()?)?,
+                    _ => node,
+                }
             }
             Self::Service(text) => text.build(at_most_one(inputs)?, place)?,
             Self::SolutionJoin {
@@ -434,13 +440,16 @@ fn of_plain(plan: &dyn ExecutionPlan) -> Option<OwnNode> {
     plan.is::<SharedExec>().then_some(OwnNode::Shared)
 }
 
-fn of_path(specification: &PathSpecification) -> Result<OwnNode> {
+fn of_path(path: &PathExec, has_shares: bool) -> Result<OwnNode> {
+    let specification = path.specification();
+    let spread = path.spread_over();
     Ok(OwnNode::Path {
         subject: (&specification.subject).into(),
         path: AlgebraText::of_path(&specification.path)?,
         object: (&specification.object).into(),
         graph: (&specification.graph).into(),
         is_set: specification.is_set,
+        spread: spread.map(|spread| SpreadText::of(spread, has_shares)),
         output: names(&specification.output),
     })
 }

@@ -260,6 +260,7 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
     };
     let join = SolutionJoinExec::try_new(Arc::clone(context), rows(), scan(context), join);
     let partitioned = pattern_exec.spread(spread).unwrap();
+    let whole_path = path(context, None);
     vec![
         rows(),
         GraphNamesExec::try_new(Arc::clone(context), Arc::from("g"), None).unwrap(),
@@ -275,7 +276,12 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
         given(context),
         ordered(context),
         path(context, Some(rows())),
-        path(context, None),
+        whole_path
+            .downcast_ref::<PathExec>()
+            .unwrap()
+            .spread(spread)
+            .unwrap(),
+        whole_path,
         service(context, Some(rows())),
         service(context, None),
         join.unwrap(),

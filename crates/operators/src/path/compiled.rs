@@ -7,6 +7,7 @@ use arrow::datatypes::SchemaRef;
 use orrery_term::TermId;
 
 use super::compile::Path;
+use super::edges::ActiveGraph;
 use super::specification::PathSpecification;
 use crate::context::QueryContext;
 use crate::pattern::{GraphScope, Slot};
@@ -27,6 +28,23 @@ impl CompiledPath {
     pub(super) fn input_column(&self, name: &Arc<str>) -> Option<usize> {
         let mut variables = self.input_variables.iter();
         variables.position(|variable| variable == name)
+    }
+
+    /// The graph, or merge of graphs, to walk in; none where a variable stands for one.
+    pub(super) fn active_graph(&self) -> Option<ActiveGraph> {
+        let has_named_graphs = self.context.view().has_named_graphs();
+        Some(match &self.specification.graph {
+            GraphScope::Default | GraphScope::AllUnion if !has_named_graphs => ActiveGraph::Only,
+            GraphScope::Default => ActiveGraph::One(TermId::DEFAULT_GRAPH),
+            GraphScope::AllUnion => ActiveGraph::MergeAll,
+            GraphScope::Named(graph) => ActiveGraph::One(*graph),
+            GraphScope::Union(graphs) => {
+                let mut graphs = graphs.to_vec();
+                graphs.sort_unstable();
+                ActiveGraph::Merge(graphs.into())
+            }
+            GraphScope::NamedVariable { .. } => return None,
+        })
     }
 
     /// Whether the path leads from a bound end to itself only if that is a node of the graph: between

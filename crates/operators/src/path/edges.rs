@@ -39,6 +39,18 @@ impl ActiveGraph {
     }
 }
 
+/// Rows in which nodes stand.
+#[derive(Clone, Copy)]
+pub(super) struct NodeRows {
+    permutation: Permutation,
+    pub(super) range: RowRange,
+    column: usize,
+    /// Whether the nodes stand in their order.
+    pub(super) is_ascending: bool,
+    /// Whether all rows are of the active graph, so that nobody has to look.
+    is_of_graph: bool,
+}
+
 /// Two cursors for a permutation: one that seeks, one that reads.
 struct Cursors {
     seeker: Cursor,
@@ -209,72 +221,73 @@ impl Edges {
         Ok(false)
     }
 
-    /// The nodes that have a triple with this predicate on their near side, ascending.
-    pub(super) fn nodes_with(
+    /// Where the nodes stand that have a triple with this predicate on their near side.
+    pub(super) fn rows_with(
         &mut self,
         predicate: TermId,
         direction: Direction,
-    ) -> Result<Vec<u64>> {
+    ) -> Result<NodeRows> {
         let permutation = by_predicate(direction);
-        let range = self.seek(permutation, &[predicate])?;
-        let mut nodes = Vec::new();
-        self.collect(permutation, range, 1, &mut nodes)?;
-        distinct(&mut nodes);
-        Ok(nodes)
+        Ok(NodeRows {
+            permutation,
+            range: self.seek(permutation, &[predicate])?,
+            column: 1,
+            is_ascending: true,
+            is_of_graph: false,
+        })
     }
 
-    /// The subjects (forward) or objects (backward) of all triples, ascending.
-    pub(super) fn near_nodes(&mut self, direction: Direction) -> Result<Vec<u64>> {
-        let mut nodes = Vec::new();
-        match (&self.graph, self.view.has_index(Permutation::Gspo)) {
-            (ActiveGraph::One(_) | ActiveGraph::Merge(_), true) => {
-                let column = match direction {
+    /// Where the subjects (forward) or objects (backward) of all triples stand.
+    pub(super) fn rows_of_all(&mut self, direction: Direction) -> Result<Vec<NodeRows>> {
+        let graphs = match &self.graph {
+            ActiveGraph::One(graph) => Some(vec![*graph]),
+            ActiveGraph::Merge(graphs) => Some(graphs.to_vec()),
+            ActiveGraph::Only | ActiveGraph::MergeAll => None,
+        };
+        let Some(graphs) = graphs.filter(|_| self.view.has_index(Permutation::Gspo)) else {
+            let permutation = match direction {
+                Direction::Forward => Permutation::Spog,
+                Direction::Backward => Permutation::Ospg,
+            };
+            return Ok(vec![NodeRows {
+                permutation,
+                range: self.seek(permutation, &[])?,
+                column: 0,
+                is_ascending: true,
+                is_of_graph: false,
+            }]);
+        };
+        let rows = graphs.into_iter().map(|graph| {
+            Ok(NodeRows {
+                permutation: Permutation::Gspo,
+                range: self.seek(Permutation::Gspo, &[graph])?,
+                column: match direction {
                     Direction::Forward => 1,
                     Direction::Backward => 3,
-                };
-                let graphs: Vec<TermId> = match &self.graph {
-                    ActiveGraph::One(graph) => vec![*graph],
-                    ActiveGraph::Merge(graphs) => graphs.to_vec(),
-                    ActiveGraph::Only | ActiveGraph::MergeAll => Vec::new(),
-                };
-                for graph in graphs {
-                    let range = self.seek(Permutation::Gspo, &[graph])?;
-                    self.collect_unchecked(Permutation::Gspo, range, column, &mut nodes)?;
-                }
-            }
-            _ => {
-                let permutation = match direction {
-                    Direction::Forward => Permutation::Spog,
-                    Direction::Backward => Permutation::Ospg,
-                };
-                let range = self.seek(permutation, &[])?;
-                self.collect(permutation, range, 0, &mut nodes)?;
-            }
-        }
-        distinct(&mut nodes);
-        Ok(nodes)
+                },
+                is_ascending: direction == Direction::Forward,
+                is_of_graph: true,
+            })
+        });
+        rows.collect()
     }
 
-    /// The values of a column in the rows of the active graph.
-    fn collect(
+    /// Reads the nodes of some of the rows, from one on, of which equal ones that follow each other come once. Gives the row after
+    /// the last one.
+    pub(super) fn read_nodes(
         &mut self,
-        permutation: Permutation,
-        range: RowRange,
-        column: usize,
-        nodes: &mut Vec<u64>,
-    ) -> Result<()> {
-        let mut values = Vec::new();
-        let mut start = range.start;
-        while start < range.end {
-            let piece = RowRange::new(start, range.end.min(start + ROWS_PER_READ));
-            values.clear();
-            self.read(permutation, piece, column, &mut values)?;
-            self.keep_active_nodes(permutation, piece, &mut values)?;
-            values.dedup();
-            nodes.append(&mut values);
-            start = piece.end;
+        rows: NodeRows,
+        first: u64,
+        out: &mut Vec<u64>,
+    ) -> Result<u64> {
+        let piece = RowRange::new(first, rows.range.end.min(first + ROWS_PER_READ));
+        out.clear();
+        self.read(rows.permutation, piece, rows.column, out)?;
+        if !rows.is_of_graph {
+            self.keep_active_nodes(rows.permutation, piece, out)?;
         }
-        Ok(())
+        out.dedup();
+        Ok(piece.end)
     }
 
     fn keep_active_nodes(
@@ -296,27 +309,6 @@ impl Edges {
         });
         Ok(())
     }
-
-    /// The values of a column in a range that lies in the active graph.
-    fn collect_unchecked(
-        &mut self,
-        permutation: Permutation,
-        range: RowRange,
-        column: usize,
-        nodes: &mut Vec<u64>,
-    ) -> Result<()> {
-        let mut values = Vec::new();
-        let mut start = range.start;
-        while start < range.end {
-            let piece = RowRange::new(start, range.end.min(start + ROWS_PER_READ));
-            values.clear();
-            self.read(permutation, piece, column, &mut values)?;
-            distinct(&mut values);
-            nodes.append(&mut values);
-            start = piece.end;
-        }
-        Ok(())
-    }
 }
 
 fn by_predicate(direction: Direction) -> Permutation {
@@ -324,11 +316,4 @@ fn by_predicate(direction: Direction) -> Permutation {
         Direction::Forward => Permutation::Psog,
         Direction::Backward => Permutation::Posg,
     }
-}
-
-fn distinct(values: &mut Vec<u64>) {
-    if !values.is_sorted() {
-        values.sort_unstable();
-    }
-    values.dedup();
 }

@@ -10,11 +10,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use orrery_term::TermId;
 
-use super::compile::{Direction, Path};
+use super::compile::Path;
+use super::counted::{Walk, Walks};
 use super::edges::Edges;
 use super::reached::{Reached, Repetition, SEEDS_PER_WORD};
 use super::search::Search;
-use super::walks::{Walk, Walks};
 
 /// How long to work before giving way.
 const WORK_TIME_MAX: Duration = Duration::from_millis(1);
@@ -27,7 +27,7 @@ const NEIGHBOURS_UNCOUNTED_MAX: usize = 8_192;
 
 /// Walks paths in one graph.
 pub(super) struct Evaluator {
-    edges: Edges,
+    pub(super) edges: Edges,
     /// Counts the list of neighbours; the other structures have reservations like it.
     reservation: MemoryReservation,
     last_pause: Instant,
@@ -231,49 +231,16 @@ impl Evaluator {
     }
 
     /// Keeps the nodes of the active graph.
-    pub(super) fn retain_nodes(&mut self, nodes: &mut Vec<u64>) -> Result<()> {
+    pub(super) async fn retain_nodes(&mut self, nodes: &mut Vec<u64>) -> Result<()> {
         let mut kept = Vec::with_capacity(nodes.len());
         for &node in nodes.iter() {
             if self.edges.has_node(TermId::from_bits(node))? {
                 kept.push(node);
             }
+            self.look_up_done().await;
         }
         *nodes = kept;
         Ok(())
-    }
-
-    /// Every node of the active graph that the path may lead away from, ascending.
-    pub(super) fn start_nodes(&mut self, path: &Path) -> Result<Vec<u64>> {
-        match path {
-            Path::Link(Some(predicate), direction) => self.edges.nodes_with(*predicate, *direction),
-            Path::Link(None, _) => Ok(Vec::new()),
-            Path::Negated(_, direction) => self.edges.near_nodes(*direction),
-            Path::Sequence(parts) => match parts.first() {
-                Some(first) => self.start_nodes(first),
-                None => Ok(Vec::new()),
-            },
-            Path::Alternative(parts) => {
-                let mut nodes = Vec::new();
-                for part in parts {
-                    nodes.append(&mut self.start_nodes(part)?);
-                }
-                nodes.sort_unstable();
-                nodes.dedup();
-                Ok(nodes)
-            }
-            Path::Repeat {
-                inner, from_zero, ..
-            } => {
-                if !from_zero {
-                    return self.start_nodes(inner);
-                }
-                let mut nodes = self.edges.near_nodes(Direction::Forward)?;
-                nodes.append(&mut self.edges.near_nodes(Direction::Backward)?);
-                nodes.sort_unstable();
-                nodes.dedup();
-                Ok(nodes)
-            }
-        }
     }
 }
 

@@ -7,6 +7,8 @@ use super::compile::Path;
 
 /// Bits of a word.
 pub(super) const SEEDS_PER_WORD: usize = u64::BITS as usize;
+/// Seeds walked from at a time, at most.
+pub(super) const SEEDS_PER_CALL_MAX: usize = 8 * SEEDS_PER_WORD;
 
 /// What is repeated, and how often.
 #[derive(Clone, Copy)]

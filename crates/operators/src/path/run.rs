@@ -14,21 +14,20 @@ use orrery_term::TermId;
 
 use super::compile::{Direction, Path};
 use super::compiled::{CompiledPath, value};
+use super::counted::{Nodes, Walks};
+use super::dealt::StartsReader;
 use super::edges::{ActiveGraph, Edges};
 use super::evaluate::Evaluator;
 use super::meeting::is_connected;
-use super::reached::{Reached, Repetition, SEEDS_PER_WORD};
+use super::reached::{Reached, Repetition, SEEDS_PER_CALL_MAX, SEEDS_PER_WORD};
 use super::search::Search;
-use super::walks::Walks;
 use crate::graph_names::GraphNames;
 use crate::node_metrics::NodeMetrics;
 use crate::pattern::{GraphScope, Slot};
 use crate::solutions::{gather, id_columns, solution_batch};
 
-/// Seeds walked from at a time: few at first, so that a `LIMIT` is reached soon, and as many as keep
-/// the work small.
+/// Seeds walked from at a time, at first, so that a `LIMIT` is reached soon; later as many as keep the work small.
 const SEEDS_PER_CALL_MIN: usize = SEEDS_PER_WORD;
-const SEEDS_PER_CALL_MAX: usize = 8 * SEEDS_PER_WORD;
 /// Walks, or nodes of a search, beyond which fewer seeds are taken the next time.
 const WORK_PER_CALL: usize = 1 << 18;
 /// Pairs of bound ends that are searched from both ends, each pair by itself; with more, searches that
@@ -37,12 +36,22 @@ const PAIRS_MET_MAX: usize = 16;
 /// Rows per output batch.
 const ROWS_PER_BATCH: usize = 8_192;
 
+/// Where the rows to walk from come from.
+pub(super) enum PathInput {
+    /// One row without variables, still to come.
+    EmptyRow,
+    /// The same, of which this partition walks from some of the nodes.
+    Starts(ActiveGraph, StartsReader),
+    /// A child plan.
+    Stream(SendableRecordBatchStream),
+    /// There is no more.
+    Ended,
+}
+
 /// A run of a path plan.
 pub(super) struct PathRun {
     plan: Arc<CompiledPath>,
-    /// The input; `None` is one row without variables.
-    input: Option<SendableRecordBatchStream>,
-    is_input_ended: bool,
+    input: PathInput,
     columns: Vec<UInt64Array>,
     tasks: VecDeque<WalkTask>,
     current: Option<Walking>,
@@ -64,6 +73,8 @@ enum WalkSeeds {
     Bound(Direction, Vec<(u64, u32)>),
     /// Neither end of these rows is bound.
     Everywhere(Vec<u32>),
+    /// Neither end of the one row without variables is bound, and other partitions walk from other nodes.
+    Dealt(StartsReader),
 }
 
 /// A task being worked on.
@@ -72,8 +83,10 @@ struct Walking {
     direction: Direction,
     evaluator: Evaluator,
     /// Nodes to walk from, ascending, and the rows that each stands for.
-    nodes: Vec<u64>,
+    nodes: Nodes,
     rows: RowsOfSeeds,
+    /// Where further nodes come from.
+    further: Option<StartsReader>,
     next_node: usize,
     seeds_per_call: usize,
     /// Fewer than usual where more did not fit into memory.
@@ -109,14 +122,13 @@ struct PathRows {
 impl PathRun {
     pub(super) fn new(
         plan: Arc<CompiledPath>,
-        input: Option<SendableRecordBatchStream>,
+        input: PathInput,
         reservation: MemoryReservation,
         baseline: NodeMetrics,
     ) -> Self {
         Self {
             plan,
             input,
-            is_input_ended: false,
             columns: Vec::new(),
             tasks: VecDeque::new(),
             current: None,
@@ -136,9 +148,19 @@ impl PathRun {
                     self.baseline.record_output(batch.num_rows());
                     return Ok(Some(batch));
                 }
-                self.current = None;
+                // The time of waiting is not this partition's own.
+                if !walking
+                    .next_block(&self.reservation, &self.baseline)
+                    .await?
+                {
+                    self.current = None;
+                }
             } else if let Some(task) = self.tasks.pop_front() {
-                self.current = Some(self.begin(task)?);
+                let start = Instant::now();
+                let (plan, columns) = (&self.plan, &self.columns);
+                let walking = Self::begin(plan, columns, &self.reservation, task).await?;
+                self.current = Some(walking);
+                self.baseline.elapsed_compute().add_elapsed(start);
             } else if !self.next_input().await? {
                 return Ok(None);
             }
@@ -147,49 +169,36 @@ impl PathRun {
 
     /// Plans the tasks of the next input batch; `false` when there is none.
     async fn next_input(&mut self) -> Result<bool> {
-        if self.is_input_ended {
-            return Ok(false);
+        if let PathInput::Stream(input) = &mut self.input
+            && let Some(batch) = input.next().await
+        {
+            let batch = batch?;
+            self.columns = id_columns(&batch)?;
+            self.plan_tasks(batch.num_rows())?;
+            return Ok(true);
         }
-        let rows = match &mut self.input {
-            None => {
-                self.is_input_ended = true;
-                1
-            }
-            Some(input) => match input.next().await {
-                Some(batch) => {
-                    let batch = batch?;
-                    self.columns = id_columns(&batch)?;
-                    batch.num_rows()
-                }
-                None => {
-                    self.is_input_ended = true;
-                    return Ok(false);
-                }
-            },
-        };
-        self.plan_tasks(rows)?;
+        match std::mem::replace(&mut self.input, PathInput::Ended) {
+            PathInput::EmptyRow => self.plan_tasks(1)?,
+            PathInput::Starts(graph, starts) => self.tasks.push_back(WalkTask {
+                graph,
+                graph_name: None,
+                seeds: WalkSeeds::Dealt(starts),
+            }),
+            PathInput::Stream(_) | PathInput::Ended => return Ok(false),
+        }
         Ok(true)
     }
 
     fn plan_tasks(&mut self, rows: usize) -> Result<()> {
         let all: Vec<u32> = (0..rows as u32).collect();
-        let has_named_graphs = self.plan.context.view().has_named_graphs();
-        let graph = match &self.plan.specification.graph {
-            GraphScope::Default | GraphScope::AllUnion if !has_named_graphs => ActiveGraph::Only,
-            GraphScope::Default => ActiveGraph::One(TermId::DEFAULT_GRAPH),
-            GraphScope::AllUnion => ActiveGraph::MergeAll,
-            GraphScope::Named(graph) => ActiveGraph::One(*graph),
-            GraphScope::Union(graphs) => {
-                let mut graphs = graphs.to_vec();
-                graphs.sort_unstable();
-                ActiveGraph::Merge(graphs.into())
-            }
-            GraphScope::NamedVariable { variable, allowed } => {
-                let (variable, allowed) = (Arc::clone(variable), allowed.clone());
-                return self.plan_graph_tasks(&variable, allowed.as_deref(), &all);
-            }
-        };
-        self.plan_ends(&graph, None, &all);
+        if let Some(graph) = self.plan.active_graph() {
+            self.plan_ends(&graph, None, &all);
+        } else if let GraphScope::NamedVariable { variable, allowed } =
+            &self.plan.specification.graph
+        {
+            let (variable, allowed) = (Arc::clone(variable), allowed.clone());
+            self.plan_graph_tasks(&variable, allowed.as_deref(), &all)?;
+        }
         Ok(())
     }
 
@@ -263,27 +272,37 @@ impl PathRun {
         }
     }
 
-    fn begin(&mut self, task: WalkTask) -> Result<Walking> {
-        let view = Arc::clone(self.plan.context.view());
+    async fn begin(
+        plan: &CompiledPath,
+        columns: &[UInt64Array],
+        reservation: &MemoryReservation,
+        task: WalkTask,
+    ) -> Result<Walking> {
+        let view = Arc::clone(plan.context.view());
         let edges = Edges::new(view, task.graph);
-        let mut evaluator = Evaluator::new(edges, self.reservation.new_empty());
+        let mut evaluator = Evaluator::new(edges, reservation.new_empty());
+        let mut further = None;
         let (direction, nodes, rows) = match task.seeds {
             WalkSeeds::Bound(direction, pairs) => {
                 let mut nodes: Vec<u64> = pairs.iter().map(|(node, _)| *node).collect();
                 nodes.dedup();
-                if self.plan.is_among_nodes() {
-                    evaluator.retain_nodes(&mut nodes)?;
+                if plan.is_among_nodes() {
+                    evaluator.retain_nodes(&mut nodes).await?;
                 }
+                let nodes = Nodes::of(nodes.into_iter(), reservation)?;
                 (direction, nodes, RowsOfSeeds::PerNode(pairs))
             }
             WalkSeeds::Everywhere(rows) => {
-                let nodes = evaluator.start_nodes(&self.plan.forward)?;
+                let nodes = evaluator.start_nodes(&plan.forward).await?;
                 (Direction::Forward, nodes, RowsOfSeeds::All(rows))
             }
+            WalkSeeds::Dealt(starts) => {
+                further = Some(starts);
+                let nodes = Nodes::new(reservation);
+                (Direction::Forward, nodes, RowsOfSeeds::All(vec![0]))
+            }
         };
-        self.reservation
-            .try_resize(nodes.len() * size_of::<u64>())?;
-        let meets = is_repeated(&self.plan.forward) && self.are_met(&rows, task.graph_name);
+        let meets = is_repeated(&plan.forward) && are_met(plan, columns, &rows, task.graph_name);
         Ok(Walking {
             graph_name: task.graph_name,
             direction,
@@ -291,6 +310,7 @@ impl PathRun {
             evaluator,
             nodes,
             rows,
+            further,
             next_node: 0,
             seeds_per_call: SEEDS_PER_CALL_MIN,
             seeds_per_call_max: SEEDS_PER_CALL_MAX,
@@ -301,20 +321,6 @@ impl PathRun {
             next_row: 0,
             rows_of_seed: None,
         })
-    }
-
-    /// Whether the rows are few, and have both ends bound.
-    fn are_met(&self, rows: &RowsOfSeeds, graph_name: Option<TermId>) -> bool {
-        let RowsOfSeeds::PerNode(pairs) = rows else {
-            return false;
-        };
-        let specification = &self.plan.specification;
-        let mut ends = [&specification.subject, &specification.object].into_iter();
-        pairs.len() <= PAIRS_MET_MAX
-            && ends.all(|end| {
-                let value = |row| self.plan.value(&self.columns, end, graph_name, row);
-                pairs.iter().all(|(_, row)| value(*row).is_some())
-            })
     }
 
     /// The next batch of a task; none when it is done.
@@ -337,6 +343,22 @@ impl PathRun {
 }
 
 impl Walking {
+    /// Goes on with further nodes, if there are any.
+    async fn next_block(
+        &mut self,
+        reservation: &MemoryReservation,
+        metrics: &NodeMetrics,
+    ) -> Result<bool> {
+        self.next_node = 0;
+        match &mut self.further {
+            Some(further) => {
+                let nodes = &mut self.nodes;
+                further.next_block(nodes, reservation, metrics).await
+            }
+            None => Ok(false),
+        }
+    }
+
     /// Finds some further walks; `false` if there are none.
     async fn walk_on(&mut self, plan: &CompiledPath, columns: &[UInt64Array]) -> Result<bool> {
         let path = match self.direction {
@@ -351,13 +373,13 @@ impl Walking {
             self.search_on(search, Repetition::of(path)).await?;
             return Ok(true);
         }
-        if self.next_node == self.nodes.len() {
+        if self.next_node == self.nodes.as_slice().len() {
             return Ok(false);
         }
         self.first_node = self.next_node;
         loop {
             let seeds_end = self.first_node + self.seeds_per_call;
-            self.next_node = self.nodes.len().min(seeds_end);
+            self.next_node = self.nodes.as_slice().len().min(seeds_end);
             match self.walk_from_seeds(plan, columns, path).await {
                 // No walk of these seeds has been given out: fewer of them need less.
                 Err(error) if is_exhausted(&error) && self.next_node - self.first_node > 1 => {
@@ -377,7 +399,7 @@ impl Walking {
         columns: &[UInt64Array],
         path: &Path,
     ) -> Result<()> {
-        let nodes = &self.nodes[self.first_node..self.next_node];
+        let nodes = &self.nodes.as_slice()[self.first_node..self.next_node];
         let seeds = Reached::of_seeds(nodes.iter().copied(), self.evaluator.reservation())?;
         if self.meets {
             self.meet(plan, columns).await?;
@@ -439,7 +461,7 @@ impl Walking {
             Direction::Backward => &plan.specification.subject,
         };
         for seed in 0..self.next_node - self.first_node {
-            let node = self.nodes[self.first_node + seed];
+            let node = self.nodes.as_slice()[self.first_node + seed];
             let rows = rows_of(pairs, node);
             let values = pairs[rows].iter().map(|(_, row)| *row);
             let mut others: Vec<u64> = values
@@ -471,7 +493,7 @@ impl Walking {
         };
         let may_be_bound = plan.may_be_bound(other);
         while let Some(&(seed, reached)) = self.walks.as_slice().get(self.next_walk) {
-            let node = self.nodes[self.first_node + seed as usize];
+            let node = self.nodes.as_slice()[self.first_node + seed as usize];
             let (first, rows) = match &self.rows_of_seed {
                 Some((of, rows)) if *of == seed => (rows.start, rows.len()),
                 Some(_) | None => {
@@ -510,6 +532,25 @@ impl Walking {
         }
         found
     }
+}
+
+/// Whether the rows are few, and have both ends bound.
+fn are_met(
+    plan: &CompiledPath,
+    columns: &[UInt64Array],
+    rows: &RowsOfSeeds,
+    graph_name: Option<TermId>,
+) -> bool {
+    let RowsOfSeeds::PerNode(pairs) = rows else {
+        return false;
+    };
+    let specification = &plan.specification;
+    let mut ends = [&specification.subject, &specification.object].into_iter();
+    pairs.len() <= PAIRS_MET_MAX
+        && ends.all(|end| {
+            let value = |row| plan.value(columns, end, graph_name, row);
+            pairs.iter().all(|(_, row)| value(*row).is_some())
+        })
 }
 
 /// The pairs of a node.

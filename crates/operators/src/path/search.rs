@@ -23,8 +23,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
+use super::counted::Walks;
 use super::reached::{Reached, Repetition, SEEDS_PER_WORD};
-use super::walks::Walks;
 
 /// What the number of a node takes in the hash table, at worst: while it grows, both tables are there.
 const NUMBER_BYTES: usize = 28;

@@ -15,11 +15,14 @@ use spargebra::term::NamedNode;
 
 use super::*;
 use crate::context::QueryContext;
+use crate::dealing::{Dealing, Spread};
 use crate::pattern::{GraphScope, Slot};
 use crate::rows::RowsExec;
 use crate::test_support::{
     Quad, Solution, context_of_terms, names, project, run, scope_triples, term, try_run, unify, var,
 };
+
+mod partitions;
 
 const INPUT: [&str; 3] = ["a", "x", "g"];
 
@@ -29,19 +32,20 @@ fn predicate(number: i64) -> NamedNode {
 }
 
 fn context_of(quads: &[Quad], predicates: i64) -> Arc<QueryContext> {
+    context_of_terms(&terms(quads, predicates))
+}
+
+fn terms(quads: &[Quad], predicates: i64) -> Vec<SmallQuad> {
     let inline = |id: TermId| id.to_inline_term().unwrap();
     let iri = |id: TermId| {
         let number = (0..predicates).find(|&number| term(number) == id).unwrap();
         Term::Iri(predicate(number).into_string().into())
     };
-    let quads: Vec<SmallQuad> = quads
-        .iter()
-        .map(|&[s, p, o, g]| {
-            let graph = (g != TermId::DEFAULT_GRAPH).then(|| inline(g));
-            (inline(s), iri(p), inline(o), graph)
-        })
-        .collect();
-    context_of_terms(&quads)
+    let quads = quads.iter().map(|&[s, p, o, g]| {
+        let graph = (g != TermId::DEFAULT_GRAPH).then(|| inline(g));
+        (inline(s), iri(p), inline(o), graph)
+    });
+    quads.collect()
 }
 
 fn any_node() -> impl Strategy<Value = TermId> {
@@ -116,6 +120,14 @@ fn any_input() -> impl Strategy<Value = Option<Vec<Vec<Option<TermId>>>>> {
     let cell = proptest::option::weighted(0.6, (0..7i64).prop_map(term));
     let row = proptest::collection::vec(cell, INPUT.len());
     proptest::option::of(proptest::collection::vec(row, 0..6))
+}
+
+fn any_dealing() -> impl Strategy<Value = Dealing> {
+    prop_oneof![
+        Just(Dealing::Queue),
+        (1..4u64).prop_map(Dealing::Turns),
+        Just(Dealing::Shares),
+    ]
 }
 
 type Pair = (TermId, TermId);
@@ -242,6 +254,8 @@ proptest! {
         object in any_end(),
         graph in any_scope(),
         is_set: bool,
+        partitions in 1..4usize,
+        dealing in any_dealing(),
     ) {
         let specification = PathSpecification {
             subject,
@@ -272,6 +286,11 @@ proptest! {
         });
         let input = input.map(|rows| RowsExec::try_new(&names(&INPUT), &rows).unwrap());
         let plan = PathExec::try_new(context_of(&quads, 3), input, specification).unwrap();
+        let path = plan.downcast_ref::<PathExec>().unwrap();
+        let plan = match path.spreadable_starts().unwrap() {
+            Some(_) if partitions > 1 => path.spread(Spread { partitions, dealing }).unwrap(),
+            _ => plan,
+        };
         let mut actual = run(plan);
         if is_set {
             // Each solution once for each row of the input; which rows those are is not seen here.

@@ -12,8 +12,11 @@
 //!         PatternExec ...          N
 //! ```
 //!
+//! A property path whose ends are both unknown walks from all nodes that it can begin at: the partitions take blocks of them from
+//! one queue, if there are enough of them, however much stands above (what a path gives is not known before).
+//!
 //! A top-k is one for each partition, and their results are merged; everything else takes one partition again. What is made two nodes of
-//! (aggregations, sorts), and what is spread itself (patterns), is known here by its type. Every other node is asked: whether it reads each
+//! (aggregations, sorts), and what is spread itself (patterns, paths), is known here by its type. Every other node is asked: whether it reads each
 //! partition by itself (`input_distribution_requirements`), and if not, whether rows may come to it in any order
 //! (`benefits_from_input_partitioning`). One that ends after its first rows (`fetch`) wants them in the same order each time.
 //!
@@ -44,6 +47,7 @@ use orrery_expressions::for_each_child;
 use orrery_operators::aggregate::{GroupExec, grouped};
 use orrery_operators::dealing::{Dealing, Spread};
 use orrery_operators::nodes::SharedExec;
+use orrery_operators::path::PathExec;
 use orrery_operators::pattern::PatternExec;
 use spargebra::algebra::Expression;
 
@@ -55,6 +59,8 @@ type Plan = Arc<dyn ExecutionPlan>;
 
 /// Rows that a pattern and what stands above it handle, from which spreading pays: some milliseconds of work.
 const WORK_MIN: f64 = 200_000.0;
+/// Nodes that a path is walked from, at most, from which spreading pays: a walk is some look-ups at least, and may reach all nodes.
+const STARTS_MIN: u64 = 5_000;
 /// What a row costs whose text is looked at, in rows.
 const TEXT_ROWS: f64 = 20.0;
 /// Rows of a morsel in tests that ask for partitions.
@@ -150,6 +156,11 @@ impl Spreading<'_, '_> {
         if let Some(pattern) = plan.downcast_ref::<PatternExec>() {
             return self.pattern(plan, pattern, above);
         }
+        if let Some(path) = plan.downcast_ref::<PathExec>()
+            && plan.children().is_empty()
+        {
+            return self.path(path, above);
+        }
         if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
             return self.aggregate(plan, aggregate, above);
         }
@@ -243,6 +254,21 @@ impl Spreading<'_, '_> {
             return Ok(None);
         }
         Ok(Some(pattern.spread(self.spread)?))
+    }
+
+    /// A path from everywhere. What it gives is not known; how many nodes it is walked from is, at most.
+    fn path(&self, path: &PathExec, above: Above) -> Result<Option<Plan>> {
+        if !above.is_any_order {
+            return Ok(None);
+        }
+        let Some(starts) = path.spreadable_starts()? else {
+            return Ok(None);
+        };
+        let is_forced = self.spread.dealing != Dealing::Queue;
+        if !is_forced && starts < STARTS_MIN {
+            return Ok(None);
+        }
+        Ok(Some(path.spread(self.spread)?))
     }
 
     /// One aggregation for each partition, whose states the last one merges. What keeps large states
