@@ -126,6 +126,27 @@ fn brackets_nest_to_their_bound_whatever_they_are() {
 }
 
 #[test]
+fn an_error_is_told_before_there_are_too_many_operators() {
+    let limits = Limits {
+        operators_max: 5,
+        ..Limits::default()
+    };
+    let options = ParserOptions {
+        limits,
+        ..ParserOptions::default()
+    };
+    let is_too_many = |text: &str| {
+        let error = parse_query(text, &options).expect_err("wrong");
+        matches!(error.kind, ErrorKind::TooManyOperators { .. })
+    };
+    let objects = "?b , ?c , ?d , ?e , ?f , ?g , ?h";
+    assert!(is_too_many(&format!("ASK {{ ?a !<p:p> {objects} }}")));
+    assert!(!is_too_many(&format!(
+        "ASK {{ ?a !<p:p> {objects} ; <p:q> }}"
+    )));
+}
+
+#[test]
 fn a_comparison_is_no_operand_of_another() {
     for (condition, is_right) in [
         ("?a = ?b = ?c", false),

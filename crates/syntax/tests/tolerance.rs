@@ -27,6 +27,61 @@ fn what_is_right_is_read_without_errors() {
     assert_eq!(reading.tree, Some(strict.0));
 }
 
+/// The tree of a text with so many errors.
+fn tree_of(text: &str, errors: usize) -> String {
+    let text = format!("PREFIX : <http://e/> {text}");
+    let reading = read_query(&text, &ParserOptions::default());
+    assert_eq!(reading.errors.len(), errors, "{text}: {:?}", reading.errors);
+    let tree = reading.tree.unwrap_or_else(|| panic!("no tree of {text}"));
+    tree.to_string()
+}
+
+#[test]
+fn what_was_said_in_brackets_before_an_error_stays() {
+    let reified = tree_of("SELECT * { << :s :p :o >> :q 1 ; :r }", 1);
+    for kept in ["reifies", "<http://e/q>"] {
+        assert!(reified.contains(kept), "{kept} in {reified}");
+    }
+    let annotated = tree_of("SELECT * { :s :p :o {| :a 1 ; :b |} ; :c 2 . }", 1);
+    for kept in ["reifies", "<http://e/p>", "<http://e/a>", "<http://e/c>"] {
+        assert!(annotated.contains(kept), "{kept} in {annotated}");
+    }
+    for text in [
+        "SELECT * { ?s :p [ :q 1 ; :r ] ; :t 5 . ?u :v 6 }",
+        "SELECT * { ?s :p [ :q 1 ; :r 3 4 ] ; :t 5 . ?u :v 6 }",
+        "SELECT * { ?s :p ( [ :q 1 ; :r ] 7 ) ; :t 5 . ?u :v 6 }",
+    ] {
+        let tree = tree_of(text, 1);
+        for kept in [
+            "<http://e/p>",
+            "<http://e/q>",
+            "<http://e/t>",
+            "<http://e/v>",
+        ] {
+            assert!(tree.contains(kept), "{kept} in {tree}");
+        }
+    }
+}
+
+#[test]
+fn branches_behind_a_wrong_one_are_read() {
+    let tree = tree_of(
+        "SELECT * { { SELECT ?a ?b+ { ?a :p ?b } WRONG } UNION { ?a :q ?c } ?a :r ?d }",
+        2,
+    );
+    for kept in ["<http://e/q>", "<http://e/r>"] {
+        assert!(tree.contains(kept), "{kept} in {tree}");
+    }
+}
+
+#[test]
+fn what_stands_behind_an_update_costs_none_of_it() {
+    let text = "INSERT DATA { <http://a> <http://b> 1 } }";
+    let reading = read_update(text, &ParserOptions::default());
+    assert_eq!(reading.errors.len(), 1, "{:?}", reading.errors);
+    assert_eq!(reading.tree.expect("the operation").operations.len(), 1);
+}
+
 #[test]
 fn every_beginning_of_a_text_ends() {
     let text = "PREFIX e: <http://e/> SELECT ?s (GROUP_CONCAT(?o ; SEPARATOR = ',') AS ?n) { ?s e:p/e:q* ?o , 'x'@en . \

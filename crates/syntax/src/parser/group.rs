@@ -108,12 +108,12 @@ impl Parser<'_, '_> {
     fn triples_block(&mut self, group: &mut Group) -> Parsed<()> {
         let mut elements = Elements::default();
         let result = self.triples(Place::Pattern, &mut elements);
-        if !elements.is_empty() {
+        // Behind an error, too: a tolerant reader keeps what it read. For a strict one that error is what counts.
+        if !elements.is_empty() && (result.is_ok() || self.is_tolerant) {
             // Counted before they are made: what is too deep is never there.
             for _ in 0..=elements.joins() {
                 self.deeper()?;
             }
-            // Behind an error, too: a tolerant reader keeps what it read.
             group.join(elements.into_pattern());
         }
         result

@@ -147,6 +147,10 @@ impl Parser<'_, '_> {
                     }
                     if open.is_empty() {
                         self.bump();
+                        // The other branches of a union are groups by themselves, then.
+                        if self.token.kind == TokenKind::Keyword(Keyword::Union) {
+                            self.bump();
+                        }
                         break;
                     }
                 }

@@ -81,13 +81,15 @@ impl Parser<'_, '_> {
             TokenKind::LeftTriple => {
                 let mut of_subject = Elements::default();
                 let subject = self.reified_triple(place, &mut of_subject)?;
-                let mut own = match self.at_verb(place) {
-                    true => self.own_properties(subject, place, out)?,
-                    false => Elements::default(),
+                let mut own = Elements::default();
+                let result = match self.at_verb(place) {
+                    true => self.own_properties(subject, place, out, &mut own),
+                    false => Ok(()),
                 };
+                // Behind an error, too: a tolerant reader keeps what it read.
                 out.append(&mut of_subject);
                 out.append(&mut own);
-                Ok(())
+                result
             }
             TokenKind::LeftParen | TokenKind::LeftBracket if !self.at_empty_brackets() => {
                 let subject = self.node(place, out)?;
@@ -157,10 +159,15 @@ impl Parser<'_, '_> {
             TokenKind::LeftParen if !self.at_empty_brackets() => self.collection(place, out),
             TokenKind::LeftBracket if !self.at_empty_brackets() => {
                 self.refuse_blank_node(place)?;
+                let depth = self.opened.len();
                 self.open(TokenKind::LeftBracket, "[")?;
                 let node = TermPattern::from(self.fresh_blank_node());
-                self.properties(node.clone(), place, out)?;
-                self.close(TokenKind::RightBracket)?;
+                let properties = self.properties(node.clone(), place, out);
+                if let Err(failure) = properties.and_then(|()| self.close(TokenKind::RightBracket))
+                {
+                    // What was said of the node so far stays, and what is said of it outside.
+                    self.recover_behind_bracket(failure, depth)?;
+                }
                 Ok(node)
             }
             _ => self.term(place),

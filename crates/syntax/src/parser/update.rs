@@ -36,7 +36,8 @@ impl<'t> Parser<'t, '_> {
             }
         }
         if !self.at_thing(Thing::End, |it| it == TokenKind::End) {
-            return Err(self.behind_update(number > 0));
+            let failure = self.behind_update(number > 0);
+            self.report(failure)?;
         }
         Ok(Update {
             operations,

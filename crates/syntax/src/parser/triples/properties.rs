@@ -77,19 +77,23 @@ impl Parser<'_, '_> {
         result
     }
 
-    /// The same, for those who put something between; gives the subject's own triples.
+    /// The same, for those who put something between: the subject's own triples go into a list of their own.
     pub(super) fn own_properties(
         &mut self,
         subject: TermPattern,
         place: Place,
         brought: &mut Elements,
-    ) -> Parsed<Elements> {
-        let mut own = Own {
+        own: &mut Elements,
+    ) -> Parsed<()> {
+        let mut kept_apart = Own {
             start: brought.len(),
             apart: Some(Elements::default()),
         };
-        self.properties_apart(subject, place, brought, &mut own)?;
-        Ok(own.apart.unwrap_or_default())
+        let result = self.properties_apart(subject, place, brought, &mut kept_apart);
+        if let Some(mut apart) = kept_apart.apart {
+            own.append(&mut apart);
+        }
+        result
     }
 
     fn properties_apart(

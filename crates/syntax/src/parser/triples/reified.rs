@@ -112,12 +112,17 @@ impl Parser<'_, '_> {
                     self.fresh_blank_node().into()
                 }
             };
+            let depth = self.opened.len();
             self.open(TokenKind::LeftAnnotation, "{|")?;
-            let mut nested = Elements::default();
-            let mut own = self.own_properties(reifier.clone(), place, &mut nested)?;
-            self.close(TokenKind::RightAnnotation)?;
+            let (mut own, mut nested) = (Elements::default(), Elements::default());
+            let result = self
+                .own_properties(reifier.clone(), place, &mut nested, &mut own)
+                .and_then(|()| self.close(TokenKind::RightAnnotation));
             out.append(&mut own);
             out.append(&mut nested);
+            if let Err(failure) = result {
+                self.recover_behind_bracket(failure, depth)?;
+            }
             reifiers.push(reifier);
         }
     }
