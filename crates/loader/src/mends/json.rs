@@ -100,9 +100,24 @@ fn suspects(found: &str) -> Option<(Vec<&str>, IsMeant)> {
     Some(suspects)
 }
 
-/// Where in a text a finding must be about: bytes of a key. None where it may be about several.
+/// Whether a text gives a keyword another name: `"id": "@id"`. (`"@type": "@id"` says of what kind a term's values are.)
+fn has_alias(keyword: &str, text: &str) -> bool {
+    let quoted = format!("\"{keyword}\"");
+    let mut values = text.match_indices(&quoted).map(|(at, _)| &text[..at]);
+    values.any(|before| {
+        let key = before.trim_end().strip_suffix(':').map(str::trim_end);
+        let key = key.and_then(|key| key.strip_suffix('"'));
+        let name = key.and_then(|key| Some(&key[key.rfind('"')? + 1..]));
+        name.is_some_and(|name| !name.starts_with('@'))
+    })
+}
+
+/// Where in a text a finding must be about: bytes of a key. None where it may be about several, or about a key of another name.
 pub(crate) fn place_of(found: &str, text: &str) -> Option<std::ops::Range<usize>> {
     let (keywords, is_meant) = suspects(found)?;
+    if keywords.iter().any(|keyword| has_alias(keyword, text)) {
+        return None;
+    }
     let mut places = keywords.into_iter().flat_map(|keyword| {
         let key = format!("\"{keyword}\"");
         let length = key.len();
@@ -134,6 +149,19 @@ mod tests {
         );
         let twice = r#"[{"@id": 5}, {"@id": 6}]"#;
         assert_eq!(place_of("@id value must be a string", twice), None);
+    }
+
+    #[test]
+    fn a_finding_may_be_about_a_key_that_stands_for_the_keyword() {
+        let found = "@id value must be a string";
+        let aliased = r#"{"@context": {"id": "@id", "x": {"@id": null}}, "id": 5}"#;
+        assert_eq!(place_of(found, aliased), None);
+        let lang = r#"{"@context": {"lang" : "@language", "@language": "en"}, "p": {"lang": "de", "@type": "t"}}"#;
+        let both = "@type and @language cannot be used together";
+        assert_eq!(place_of(both, lang), None);
+        let of_kind = r#"{"@context": {"x": {"@id": "http://e/x", "@type": "@id"}}, "@id": 5}"#;
+        let at = place_of(found, of_kind).map(|place| place.start);
+        assert_eq!(at, of_kind.find(r#""@id": 5"#));
     }
 
     #[test]
