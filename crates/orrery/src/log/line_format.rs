@@ -69,13 +69,24 @@ impl Fields<'_> {
 impl Visit for Fields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.name(field);
+        let start = self.0.len();
         _ = write!(self.0, "{value:?}");
+        // A path may hold any character above ASCII: ones that steer a terminal, end lines or look like blanks.
+        if !self.0.as_bytes()[start..]
+            .iter()
+            .all(|byte| matches!(byte, b' '..=b'~'))
+        {
+            let written = self.0.split_off(start);
+            self.0.extend(written.chars().flat_map(char::escape_debug));
+        }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
         if !value.bytes().all(is_plain) {
-            return self.record_debug(field, &value);
+            self.name(field);
+            _ = write!(self.0, "{value:?}");
+            return;
         }
         self.name(field);
         self.0.push('"');
@@ -209,6 +220,22 @@ mod tests {
             line(true, "ASK { }"),
             " INFO method=GET status=200 ms=0.25 rows=3 query=\"ASK { }\" outcome=\"complete\"\n"
         );
+    }
+
+    #[test]
+    fn no_path_steers_a_terminal_or_looks_like_other_fields() {
+        let lines = Lines::default();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(lines.clone())
+            .event_format(LineFormat::new(false));
+        tracing::subscriber::with_default(subscriber.finish(), || {
+            let path = "/a\u{9b}2J\u{85}\u{a0}status=200/ä";
+            tracing::info!(target: ACCESS, path = %path, rows = 3_u64);
+        });
+        let line = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        let shown = r"path=/a\u{9b}2J\u{85}\u{a0}status=200/ä rows=3";
+        assert!(line.trim_end().ends_with(shown), "{line}");
     }
 
     #[test]
