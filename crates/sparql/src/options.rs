@@ -150,8 +150,8 @@ pub struct Tuning {
     /// Whether aggregation goes below joins, and over complements, wherever it may, though it saves nothing. Default: only where it
     /// pays.
     pub aggregates_early: bool,
-    /// Whether what is joined to rows that are there starts from their values wherever it may, though it is small. Default: only
-    /// where it pays.
+    /// Whether what is joined to rows that are there starts from their values wherever it may, though it is small, and whether the
+    /// keys of a hash join's build side thin out the probe side, likewise. Default: only where it pays.
     pub reduces_always: bool,
     /// Whether the order of a join is kept for later queries of the same shape with similar counts, and taken from earlier
     /// ones. Default: yes.

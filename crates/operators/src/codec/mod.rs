@@ -32,6 +32,7 @@ mod specifications;
 mod tests;
 mod texts;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ use crate::service::ServiceOptions;
 /// What the bytes of a plan begin with.
 const MAGIC: &[u8; 4] = b"ORPL";
 /// The format's version: another one is refused.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes before the JSON.
 const PREAMBLE_BYTES: usize = MAGIC.len() + 1 + size_of::<u32>();
 /// Bytes of a plan at most; `VALUES` of a million ids take a third.
@@ -203,6 +204,7 @@ impl EncodedPlan {
             check: IdCheck {
                 own_terms: self.head.own_terms(),
             },
+            found: RefCell::default(),
         };
         let mut made: Vec<(Plan, usize)> = Vec::with_capacity(self.nodes.len());
         for (number, encoded) in self.nodes.iter().enumerate() {

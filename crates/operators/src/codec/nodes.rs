@@ -22,7 +22,7 @@ use crate::aggregate::{GroupExec, grouped};
 use crate::complement::{ComplementExec, ComplementInputs, can_be_complemented};
 use crate::count::CountExec;
 use crate::graph_names::GraphNamesExec;
-use crate::join::{JoinSpecification, SolutionJoinExec};
+use crate::join::{JoinSpecification, KeysExec, SolutionJoinExec};
 use crate::nodes::{
     AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, NumberedExec, SharedExec,
 };
@@ -95,6 +95,12 @@ pub(super) enum OwnNode {
         rows_asked: usize,
     },
     Distinct,
+    /// The keys of a variable, and where they are published.
+    Keys {
+        variable: String,
+        place: u32,
+        keys_max: usize,
+    },
     LimitOfEach {
         column: usize,
         offset: usize,
@@ -269,6 +275,18 @@ impl OwnNode {
                     *rows_asked,
                 ))
             }
+            Self::Keys {
+                variable,
+                place: number,
+                keys_max,
+            } => {
+                let input = one(inputs)?;
+                if input.schema().index_of(variable).is_err() {
+                    return Err(CodecError::damaged("keys of no column"));
+                }
+                let found = place.found_ids(variable, *number)?;
+                KeysExec::try_new(input, found, *keys_max)?
+            }
             Self::Distinct => Arc::new(DistinctExec::new(one(inputs)?)),
             Self::LimitOfEach {
                 column,
@@ -417,6 +435,13 @@ fn of_plain(plan: &dyn ExecutionPlan) -> Option<OwnNode> {
             column: candidates.column,
             is_descending: candidates.is_descending,
             rows_asked: candidates.rows_asked,
+        });
+    }
+    if let Some(keys) = plan.downcast_ref::<KeysExec>() {
+        return Some(OwnNode::Keys {
+            variable: keys.found().variable().to_string(),
+            place: keys.found().number(),
+            keys_max: keys.keys_max(),
         });
     }
     if let Some(limit) = plan.downcast_ref::<LimitOfEachExec>() {

@@ -12,7 +12,7 @@ use super::texts::{Names, Place, QuadText, conditions, expressions, names, varia
 use crate::dealing::{Dealing, Spread};
 use crate::join::{JoinMode, Uncounted};
 use crate::pattern::{
-    GivenIds, ObjectRanges, PatternExec, PatternMode, PatternSpecification, PatternStep,
+    FoundIds, GivenIds, ObjectRanges, PatternExec, PatternMode, PatternSpecification, PatternStep,
 };
 use crate::service::{Endpoint, ServiceExec, ServiceSpecification, ServiceVariable};
 
@@ -30,6 +30,8 @@ pub(super) struct PatternText {
     filters: Vec<AlgebraText>,
     /// Variables, and the ids that each may have.
     given: Vec<(String, Vec<u64>)>,
+    /// Variables, and the places where others publish ids of them.
+    found: Vec<(String, u32)>,
     output: Names,
     fetch: Option<usize>,
     vector_rows: Option<usize>,
@@ -106,6 +108,7 @@ impl PatternText {
             let ids = given.ids().iter().map(|id| id.bits());
             (given.variable().to_string(), ids.collect())
         };
+        let found = |found: &FoundIds| (found.variable().to_string(), found.number());
         let steps = specification.steps.iter().map(|step| StepText {
             pattern: (&step.pattern).into(),
             object_ranges: step.object_ranges.as_ref().map(ranges),
@@ -122,6 +125,7 @@ impl PatternText {
             steps: steps.collect(),
             filters: conditions(&specification.filters)?,
             given: specification.given.iter().map(given).collect(),
+            found: specification.found.iter().map(found).collect(),
             output: names(&specification.output),
             fetch: specification.fetch,
             vector_rows: specification.vector_rows,
@@ -156,6 +160,8 @@ impl PatternText {
             let ids = ids.collect::<Result<Vec<_>>>()?;
             Ok(GivenIds::new(Arc::from(variable.as_str()), ids))
         });
+        let found = self.found.iter();
+        let found = found.map(|(variable, number)| place.found_ids(variable, *number));
         let specification = PatternSpecification {
             mode: match &self.mode {
                 PatternModeText::Inner => PatternMode::Inner,
@@ -167,11 +173,18 @@ impl PatternText {
             steps: steps.collect::<Result<_>>()?,
             filters: expressions(&self.filters)?,
             given: given.collect::<Result<_>>()?,
+            found: found.collect::<Result<_>>()?,
             output: variables(&self.output),
             fetch: self.fetch,
             vector_rows: self.vector_rows,
             intersects: self.intersects,
         };
+        let is_inner = specification.mode == PatternMode::Inner && specification.fetch.is_none();
+        if !(specification.found.is_empty() || is_inner) {
+            return Err(CodecError::damaged(
+                "ids from a join for a pattern that is no plain match",
+            ));
+        }
         let node = PatternExec::try_new(Arc::clone(place.context), input, specification)?;
         match (self.spread, node.downcast_ref::<PatternExec>()) {
             (Some(spread), Some(pattern)) => Ok(pattern.spread(spread.build()?)?),

@@ -373,11 +373,11 @@ fn versions_and_other_bytes_are_told_apart() {
     let error = EncodedPlan::read(b"PK and others").unwrap_err();
     assert!(matches!(error, CodecError::NotAPlan));
     let mut newer = bytes.clone();
-    newer[4] = 2;
+    newer[4] = VERSION + 1;
     let error = EncodedPlan::read(&newer).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the plan is in version 2 of the format, this program reads version 1"
+        "the plan is in version 3 of the format, this program reads version 2"
     );
     let error = EncodedPlan::read(&vec![0; PLAN_BYTES_MAX + 1]).unwrap_err();
     assert!(matches!(error, CodecError::TooLarge { .. }));

@@ -1,5 +1,7 @@
 //! What the descriptions of several nodes are made of: names, ids, graphs, patterns.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use orrery_expressions::codec::AlgebraText;
@@ -9,7 +11,7 @@ use spargebra::algebra::Expression;
 
 use super::error::{CodecError, Result};
 use crate::context::QueryContext;
-use crate::pattern::{GraphScope, QuadPattern, Slot};
+use crate::pattern::{FoundIds, GraphScope, QuadPattern, Slot};
 use crate::service::ServiceOptions;
 
 /// What a process gives the nodes that are made in it.
@@ -17,6 +19,24 @@ pub(super) struct Place<'a> {
     pub(super) context: &'a Arc<QueryContext>,
     pub(super) service: Option<&'a ServiceOptions>,
     pub(super) check: IdCheck,
+    /// The places of ids that nodes find for each other, by their numbers.
+    pub(super) found: RefCell<HashMap<u32, FoundIds>>,
+}
+
+impl Place<'_> {
+    /// The place of this number, which is for one variable in all nodes.
+    pub(super) fn found_ids(&self, variable: &str, number: u32) -> Result<FoundIds> {
+        let mut places = self.found.borrow_mut();
+        let place = places
+            .entry(number)
+            .or_insert_with(|| FoundIds::new(Arc::from(variable), number));
+        match **place.variable() == *variable {
+            true => Ok(place.clone()),
+            false => Err(CodecError::damaged(format!(
+                "place {number} is for ids of two variables"
+            ))),
+        }
+    }
 }
 
 /// Names of variables.

@@ -17,6 +17,9 @@
 
 mod build;
 mod compiled;
+mod keys;
+#[cfg(test)]
+mod keys_tests;
 mod plan;
 mod probe;
 mod specification;
@@ -25,5 +28,6 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use keys::{KEYS_MAX, KeysExec};
 pub use plan::SolutionJoinExec;
 pub use specification::{JoinMode, JoinSpecification, Uncounted};

@@ -30,7 +30,7 @@ use crate::context::{ContextOptions, QueryContext};
 use crate::count::CountExec;
 use crate::dealing::{Dealing, Spread};
 use crate::graph_names::GraphNamesExec;
-use crate::join::{JoinMode, JoinSpecification, SolutionJoinExec};
+use crate::join::{JoinMode, JoinSpecification, KeysExec, SolutionJoinExec};
 use crate::kept::KeptPlan;
 use crate::nodes::{
     AppendExec, CandidatesExec, DistinctExec, LimitOfEachExec, NumberedExec, OrderExec, SharedExec,
@@ -38,7 +38,8 @@ use crate::nodes::{
 use crate::path::{PathExec, PathSpecification};
 use crate::pattern::ordered::{FirstRows, OrderedExec};
 use crate::pattern::{
-    GivenIds, GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern, Slot,
+    FoundIds, GivenIds, GraphScope, PatternExec, PatternSpecification, PatternStep, QuadPattern,
+    Slot,
 };
 use crate::rows::RowsExec;
 use crate::run_counts::{RunCountsExec, RunCountsSpecification};
@@ -290,6 +291,7 @@ fn one_of_each_over(context: &Arc<QueryContext>, plain: &Arc<QueryContext>) -> V
         Arc::new(AppendExec::new(rows(), [rows(), rows()])),
         Arc::new(CandidatesExec::new(partitioned, 1, false, 3)),
         Arc::new(CandidatesExec::new(rows(), 1, true, 3)),
+        KeysExec::try_new(rows(), FoundIds::new(Arc::from("s"), 0), 9).unwrap(),
         Arc::new(DistinctExec::new(rows())),
         Arc::new(LimitOfEachExec::new(rows(), 1, 1, Some(2))),
         Arc::new(NumberedExec::new(rows(), "n")),

@@ -76,6 +76,7 @@ pub(super) fn compile(
 
     let step = |number: usize| &specification.steps[number];
     let mut steps = Vec::with_capacity(groups.len());
+    let mut found = vec![None; specification.found.len()];
     for (number, group) in groups.iter().enumerate() {
         context.patience().check()?;
         let next = groups.get(number + 1).map(|group| step(group[0]));
@@ -121,6 +122,10 @@ pub(super) fn compile(
         }
         steps.push(Arc::new(program));
         layout = next_layout;
+        for (place, ids) in found.iter_mut().zip(&specification.found) {
+            let column = layout.iter().position(|name| name == ids.variable());
+            *place = place.or(column.map(|column| (number, column)));
+        }
     }
     let output = specification
         .output
@@ -134,6 +139,7 @@ pub(super) fn compile(
         steps,
         output,
         row_number: layout.iter().position(|name| &**name == ROW_NUMBER),
+        found,
     })
 }
 

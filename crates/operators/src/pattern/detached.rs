@@ -29,7 +29,10 @@ pub(crate) struct DetachedPattern {
 impl PatternExec {
     /// The pattern without its query; nothing if it is spread over partitions, or has ids from outside.
     pub(crate) fn detached(&self) -> Option<DetachedPattern> {
-        let is_plain = self.spread_over().is_none() && self.specification().given.is_empty();
+        let specification = self.specification();
+        let is_plain = self.spread_over().is_none()
+            && specification.given.is_empty()
+            && specification.found.is_empty();
         is_plain.then(|| DetachedPattern {
             specification: self.specification().clone(),
             input_variables: self.plan.input_variables.clone(),

@@ -41,6 +41,7 @@ mod display;
 mod distinct_rows;
 mod expansion;
 mod filter;
+mod found_ids;
 mod given_ids;
 mod id_set;
 mod intersection;
@@ -59,6 +60,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub use found_ids::FoundIds;
 pub use given_ids::GivenIds;
 pub use plan::{PatternExec, PatternReport, StepReport};
 pub use sort::sort_rows;
@@ -72,3 +74,4 @@ pub(crate) use display::{
     graph_scope as describe_graph_scope, quad_pattern as describe_pattern, slot as describe_slot,
 };
 pub(crate) use filter::{ChunkFilter, expression_variables};
+pub(crate) use found_ids::Published;

@@ -17,6 +17,7 @@ use super::adjacent::{AdjacentExpansion, WithTouched};
 use super::chunk::Chunk;
 use super::cursors::Cursors;
 use super::expansion::Expansion;
+use super::found_ids::{FoundFilter, Published};
 use super::id_set::IdSet;
 use super::intersection::{InMemoryIntersection, Intersection, find_sides, set_of_values};
 use super::program::{IntersectionProgram, Program, StepProgram};
@@ -51,10 +52,22 @@ pub(super) struct Pipeline {
 }
 
 impl Pipeline {
-    pub(super) fn new(program: Arc<Program>, context: &Arc<QueryContext>) -> Self {
+    /// `found`: what is published in this execution, for each place of the specification.
+    pub(super) fn new(
+        program: Arc<Program>,
+        context: &Arc<QueryContext>,
+        found: &[Option<Published>],
+    ) -> Self {
         let steps = program.steps.iter();
         let levels = steps.map(|step| StepLevel::new(Arc::clone(step), context));
-        let levels = levels.collect();
+        let mut levels: Vec<StepLevel> = levels.collect();
+        for (place, ids) in program.found.iter().zip(found) {
+            if let (Some((step, column)), Some(ids)) = (place, ids) {
+                levels[*step]
+                    .found
+                    .push(FoundFilter::new(*column, ids.clone()));
+            }
+        }
         Self {
             program,
             levels,
@@ -244,6 +257,8 @@ struct StepLevel {
     /// One pair for each permutation that the step reads; made at the first need.
     cursors: Vec<Cursors>,
     work: Option<StepWork>,
+    /// Ids that others find of variables that the step binds.
+    found: Vec<FoundFilter>,
     /// Small chunks, put together before they go on: a selective step would otherwise starve the
     /// later ones of rows to sort.
     gathered: Vec<Chunk>,
@@ -259,6 +274,7 @@ impl StepLevel {
             side_slots: Vec::new(),
             cursors: Vec::new(),
             work: None,
+            found: Vec::new(),
             gathered: Vec::new(),
             gathered_rows: 0,
         }
@@ -416,6 +432,11 @@ impl StepLevel {
             },
         };
         for filter in &self.program.filters {
+            if chunk.rows > 0 {
+                chunk = filter.apply(chunk)?;
+            }
+        }
+        for filter in &mut self.found {
             if chunk.rows > 0 {
                 chunk = filter.apply(chunk)?;
             }

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::compiled::CompiledPattern;
 use super::display;
+use super::found_ids::FoundIds;
 use super::morsel::{MorselReader, Morsels, first_ranges};
 use super::pipeline::StepCounters;
 use super::program::StepProgram;
@@ -167,6 +168,31 @@ impl PatternExec {
         }))
     }
 
+    /// The same pattern, which drops rows whose variable has none of the ids that another node finds, if what reads it drops those rows
+    /// anyway. Only of an inner match without limit that gives the variable, and does not bind it by its last step: there is nothing to
+    /// save behind that one.
+    pub fn thinned_by(&self, found: FoundIds) -> Result<Option<Arc<dyn ExecutionPlan>>, Error> {
+        let specification = &self.plan.specification;
+        let is_bound_before = |(_, steps): (_, &[PatternStep])| {
+            let mut variables = steps.iter().flat_map(|step| step.pattern.variables());
+            variables.any(|name| name == found.variable())
+        };
+        let can_be = specification.mode == PatternMode::Inner
+            && specification.fetch.is_none()
+            && self.spread.is_none()
+            && specification.output.contains(found.variable())
+            && specification
+                .steps
+                .split_last()
+                .is_some_and(is_bound_before);
+        if !can_be {
+            return Ok(None);
+        }
+        let mut specification = specification.clone();
+        specification.found.push(found);
+        self.changed(self.input.clone(), specification).map(Some)
+    }
+
     /// How the rows of the first step are spread over partitions, if they are.
     pub fn spread_over(&self) -> Option<Spread> {
         self.spread
@@ -256,6 +282,9 @@ impl DisplayAs for PatternExec {
             let (name, ids) = (given.variable(), given.ids().len());
             write!(f, ", ?{name} among {ids} ids")?;
         }
+        for found in &specification.found {
+            write!(f, ", ?{} among keys of the join", found.variable())?;
+        }
         if let Some(spread) = self.spread {
             write!(f, ", {spread}")?;
         }
@@ -332,7 +361,9 @@ impl ExecutionPlan for PatternExec {
             "PatternExec has {partitions} partitions, not {partition}"
         );
         let input = match (&self.input, self.spread) {
-            (Some(input), _) => PatternInput::Stream(input.execute(partition, context)?),
+            (Some(input), _) => {
+                PatternInput::Stream(input.execute(partition, Arc::clone(&context))?)
+            }
             (None, None) => PatternInput::EmptyRow,
             (None, Some(spread)) => {
                 let place = (partition, partitions);
@@ -347,7 +378,9 @@ impl ExecutionPlan for PatternExec {
             }
         };
         let baseline = NodeMetrics::new(&self.metrics, partition);
-        let stream = PatternStream::new(Arc::clone(&self.plan), input, baseline)?;
+        let places = self.plan.specification.found.iter();
+        let found = places.map(|found| found.of(&context)).collect();
+        let stream = PatternStream::new(Arc::clone(&self.plan), found, input, baseline)?;
         Ok(Box::pin(stream))
     }
 

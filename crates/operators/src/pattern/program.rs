@@ -29,6 +29,8 @@ pub(super) struct Program {
     pub(super) output: Vec<OutputColumn>,
     /// The column of the input row's number in the last chunk.
     pub(super) row_number: Option<usize>,
+    /// For each place of ids that others find, the first step whose chunks have its variable, and the column there.
+    pub(super) found: Vec<Option<(usize, usize)>>,
 }
 
 /// Where an output variable comes from.

@@ -8,6 +8,7 @@ use orrery_storage::QuadPosition;
 use orrery_term::TermId;
 use spargebra::algebra::Expression;
 
+use super::found_ids::FoundIds;
 use super::given_ids::GivenIds;
 
 /// One position of a quad pattern.
@@ -207,6 +208,9 @@ pub struct PatternSpecification {
     pub filters: Vec<Expression>,
     /// Ids that variables may have, from outside: conditions on a match as the filters are. A variable that is bound nowhere has none of them.
     pub given: Vec<GivenIds>,
+    /// Ids that other nodes find of variables of the output while the query runs. Only of inner matches without limit
+    /// ([`PatternExec::thinned_by`](super::PatternExec::thinned_by)).
+    pub found: Vec<FoundIds>,
     /// The variables of the output, in order. One that is bound nowhere gives a column of nulls.
     /// [`PatternMode::Semi`], [`PatternMode::Anti`] and [`PatternMode::Mark`] can only give input variables (and the mark).
     pub output: Vec<Arc<str>>,
@@ -226,6 +230,7 @@ impl PatternSpecification {
             steps: patterns.into_iter().map(PatternStep::new).collect(),
             filters: Vec::new(),
             given: Vec::new(),
+            found: Vec::new(),
             output,
             fetch: None,
             vector_rows: None,

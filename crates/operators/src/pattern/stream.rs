@@ -20,6 +20,7 @@ use orrery_term::TermId;
 use super::chunk::{Chunk, row_numbers};
 use super::compiled::CompiledPattern;
 use super::distinct_rows::distinct_rows;
+use super::found_ids::Published;
 use super::morsel::MorselReader;
 use super::optional;
 use super::pipeline::{Pipeline, PipelineProgress, VectorRows};
@@ -81,6 +82,8 @@ impl CurrentBatch {
 /// The stream of a [`super::PatternExec`].
 pub(super) struct PatternStream {
     plan: Arc<CompiledPattern>,
+    /// What others publish in this execution, for each place of the specification.
+    found: Vec<Option<Published>>,
     input: PatternInput,
     /// The rest of an input batch that was too long.
     rest: Option<RecordBatch>,
@@ -105,6 +108,7 @@ pub(super) struct PatternStream {
 impl PatternStream {
     pub(super) fn new(
         plan: Arc<CompiledPattern>,
+        found: Vec<Option<Published>>,
         input: PatternInput,
         baseline: NodeMetrics,
     ) -> Result<Self> {
@@ -127,6 +131,7 @@ impl PatternStream {
             may_be_at_once: optional::may_be_at_once(&plan),
             at_once: None,
             plan,
+            found,
             input,
             rest: None,
             baseline,
@@ -186,8 +191,10 @@ impl PatternStream {
             Some(active) => active,
             None => {
                 let program = self.plan.program(&unbound)?;
-                self.pipelines
-                    .push((unbound, Pipeline::new(program, &self.plan.context)));
+                self.pipelines.push((
+                    unbound,
+                    Pipeline::new(program, &self.plan.context, &self.found),
+                ));
                 self.pipelines.len() - 1
             }
         };

@@ -354,6 +354,7 @@ impl Case {
             steps: self.steps.clone(),
             filters: self.filters.clone(),
             given: self.given.clone(),
+            found: Vec::new(),
             output: self.output(),
             fetch,
             vector_rows,

@@ -5,20 +5,27 @@
 
 use datafusion_physical_plan::ExecutionPlan;
 use hashbrown::HashSet;
+use orrery_operators::join::KeysExec;
 use orrery_operators::nodes::SharedExec;
 use orrery_operators::pattern::PatternExec;
 
 use crate::error::Result;
 
-/// Compiles the patterns of a plan; tells whether it has relations that are computed once in each execution ([`SharedExec`]).
+/// Compiles the patterns of a plan; tells whether it has nodes that find each other in an execution: relations that are computed once in
+/// each ([`SharedExec`]), or keys of a join ([`KeysExec`]).
 pub(crate) fn compile_patterns(plan: &dyn ExecutionPlan) -> Result<bool> {
-    let mut shared = HashSet::new();
-    compile_below(plan, &mut shared)?;
-    Ok(!shared.is_empty())
+    let (mut shared, mut has_keys) = (HashSet::new(), false);
+    compile_below(plan, &mut shared, &mut has_keys)?;
+    Ok(has_keys || !shared.is_empty())
 }
 
 /// What several nodes read is entered once.
-fn compile_below(plan: &dyn ExecutionPlan, shared: &mut HashSet<*const SharedExec>) -> Result<()> {
+fn compile_below(
+    plan: &dyn ExecutionPlan,
+    shared: &mut HashSet<*const SharedExec>,
+    has_keys: &mut bool,
+) -> Result<()> {
+    *has_keys |= plan.is::<KeysExec>();
     if let Some(pattern) = plan.downcast_ref::<PatternExec>() {
         pattern.compile()?;
     }
@@ -28,7 +35,7 @@ fn compile_below(plan: &dyn ExecutionPlan, shared: &mut HashSet<*const SharedExe
         return Ok(());
     }
     for child in plan.children() {
-        compile_below(child.as_ref(), shared)?;
+        compile_below(child.as_ref(), shared, has_keys)?;
     }
     Ok(())
 }

@@ -55,6 +55,8 @@ pub(crate) struct Planner<'s> {
     /// How many values variables of seeds are expected to have, by the number of the seed; as many as rows where it is not there.
     pub(in crate::plan) seed_values: HashMap<usize, Vec<(Var, f64)>>,
     pub(in crate::plan) nodes: usize,
+    /// Places where joins publish keys.
+    pub(in crate::plan) found_places: u32,
     pub(in crate::plan) tuning: Tuning,
     /// How other endpoints are asked, if they are.
     pub(in crate::plan) service: Option<ServiceOptions>,
@@ -83,6 +85,7 @@ impl<'s> Planner<'s> {
             seeds: Vec::new(),
             seed_values: HashMap::new(),
             nodes: 0,
+            found_places: 0,
             tuning,
             service: None,
             repeated: None,

@@ -276,3 +276,63 @@ fn each_run_of_a_prepared_query_computes_anew_what_its_parts_share() {
     assert_ne!(first, Answer::Solutions(Vec::new()), "{plan}");
     assert_ne!(first.sorted(), second.sorted(), "{plan}");
 }
+
+#[test]
+fn the_keys_of_a_join_thin_out_the_pattern_that_it_reads() {
+    let mut data = "@prefix : <http://example.org/> .\n".to_owned();
+    for product in 0..300 {
+        data +=
+            &format!(":p{product} :label \"label {product}\" ; :comment \"comment {product}\" .\n");
+        for offer in 0..8 {
+            data +=
+                &format!(":o{product}x{offer} :product :p{product} ; :price {offer} ; :days 3 .\n");
+        }
+    }
+    let fixture = Fixture::new(&data);
+    let always = orrery_sparql::Tuning {
+        reduces_always: true,
+        ..orrery_sparql::Tuning::default()
+    };
+    let spread = orrery_sparql::Tuning {
+        partitions: Some(3),
+        ..always
+    };
+    let text = "FILTER(CONTAINS(?l, \"nt 17\") || CONTAINS(?l, \"el 28\"))";
+    let texts = format!("{{ ?p :label ?l {text} }} UNION {{ ?p :comment ?l {text} }}");
+    let star = "?o :product ?p ; :price ?x ; :days ?d";
+    let queries = [
+        format!("SELECT ?p ?o ?x {{ {texts} {{ {star} }} }}"),
+        format!("SELECT ?p ?o ?x {{ {texts} OPTIONAL {{ {{ SELECT ?p ?o ?x {{ {star} }} }} }} }}"),
+        format!("SELECT ?o ?x {{ {star} FILTER EXISTS {{ {texts} }} }}"),
+        format!("SELECT ?p {{ {texts} MINUS {{ {star} FILTER(?x > 6) }} }}"),
+    ];
+    let mut thinned = 0;
+    for query in queries {
+        let expected = rows_with(
+            &fixture,
+            &query,
+            &QueryOptions {
+                tuning: orrery_sparql::Tuning {
+                    rewrites: false,
+                    ..orrery_sparql::Tuning::default()
+                },
+                ..QueryOptions::of_process()
+            },
+        );
+        for tuning in [&always, &spread] {
+            let options = QueryOptions {
+                tuning: *tuning,
+                ..QueryOptions::of_process()
+            };
+            let prepared = fixture
+                .engine
+                .prepare(&format!("{PREFIXES}{query}"), &options);
+            let plan = prepared.expect("a query").explain();
+            thinned += usize::from(
+                plan.contains("?p among keys of the join") && plan.contains("KeysExec: ?p"),
+            );
+            assert_eq!(rows_with(&fixture, &query, &options), expected, "{plan}");
+        }
+    }
+    assert!(thinned > 0);
+}

@@ -204,6 +204,7 @@ impl Planner<'_> {
             steps: self.pattern_steps(quads),
             filters,
             given: Vec::new(),
+            found: Vec::new(),
             output: self.names(&columns),
             fetch: fetch.filter(|_| pending.is_empty()),
             vector_rows: self.tuning.vector_rows,

@@ -4,6 +4,9 @@
 //! DataFusion's hash join does it; the smaller side is the one that is kept in memory. Where a shared
 //! variable may be unbound, compatibility is not an equivalence, and our own
 //! `SolutionJoinExec` does it.
+//!
+//! Where the probe side of a hash join is a large pattern, the keys of the build side thin it out while it runs (`KeysExec`): the estimate of
+//! what a text search, a union or a path gives may be far too high, and the pattern would look up for each of its rows what the join drops.
 
 use std::sync::Arc;
 
@@ -11,13 +14,21 @@ use datafusion_common::{JoinType, NullEquality};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::expressions::Column;
 use datafusion_physical_plan::joins::{HashJoinExec, JoinOn, PartitionMode};
-use orrery_operators::join::{JoinMode, JoinSpecification, SolutionJoinExec, Uncounted};
+use orrery_operators::join::{
+    JoinMode, JoinSpecification, KEYS_MAX, KeysExec, SolutionJoinExec, Uncounted,
+};
+use orrery_operators::pattern::{FoundIds, PatternExec};
 use spargebra::algebra::Expression;
 
 use crate::algebra::{Substituted, Var, VarSet};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
+
+/// Expected rows of a probe side from which the keys of the build side are collected for it: half a millisecond of work.
+const THINNED_ROWS_MIN: f64 = 10_000.0;
+/// The keys are no more than one part of so many of these rows, or they are not worth their collection.
+const THINNED_PART: f64 = 8.0;
 
 impl Planner<'_> {
     /// `Join(left, right)`.
@@ -221,9 +232,10 @@ impl Planner<'_> {
             .collect();
         let columns: Vec<Var> = kept.iter().map(|&at| all[at].0).collect();
         let certain = certain.intersection(&VarSet::of(columns.iter().copied()));
+        let [left, right] = self.thinned(build, probe, shared, kind)?;
         let plan = HashJoinExec::try_new(
-            Arc::clone(&build.plan),
-            Arc::clone(&probe.plan),
+            left,
+            right,
             on,
             None,
             &kind,
@@ -233,6 +245,53 @@ impl Planner<'_> {
             false,
         )?;
         self.relation(Arc::new(plan), columns, certain, rows)
+    }
+
+    /// The two sides of a hash join: the probe side knows the keys of the build side, if it is a large pattern of whose rows no more come
+    /// out than have one of them.
+    fn thinned(
+        &mut self,
+        build: &Relation,
+        probe: &Relation,
+        shared: &VarSet,
+        kind: JoinType,
+    ) -> Result<[Arc<dyn ExecutionPlan>; 2]> {
+        let as_they_are = [Arc::clone(&build.plan), Arc::clone(&probe.plan)];
+        let drops_others = match kind {
+            JoinType::Inner
+            | JoinType::Left
+            | JoinType::LeftSemi
+            | JoinType::LeftAnti
+            | JoinType::LeftMark
+            | JoinType::RightSemi => true,
+            JoinType::Right | JoinType::Full | JoinType::RightAnti | JoinType::RightMark => false,
+        };
+        let pattern = probe.plan.downcast_ref::<PatternExec>();
+        let (Some(pattern), Some(key)) = (pattern, shared.iter().next()) else {
+            return Ok(as_they_are);
+        };
+        let is_large = probe.rows >= THINNED_ROWS_MIN || self.tuning.reduces_always;
+        if !(self.tuning.rewrites && drops_others && is_large) {
+            return Ok(as_they_are);
+        }
+        let found = FoundIds::new(Arc::clone(self.table.name(key)), self.found_places);
+        let Some(thinned) = pattern.thinned_by(found.clone())? else {
+            return Ok(as_they_are);
+        };
+        self.found_places += 1;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an estimate"
+        )]
+        let keys_max = match self.tuning.reduces_always {
+            true => KEYS_MAX,
+            false => (probe.rows / THINNED_PART) as usize,
+        };
+        let keys = KeysExec::try_new(Arc::clone(&build.plan), found, keys_max)?;
+        self.estimates.set(&keys, build.rows);
+        self.estimates.carry(&probe.plan, &thinned);
+        Ok([keys, thinned])
     }
 
     /// Our join with compatibility.

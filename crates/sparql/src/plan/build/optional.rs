@@ -125,6 +125,7 @@ impl Planner<'_> {
             steps: self.pattern_steps(quads),
             filters,
             given: Vec::new(),
+            found: Vec::new(),
             output: self.names(&columns),
             fetch: None,
             vector_rows: self.tuning.vector_rows,
