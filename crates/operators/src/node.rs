@@ -188,3 +188,23 @@ macro_rules! node_methods {
 }
 
 pub(crate) use node_methods;
+
+/// [`Inputs::with_alike_inputs`] of a node with one input: what it is to do, and the properties, which follow from that and the
+/// input's columns and partitions, stay; its figures begin anew.
+macro_rules! alike_input {
+    () => {
+        fn with_alike_inputs(
+            self: std::sync::Arc<Self>,
+            mut inputs: Vec<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>,
+        ) -> datafusion_common::Result<std::sync::Arc<dyn datafusion_physical_plan::ExecutionPlan>>
+        {
+            Ok(std::sync::Arc::new(Self {
+                input: inputs.swap_remove(0),
+                metrics: datafusion_physical_plan::metrics::ExecutionPlanMetricsSet::new(),
+                ..Self::clone(&self)
+            }))
+        }
+    };
+}
+
+pub(crate) use alike_input;

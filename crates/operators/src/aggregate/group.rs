@@ -31,7 +31,7 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use futures::{StreamExt, TryStreamExt};
 
 use super::group_keys::GroupKeys;
-use crate::node::{Inputs, node_methods};
+use crate::node::{Inputs, alike_input, node_methods};
 use crate::node_metrics::NodeMetrics;
 use crate::nodes::StreamExec;
 
@@ -83,7 +83,7 @@ fn keys_of(aggregate: &AggregateExec) -> Option<Vec<usize>> {
 }
 
 /// Groups by columns of ids; see the module's documentation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct GroupExec {
     /// What it stands for, over an input of the same columns.
     aggregate: Arc<AggregateExec>,
@@ -126,19 +126,8 @@ impl Inputs for GroupExec {
         Ok(grouped(aggregate))
     }
 
-    /// To make an aggregation of DataFusion's anew was a tenth of a short query whose plan is kept.
-    fn with_alike_inputs(
-        self: Arc<Self>,
-        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self {
-            aggregate: Arc::clone(&self.aggregate),
-            input: inputs.swap_remove(0),
-            keys: Arc::clone(&self.keys),
-            properties: Arc::clone(&self.properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }))
-    }
+    // To make an aggregation of DataFusion's anew was a tenth of a short query whose plan is kept.
+    alike_input!();
 }
 
 impl ExecutionPlan for GroupExec {

@@ -22,14 +22,14 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use orrery_term::{TermId, TermKind};
 
 use super::batch_by_batch::batch_by_batch;
-use crate::node::{Inputs, node_methods};
+use crate::node::{Inputs, alike_input, node_methods};
 use crate::solutions::partitioned_plan_properties;
 
 /// With more rows asked for, the sort is not a small part of the work any more.
 pub const ROWS_ASKED_MAX: usize = 10_000;
 
 /// Leaves out rows that cannot be among the first ones.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CandidatesExec {
     input: Arc<dyn ExecutionPlan>,
     pub(crate) column: usize,
@@ -161,19 +161,7 @@ impl Inputs for CandidatesExec {
         )))
     }
 
-    fn with_alike_inputs(
-        self: Arc<Self>,
-        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self {
-            input: inputs.swap_remove(0),
-            properties: Arc::clone(&self.properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-            column: self.column,
-            is_descending: self.is_descending,
-            rows_asked: self.rows_asked,
-        }))
-    }
+    alike_input!();
 }
 
 impl ExecutionPlan for CandidatesExec {

@@ -17,7 +17,7 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::batch_by_batch::batch_by_batch;
-use crate::node::{Inputs, node_methods};
+use crate::node::{Inputs, alike_input, node_methods};
 use crate::solutions::plan_properties;
 
 /// What a table entry costs beside its ids, in bytes.
@@ -26,7 +26,7 @@ const ENTRY_BYTES: usize = 40;
 const NULL: u64 = 0;
 
 /// Drops rows that came before.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DistinctExec {
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
@@ -110,16 +110,7 @@ impl Inputs for DistinctExec {
         Ok(Arc::new(Self::new(inputs.swap_remove(0))))
     }
 
-    fn with_alike_inputs(
-        self: Arc<Self>,
-        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self {
-            input: inputs.swap_remove(0),
-            properties: Arc::clone(&self.properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-        }))
-    }
+    alike_input!();
 }
 
 impl ExecutionPlan for DistinctExec {

@@ -16,14 +16,14 @@ use datafusion_physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 use super::batch_by_batch::batch_by_batch;
-use crate::node::{Inputs, node_methods};
+use crate::node::{Inputs, alike_input, node_methods};
 use crate::solutions::plan_properties;
 
 /// What a value costs, its place in the hash table included, in bytes.
 const VALUE_BYTES: usize = 32;
 
 /// Passes on, of the rows with the same value in a column, those from `offset` on, at most `limit`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct LimitOfEachExec {
     input: Arc<dyn ExecutionPlan>,
     /// A column without nulls.
@@ -116,19 +116,7 @@ impl Inputs for LimitOfEachExec {
         Ok(Arc::new(Self::new(input, column, offset, limit)))
     }
 
-    fn with_alike_inputs(
-        self: Arc<Self>,
-        mut inputs: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self {
-            input: inputs.swap_remove(0),
-            properties: Arc::clone(&self.properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-            column: self.column,
-            offset: self.offset,
-            limit: self.limit,
-        }))
-    }
+    alike_input!();
 }
 
 impl ExecutionPlan for LimitOfEachExec {
