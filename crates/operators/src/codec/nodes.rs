@@ -6,8 +6,7 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, UInt64Type};
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_expressions::codec::AlgebraText;
-use orrery_storage::{IndexView, Permutation};
-use orrery_term::TermId;
+use orrery_storage::Permutation;
 use serde::{Deserialize, Serialize};
 
 use super::aggregates::{AggregationText, FunctionText};
@@ -30,10 +29,19 @@ use crate::path::{PathExec, PathSpecification};
 use crate::pattern::PatternExec;
 use crate::pattern::ordered::{FirstRows, OrderedExec};
 use crate::rows::RowsExec;
-use crate::run_counts::RunCountsExec;
+use crate::run_counts::{CountedRows, PATTERNS_MAX, RunCountsExec, RunSource};
 use crate::service::ServiceExec;
 
 type Plan = Arc<dyn ExecutionPlan>;
+
+/// Which rows of runs count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum CountedText {
+    All,
+    Triples,
+    InGraph(u64),
+    InNamedGraphs,
+}
 
 /// A node without its inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,8 +61,8 @@ pub(super) enum OwnNode {
     },
     RunCounts {
         text: String,
-        /// For each pattern the permutation, by its place among all, and the constants that lead it.
-        sources: Vec<(usize, Vec<u64>)>,
+        /// For each pattern the permutation, by its place among all, the constants that lead it, and which rows count.
+        sources: Vec<(usize, Vec<u64>, CountedText)>,
         key: String,
         counts: Names,
     },
@@ -339,7 +347,10 @@ impl OwnNode {
                 if sources.is_empty() {
                     return Err(CodecError::damaged("counts of no pattern"));
                 }
-                let source = |(permutation, prefix): &(usize, Vec<u64>)| {
+                if sources.len() > PATTERNS_MAX {
+                    return Err(CodecError::damaged("too many patterns that are counted"));
+                }
+                let source = |(permutation, prefix, counted): &(usize, Vec<u64>, CountedText)| {
                     let permutation = Permutation::ALL.get(*permutation).copied();
                     let index = permutation.and_then(|it| context.view().index(it));
                     let index = index
@@ -349,7 +360,22 @@ impl OwnNode {
                     if prefix.len() > 3 {
                         return Err(CodecError::damaged("a prefix leaves no column to count"));
                     }
-                    Ok((index, prefix))
+                    let counted = match counted {
+                        CountedText::All => CountedRows::All,
+                        CountedText::Triples => CountedRows::Triples,
+                        CountedText::InGraph(graph) => CountedRows::InGraph(check.id(*graph)?),
+                        CountedText::InNamedGraphs => CountedRows::InNamedGraphs,
+                    };
+                    let has_graph_last =
+                        index.permutation() != Permutation::Gspo && prefix.len() < 3;
+                    if counted != CountedRows::All && !has_graph_last {
+                        return Err(CodecError::damaged("a graph where no column has it"));
+                    }
+                    Ok(RunSource {
+                        index,
+                        prefix,
+                        counted,
+                    })
                 };
                 let sources = sources.iter().map(source).collect::<Result<Vec<_>>>()?;
                 let key = Arc::from(key.as_str());
@@ -400,10 +426,17 @@ fn of_leaf(plan: &dyn ExecutionPlan) -> Option<OwnNode> {
     let runs = plan.downcast_ref::<RunCountsExec>()?;
     let mut columns = column_names();
     let counts = columns.split_off(1);
-    let source = |(index, prefix): &(IndexView, Vec<TermId>)| {
+    let source = |source: &RunSource| {
         let mut all = Permutation::ALL.iter();
-        let permutation = all.position(|it| *it == index.permutation())?;
-        Some((permutation, prefix.iter().map(|id| id.bits()).collect()))
+        let permutation = all.position(|it| *it == source.index.permutation())?;
+        let prefix = source.prefix.iter().map(|id| id.bits());
+        let counted = match source.counted {
+            CountedRows::All => CountedText::All,
+            CountedRows::Triples => CountedText::Triples,
+            CountedRows::InGraph(graph) => CountedText::InGraph(graph.bits()),
+            CountedRows::InNamedGraphs => CountedText::InNamedGraphs,
+        };
+        Some((permutation, prefix.collect(), counted))
     };
     let sources = runs
         .sources

@@ -10,9 +10,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use orrery_storage::adjacency::Touched;
-use orrery_storage::{Adjacency, Cursor, IndexView, Result, RowRange};
+use orrery_storage::{Adjacency, Cursor, Result, RowRange};
 use orrery_term::TermId;
 
+use super::source::{CountedRows, RunSource};
 use crate::context::QueryContext;
 
 /// From so many rows a key on keys count as look-ups that miss an adjacency; with fewer, merging reads about what building it would read.
@@ -41,11 +42,13 @@ impl Lists {
     /// The lists of a pattern, if they are in memory by now and it is of one predicate; up to `keys` will be looked up, and it has so many rows.
     pub(super) fn find(
         context: &QueryContext,
-        (index, prefix): &(IndexView, Vec<TermId>),
+        source: &RunSource,
         keys: u64,
         rows: u64,
     ) -> Result<Option<Self>> {
-        let &[predicate] = prefix.as_slice() else {
+        let (index, &[predicate], CountedRows::All) =
+            (&source.index, source.prefix.as_slice(), source.counted)
+        else {
             return Ok(None);
         };
         let Some(slot) = index.adjacency_slot(predicate)? else {

@@ -17,13 +17,20 @@
 //! adjacency of a predicate is in memory, its rows are the lengths of lists instead (`lists`): the pattern with the fewest rows gives the keys, and
 //! leaps over those that lie between keys of the lists.
 //!
+//! Where there are named graphs a triple may have several rows. They differ in the last column only, so that the first row of each counts for the
+//! merge of all graphs, and the rows whose last column is the graph for one graph; these columns are read as well then, long runs too.
+//!
+//! However few groups there are among however many rows, a turn reads no more than some hundred thousand rows, and then gives way.
+//!
 //! Gives the groups in ascending order of ids, which nobody may rely on.
 
 mod lists;
 mod runs;
+mod source;
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Poll;
 
 use arrow::array::UInt64Array;
 use arrow::datatypes::SchemaRef;
@@ -35,23 +42,27 @@ use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use orrery_expressions::columns::intern_value;
 use orrery_expressions::{Arithmetic, Value};
-use orrery_storage::{IndexView, Permutation};
 use orrery_term::TermId;
 
 use crate::context::QueryContext;
 use crate::error::Error;
 use crate::node::node_methods;
 use crate::node_metrics::NodeMetrics;
-use crate::pattern::{GraphScope, QuadPattern, Slot, describe_pattern};
+use crate::pattern::{QuadPattern, describe_pattern};
 use crate::solutions::{plan_properties, solution_batch, solution_schema, storage_error};
 
 use lists::Lists;
-use runs::Runs;
+use runs::{Reached, Runs, Turn};
+use source::runs_of;
+
+pub(crate) use source::{CountedRows, RunSource};
 
 /// The metric that tells how many keys were looked up in adjacencies in memory.
 const IN_MEMORY: &str = "in_memory";
 /// Groups per batch.
 const GROUPS_PER_BATCH: usize = 8_192;
+/// Patterns that are counted together: each has windows of its own.
+pub(crate) const PATTERNS_MAX: usize = 16;
 
 /// What a [`RunCountsExec`] gives.
 #[derive(Clone, Debug)]
@@ -72,9 +83,9 @@ impl RunCountsSpecification {
         format!("{} by ?{}", patterns.join(" . "), self.key)
     }
 
-    /// Where the runs of each pattern are. `None` if some pattern's are nowhere: a variable stands twice, graphs matter, the key is
-    /// not next to the constants in any permutation.
-    fn sources(&self, context: &QueryContext) -> Option<Vec<(IndexView, Vec<TermId>)>> {
+    /// Where the runs of each pattern are. `None` if some pattern's are nowhere: a variable stands twice, some graphs of several matter, the
+    /// key is not next to the constants in any permutation.
+    fn sources(&self, context: &QueryContext) -> Option<Vec<RunSource>> {
         let mut known: Vec<Arc<str>> = Vec::new();
         for pattern in &self.patterns {
             let variables = pattern.variables();
@@ -85,13 +96,13 @@ impl RunCountsSpecification {
                 known.push(Arc::clone(name));
             }
         }
-        let source = |pattern| {
-            let (permutation, prefix) = runs_of(context, pattern, &self.key)?;
-            Some((context.view().index(permutation)?, prefix))
-        };
         match self.patterns.as_slice() {
             [] => None,
-            patterns => patterns.iter().map(source).collect(),
+            patterns if patterns.len() > PATTERNS_MAX => None,
+            patterns => patterns
+                .iter()
+                .map(|pattern| runs_of(context, pattern, &self.key))
+                .collect(),
         }
     }
 }
@@ -106,8 +117,8 @@ pub fn has_runs(context: &QueryContext, pattern: &QuadPattern, key: &Arc<str>) -
 pub struct RunCountsExec {
     context: Arc<QueryContext>,
     pub(crate) text: String,
-    /// Where the runs of each pattern are, and the constants that lead them.
-    pub(crate) sources: Vec<(IndexView, Vec<TermId>)>,
+    /// Where the runs of each pattern are.
+    pub(crate) sources: Vec<RunSource>,
     /// How often the count is given.
     counts: usize,
     schema: SchemaRef,
@@ -134,7 +145,7 @@ impl RunCountsExec {
     pub(crate) fn over(
         context: &Arc<QueryContext>,
         text: String,
-        sources: Vec<(IndexView, Vec<TermId>)>,
+        sources: Vec<RunSource>,
         (key, counts): (&Arc<str>, &[Arc<str>]),
     ) -> Self {
         let schema = solution_schema(std::iter::once(key).chain(counts));
@@ -148,58 +159,6 @@ impl RunCountsExec {
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }
-}
-
-/// The permutation in which the rows of each value stand together, and the constants that lead it.
-fn runs_of(
-    context: &QueryContext,
-    pattern: &QuadPattern,
-    key: &Arc<str>,
-) -> Option<(Permutation, Vec<TermId>)> {
-    match &pattern.graph {
-        GraphScope::Default | GraphScope::AllUnion => {}
-        GraphScope::NamedVariable {
-            variable,
-            allowed: None,
-        } if variable == key => {
-            return is_everything(pattern).then_some((Permutation::Gspo, Vec::new()));
-        }
-        GraphScope::Named(_) | GraphScope::Union(_) | GraphScope::NamedVariable { .. } => {
-            return None;
-        }
-    }
-    // With named graphs a triple may have several rows.
-    let slots = [&pattern.subject, &pattern.predicate, &pattern.object];
-    let occurrences = slots.iter().filter(|slot| slot.variable().is_some());
-    if context.view().has_named_graphs() || pattern.variables().len() != occurrences.count() {
-        return None;
-    }
-    let constants = slots.len() - pattern.variables().len();
-    [
-        Permutation::Psog,
-        Permutation::Posg,
-        Permutation::Spog,
-        Permutation::Ospg,
-    ]
-    .into_iter()
-    .find_map(|permutation| {
-        let columns = permutation.columns().map(|position| pattern.slot(position));
-        let prefix: Vec<TermId> = columns
-            .iter()
-            .map_while(|slot| match slot {
-                Some(Slot::Constant(term)) => Some(*term),
-                Some(Slot::Variable(_)) | None => None,
-            })
-            .collect();
-        let next = columns.get(prefix.len()).copied().flatten();
-        let is_run = prefix.len() == constants && next.and_then(Slot::variable) == Some(key);
-        is_run.then_some((permutation, prefix))
-    })
-}
-
-/// Whether a pattern in a graph matches all that is in it: all its variables are different.
-fn is_everything(pattern: &QuadPattern) -> bool {
-    pattern.variables().len() == 4
 }
 
 impl DisplayAs for RunCountsExec {
@@ -219,21 +178,26 @@ impl ExecutionPlan for RunCountsExec {
         let in_memory = MetricBuilder::new(&self.metrics).counter(IN_MEMORY, partition);
         let products = Products::new(&self.context, &self.sources, in_memory);
         let mut products = products?;
-        let batches = std::iter::from_fn(move || {
-            let (keys, counts) = match products.next_groups() {
-                Ok(groups) => groups?,
-                Err(error) => return Some(Err(error)),
+        let batches = futures::stream::poll_fn(move |context| {
+            let (keys, counts) = match products.poll_groups() {
+                Poll::Ready(Ok(Some(groups))) => groups,
+                Poll::Ready(Ok(None)) => return Poll::Ready(None),
+                Poll::Ready(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Poll::Pending => {
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
             };
             let rows = keys.len();
             baseline.record_output(rows);
             let counts = UInt64Array::from(counts);
             let mut columns = vec![UInt64Array::from(keys)];
             columns.resize(1 + copies, counts);
-            Some(solution_batch(&schema, columns, rows))
+            Poll::Ready(Some(solution_batch(&schema, columns, rows)))
         });
         Ok(Box::pin(cooperative(RecordBatchStreamAdapter::new(
             Arc::clone(&self.schema),
-            futures::stream::iter(batches),
+            batches,
         ))))
     }
 }
@@ -249,6 +213,9 @@ struct Products {
     others: Vec<Side>,
     in_memory: Count,
     is_over: bool,
+    /// Groups that were found and not given yet.
+    keys: Vec<u64>,
+    counts: Vec<Option<u64>>,
 }
 
 /// A pattern whose rows are asked for by values of another one.
@@ -260,10 +227,10 @@ enum Side {
 impl Side {
     /// Goes on to the first value not below `key` that it may have, and gives it; at the key itself, it has it.
     #[inline]
-    fn leap_to(&mut self, key: u64) -> orrery_storage::Result<Option<u64>> {
+    fn leap_to(&mut self, key: u64, turn: &mut Turn) -> orrery_storage::Result<Reached> {
         match self {
-            Self::Runs(runs) => runs.leap_to(key),
-            Self::Lists(lists) => lists.leap_to(key),
+            Self::Runs(runs) => runs.leap_to(key, turn),
+            Self::Lists(lists) => Ok(lists.leap_to(key)?.map_or(Reached::End, Reached::Key)),
         }
     }
 
@@ -287,18 +254,10 @@ impl Side {
 }
 
 impl Products {
-    fn new(
-        context: &Arc<QueryContext>,
-        sources: &[(IndexView, Vec<TermId>)],
-        in_memory: Count,
-    ) -> Result<Self> {
+    fn new(context: &Arc<QueryContext>, sources: &[RunSource], in_memory: Count) -> Result<Self> {
         let mut runs = Vec::with_capacity(sources.len());
         for source in sources {
-            let (index, prefix) = source;
-            runs.push((
-                Runs::new(index, prefix.clone()).map_err(storage_error)?,
-                source,
-            ));
+            runs.push((Runs::new(source).map_err(storage_error)?, source));
         }
         runs.sort_by_key(|(runs, _)| runs.rows());
         let mut runs = runs.into_iter();
@@ -319,21 +278,30 @@ impl Products {
             others,
             in_memory,
             is_over: false,
+            keys: Vec::new(),
+            counts: Vec::new(),
         })
     }
 
-    /// Some further groups, `None` behind the last.
-    fn next_groups(&mut self) -> Result<Option<KeysAndCounts>> {
-        let (mut keys, mut counts) = KeysAndCounts::default();
-        while keys.len() < GROUPS_PER_BATCH && !self.is_over {
-            let Some(key) = self.next_key().map_err(storage_error)? else {
-                self.end();
-                break;
-            };
-            keys.push(key);
-            counts.push(self.take_product()?);
+    /// Some further groups, `None` behind the last. Pending when the turn is over: whoever polls wakes itself.
+    fn poll_groups(&mut self) -> Poll<Result<Option<KeysAndCounts>>> {
+        let mut turn = Turn::new();
+        while self.keys.len() < GROUPS_PER_BATCH && !self.is_over {
+            match self.next_key(&mut turn).map_err(storage_error)? {
+                Reached::Key(key) => {
+                    let product = self.take_product()?;
+                    self.keys.push(key);
+                    self.counts.push(product);
+                }
+                Reached::Later => return Poll::Pending,
+                Reached::End => self.end(),
+            }
         }
-        Ok((!keys.is_empty()).then_some((keys, counts)))
+        let groups = (
+            std::mem::take(&mut self.keys),
+            std::mem::take(&mut self.counts),
+        );
+        Poll::Ready(Ok((!groups.0.is_empty()).then_some(groups)))
     }
 
     /// Notes what was done.
@@ -346,23 +314,24 @@ impl Products {
         self.in_memory.add(looked_up.sum());
     }
 
-    /// The next value that all patterns have, at which all stand then.
-    fn next_key(&mut self) -> orrery_storage::Result<Option<u64>> {
+    /// The next value that all patterns have, at which all stand then. Where the turn is over, the next call goes on.
+    fn next_key(&mut self, turn: &mut Turn) -> orrery_storage::Result<Reached> {
         'keys: loop {
-            let Some(key) = self.first.key()? else {
-                return Ok(None);
+            let key = match self.first.key(turn)? {
+                Reached::Key(key) => key,
+                reached @ (Reached::Later | Reached::End) => return Ok(reached),
             };
             for other in &mut self.others {
-                match other.leap_to(key)? {
-                    None => return Ok(None),
-                    Some(found) if found > key => {
-                        self.first.leap_to(found)?;
-                        continue 'keys;
-                    }
-                    Some(_) => {}
+                match other.leap_to(key, turn)? {
+                    Reached::Key(found) if found > key => match self.first.leap_to(found, turn)? {
+                        Reached::Key(_) => continue 'keys,
+                        reached @ (Reached::Later | Reached::End) => return Ok(reached),
+                    },
+                    Reached::Key(_) => {}
+                    reached @ (Reached::Later | Reached::End) => return Ok(reached),
                 }
             }
-            return Ok(Some(key));
+            return Ok(Reached::Key(key));
         }
     }
 
