@@ -336,3 +336,32 @@ fn the_keys_of_a_join_thin_out_the_pattern_that_it_reads() {
     }
     assert!(thinned > 0);
 }
+
+#[test]
+fn a_subquery_starts_from_keys_where_these_lead_to_less_than_all_of_it() {
+    let mut data = "@prefix : <http://example.org/> .\n:a7 :q 1 .\n".to_owned();
+    for subject in 0..3_000 {
+        data += &format!(
+            ":a{subject} :q 2 ; :knows :b{} , :c{} .\n",
+            subject % 100,
+            subject % 90
+        );
+    }
+    for known in 0..100 {
+        data += &format!(":b{known} :p {known} . :c{known} :p {known} .\n");
+    }
+    let fixture = Fixture::new(&data);
+    let grouped =
+        "{ SELECT ?a (COUNT(?b) AS ?n) (MAX(?v) AS ?m) { ?a :knows ?b . ?b :p ?v } GROUP BY ?a }";
+    // One key leads to two of 6,000 pairs, too few for the fixed factor of pairs that stood here; all keys lead to all.
+    let one = format!("SELECT * {{ ?a :q 1 {grouped} }}");
+    assert_eq!(rows_both_ways(&fixture, &one).len(), 1);
+    let most = fixture.most_rows(&format!("{PREFIXES}{one}"));
+    assert!(most <= 10, "{most} rows");
+    let all = format!("SELECT * {{ ?a :q 2 {grouped} }}");
+    assert_eq!(rows_both_ways(&fixture, &all).len(), 3_000);
+    let plan = fixture
+        .analyze(&format!("{PREFIXES}{all}"))
+        .expect("a plan");
+    assert!(!plan.contains("SharedExec"), "{plan}");
+}

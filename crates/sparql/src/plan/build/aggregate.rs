@@ -236,7 +236,11 @@ impl Planner<'_> {
     }
 
     /// Whether an aggregate counts the solutions of patterns.
-    fn counts_rows(&self, inner: &Group, aggregate: &AggregateExpression) -> bool {
+    pub(in crate::plan) fn counts_rows(
+        &self,
+        inner: &Group,
+        aggregate: &AggregateExpression,
+    ) -> bool {
         match aggregate {
             AggregateExpression::CountSolutions { distinct } => !distinct,
             AggregateExpression::FunctionCall {

@@ -44,7 +44,7 @@ const GAIN_MIN: f64 = 4.0;
 /// With fewer rows than this it is not worth a second aggregation.
 const ROWS_MIN: f64 = 10_000.0;
 /// What a row that is counted as part of a run costs, where one of a join costs 1.
-const RUN_ROW_COST: f64 = 0.05;
+pub(super) const RUN_ROW_COST: f64 = 0.05;
 
 /// Named aggregates.
 type Aggregates = Vec<(Var, AggregateExpression)>;
@@ -270,7 +270,7 @@ impl Planner<'_> {
     }
 
     /// Whether a group is one pattern that has the values of a separator as runs.
-    fn has_runs_by(&self, group: &Group, separator: &[Var]) -> bool {
+    pub(super) fn has_runs_by(&self, group: &Group, separator: &[Var]) -> bool {
         match (group.bare_quad(), separator) {
             (Some(quad), &[key]) => {
                 let pattern = operator_pattern(quad, &self.table);

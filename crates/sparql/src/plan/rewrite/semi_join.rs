@@ -22,7 +22,8 @@ use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::nodes::SharedExec;
 
 use super::correlation::depends_on;
-use crate::algebra::{Derived, Group, Item, Seed, StepKind, VarSet, VariableTable};
+use super::eager_aggregation::RUN_ROW_COST;
+use crate::algebra::{Derived, Group, Item, Modifier, Seed, StepKind, VarSet, VariableTable};
 use crate::error::Result;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
@@ -31,9 +32,10 @@ use crate::plan::relation::Relation;
 const WORTH_ROWS: f64 = 1_000.0;
 /// How many times larger than the left side the right must be.
 const WORTH_RATIO: f64 = 4.0;
-/// How many times the rows that a subquery reads from its own ranges it may read where it starts from keys: what the keys lead to
-/// lies within the ranges only in part.
-const KEYED_READS: f64 = 8.0;
+/// What a row of the left side costs that is kept, and of which the keys are made distinct, in rows of a join (as `Order::cost` counts them).
+const SHARED_COST: f64 = 4.0;
+/// How many times what a subquery costs from the keys it has to cost as a whole, for estimates are wrong, and a whole one has more threads.
+const KEYED_GAIN_MIN: f64 = 2.0;
 
 impl Planner<'_> {
     /// The shared left side and the seed for an item, if reducing it is right and pays.
@@ -104,8 +106,71 @@ impl Planner<'_> {
         if keys.is_empty() || self.is_repeated(derived) {
             return Ok(None);
         }
-        let rows = self.group_rows(derived.innermost())?;
-        self.seed(left, &keys, rows / KEYED_READS)
+        let is_cheaper = match self.tuning.reduces_always {
+            true => true,
+            false => self.is_cheaper_by_keys(left, derived, &keys)?,
+        };
+        let is_possible = self.tuning.rewrites && keys.is_subset(&left.certain) && !left.is_empty;
+        match is_possible && is_cheaper {
+            true => self.seed_of(left, &keys).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Whether looking up what the keys of the left side lead to costs much less than computing a subquery as a whole. What a range bounds
+    /// is read as it stands in the one case; in the other the keys lead to what lies outside of it, too, which the order of the join tells.
+    fn is_cheaper_by_keys(
+        &self,
+        left: &Relation,
+        derived: &Derived,
+        keys: &VarSet,
+    ) -> Result<bool> {
+        // What filters make of ranges is read as ranges.
+        let group = &*self.with_filters_rewritten(derived.innermost(), &VarSet::default())?;
+        let estimates = self.estimates_of(group)?;
+        let whole = self.join_of(group, &estimates, None);
+        let members: Vec<usize> = (0..group.items.len()).collect();
+        let rows = whole.rows(&members).filtered;
+        if rows <= WORTH_ROWS && estimates.iter().all(|it| it.work <= WORTH_ROWS) {
+            return Ok(false);
+        }
+        let whole_cost = match self.runs_of_subquery(derived) {
+            true => rows * RUN_ROW_COST,
+            false => whole.order().cost + rows,
+        };
+        let seed = Relation {
+            columns: keys.iter().collect(),
+            certain: keys.clone(),
+            ..left.clone()
+        };
+        let keyed = self.join_of(group, &estimates, Some(&seed));
+        let keyed_cost =
+            left.rows * SHARED_COST + keyed.order().cost + keyed.rows(&members).filtered;
+        self.context.patience().check()?;
+        Ok(whole_cost > keyed_cost * KEYED_GAIN_MIN)
+    }
+
+    /// Whether a subquery only counts the rows of one pattern by a variable whose values are runs of a permutation.
+    fn runs_of_subquery(&self, derived: &Derived) -> bool {
+        match (&derived.modifier, derived.inner.only_derived()) {
+            (_, Some(below)) => self.runs_of_subquery(below),
+            (
+                Modifier::Aggregate {
+                    keys, aggregates, ..
+                },
+                None,
+            ) => {
+                let counts = |(_, it): &_| self.counts_rows(&derived.inner, it);
+                aggregates.iter().all(counts) && self.has_runs_by(&derived.inner, keys)
+            }
+            (
+                Modifier::Project(_)
+                | Modifier::Distinct
+                | Modifier::Order(_)
+                | Modifier::Slice { .. },
+                None,
+            ) => false,
+        }
     }
 
     /// A subquery, of which only solutions with the values of the seed are needed.
