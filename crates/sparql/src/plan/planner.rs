@@ -64,6 +64,8 @@ pub(crate) struct Planner<'s> {
     pub(in crate::plan) repeated: Option<RepeatedSubqueries>,
     /// Whether it does not matter how often a solution of the group being planned comes.
     pub(crate) is_set: bool,
+    /// How many rows of the group being planned will be read; all if `None`.
+    pub(in crate::plan) rows_asked: Option<usize>,
     /// Orders of earlier joins, if they are kept.
     pub(in crate::plan) orders: Option<Arc<OrderCache>>,
     /// Look-ups that sampling may still do.
@@ -90,6 +92,7 @@ impl<'s> Planner<'s> {
             service: None,
             repeated: None,
             is_set: false,
+            rows_asked: None,
             orders: None,
             lookups_left: Cell::new(SAMPLED_LOOKUPS_MAX),
         }

@@ -1,7 +1,7 @@
 //! `EXISTS` and what the outer row reaches in it.
 
 use crate::common::{Answer, Fixture, PREFIXES};
-use crate::rows_both_ways;
+use crate::{rows, rows_both_ways};
 
 const MINUS_DATA: &str = "@prefix : <http://example.org/> .
     :a :p :b . :a :q :c . :d :p :e . :d :q :e .";
@@ -61,8 +61,13 @@ fn exists_in_the_filter_of_an_optional_part_sees_the_joined_solution() {
 
 /// 3,000 subjects of one class with a value each, two thirds of which have another one.
 fn many() -> Fixture {
+    subjects(3_000)
+}
+
+/// So many subjects of one class with a value each, two thirds of which have another one.
+fn subjects(count: usize) -> Fixture {
     let mut data = "@prefix : <http://example.org/> .\n".to_owned();
-    for subject in 0..3_000 {
+    for subject in 0..count {
         data += &format!(
             ":s{subject} a :C ; :p {} ; :f :g{} .\n",
             subject % 100,
@@ -156,4 +161,101 @@ fn ask_reads_no_more_than_a_first_solution_takes() {
         }
     }
     assert!(more.is_empty(), "{}", more.join("\n"));
+}
+
+/// A query that counts the subjects under a condition, alike in both plans over a few of them (the reference plan makes all solutions of
+/// the condition for each row: with thousands it would take minutes); its rows and its plan over many.
+fn counted_under(
+    many: &Fixture,
+    few: &Fixture,
+    condition: &str,
+    expected: usize,
+) -> (usize, String) {
+    let query = format!("SELECT (COUNT(*) AS ?n) {{ ?s :p ?v {condition} }}");
+    rows_both_ways(few, &query);
+    let found = rows(many, &query).concat();
+    assert!(
+        found.contains(&format!("\"{expected}\"")),
+        "{found}: {query}"
+    );
+    let query = format!("{PREFIXES}{query}");
+    let plan = many
+        .analyze(&query)
+        .unwrap_or_else(|error| panic!("{error}: {query}"));
+    (many.most_rows(&query), plan)
+}
+
+#[test]
+fn what_exists_whatever_the_row_is_asked_once() {
+    let (many, few) = (many(), subjects(12));
+    for (condition, count) in [
+        ("FILTER EXISTS { ?a :f ?g . ?b :r ?g }", 3_000),
+        ("FILTER NOT EXISTS { ?a :f ?g . ?b :r ?g }", 0),
+        // No value of :f has a :p: known when all of the smaller predicate was looked at, once.
+        (
+            "FILTER NOT EXISTS { ?a :f ?g . ?b :r ?g . ?g :p ?n }",
+            3_000,
+        ),
+        (
+            "FILTER EXISTS { SELECT ?g { ?a :f ?g } ORDER BY ?a }",
+            3_000,
+        ),
+        ("FILTER(EXISTS { ?a :f ?g . ?b :r ?g } || ?v = 1)", 3_000),
+        ("FILTER(?v = 1 || EXISTS { ?a :nothing ?g })", 30),
+    ] {
+        let (rows, plan) = counted_under(&many, &few, condition, count);
+        // The subjects themselves are the most that anything has.
+        assert!(rows <= 3_000, "{rows} rows: {condition}\n{plan}");
+    }
+}
+
+#[test]
+fn partial_matches_that_multiply_are_made_values_first() {
+    let (many, few) = (many(), subjects(24));
+    for (condition, count) in [
+        (
+            "FILTER EXISTS { ?s :f ?g . ?t :f ?g . ?t :r ?h . ?u :r ?h }",
+            3_000,
+        ),
+        (
+            "FILTER NOT EXISTS { ?s :r ?g . ?t :f ?g . ?t :r ?h . ?u :r ?h }",
+            1_000,
+        ),
+        ("MINUS { ?s :r ?g . ?t :f ?g . ?t :r ?h . ?u :r ?h }", 1_000),
+    ] {
+        let (rows, plan) = counted_under(&many, &few, condition, count);
+        // One by one, each of 3,000 subjects has 600 others with its value. As values, a pair of two of the five or four values stands for
+        // all of them, and the most that anything has is what a predicate has.
+        assert!(rows <= 3_000, "{rows} rows: {condition}\n{plan}");
+        // The values are what is kept in memory, however few the rows around.
+        assert!(
+            !plan.contains("LeftSemi") && !plan.contains("LeftAnti"),
+            "{plan}"
+        );
+    }
+}
+
+#[test]
+fn few_rows_that_are_asked_for_are_not_matched_by_all_values() {
+    // 19 subjects share a value, two thirds have another: 560,000 partial matches of all subjects, 150,000 of the first 8,192 (what
+    // goes through a step at a time). Computing the values in steps takes some 50,000 rows, and has to be a quarter or less.
+    let mut data = "@prefix : <http://example.org/> .\n".to_owned();
+    for subject in 0..30_000 {
+        data += &format!(":s{subject} :p 1 ; :f :g{} .\n", subject % 1_600);
+        if subject % 3 > 0 {
+            data += &format!(":s{subject} :r :h{} .\n", subject % 7);
+        }
+    }
+    let fixture = Fixture::new(&data);
+    let path = "?s :f ?g . ?t :f ?g . ?t :r ?h";
+    let query = format!("{PREFIXES}SELECT ?s {{ ?s :p ?v FILTER EXISTS {{ {path} }} }}");
+    let all = fixture.analyze(&query).expect("a plan");
+    assert!(all.contains("HashJoinExec"), "{all}");
+    for limited in [
+        format!("{query} LIMIT 3"),
+        query.replace("SELECT ?s", "ASK"),
+    ] {
+        let plan = fixture.analyze(&limited).expect("a plan");
+        assert!(!plan.contains("HashJoinExec"), "{plan}");
+    }
 }

@@ -1,12 +1,15 @@
 //! `EXISTS`, as a filter and as a value.
 //!
-//! Three ways, from the cheapest:
+//! Five ways, the first one that may be:
 //!
-//! 1. Only patterns and conditions inside: `PatternExec` in semi, anti or mark mode. Conditions
+//! 1. Nothing inside depends on the outer row, and no variable is shared: it is asked once whether there is a solution.
+//! 2. Only patterns inside, of which single rows have so many partial matches that computing the different values of the shared variables is
+//!    less ([`matched_values`](Planner::matched_values)): a semi join that keeps these.
+//! 3. Only patterns and conditions inside: `PatternExec` in semi, anti or mark mode. Conditions
 //!    see the outer columns, so that correlation costs nothing.
-//! 2. Nothing inside depends on the outer row but by sharing variables that are surely bound:
+//! 4. Nothing inside depends on the outer row but by sharing variables that are surely bound:
 //!    a semi join with the pattern's solutions.
-//! 3. Else the pattern is *correlated*: the outer rows are numbered, and every part of
+//! 5. Else the pattern is *correlated*: the outer rows are numbered, and every part of
 //!    the pattern starts from them ([`correlation`](crate::plan::rewrite::correlation)), which is what the specification's
 //!    substitution does, for all rows at once.
 
@@ -17,15 +20,21 @@ use orrery_operators::nodes::NumberedExec;
 use orrery_operators::pattern::PatternMode;
 use spargebra::algebra::Expression;
 
-use super::join::is_equality;
+use super::join::{Kept, is_equality};
 use super::optional::matches_per_row;
 use crate::algebra::expression::variables;
-use crate::algebra::{Group, Seed, Substituted, Var, VarSet};
+use crate::algebra::{Group, Quad, Seed, Substituted, Var, VarSet};
 use crate::error::Result;
 use crate::plan::estimate::expectations::existence_share;
 use crate::plan::planner::Planner;
 use crate::plan::relation::Relation;
 use crate::plan::rewrite::correlation::{correlated, depends_on, has_minus};
+use crate::plan::rewrite::parts::is_steady;
+
+/// Different values of which a semi join may keep so many, as far as one knows: a hash table of them does not spill.
+const VALUES_MAX: f64 = 4_000_000.0;
+/// Rows that a pattern gives at a time where no limit reaches it: even for one row so many are matched.
+const BATCH_ROWS: f64 = 8_192.0;
 
 impl Planner<'_> {
     /// Keeps the rows for which the group has (`is_negated`: has no) solution.
@@ -50,6 +59,10 @@ impl Planner<'_> {
             }
             false => group,
         };
+        if rewrites && filters.is_empty() && self.is_apart(&left, group) {
+            let any = self.any_solution(group.clone())?;
+            return self.exists_anything(left, any, is_negated, needed);
+        }
         if rewrites && group.is_patterns_only() {
             return self.exists_patterns(left, group, filters, is_negated, needed);
         }
@@ -76,6 +89,13 @@ impl Planner<'_> {
         let Some(quads) = self.ordered_quads(group, &left)? else {
             return self.all_or_nothing(left, is_negated, needed);
         };
+        if filters.is_empty()
+            && let Some(right) = self.matched_values(&left, group, &quads, is_negated)?
+        {
+            let shared = right.variables();
+            let kept = (Kept::Right, is_negated);
+            return self.semi_join_keeping(left, right, &shared, kept, needed);
+        }
         let conditions = [filters, &group.filters].concat();
         if is_negated {
             return self.anti_patterns(left, &quads, conditions, needed);
@@ -91,6 +111,68 @@ impl Planner<'_> {
             columns,
             (&certain, rows),
         )
+    }
+
+    /// Whether a group shares nothing with the rows around it, and is the same for all of them.
+    fn is_apart(&self, left: &Relation, group: &Group) -> bool {
+        let outside = left.variables();
+        !outside.intersects(&group.visible)
+            && !depends_on(group, &outside, &self.table)
+            && is_steady(group)
+    }
+
+    /// All rows or none: whether something that has no variable of theirs has a row.
+    fn exists_anything(
+        &mut self,
+        left: Relation,
+        any: Relation,
+        is_negated: bool,
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        if any.is_empty {
+            return self.all_or_nothing(left, is_negated, needed);
+        }
+        let mode = match is_negated {
+            true => JoinMode::Anti,
+            false => JoinMode::Semi,
+        };
+        let any = self.with_columns(any, Vec::new())?;
+        let (certain, rows) = (left.certain.clone(), left.rows * 0.5);
+        self.solution_join(left, any, mode, Vec::new(), (needed, &certain, rows))
+    }
+
+    /// The different values of the variables that patterns share with the left side, where these are much less to compute than partial
+    /// matches of each row, of which all are made but the last step's. Where no more rows are asked for than the first ones of the left side
+    /// give, matches of these alone are compared. Equal rows match equally, and what is inside sees nothing else of them: so the group
+    /// may be divided as if its solutions were grouped.
+    pub(in crate::plan) fn matched_values(
+        &mut self,
+        left: &Relation,
+        group: &Group,
+        quads: &[(&Quad, f64)],
+        is_negated: bool,
+    ) -> Result<Option<Relation>> {
+        let shared = left.variables().intersection(&group.visible);
+        let is_equality = !shared.is_empty()
+            && shared.is_subset(&left.certain)
+            && shared.is_subset(&group.items_certain);
+        if !is_equality || depends_on(group, &left.variables(), &self.table) {
+            return Ok(None);
+        }
+        let partial = quads.split_last().map_or(&[][..], |(_, partial)| partial);
+        let rows = partial.iter().map(|(_, rows)| *rows).fold(0.0, f64::max);
+        let found = existence_share(matches_per_row(left, quads));
+        let passing = if is_negated { 1.0 - found } else { found };
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let read = match self.rows_asked {
+            Some(rows) => ((rows as f64 / passing).max(BATCH_ROWS) / left.rows.max(1.0)).min(1.0),
+            None => 1.0,
+        };
+        let keys: Vec<Var> = shared.iter().collect();
+        let right = self.distinct_in_steps(group, &keys, rows * read)?;
+        Ok(right.filter(|right| {
+            !right.is_empty && right.rows <= VALUES_MAX && shared.is_subset(&right.certain)
+        }))
     }
 
     /// The pattern has no solution whatever the row.
@@ -116,6 +198,11 @@ impl Planner<'_> {
         needed: &VarSet,
     ) -> Result<Relation> {
         let rewrites = self.tuning.rewrites;
+        if rewrites && self.is_apart(&left, group) {
+            let any = self.any_solution(group.clone())?;
+            let any = self.with_columns(any, Vec::new())?;
+            return self.mark_join(left, any, variable, needed);
+        }
         if rewrites
             && group.is_patterns_only()
             && let Some(quads) = self.ordered_quads(group, &left)?

@@ -35,8 +35,10 @@ impl Planner<'_> {
         let fetch_below = fetch.filter(|_| is_limited);
         let was_set = self.is_set;
         self.is_set = was_set && !group.is_volatile();
+        let asked = std::mem::replace(&mut self.rows_asked, fetch);
         let relation = self.items(group, seed, &below, fetch_below);
         let relation = relation.and_then(|items| self.steps(group, items, needs, needed));
+        self.rows_asked = asked;
         self.is_set = was_set;
         relation
     }

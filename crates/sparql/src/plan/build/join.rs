@@ -30,6 +30,13 @@ const THINNED_ROWS_MIN: f64 = 10_000.0;
 /// The keys are no more than one part of so many of these rows, or they are not worth their collection.
 const THINNED_PART: f64 = 8.0;
 
+/// The side of a join that is kept in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::plan) enum Kept {
+    Left,
+    Right,
+}
+
 impl Planner<'_> {
     /// `Join(left, right)`.
     pub(in crate::plan) fn join(
@@ -177,18 +184,33 @@ impl Planner<'_> {
         is_negated: bool,
         needed: &VarSet,
     ) -> Result<Relation> {
-        let (certain, rows) = (left.certain.clone(), left.rows);
-        let is_left_smaller = left.rows <= right.rows;
-        let kind = match (is_left_smaller, is_negated) {
-            (true, false) => JoinType::LeftSemi,
-            (true, true) => JoinType::LeftAnti,
-            (false, false) => JoinType::RightSemi,
-            (false, true) => JoinType::RightAnti,
+        let kept = match left.rows <= right.rows {
+            true => Kept::Left,
+            false => Kept::Right,
         };
-        let (build, probe) = if is_left_smaller {
-            (left, right)
-        } else {
-            (right, left)
+        self.semi_join_keeping(left, right, shared, (kept, is_negated), needed)
+    }
+
+    /// The rows of `left` that have (`is_negated`: have no) equal row in `right`, with one of both kept in memory. Where that is the right
+    /// one, rows of the left one come as they are asked for.
+    pub(in crate::plan) fn semi_join_keeping(
+        &mut self,
+        left: Relation,
+        right: Relation,
+        shared: &VarSet,
+        (kept, is_negated): (Kept, bool),
+        needed: &VarSet,
+    ) -> Result<Relation> {
+        let (certain, rows) = (left.certain.clone(), left.rows);
+        let kind = match (kept, is_negated) {
+            (Kept::Left, false) => JoinType::LeftSemi,
+            (Kept::Left, true) => JoinType::LeftAnti,
+            (Kept::Right, false) => JoinType::RightSemi,
+            (Kept::Right, true) => JoinType::RightAnti,
+        };
+        let (build, probe) = match kept {
+            Kept::Left => (left, right),
+            Kept::Right => (right, left),
         };
         self.hash_join(&build, &probe, shared, kind, (needed, &certain, rows * 0.5))
     }

@@ -8,6 +8,7 @@ use orrery_operators::pattern::{PatternMode, PatternSpecification};
 use spargebra::algebra::Expression;
 use spargebra::term::Variable;
 
+use super::join::Kept;
 use crate::algebra::expression::variables;
 use crate::algebra::{Group, Item, Quad, Seed, Substituted, Var, VarSet};
 use crate::error::Result;
@@ -160,6 +161,9 @@ impl Planner<'_> {
             let Some(quads) = self.ordered_quads(group, &left)? else {
                 return Ok(left);
             };
+            if let Some(right) = self.matched_values(&left, group, &quads, true)? {
+                return self.semi_join_keeping(left, right, &shared, (Kept::Right, true), needed);
+            }
             return self.anti_patterns(left, &quads, group.filters.clone(), needed);
         }
         let (left, right) = match self.seed_for_group(&left, group, &shared)? {

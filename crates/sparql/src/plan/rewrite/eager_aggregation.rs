@@ -59,6 +59,8 @@ struct Divided {
     parts: Vec<Item>,
     /// What that is expected to cost.
     parts_cost: f64,
+    /// What all of it is expected to cost.
+    cost: f64,
 }
 
 impl Planner<'_> {
@@ -86,6 +88,55 @@ impl Planner<'_> {
         self.with_columns(relation, columns).map(Some)
     }
 
+    /// The different values that some variables have in the solutions of a group, if computing them in several steps takes much less than
+    /// so many rows of a join.
+    pub(in crate::plan) fn distinct_in_steps(
+        &mut self,
+        inner: &Group,
+        keys: &[Var],
+        rows: f64,
+    ) -> Result<Option<Relation>> {
+        let is_forced = self.tuning.aggregates_early;
+        if rows < ROWS_MIN && !is_forced {
+            return Ok(None);
+        }
+        let Some((totals, _)) = self.totals_of(inner, keys, &[]) else {
+            return Ok(None);
+        };
+        let Some(divided) = self.taken_apart(inner, keys, totals)? else {
+            return Ok(None);
+        };
+        if !is_forced && rows < GAIN_MIN * self.cost_in_steps(&divided)? {
+            return Ok(None);
+        }
+        let was_set = std::mem::replace(&mut self.is_set, true);
+        let relation = self.aggregate_divided(&divided, keys);
+        self.is_set = was_set;
+        relation.map(Some)
+    }
+
+    /// What a division costs where its parts are taken apart as well, as they are when they are planned.
+    fn cost_in_steps(&mut self, divided: &Divided) -> Result<f64> {
+        let mut cost = divided.cost;
+        for part in &divided.parts {
+            let Item::Derived(part) = part else { continue };
+            let Modifier::Aggregate {
+                keys, aggregates, ..
+            } = &part.modifier
+            else {
+                continue;
+            };
+            let Some((totals, _)) = self.totals_of(&part.inner, keys, aggregates) else {
+                continue;
+            };
+            if let Some(below) = self.taken_apart(&part.inner, keys, totals)? {
+                let at_once = self.group_rows(&part.inner)?;
+                cost -= (at_once - self.cost_in_steps(&below)?).max(0.0);
+            }
+        }
+        Ok(cost.max(0.0))
+    }
+
     /// Whether an aggregation is planned in several steps.
     pub(in crate::plan) fn is_aggregated_eagerly(
         &mut self,
@@ -111,6 +162,7 @@ impl Planner<'_> {
             totals,
             parts: Vec::new(),
             parts_cost: 0.0,
+            cost: 0.0,
         };
         if let Some(counted) = self.with_counted_branches(inner, keys, &totals)? {
             return Ok(Some(undivided(counted)));
@@ -181,6 +233,7 @@ impl Planner<'_> {
             totals,
             parts: Vec::new(),
             parts_cost: 0.0,
+            cost: 0.0,
         };
         let mut estimates_left = match is_forced {
             true => usize::MAX,
@@ -214,7 +267,8 @@ impl Planner<'_> {
             found = parts(&state.group, keys, &state.totals, (by, self));
         }
         let pays = |cost: &f64| is_forced || rows >= GAIN_MIN * cost;
-        Ok(least.filter(pays).map(|_| state))
+        let cost = least.filter(pays);
+        Ok(cost.map(|cost| Divided { cost, ..state }))
     }
 
     /// What separates parts. Where a `NOT EXISTS` pairs what belongs to a key with what is aggregated, the keys' side stays as it is:
@@ -336,6 +390,7 @@ impl Planner<'_> {
             totals,
             parts,
             parts_cost: state.parts_cost + cost,
+            cost: state.cost,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Groups of which only is asked whether they have a solution: `ASK`.
+//! Groups of which only is asked whether they have a solution: `ASK`, and `EXISTS` that shares nothing with the rows around it.
 //!
 //! ```text
 //! ASK { SELECT ?p (SUM(?x) AS ?s) { A OPTIONAL { B } } GROUP BY ?p ORDER BY ?s }        ASK { A }

@@ -21,7 +21,7 @@ pub(super) mod distinct_skip_scan;
 mod eager_aggregation;
 mod existence;
 mod filter_rewrites;
-mod parts;
+pub(super) mod parts;
 mod path_chains;
 pub(super) mod repeated;
 mod semi_join;

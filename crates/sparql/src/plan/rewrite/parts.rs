@@ -48,14 +48,15 @@ pub(super) enum Separators {
 }
 
 /// Whether a group is a join on which all else treats equal solutions equally, so that there may be parts: what steps do with a solution
-/// depends on the variables that they mention, and on nothing else. (Solutions that are grouped see no rows from outside, of `EXISTS` for instance.)
+/// depends on the variables that they mention, and on nothing else. (Solutions that are grouped see no rows from outside, of `EXISTS` for instance; who
+/// divides others has to know that, too.)
 pub(super) fn is_dividable(group: &Group) -> bool {
     let members = group.items.len() + group.steps.len();
     !group.items.is_empty() && (2..=ITEMS_MAX).contains(&members) && is_steady(group)
 }
 
 /// Whether nothing in a group gives another value each time.
-pub(super) fn is_steady(group: &Group) -> bool {
+pub(in crate::plan) fn is_steady(group: &Group) -> bool {
     let of_item = |item: &Item| match item {
         Item::Derived(derived) => is_steady(&derived.inner),
         other => other.groups().iter().all(is_steady),
