@@ -3,11 +3,14 @@
 //! Our leaf operators and DataFusion's yield to the runtime every so many batches, so the
 //! deadline's timer and a dropped stream are noticed also inside of a long sort or aggregation.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use datafusion_common::Result as EngineResult;
 use datafusion_execution::TaskContext;
-use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::joins::HashJoinExec;
+use datafusion_physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use orrery_runtime::{Runtime, Workers};
@@ -57,6 +60,41 @@ impl Run<'_> {
         // Held as long as the stream.
         Ok(ids.inspect(move |_| _ = working_set.size()).boxed())
     }
+}
+
+/// A plan that ran, with hash joins that have built nothing yet: DataFusion's keep what they built for all who run them. Other nodes stay the
+/// same, so that what is shared stays shared.
+pub(crate) fn without_tables(
+    plan: &Arc<dyn ExecutionPlan>,
+) -> EngineResult<Arc<dyn ExecutionPlan>> {
+    without_tables_below(plan, &mut HashMap::new())
+}
+
+fn without_tables_below(
+    plan: &Arc<dyn ExecutionPlan>,
+    renewed: &mut HashMap<*const (), Arc<dyn ExecutionPlan>>,
+) -> EngineResult<Arc<dyn ExecutionPlan>> {
+    let place = Arc::as_ptr(plan).cast::<()>();
+    if let Some(known) = renewed.get(&place) {
+        return Ok(Arc::clone(known));
+    }
+    let old = plan.children();
+    let inputs: Vec<_> = old
+        .iter()
+        .map(|input| without_tables_below(input, renewed))
+        .collect::<EngineResult<_>>()?;
+    let is_join = plan.is::<HashJoinExec>();
+    let is_same = old.into_iter().zip(&inputs).all(|(a, b)| Arc::ptr_eq(a, b));
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    let new = match (is_join, is_same) {
+        (true, _) => Arc::clone(plan)
+            .replace_children(inputs, options)?
+            .reset_state()?,
+        (false, true) => Arc::clone(plan),
+        (false, false) => Arc::clone(plan).replace_children(inputs, options)?,
+    };
+    renewed.insert(place, Arc::clone(&new));
+    Ok(new)
 }
 
 fn start(

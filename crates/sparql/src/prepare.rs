@@ -1,6 +1,7 @@
 //! From text to a prepared query: parse, resolve the dataset, normalise, plan.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use datafusion_physical_plan::ExecutionPlan;
@@ -154,6 +155,7 @@ fn known(
             described: answer.described.clone(),
             is_parallel: false,
             has_own_task: false,
+            has_run: AtomicBool::new(false),
             plan,
             estimates: variant.estimates.clone(),
             context,
@@ -265,6 +267,7 @@ fn prepared(
         described: planned.dataset.graphs(),
         is_parallel: planned.is_parallel,
         has_own_task: planned.has_own_task,
+        has_run: AtomicBool::new(false),
         plan: planned.relation.plan,
         estimates: planned.estimates,
         context: planned.context,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datafusion_execution::TaskContext;
@@ -13,7 +14,7 @@ use orrery_storage::{ReadCounts, ReadView, Snapshot};
 use orrery_term::TermId;
 
 use crate::error::QueryError;
-use crate::execute::{self, Limits, Run};
+use crate::execute::{self, Limits, Run, without_tables};
 use crate::explain::{self, PlanNode};
 use crate::plan::PlanEstimates;
 use crate::results::{
@@ -63,6 +64,8 @@ pub struct PreparedQuery {
     pub(crate) is_parallel: bool,
     /// Whether parts of the plan know by the task's context which execution they belong to.
     pub(crate) has_own_task: bool,
+    /// Whether it ran before: hash joins then have what they built.
+    pub(crate) has_run: AtomicBool,
 }
 
 /// How long it took to prepare a query.
@@ -168,8 +171,15 @@ impl PreparedQuery {
     /// Starts the query. Streams run on the caller's tokio runtime, as they are polled;
     /// `ASK` runs here to its end.
     pub async fn execute(&self) -> Result<QueryResults, QueryError> {
+        let renewed =
+            match self.has_run.swap(true, Ordering::Relaxed) {
+                true => Some(without_tables(&self.plan).map_err(|error| {
+                    QueryError::from_datafusion(error, self.limits.memory_bytes)
+                })?),
+                false => None,
+            };
         let run = Run {
-            plan: &self.plan,
+            plan: renewed.as_ref().unwrap_or(&self.plan),
             has_own_task: self.has_own_task,
             task: &self.task,
             runtime: &self.runtime,

@@ -8,6 +8,7 @@
 //! the query was prepared; here it is taken along to compare both answers. Nothing is encoded unless somebody asks.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use orrery_operators::codec::{self, CodecError, DecodedPlan, Destination, EncodedPlan};
 use orrery_runtime::Patience;
@@ -77,6 +78,7 @@ impl PreparedQuery {
             prologue: self.prologue.clone(),
             is_parallel: self.is_parallel,
             has_own_task: self.has_own_task,
+            has_run: AtomicBool::new(false),
         })
     }
 }

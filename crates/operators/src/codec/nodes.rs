@@ -357,7 +357,8 @@ impl OwnNode {
                         .ok_or_else(|| CodecError::damaged("a permutation that is not there"))?;
                     let prefix = prefix.iter().map(|bits| check.id(*bits));
                     let prefix = prefix.collect::<Result<Vec<_>>>()?;
-                    if prefix.len() > 3 {
+                    let is_by_graph = index.permutation() == Permutation::Gspo;
+                    if prefix.len() > 3 || is_by_graph && !prefix.is_empty() {
                         return Err(CodecError::damaged("a prefix leaves no column to count"));
                     }
                     let counted = match counted {
@@ -366,8 +367,7 @@ impl OwnNode {
                         CountedText::InGraph(graph) => CountedRows::InGraph(check.id(*graph)?),
                         CountedText::InNamedGraphs => CountedRows::InNamedGraphs,
                     };
-                    let has_graph_last =
-                        index.permutation() != Permutation::Gspo && prefix.len() < 3;
+                    let has_graph_last = !is_by_graph && prefix.len() < 3;
                     if counted != CountedRows::All && !has_graph_last {
                         return Err(CodecError::damaged("a graph where no column has it"));
                     }
