@@ -117,7 +117,7 @@ impl Planner<'_> {
 
     /// What a division costs where its parts are taken apart as well, as they are when they are planned.
     fn cost_in_steps(&mut self, divided: &Divided) -> Result<f64> {
-        let mut cost = divided.cost;
+        let mut saved = 0.0;
         for part in &divided.parts {
             let Item::Derived(part) = part else { continue };
             let Modifier::Aggregate {
@@ -131,10 +131,11 @@ impl Planner<'_> {
             };
             if let Some(below) = self.taken_apart(&part.inner, keys, totals)? {
                 let at_once = self.group_rows(&part.inner)?;
-                cost -= (at_once - self.cost_in_steps(&below)?).max(0.0);
+                saved += (at_once - self.cost_in_steps(&below)?).max(0.0);
             }
         }
-        Ok(cost.max(0.0))
+        // Parts that are counted by runs were never charged what all of their rows cost.
+        Ok(divided.cost - saved.min(divided.parts_cost))
     }
 
     /// Whether an aggregation is planned in several steps.
@@ -294,6 +295,8 @@ impl Planner<'_> {
                 if part.below.filters.is_empty()
                     && part.below.steps.is_empty()
                     && pure.iter().all(|item| item.visible().is_subset(&separator))
+                    // Where only values are asked for, branches are not counted.
+                    && !totals.is_empty()
                     && totals
                         .iter()
                         .all(|(_, total)| matches!(total, Total::Sum { .. })) =>
