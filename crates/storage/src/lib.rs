@@ -16,6 +16,7 @@ mod index;
 pub mod io;
 pub mod log;
 pub mod statistics;
+pub mod table;
 
 mod base;
 mod changes;

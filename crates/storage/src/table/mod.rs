@@ -1,0 +1,15 @@
+//! Relational tables: typed columns in the same vectors, blocks, log and snapshots as the quads.
+//!
+//! ```text
+//! table -> projections: the primary one with all columns, one for each index
+//! projection = file (sorted rows, columns in vectors of 1,024) <- changes in memory (by position)
+//! ```
+
+mod definition;
+mod types;
+
+pub use definition::{
+    COLUMNS_MAX, Check, ColumnDefinition, ColumnId, ForeignKey, IndexDefinition, PrimaryKey,
+    ProjectionColumn, ProjectionLayout, ROW_NUMBER, RelationId, TableDefinition, ViewDefinition,
+};
+pub use types::{ColumnType, DECIMAL_DIGITS_MAX, LANE_DIGITS_MAX, Physical};
