@@ -214,6 +214,16 @@ pub enum Error {
         /// Longest record that is allowed.
         limit: u64,
     },
+    /// The values of a column came as an array of another type than the column's.
+    #[error(
+        "a column wants values of type {expected} and got {found}; this is a fault of the program, please report it"
+    )]
+    WrongArray {
+        /// The Arrow type that the column has.
+        expected: String,
+        /// That of the array.
+        found: String,
+    },
     /// The caller broke a writer's contract, for example by rows out of order.
     #[error("cannot write {}: {what}; this is a fault of the program, please report it", path.display())]
     InvalidInput {

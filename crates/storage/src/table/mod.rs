@@ -6,10 +6,16 @@
 //! ```
 
 mod definition;
+mod key;
+mod lanes;
 mod types;
 
 pub use definition::{
     COLUMNS_MAX, Check, ColumnDefinition, ColumnId, ForeignKey, IndexDefinition, PrimaryKey,
     ProjectionColumn, ProjectionLayout, ROW_NUMBER, RelationId, TableDefinition, ViewDefinition,
 };
+pub use key::{KeyEncoder, KeyRows, behind_prefix};
 pub use types::{ColumnType, DECIMAL_DIGITS_MAX, LANE_DIGITS_MAX, Physical};
+
+#[cfg(test)]
+mod testing;
