@@ -32,7 +32,7 @@ mod large;
 mod page;
 mod search;
 mod streamed;
-mod symbols;
+pub(crate) mod symbols;
 mod tokens;
 mod vocabulary;
 mod writer;

@@ -6,6 +6,7 @@
 //! ```
 
 mod definition;
+pub mod file;
 mod key;
 mod lanes;
 mod types;
@@ -13,6 +14,10 @@ mod types;
 pub use definition::{
     COLUMNS_MAX, Check, ColumnDefinition, ColumnId, ForeignKey, IndexDefinition, PrimaryKey,
     ProjectionColumn, ProjectionLayout, ROW_NUMBER, RelationId, TableDefinition, ViewDefinition,
+};
+pub use file::{
+    ColumnStatistics, ColumnZones, FileStatistics, ProjectionCursor, ProjectionFile,
+    ProjectionSummary, ProjectionWriter, TextDictionary, ZoneKind, zone_lane,
 };
 pub use key::{KeyEncoder, KeyRows, behind_prefix};
 pub use types::{ColumnType, DECIMAL_DIGITS_MAX, LANE_DIGITS_MAX, Physical};
