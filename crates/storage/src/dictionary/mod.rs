@@ -32,7 +32,7 @@ mod large;
 mod page;
 mod search;
 mod streamed;
-pub(crate) mod symbols;
+mod symbols;
 mod tokens;
 mod vocabulary;
 mod writer;

@@ -16,7 +16,7 @@
 use super::fault::{Decoded, Fault};
 
 /// Says that the next byte stands for itself.
-pub(crate) const ESCAPE: u8 = 255;
+pub(super) const ESCAPE: u8 = 255;
 const SYMBOL_BYTES: usize = 8;
 
 /// A symbol table where it lies in a block.
@@ -84,20 +84,20 @@ impl<'a> SymbolTable<'a> {
 }
 
 /// Compresses with a trained table.
-pub(crate) struct SymbolEncoder {
+pub(super) struct SymbolEncoder {
     compressor: fsst::Compressor,
 }
 
 impl SymbolEncoder {
     /// Trains a table on a sample (about 16 KiB of it are looked at; 1 ms).
-    pub(crate) fn train(sample: &Vec<&[u8]>) -> Self {
+    pub(super) fn train(sample: &Vec<&[u8]>) -> Self {
         Self {
             compressor: fsst::Compressor::train(sample),
         }
     }
 
-    /// Appends the table, drawn above.
-    pub(crate) fn write_table(&self, out: &mut Vec<u8>) {
+    /// Appends the table as [`SymbolTable::parse`] reads it.
+    pub(super) fn write_table(&self, out: &mut Vec<u8>) {
         let lengths = self.compressor.symbol_lengths();
         // At most 255 symbols, `fsst-rs` promises.
         out.push(u8::try_from(lengths.len()).unwrap_or(u8::MAX));
@@ -108,7 +108,7 @@ impl SymbolEncoder {
     }
 
     /// Appends the compressed form of `plain`.
-    pub(crate) fn encode(&self, plain: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn encode(&self, plain: &[u8], out: &mut Vec<u8>) {
         // At worst every byte is escaped.
         out.reserve(2 * plain.len() + 2);
         // SAFETY: the buffer handed over holds the worst case, two bytes for

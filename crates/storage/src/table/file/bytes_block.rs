@@ -1,15 +1,51 @@
-//! Texts and blobs of a group, compressed with FSST, each alone.
+//! Texts and blobs of a group, compressed by a symbol table, each alone.
 
+use super::symbols::{SymbolEncoder, SymbolTable, decoded_bytes_max};
 use super::vector::{BlockBuilder, BlockKind, Validity, Vector, fault, take_u32, write_sized};
 use super::{Decoded, VALUE_BYTES_MAX};
-use crate::dictionary::symbols::{ESCAPE, SymbolEncoder};
 use orrery_column::{VECTOR_ROWS, VectorBuffer};
 
 /// In the place of a length: the rest is the number of a long value.
 const LONG: u64 = 1 << 32;
-const SYMBOL_BYTES: usize = 8;
-/// Codes that are read together.
-const CODES_AT_ONCE: usize = 8;
+/// A table that compresses a group worse than the one for which it was trained, by so many percents, is replaced.
+const WORSE_PERCENT_MAX: u64 = 5;
+
+/// The symbols of the groups of a column.
+#[derive(Debug, Default)]
+pub(super) struct Compressor {
+    encoder: Option<SymbolEncoder>,
+    /// What the group for which they were trained took: bytes of values, compressed and before.
+    trained: [u64; 2],
+}
+
+impl Compressor {
+    /// The block of a group.
+    pub(super) fn write_block(&mut self, values: &[GroupValue<'_>]) -> Vec<u8> {
+        if let Some(encoder) = &self.encoder {
+            let (block, [compressed, plain]) = write_block(encoder, values);
+            let [best_compressed, best_plain] = self.trained;
+            // Products of less than a billion bytes each.
+            let is_good = compressed * best_plain * 100
+                <= best_compressed * plain * (100 + WORSE_PERCENT_MAX);
+            if is_good {
+                return block;
+            }
+        }
+        let sample: Vec<&[u8]> = values
+            .iter()
+            .filter_map(|value| match value {
+                GroupValue::Bytes(bytes) => Some(*bytes),
+                GroupValue::Null | GroupValue::Long(_) => None,
+            })
+            .collect();
+        let encoder = SymbolEncoder::train(&sample);
+        let (block, trained) = write_block(&encoder, values);
+        // NULLs alone teach nothing.
+        self.encoder = (trained[1] > 0).then_some(encoder);
+        self.trained = trained;
+        block
+    }
+}
 
 /// Where a long value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,20 +62,12 @@ pub(super) enum GroupValue<'a> {
     Long(LongValue),
 }
 
-/// The block of a group.
-pub(super) fn write_block(values: &[GroupValue<'_>]) -> Vec<u8> {
-    let sample: Vec<&[u8]> = values
-        .iter()
-        .filter_map(|value| match value {
-            GroupValue::Bytes(bytes) => Some(*bytes),
-            GroupValue::Null | GroupValue::Long(_) => None,
-        })
-        .collect();
-    let encoder = SymbolEncoder::train(&sample);
+/// The block of a group, and the bytes of its values, compressed and before.
+fn write_block(encoder: &SymbolEncoder, values: &[GroupValue<'_>]) -> (Vec<u8>, [u64; 2]) {
     let mut table = Vec::new();
     encoder.write_table(&mut table);
     let mut block = BlockBuilder::default();
-    let mut longs = 0;
+    let (mut longs, mut bytes_before, mut bytes_after) = (0, 0, 0);
     let mut compressed = Vec::new();
     for vector in values.chunks(VECTOR_ROWS) {
         let mut lengths = [0; VECTOR_ROWS];
@@ -52,6 +80,7 @@ pub(super) fn write_block(values: &[GroupValue<'_>]) -> Vec<u8> {
                 GroupValue::Bytes(bytes) => {
                     encoder.encode(bytes, &mut compressed);
                     lengths[row] = (compressed.len() - start) as u64;
+                    bytes_before += bytes.len() as u64;
                 }
                 GroupValue::Long(value) => {
                     table.extend_from_slice(&value.block.to_le_bytes());
@@ -61,6 +90,7 @@ pub(super) fn write_block(values: &[GroupValue<'_>]) -> Vec<u8> {
                 }
             }
         }
+        bytes_after += compressed.len() as u64;
         let validity = Validity::of(&valid[..vector.len()]);
         let out = block.begin(&validity);
         if validity != Validity::AllNull {
@@ -68,19 +98,14 @@ pub(super) fn write_block(values: &[GroupValue<'_>]) -> Vec<u8> {
             out.extend_from_slice(&compressed);
         }
     }
-    block.finish(BlockKind::Bytes, &table)
+    let block = block.finish(BlockKind::Bytes, &table);
+    (block, [bytes_after, bytes_before])
 }
 
 /// The table of a block of bytes.
 pub(super) struct BytesTable<'a> {
-    symbols: Box<Symbols>,
+    symbols: Box<SymbolTable>,
     longs: &'a [[u8; 8]],
-}
-
-struct Symbols {
-    symbols: [[u8; SYMBOL_BYTES]; 256],
-    /// None for codes that have no symbol.
-    lengths: [u8; 256],
 }
 
 /// Where the values of a vector are in its compressed bytes.
@@ -135,21 +160,9 @@ impl<'a> Places<'a> {
 
 impl<'a> BytesTable<'a> {
     pub(super) fn read(table: &'a [u8]) -> Decoded<Self> {
-        const MISSING: &str = "a table of symbols is cut off";
-        let (&count, rest) = table.split_first().ok_or(MISSING)?;
-        let count = usize::from(count);
-        let (lengths, rest) = rest.split_at_checked(count).ok_or(MISSING)?;
-        let (symbols, longs) = rest.split_at_checked(count * SYMBOL_BYTES).ok_or(MISSING)?;
-        let mut padded = Box::new(Symbols {
-            symbols: [[0; SYMBOL_BYTES]; 256],
-            lengths: [0; 256],
-        });
-        padded.symbols[..count].copy_from_slice(symbols.as_chunks().0);
-        for (slot, &length) in padded.lengths.iter_mut().zip(lengths) {
-            *slot = length.min(SYMBOL_BYTES as u8);
-        }
+        let (symbols, longs) = SymbolTable::read(table)?;
         Ok(Self {
-            symbols: padded,
+            symbols,
             longs: longs.as_chunks().0,
         })
     }
@@ -181,8 +194,7 @@ impl<'a> BytesTable<'a> {
         ends: &mut Vec<usize>,
     ) -> usize {
         let codes: usize = rows.clone().map(|row| places.row(row).len()).sum();
-        // Each code is at most one symbol, and whole symbols are stored.
-        let needed = at + (codes + CODES_AT_ONCE) * SYMBOL_BYTES;
+        let needed = at + decoded_bytes_max(codes);
         if out.len() < needed {
             out.resize(needed, 0);
         }
@@ -193,60 +205,4 @@ impl<'a> BytesTable<'a> {
         }
         at
     }
-}
-
-impl Symbols {
-    /// An escape without its byte stands for nothing.
-    #[inline]
-    fn decode(&self, compressed: &[u8], out: &mut [u8], at: usize) -> usize {
-        let (mut rest, mut at) = (compressed, at);
-        while let Some(codes) = rest.first_chunk::<CODES_AT_ONCE>() {
-            if has_escape(*codes) {
-                at = self.decode_one(&mut rest, out, at);
-                continue;
-            }
-            for &code in codes {
-                at = self.store(code, out, at);
-            }
-            rest = &rest[CODES_AT_ONCE..];
-        }
-        while !rest.is_empty() {
-            at = self.decode_one(&mut rest, out, at);
-        }
-        at
-    }
-
-    #[inline]
-    fn decode_one(&self, rest: &mut &[u8], out: &mut [u8], at: usize) -> usize {
-        match **rest {
-            [ESCAPE, byte, ..] => {
-                *rest = &rest[2..];
-                out[at] = byte;
-                at + 1
-            }
-            [code, ..] => {
-                *rest = &rest[1..];
-                self.store(code, out, at)
-            }
-            [] => at,
-        }
-    }
-
-    #[inline]
-    fn store(&self, code: u8, out: &mut [u8], at: usize) -> usize {
-        // Eight bytes are stored whatever the length.
-        if let Some(window) = out.get_mut(at..at + SYMBOL_BYTES) {
-            window.copy_from_slice(&self.symbols[usize::from(code)]);
-        }
-        at + usize::from(self.lengths[usize::from(code)])
-    }
-}
-
-/// Whether any byte is [`ESCAPE`].
-#[inline]
-fn has_escape(codes: [u8; CODES_AT_ONCE]) -> bool {
-    const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
-    let codes = u64::from_le_bytes(codes);
-    // The high bit of a byte is set where all its others are, and it is itself.
-    ((codes & LOW) + 0x0101_0101_0101_0101) & codes & !LOW != 0
 }

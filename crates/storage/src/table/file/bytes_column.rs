@@ -5,9 +5,9 @@ use std::ops::Range;
 use arrow::array::Array;
 use orrery_column::{VECTOR_ROWS, encode};
 
-use super::super::ColumnType;
 use super::super::key::{Bytes, significant, write_bytes};
-use super::bytes_block::{GroupValue, LongValue, write_block};
+use super::super::types::ColumnType;
+use super::bytes_block::{Compressor, GroupValue, LongValue};
 use super::dictionary::{DictionaryBuilder, FinishedDictionary};
 use super::distinct::{Distinct, hash_bytes};
 use super::metadata::ColumnStatistics;
@@ -35,6 +35,7 @@ pub(super) struct BytesColumn {
     has_long: bool,
     /// All groups.
     dictionary: DictionaryBuilder,
+    compressor: Compressor,
     groups: usize,
     /// By the first bytes, and by provisional numbers of the dictionary.
     zones: ColumnZones,
@@ -70,6 +71,7 @@ impl BytesColumn {
             rows: Vec::new(),
             has_long: false,
             dictionary: DictionaryBuilder::default(),
+            compressor: Compressor::default(),
             groups: 0,
             zones: ColumnZones::new(ZoneKind::Values),
             number_zones: Vec::new(),
@@ -175,7 +177,7 @@ impl BytesColumn {
             Some(codes) => self.write_codes(&codes, &values),
             None => {
                 self.look_at_group(&values);
-                write_block(&values)
+                self.compressor.write_block(&values)
             }
         };
         self.groups += 1;

@@ -18,15 +18,18 @@ pub struct ProjectionCursor {
     vector: usize,
 }
 
-impl ProjectionCursor {
-    pub(super) fn new(file: Arc<ProjectionFile>) -> Self {
-        Self {
-            file,
+impl ProjectionFile {
+    /// A cursor over the keys.
+    pub fn cursor(self: &Arc<Self>) -> ProjectionCursor {
+        ProjectionCursor {
+            file: Arc::clone(self),
             keys: VectorKeys::default(),
             vector: 0,
         }
     }
+}
 
+impl ProjectionCursor {
     /// The file.
     pub fn file(&self) -> &Arc<ProjectionFile> {
         &self.file

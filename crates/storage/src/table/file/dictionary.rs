@@ -4,11 +4,11 @@ use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 
+use super::super::types::ColumnType;
 use super::codes::GroupCodes;
 use super::vector::{read_list, take_u32, write_list};
 use super::views::CheckedValues;
 use super::{DICTIONARY_BYTES_MAX, DICTIONARY_ENTRIES_MAX, Decoded, GROUP_ROWS};
-use crate::table::ColumnType;
 
 /// So many new values any group may bring.
 const FEW_VALUES: usize = 16;

@@ -7,7 +7,7 @@ use orrery_column::{VECTOR_ROWS, encode};
 
 use super::super::key::write_lanes;
 use super::super::lanes::append_lanes;
-use super::super::{ColumnType, Physical};
+use super::super::types::{ColumnType, Physical};
 use super::distinct::{Distinct, hash_lane};
 use super::metadata::ColumnStatistics;
 use super::vector::{BlockBuilder, BlockKind, Validity, write_sized};
@@ -99,8 +99,7 @@ impl LaneColumn {
         let (mut least, mut greatest) = (self.first[0], self.first[0]);
         let is_repeated = self.first.windows(2).all(|pair| pair[0] == pair[1]) && !is_wide;
         let rows = if is_repeated { 1 } else { self.first.len() };
-        for row in 0..rows {
-            let first = self.first[row];
+        for (row, &first) in self.first[..rows].iter().enumerate() {
             (least, greatest) = (least.min(first), greatest.max(first));
             let hash = match is_wide {
                 true => hash_lane(hash_lane(first) ^ second(row)),

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{ColumnId, ColumnType, RelationId};
+use super::super::definition::{ColumnId, RelationId};
+use super::super::types::ColumnType;
 
 /// The version that this program writes and reads.
 pub(super) const VERSION: u32 = 1;

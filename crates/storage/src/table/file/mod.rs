@@ -16,7 +16,7 @@
 //! content       lanes: encoded vector; of a type with two lanes: bytes u16 of the first, first lanes, second lanes
 //!               codes: encoded vector of positions among the group's distinct values, which ascend
 //!               bytes: bytes u16, encoded vector of lengths | compressed values back to back
-//! table         of bytes: symbols u8 | per symbol length u8, 8 bytes | per long value: its block u32, its bytes u32
+//! table         of bytes: symbols (see `symbols`) | per long value: its block u32, its bytes u32
 //! long value    0 u8 | the bytes, or 1 u8 | zstd frame
 //! zones         lanes: least, greatest, rows that are NULL, each as many as there are vectors, as a list
 //! list          per 1,024 numbers: bytes u16, encoded vector
@@ -28,7 +28,7 @@
 //! Encoded vectors are `orrery_column`'s. A row that is NULL has a lane of no meaning.
 //!
 //! *Texts and blobs.* While a group has few values that are not in the file's dictionary yet (a quarter of its rows), and that has room, it stores codes; one group that
-//! does not, and the column stores bytes from there on, compressed with FSST by a symbol table of the group. Codes of a group become codes of
+//! does not, and the column stores bytes from there on, compressed by a symbol table, which goes from group to group while it does well. Codes of a group become codes of
 //! the file through an ascending list, so the writer needs no second pass; the file's dictionary is sorted, and where all groups have codes, comparing
 //! values is comparing codes. A value is compressed alone, so one can be read without the others. Values of more than [`LONG_BYTES`]
 //! are blocks of their own.
@@ -52,9 +52,11 @@ mod read;
 mod read_bytes;
 mod reader;
 mod search;
+mod symbols;
 mod vector;
 mod verify;
 mod views;
+mod wanted;
 mod writer;
 mod zones;
 

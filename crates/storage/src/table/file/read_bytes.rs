@@ -5,16 +5,16 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use orrery_column::VECTOR_ROWS;
 
+use super::super::types::ColumnType;
 use super::bytes_block::{BytesTable, LongValue, Places};
 use super::bytes_column::{STORED, ZSTD};
-use super::read::{LaneReader, Selection, Wanted, append_nulls};
 use super::reader::ProjectionFile;
 use super::vector::{BlockKind, NullBuilder, Vector};
 use super::views::ViewBuilder;
+use super::wanted::{LaneReader, Selection, Wanted, append_nulls};
 use super::{Decoded, GROUP_VECTORS, TextDictionary};
 use crate::Result;
 use crate::block_file::BlockNumber;
-use crate::table::ColumnType;
 
 /// Reads a column of texts or blobs.
 pub(super) struct BytesReader<'f> {

@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::ArrayRef;
 use orrery_column::VECTOR_ROWS;
 
+use super::super::definition::{ColumnId, ProjectionColumn, ProjectionLayout};
 use super::super::key::KeyEncoder;
 use super::super::lanes::check_array;
-use super::super::{ColumnId, ProjectionColumn, ProjectionLayout};
 use super::metadata::{ColumnMetadata, Metadata, VERSION};
 use super::vector::{ColumnBlock, Vector};
 use super::{

@@ -5,12 +5,12 @@
 //! decoded at the second search of a vector; of texts a few are decompressed, or the code of the text is searched.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use orrery_column::{VECTOR_ROWS, VectorBuffer};
 
-use super::super::key::{END, ESCAPE, NULL, VALUE, lane_width, read_lanes};
-use super::super::{Physical, ProjectionColumn};
+use super::super::definition::ProjectionColumn;
+use super::super::key::{END, ESCAPE, NULL, VALUE, behind_prefix, lane_width, read_lanes};
+use super::super::types::Physical;
 use super::bytes_block::Places;
 use super::read_bytes::BytesReader;
 use super::reader::ProjectionFile;
@@ -38,7 +38,7 @@ enum BoundValue {
     End,
 }
 
-/// Takes the bytes of a key, of its beginning, or of what [`behind_prefix`](super::super::behind_prefix) makes of one, apart.
+/// Takes the bytes of a key, of its beginning, or of what [`behind_prefix`](super::super::key::behind_prefix) makes of one, apart.
 pub(super) fn bounds_of(columns: &[ProjectionColumn], key: &[u8]) -> Vec<Bound> {
     let mut rest = key;
     let mut bounds = Vec::with_capacity(columns.len());
@@ -337,7 +337,7 @@ fn partition(
 }
 
 impl ProjectionFile {
-    /// The first row whose key is not less than the bytes: a key, a beginning of one, or what is [behind](super::super::behind_prefix) that. The
+    /// The first row whose key is not less than the bytes: a key, a beginning of one, or what is [behind](super::super::key::behind_prefix) that. The
     /// number of rows if there is none.
     pub fn lower_bound(&self, key: &[u8]) -> Result<u64> {
         let mut keys = VectorKeys::default();
@@ -350,11 +350,6 @@ impl ProjectionFile {
         self.find_with(&mut keys, prefix, 0)
     }
 
-    /// A cursor over the keys.
-    pub fn cursor(self: &Arc<Self>) -> super::ProjectionCursor {
-        super::ProjectionCursor::new(Arc::clone(self))
-    }
-
     pub(super) fn find_with(
         &self,
         keys: &mut VectorKeys,
@@ -362,7 +357,7 @@ impl ProjectionFile {
         hint: usize,
     ) -> Result<Range<u64>> {
         let start = self.lower_bound_with(keys, prefix, hint)?;
-        let end = match super::super::behind_prefix(prefix) {
+        let end = match behind_prefix(prefix) {
             Some(behind) => {
                 let hint = keys.vector().unwrap_or(hint);
                 self.lower_bound_with(keys, &behind, hint)?

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use orrery_column::VECTOR_ROWS;
 
-use super::super::ProjectionColumn;
+use super::super::definition::ProjectionColumn;
 use super::super::key::{KeyEncoder, KeyRows};
 use super::GROUP_ROWS;
 use super::reader::{ProjectionFile, Source};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BinaryViewArray, StringViewArray, make_view};
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 
+use super::super::types::ColumnType;
 use super::Decoded;
-use crate::table::ColumnType;
 
 /// A buffer is finished once it has so many bytes: offsets in views have 32 bits with sign.
 const BUFFER_BYTES: usize = 1 << 26;

@@ -6,9 +6,10 @@ use std::path::Path;
 use arrow::array::ArrayRef;
 use orrery_column::VECTOR_ROWS;
 
+use super::super::definition::{ProjectionColumn, ProjectionLayout};
 use super::super::key::{KeyEncoder, KeyRows};
 use super::super::lanes::check_array;
-use super::super::{Physical, ProjectionColumn, ProjectionLayout};
+use super::super::types::Physical;
 use super::bytes_column::{BytesColumn, FinishedBytes};
 use super::lane_column::LaneColumn;
 use super::metadata::{ColumnMetadata, DictionaryMetadata, Metadata, VERSION};

@@ -4,7 +4,7 @@ use arrow::array::Array;
 
 use super::super::key::{Bytes, significant};
 use super::super::lanes::{SIGN, append_lanes, lane_of, wide_of};
-use super::super::{ColumnType, Physical};
+use super::super::types::{ColumnType, Physical};
 use super::Decoded;
 use super::vector::{read_list, write_list};
 use crate::Result;
