@@ -26,6 +26,7 @@ use crate::log::{LOG_DIRECTORY, LogTail, LogWriter};
 use crate::manifest::{BaseEntry, LogEntry, Manifest};
 use crate::read_scope::ReadScope;
 use crate::replay::{log_path, logs_after, open_log};
+use crate::table::TablesEntry;
 use crate::{Error, Result};
 
 /// Name of the file that is restored last.
@@ -91,6 +92,13 @@ impl StateFiles {
         if let Some(delta) = base.deltas.last() {
             held.files_of(file_system, directory, &delta.delta)?;
             held.commit = delta.commit;
+        }
+        let tables = match base.deltas.last() {
+            Some(delta) => &delta.tables,
+            None => &base.tables,
+        };
+        for files in tables.iter().flat_map(TablesEntry::directories) {
+            held.files_of(file_system, directory, files)?;
         }
         for log in &base.logs {
             held.log(file_system, directory, &base, log)?;
@@ -170,6 +178,8 @@ fn only_present(base: &BaseEntry) -> BaseEntry {
     let delta = base.deltas.last();
     let start = delta.map_or(base.commit, |delta| delta.commit);
     BaseEntry {
+        // Those of the delta are all.
+        tables: base.tables.clone().filter(|_| delta.is_none()),
         deltas: delta.cloned().into_iter().collect(),
         logs: logs_after(base, start).to_vec(),
         ..base.clone()

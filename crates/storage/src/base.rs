@@ -100,7 +100,9 @@ impl Base {
                 Component::Terms
                 | Component::Statistics
                 | Component::NewTerms
-                | Component::Changes(_) => None,
+                | Component::Changes(_)
+                | Component::Rows
+                | Component::TableChanges => None,
             });
         // A required one that is not listed is told as the file that is missing.
         for permutation in BASE_PERMUTATIONS.into_iter().chain(listed) {
@@ -141,7 +143,10 @@ impl Base {
             Component::Permutation(permutation) => {
                 self.index(permutation).map(|index| index.summary())
             }
-            Component::NewTerms | Component::Changes(_) => None,
+            Component::NewTerms
+            | Component::Changes(_)
+            | Component::Rows
+            | Component::TableChanges => None,
         }
     }
 

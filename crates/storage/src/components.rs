@@ -35,6 +35,13 @@ const PERMUTATION: &str = "permutation";
 const STATISTICS: &str = "statistics";
 const NEW_TERMS: &str = "new-terms";
 const CHANGES: &str = "changes";
+const ROWS: &str = "rows";
+const TABLE_CHANGES: &str = "table-changes";
+
+/// Ends the names of files with the rows of a projection of a table.
+const ROWS_SUFFIX: &str = ".rows";
+/// Ends the names of files with the changes of a table.
+const TABLE_CHANGES_SUFFIX: &str = ".changes";
 
 /// Name of a permutation's file.
 pub(crate) fn index_file(permutation: Permutation) -> String {
@@ -127,6 +134,10 @@ pub(crate) enum Component {
     NewTerms,
     /// What changed after a base, in the order of a permutation.
     Changes(Permutation),
+    /// The rows of a table, by its key or an index.
+    Rows,
+    /// What changed in tables after their rows were written.
+    TableChanges,
 }
 
 /// A directory in any version of the format.
@@ -246,6 +257,8 @@ impl ComponentEntry {
             STATISTICS => Some(Component::Statistics),
             NEW_TERMS => Some(Component::NewTerms),
             CHANGES => order().map(Component::Changes),
+            ROWS => Some(Component::Rows),
+            TABLE_CHANGES => Some(Component::TableChanges),
             _ => None,
         }
     }
@@ -259,6 +272,8 @@ impl Component {
             TERMS_FILE | LARGE_FILE => Some(Self::Terms),
             STATISTICS_FILE => Some(Self::Statistics),
             DELTA_TERMS_FILE => Some(Self::NewTerms),
+            _ if name.ends_with(ROWS_SUFFIX) => Some(Self::Rows),
+            _ if name.ends_with(TABLE_CHANGES_SUFFIX) => Some(Self::TableChanges),
             _ => all.find_map(|permutation| {
                 if name == index_file(permutation) {
                     return Some(Self::Permutation(permutation));
@@ -276,6 +291,8 @@ impl Component {
             Self::Statistics => (STATISTICS, None),
             Self::NewTerms => (NEW_TERMS, None),
             Self::Changes(permutation) => (CHANGES, Some(permutation.name())),
+            Self::Rows => (ROWS, None),
+            Self::TableChanges => (TABLE_CHANGES, None),
         }
     }
 }

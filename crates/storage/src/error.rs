@@ -114,6 +114,34 @@ pub enum Error {
         /// What is needed.
         what: String,
     },
+    /// A row lacks a value that it must have.
+    #[error("column \"{column}\" of \"{table}\" may not be NULL")]
+    NotNull {
+        /// The table.
+        table: String,
+        /// Its column.
+        column: String,
+    },
+    /// A row has the key of another.
+    #[error(
+        "\"{table}\" has a row with ({columns})=({key}) already, and \"{constraint}\" allows one"
+    )]
+    Duplicate {
+        /// The table.
+        table: String,
+        /// The constraint that the row breaks.
+        constraint: String,
+        /// The names of the key's columns.
+        columns: String,
+        /// Their values in the row.
+        key: String,
+    },
+    /// Rows that are no rows of a table, or a table that there is not.
+    #[error("rows of a table cannot be changed: {what}")]
+    Rows {
+        /// What does not fit.
+        what: String,
+    },
     /// Somebody who may not see all graphs wants what takes all of them.
     #[error("only who may see all graphs may {work}; this asker ({asker}) may not")]
     HiddenGraphs {

@@ -23,6 +23,7 @@ use crate::io::FileSystem;
 use crate::manifest::FlushedEntry;
 use crate::snapshot::Snapshot;
 use crate::stored::{Deltas, Stored};
+use crate::table::write_tables;
 use crate::{Error, Result, varint};
 
 pub(crate) const DELTA_TERMS_KIND: FileKind = FileKind(*b"DTRM");
@@ -60,6 +61,8 @@ pub(crate) fn write(
     }
     file_system.sync_dir(&segment)?;
     file_system.sync_dir(directory)?;
+    let generation = snapshot.manifest().generation;
+    let tables = write_tables(file_system, directory, generation, snapshot.tables())?;
     Ok(FlushedEntry {
         commit: snapshot.commit(),
         time_us: snapshot.commit_time_us(),
@@ -69,6 +72,7 @@ pub(crate) fn write(
         has_named_graphs: snapshot.has_named_graphs(),
         cleared: snapshot.stored().hidden.clone(),
         delta: DirectoryComponents::of_files(name.to_owned(), files),
+        tables,
         further: BTreeMap::new(),
     })
 }
@@ -105,7 +109,11 @@ pub(crate) fn open(
                     entry.term_count,
                 )?)
             }
-            Component::Terms | Component::Permutation(_) | Component::Statistics => {
+            Component::Terms
+            | Component::Permutation(_)
+            | Component::Statistics
+            | Component::Rows
+            | Component::TableChanges => {
                 let what = "it is not a file of a flushed delta";
                 return Err(Error::corrupt(&path, 0, what));
             }

@@ -28,6 +28,7 @@ use crate::components::{DirectoryComponents, Need};
 use crate::graph_set::GraphSet;
 use crate::identity::DatabaseIdentity;
 use crate::io::FileSystem;
+use crate::table::TablesEntry;
 use crate::{Error, Result};
 
 /// The database format that this program writes.
@@ -45,6 +46,8 @@ const CLEARED_GRAPHS: &str = "cleared-graphs";
 const LANGUAGE_TAGS: &str = "language-tags";
 /// The database has prefixes of its own.
 const PREFIXES: &str = "prefixes";
+/// There are tables, or schemas.
+const TABLES: &str = "tables";
 
 const MANIFEST_FILE: &str = "MANIFEST";
 const MANIFEST_NEW_FILE: &str = "MANIFEST.new";
@@ -144,9 +147,20 @@ pub struct BaseEntry {
     pub deltas: Vec<FlushedEntry>,
     /// The log files, the oldest first; each goes on where the one before ends.
     pub logs: Vec<LogEntry>,
+    /// The tables at that commit, if there ever were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<TablesEntry>,
     /// What a newer program says of it.
     #[serde(flatten)]
     pub further: BTreeMap<String, serde_json::Value>,
+}
+
+impl BaseEntry {
+    /// What it and its deltas say of tables.
+    fn all_tables(&self) -> impl Iterator<Item = &TablesEntry> {
+        let deltas = self.deltas.iter().filter_map(|delta| delta.tables.as_ref());
+        self.tables.iter().chain(deltas)
+    }
 }
 
 /// What a bulk load changed.
@@ -180,6 +194,9 @@ pub struct FlushedEntry {
     /// The delta's files.
     #[serde(alias = "segment")]
     pub delta: DirectoryComponents,
+    /// The tables at that commit, if there ever were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<TablesEntry>,
     /// What a newer program says of it.
     #[serde(flatten)]
     pub further: BTreeMap<String, serde_json::Value>,
@@ -239,6 +256,7 @@ impl From<ManifestVersion1> for Manifest {
                 segment: old.segment,
                 deltas: Vec::new(),
                 logs: Vec::new(),
+                tables: None,
                 further: BTreeMap::new(),
             }],
             language_tags: Vec::new(),
@@ -281,11 +299,14 @@ impl Manifest {
         self.prefixes.iter().map(PrefixEntry::as_change).collect()
     }
 
-    /// Names of all segments and deltas that are in use.
+    /// Names of all segments and deltas that are in use, and of the directories of tables.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &str> {
         self.bases.iter().flat_map(|base| {
             let deltas = base.deltas.iter().map(|delta| delta.delta.name.as_str());
-            deltas.chain([base.segment.name.as_str()])
+            let tables = base.all_tables().flat_map(TablesEntry::directories);
+            deltas
+                .chain([base.segment.name.as_str()])
+                .chain(tables.map(|directory| directory.name.as_str()))
         })
     }
 
@@ -368,6 +389,10 @@ impl Manifest {
     fn state_features(&mut self) {
         let deltas = || self.bases.iter().flat_map(|base| &base.deltas);
         let has_cleared = deltas().any(|delta| !delta.cleared.is_empty());
+        let has_tables = self
+            .bases
+            .iter()
+            .any(|base| base.all_tables().next().is_some());
         for (name, need, is_used) in [
             (CLEARED_GRAPHS, Need::Required, has_cleared),
             (
@@ -376,6 +401,7 @@ impl Manifest {
                 !self.language_tags.is_empty(),
             ),
             (PREFIXES, Need::Optional, !self.prefixes.is_empty()),
+            (TABLES, Need::Required, has_tables),
         ] {
             match is_used {
                 true => self.features.insert(name.to_owned(), need),
@@ -388,6 +414,8 @@ impl Manifest {
     fn check_components(&self, path: &Path) -> Result<()> {
         self.bases.iter().try_for_each(|base| {
             base.segment.check_known(path)?;
+            let mut tables = base.all_tables().flat_map(TablesEntry::directories);
+            tables.try_for_each(|directory| directory.check_known(path))?;
             let mut deltas = base.deltas.iter();
             deltas.try_for_each(|delta| delta.delta.check_known(path))
         })
@@ -436,7 +464,10 @@ impl Manifest {
 fn check_features(features: &BTreeMap<String, Need>, path: &Path) -> Result<()> {
     let unknown = features.iter().find(|(name, need)| {
         **need == Need::Required
-            && !matches!(name.as_str(), CLEARED_GRAPHS | LANGUAGE_TAGS | PREFIXES)
+            && !matches!(
+                name.as_str(),
+                CLEARED_GRAPHS | LANGUAGE_TAGS | PREFIXES | TABLES
+            )
     });
     match unknown {
         None => Ok(()),
@@ -484,6 +515,7 @@ mod tests {
                     first_commit: 3,
                     further: BTreeMap::new(),
                 }],
+                tables: None,
                 further: BTreeMap::new(),
             }],
             language_tags: vec!["de".to_owned(), "en-GB".to_owned()],

@@ -20,6 +20,7 @@ use crate::log::{LOG_DIRECTORY, LogEnd, LogReader, LogRecord};
 use crate::manifest::{BaseEntry, FlushedEntry, LogEntry, Manifest};
 use crate::snapshot::Snapshot;
 use crate::stored::Stored;
+use crate::table::{Tables, open_tables};
 use crate::{Error, Result};
 
 /// A state, and where the log goes on after it.
@@ -108,6 +109,18 @@ impl<'m> Start<'m> {
         }
     }
 
+    /// Opens the files of tables.
+    fn open_tables(&self, file_system: &dyn FileSystem, directory: &Path) -> Result<Arc<Tables>> {
+        let entry = match self.delta {
+            Some(delta) => delta.tables.as_ref(),
+            None => self.base.tables.as_ref(),
+        };
+        match entry {
+            Some(entry) => Ok(Arc::new(open_tables(file_system, directory, entry)?)),
+            None => Ok(Arc::default()),
+        }
+    }
+
     /// Reads the logs up to a commit.
     pub(crate) fn replay(
         &self,
@@ -118,7 +131,9 @@ impl<'m> Start<'m> {
         logs: &[LogEntry],
         last_commit: u64,
     ) -> Result<Replayed> {
-        let mut replay = Replay::after(Snapshot::of_stored(Arc::clone(manifest), stored));
+        let tables = self.open_tables(file_system, directory)?;
+        let before = Snapshot::of_stored(Arc::clone(manifest), stored).with_tables(&tables);
+        let mut replay = Replay::after(before);
         let mut log_end = None;
         for (number, log) in logs.iter().enumerate() {
             let path = log_path(directory, &log.name);
@@ -195,6 +210,7 @@ pub(crate) struct Replay {
     /// How tags are written that `before` does not know.
     language_tags: LanguageTags,
     prefixes: Arc<Prefixes>,
+    tables: Arc<Tables>,
 }
 
 impl Replay {
@@ -202,6 +218,7 @@ impl Replay {
         Self {
             counts: before.counts(),
             prefixes: Arc::clone(before.prefixes()),
+            tables: Arc::clone(before.tables()),
             before,
             cleared: GraphSet::default(),
             changes: Vec::new(),
@@ -237,6 +254,16 @@ impl Replay {
         self.language_tags.add(&record.language_tags);
         for change in &record.prefixes {
             Arc::make_mut(&mut self.prefixes).apply(change);
+        }
+        for change in &record.tables {
+            let after = self.tables.apply(change).map_err(|error| {
+                let what = format!(
+                    "commit {} changes no tables of this database: {error}",
+                    record.commit
+                );
+                Error::corrupt(path, 0, what)
+            })?;
+            self.tables = Arc::new(after);
         }
         self.counts.commit = record.commit;
         self.counts.time_us = record.time_micros;
@@ -278,6 +305,7 @@ impl Replay {
         let after = self.before.with_deltas(stored, deltas, self.counts)?;
         Ok(after
             .with_language_tags(&self.language_tags)
-            .with_prefixes(&self.prefixes))
+            .with_prefixes(&self.prefixes)
+            .with_tables(&self.tables))
     }
 }

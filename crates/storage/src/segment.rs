@@ -23,6 +23,7 @@ use crate::manifest::{BaseEntry, FORMAT_VERSION, Loaded, Manifest, PrefixEntry};
 use crate::snapshot::Snapshot;
 use crate::statistics::{self, STATISTICS_FILE, Statistics};
 use crate::stored::Stored;
+use crate::table::{TABLE_CHANGES_PREFIX, TABLE_PREFIX, Tables, write_tables};
 use crate::{Database, Error, Result};
 
 /// Begins the names of segments.
@@ -115,6 +116,7 @@ pub struct SegmentBuilder<'a> {
     name: String,
     language_tags: LanguageTags,
     prefixes: Prefixes,
+    tables: Arc<Tables>,
     /// Those that another program may know.
     features: BTreeMap<String, Need>,
     /// What a newer program says of the database.
@@ -181,6 +183,9 @@ impl<'a> SegmentBuilder<'a> {
             prefixes: present
                 .map(|snapshot| Prefixes::clone(snapshot.prefixes()))
                 .unwrap_or_default(),
+            tables: present
+                .map(|snapshot| Arc::clone(snapshot.tables()))
+                .unwrap_or_default(),
         })
     }
 
@@ -221,6 +226,7 @@ impl<'a> SegmentBuilder<'a> {
     ) -> Result<Arc<Snapshot>> {
         let file_system = &*self.files.file_system;
         let directory = self.lock.directory();
+        let tables = write_tables(file_system, directory, self.generation, &self.tables)?;
         let mut entry = BaseEntry {
             commit: self.commit,
             time_us: SystemClock.now_us().max(self.last_time_us),
@@ -235,6 +241,7 @@ impl<'a> SegmentBuilder<'a> {
             segment: self.files.finish(self.name.clone(), statistics)?,
             deltas: Vec::new(),
             logs: Vec::new(),
+            tables,
             further: BTreeMap::new(),
         };
         let base = Base::open_unlisted(file_system, directory, &mut entry)?;
@@ -257,10 +264,8 @@ impl<'a> SegmentBuilder<'a> {
             );
         }
         let stored = Stored::of_base(Arc::new(base), counts)?;
-        Ok(Arc::new(Snapshot::of_stored(
-            Arc::new(manifest),
-            Arc::new(stored),
-        )))
+        let snapshot = Snapshot::of_stored(Arc::new(manifest), Arc::new(stored));
+        Ok(Arc::new(snapshot.with_tables(&self.tables)))
     }
 }
 
@@ -287,13 +292,18 @@ pub(crate) fn remove_unnamed(
     directory: &Path,
     manifest: Option<&Manifest>,
 ) -> Result<()> {
+    let prefixes = [
+        SEGMENT_PREFIX,
+        DELTA_PREFIX,
+        TABLE_PREFIX,
+        TABLE_CHANGES_PREFIX,
+    ];
     let is_named = |name: &str| {
         manifest.is_some_and(|manifest| manifest.directories().any(|kept| kept == name))
     };
     for path in file_system.list(directory)? {
         let name = path.file_name().and_then(|name| name.to_str());
-        let is_ours =
-            |name: &str| name.starts_with(SEGMENT_PREFIX) || name.starts_with(DELTA_PREFIX);
+        let is_ours = |name: &str| prefixes.iter().any(|prefix| name.starts_with(prefix));
         if name.is_some_and(|name| is_ours(name) && !is_named(name)) {
             ignore_missing(file_system.remove_dir_all(&path))?;
         }

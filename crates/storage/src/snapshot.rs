@@ -27,6 +27,7 @@ use crate::index::{COLUMNS, PerPermutation, Permutation, QuadIndex};
 use crate::manifest::{Manifest, PrefixEntry};
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
+use crate::table::Tables;
 use crate::{Error, Result};
 
 /// One state of a database.
@@ -40,10 +41,11 @@ pub struct Snapshot {
     counts: SnapshotCounts,
     language_tags: Arc<LanguageTags>,
     prefixes: Arc<Prefixes>,
+    tables: Arc<Tables>,
 }
 
 impl Snapshot {
-    /// What the files hold, with nothing in memory.
+    /// What the files hold, with nothing in memory; without tables, which are put to it by [`Self::with_tables`].
     pub(crate) fn of_stored(manifest: Arc<Manifest>, stored: Arc<Stored>) -> Self {
         let tags = manifest.language_tags.iter().map(String::as_str);
         Self {
@@ -54,6 +56,7 @@ impl Snapshot {
             indexes: stored.indexes.clone(),
             counts: stored.counts,
             stored,
+            tables: Arc::default(),
         }
     }
 
@@ -76,6 +79,7 @@ impl Snapshot {
             counts,
             language_tags: Arc::clone(&self.language_tags),
             prefixes: Arc::clone(&self.prefixes),
+            tables: Arc::clone(&self.tables),
         })
     }
 
@@ -89,6 +93,7 @@ impl Snapshot {
             counts: self.counts,
             language_tags: Arc::clone(&self.language_tags),
             prefixes: Arc::clone(&self.prefixes),
+            tables: Arc::clone(&self.tables),
         }
     }
 
@@ -112,6 +117,17 @@ impl Snapshot {
     pub(crate) fn with_prefixes(mut self, prefixes: &Arc<Prefixes>) -> Self {
         self.prefixes = Arc::clone(prefixes);
         self
+    }
+
+    /// The same state with other tables.
+    pub(crate) fn with_tables(mut self, tables: &Arc<Tables>) -> Self {
+        self.tables = Arc::clone(tables);
+        self
+    }
+
+    /// The tables, views and schemas. Unchanged ones are the same `Arc`.
+    pub fn tables(&self) -> &Arc<Tables> {
+        &self.tables
     }
 
     /// What became of the prefixes since an earlier state.

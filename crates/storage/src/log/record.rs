@@ -4,6 +4,7 @@ use orrery_term::{LanguageTags, PrefixChange, TermId};
 
 use super::header::{u32_at, u64_at};
 use crate::graph_set::GraphSet;
+use crate::table::TableChange;
 use crate::varint;
 
 /// Length of the length of a section.
@@ -34,6 +35,8 @@ pub struct LogRecord {
     pub language_tags: LanguageTags,
     /// What became of the prefixes of the database.
     pub prefixes: Vec<PrefixChange>,
+    /// What became of its tables, in that order.
+    pub tables: Vec<TableChange>,
 }
 
 /// Graphs that a commit cleared as a whole, and what the commit came to.
@@ -56,6 +59,7 @@ mod section {
     pub(super) const INSERTIONS: u8 = 4;
     pub(super) const DELETIONS: u8 = 5;
     pub(super) const CLEARED: u8 = 6;
+    pub(super) const TABLES: u8 = 7;
     pub(super) const OPTIONAL: u8 = 128;
     pub(super) const LANGUAGE_TAGS: u8 = 128;
     pub(super) const PREFIXES: u8 = 129;
@@ -104,6 +108,11 @@ impl LogRecord {
                 cleared.graphs.encode(out);
                 varint::write(cleared.added, out);
                 varint::write(cleared.removed, out);
+            });
+        }
+        if !self.tables.is_empty() {
+            write_section(section::TABLES, out, |out| {
+                self.tables.iter().for_each(|change| change.encode(out));
             });
         }
         if !self.language_tags.is_empty() {
@@ -186,6 +195,11 @@ impl LogRecord {
                     added: varint::read(content)?,
                     removed: varint::read(content)?,
                 });
+            }
+            section::TABLES => {
+                while !content.is_empty() {
+                    self.tables.push(TableChange::decode(content)?);
+                }
             }
             section::LANGUAGE_TAGS => {
                 while !content.is_empty() {

@@ -9,9 +9,12 @@
 //! index     a projection: its key columns, the primary key, what it includes; sorted by the first two
 //! ```
 
+use arrow::array::{ArrayRef, new_null_array};
 use serde::{Deserialize, Serialize};
 
+use super::rows::RowCodec;
 use super::types::ColumnType;
+use crate::Error;
 
 /// Columns that a table may have.
 pub const COLUMNS_MAX: usize = 1_600;
@@ -181,6 +184,35 @@ impl TableDefinition {
     /// The column with a name, as it is written in the definition.
     pub fn column_named(&self, name: &str) -> Option<&ColumnDefinition> {
         self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// What rows have that are older than a column: an array of one value, NULL where nothing else is said.
+    pub(crate) fn initial(&self, id: ColumnId) -> crate::Result<ArrayRef> {
+        let invalid = || Error::Rows {
+            what: format!("a column of {} has an impossible initial value", self.name),
+        };
+        let column = self.column(id).ok_or_else(invalid)?;
+        let Some(digits) = &column.initial else {
+            return Ok(new_null_array(&column.column_type.arrow(), 1));
+        };
+        let bytes = (0..digits.len()).step_by(2).map(|at| {
+            let byte = digits.get(at..at + 2)?;
+            u8::from_str_radix(byte, 16).ok()
+        });
+        let row: Vec<u8> = bytes.collect::<Option<_>>().ok_or_else(invalid)?;
+        let codec = RowCodec::new([column.column_type]);
+        let mut decoded = codec
+            .decode(std::iter::once(row.as_slice()), &[0])
+            .map_err(|_| invalid())?;
+        decoded.pop().ok_or_else(invalid)
+    }
+
+    /// The same of all columns of which something is said.
+    pub(crate) fn initial_values(&self) -> crate::Result<Vec<(ColumnId, ArrayRef)>> {
+        let columns = self.columns.iter();
+        let said = columns.filter(|column| column.initial.is_some());
+        said.map(|column| Ok((column.id, self.initial(column.id)?)))
+            .collect()
     }
 
     /// The columns that identify a row: those of the primary key, or the row number.

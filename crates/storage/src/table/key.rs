@@ -34,7 +34,7 @@ pub(super) const END: u8 = 0;
 pub(super) const ESCAPE: u8 = 1;
 
 /// Keys one behind the other in one buffer.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct KeyRows {
     bytes: Vec<u8>,
     ends: Vec<usize>,

@@ -4,13 +4,24 @@
 //! table -> projections: the primary one with all columns, one for each index
 //! projection = file (sorted rows, columns in vectors of 1,024) <- changes in memory (by position)
 //! ```
+//!
+//! The way of a change: [`Transaction::insert_rows`](crate::Transaction::insert_rows) and the like make another [`Tables`] and note a [`TableChange`]
+//! for the log; a commit puts both into the next snapshot. A checkpoint writes the changes to files (`flushed`), and opening reads these
+//! and the log after them.
 
+mod changes;
 mod definition;
 pub mod file;
+mod flushed;
 mod key;
 mod lanes;
+mod projection;
+mod rows;
+mod state;
+mod tables;
 mod types;
 
+pub use changes::{Change, Entry, NewRow, ProjectionChanges, RowBatch};
 pub use definition::{
     COLUMNS_MAX, Check, ColumnDefinition, ColumnId, ForeignKey, IndexDefinition, PrimaryKey,
     ProjectionColumn, ProjectionLayout, ROW_NUMBER, RelationId, TableDefinition, ViewDefinition,
@@ -19,7 +30,13 @@ pub use file::{
     ColumnStatistics, ColumnZones, FileStatistics, ProjectionCursor, ProjectionFile,
     ProjectionSummary, ProjectionWriter, TextDictionary, ZoneKind, zone_lane,
 };
+pub use flushed::{TableEntry, TablesEntry};
+pub(crate) use flushed::{TABLE_CHANGES_PREFIX, TABLE_PREFIX, open_tables, write_tables};
 pub use key::{KeyEncoder, KeyRows, behind_prefix};
+pub use projection::{Projection, RowPlace};
+pub use rows::{RowBytes, RowCodec, RowError};
+pub use state::TableState;
+pub use tables::{DEFAULT_SCHEMA, DefinitionChange, TableChange, Tables};
 pub use types::{ColumnType, DECIMAL_DIGITS_MAX, LANE_DIGITS_MAX, Physical};
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod kept_states;
 mod log_ends;
 mod read_ahead;
 mod read_views;
+mod tables;
 mod updates;
 
 fn iri(name: &str) -> Term<'static> {

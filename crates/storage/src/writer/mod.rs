@@ -28,6 +28,7 @@ mod rebase;
 mod requests;
 mod shared;
 mod staged;
+mod table_changes;
 mod transaction;
 mod worker;
 
@@ -38,4 +39,5 @@ pub use memory::{ChangeMemory, FixedMemory};
 pub use options::{CommitOptions, Durability, Retention, WriterOptions};
 pub use rebase::Rebase;
 pub use staged::InsertionStage;
+pub use table_changes::TableSavepoint;
 pub use transaction::Transaction;

@@ -39,6 +39,7 @@ use crate::segment::{DELTA_PREFIX, PublishedCounts, SEGMENT_PREFIX, SegmentFiles
 use crate::snapshot::Snapshot;
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
+use crate::table::write_tables;
 use crate::unlisted::Unlisted;
 use crate::{Error, Result};
 
@@ -177,6 +178,7 @@ impl Rebase<'_> {
             segment: self.files.finish(self.name.clone(), statistics)?,
             deltas: Vec::new(),
             logs: Vec::new(),
+            tables: None,
             further: BTreeMap::new(),
         };
         let base = Arc::new(Base::open_unlisted(file_system, directory, &mut entry)?);
@@ -189,6 +191,10 @@ impl Rebase<'_> {
             Some(turn) => turn,
             None => shared.take_turn(),
         };
+        // What tables changed meanwhile is told with the quads that are carried over; a load holds the turn from its start.
+        let generation = shared.state.lock().latest.manifest().generation + 1;
+        let tables = self.source.tables();
+        entry.tables = write_tables(file_system, directory, generation, tables)?;
         let loaded = is_load.then_some(self.removed);
         let new = (&self.language_tags, self.prefixes.as_ref());
         let published = turn.switch(entry, carried, loaded, new);
@@ -293,7 +299,8 @@ impl WriteGuard {
         let prefixes = prefixes.unwrap_or(latest.prefixes());
         let state = Snapshot::of_stored(Arc::new(manifest), stored)
             .with_language_tags(language_tags)
-            .with_prefixes(prefixes);
+            .with_prefixes(prefixes)
+            .with_tables(latest.tables());
         let next = next_log(file_system, directory, &state);
         if let Some(unlisted) = unlisted {
             unlisted.keep_if_listed(&next);

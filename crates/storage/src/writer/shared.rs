@@ -12,6 +12,7 @@ use crate::delta::DeltaEntry;
 use crate::lock::{ClosedLog, WriterLock};
 use crate::log::{ClearedGraphs, LogRecord, LogWriter};
 use crate::snapshot::Snapshot;
+use crate::table::TableChange;
 use crate::{Database, Result};
 
 /// What the writer and its thread share.
@@ -110,6 +111,17 @@ impl Shared {
     }
 }
 
+/// What a commit does.
+#[derive(Debug)]
+pub(super) struct RecordChanges<'a> {
+    /// Quads that come and go.
+    pub(super) net: &'a [DeltaEntry],
+    /// Graphs that were cleared first.
+    pub(super) cleared: Option<ClearedGraphs>,
+    /// What it does to tables.
+    pub(super) tables: Vec<TableChange>,
+}
+
 /// The right to change the database; given back when dropped.
 #[derive(Debug)]
 pub(super) struct WriteGuard {
@@ -122,19 +134,22 @@ impl WriteGuard {
         &self,
         start: &Snapshot,
         snapshot: Arc<Snapshot>,
-        net: &[DeltaEntry],
-        cleared: Option<ClearedGraphs>,
+        changes: RecordChanges<'_>,
         options: &CommitOptions,
     ) -> Result<(Arc<LogWriter>, u64)> {
         let shared = &self.shared;
         // Quads that were cleared count as changes: until there is a checkpoint, who opens the database hides them anew.
-        let changes = net.len() as u64 + cleared.as_ref().map_or(0, |cleared| cleared.removed);
-        let mut record = record_of(start, &snapshot, net, &options.who);
-        record.cleared = cleared;
+        let cleared = changes
+            .cleared
+            .as_ref()
+            .map_or(0, |cleared| cleared.removed);
+        let rows: u64 = changes.tables.iter().map(TableChange::rows).sum();
+        let count = changes.net.len() as u64 + cleared + rows;
+        let record = record_of(start, &snapshot, changes, &options.who);
         let log = Arc::clone(&shared.state.lock().log);
         let appended = log.append(&record)?;
         let mut state = shared.state.lock();
-        state.changes_in_log += changes;
+        state.changes_in_log += count;
         state.latest = Arc::clone(&snapshot);
         state.pending.push_back(PendingSnapshot {
             snapshot,
@@ -166,7 +181,12 @@ impl Drop for WriteGuard {
     }
 }
 
-fn record_of(start: &Snapshot, snapshot: &Snapshot, net: &[DeltaEntry], who: &str) -> LogRecord {
+fn record_of(
+    start: &Snapshot,
+    snapshot: &Snapshot,
+    changes: RecordChanges<'_>,
+    who: &str,
+) -> LogRecord {
     let mut record = LogRecord {
         commit: snapshot.commit(),
         time_micros: snapshot.commit_time_us(),
@@ -175,12 +195,14 @@ fn record_of(start: &Snapshot, snapshot: &Snapshot, net: &[DeltaEntry], who: &st
         first_new_term: start.delta_terms(),
         language_tags: snapshot.language_tags_since(start),
         prefixes: snapshot.prefixes_since(start),
+        cleared: changes.cleared,
+        tables: changes.tables,
         ..LogRecord::default()
     };
     let terms = start.delta_terms()..snapshot.delta_terms();
     let dictionary = start.delta_dictionary();
     dictionary.for_each(terms.start, terms.end, |key| record.new_terms.push(key));
-    for change in net {
+    for change in changes.net {
         let rows = match change.is_insertion {
             true => &mut record.insertions,
             false => &mut record.deletions,

@@ -18,7 +18,7 @@ use super::commit::PendingCommit;
 use super::handle::Writer;
 use super::memory::{ChangeMemory, MemoryCount};
 use super::options::{CommitOptions, Durability};
-use super::shared::WriteGuard;
+use super::shared::{RecordChanges, WriteGuard};
 use super::staged::Staged;
 use crate::changes::{change, drop_graphs, has_named_graph, net_changes};
 use crate::counts::SnapshotCounts;
@@ -29,6 +29,7 @@ use crate::index::{COLUMNS, Permutation, QuadIndex, QuadRow, RowRange};
 use crate::log::ClearedGraphs;
 use crate::snapshot::Snapshot;
 use crate::stored::Deltas;
+use crate::table::{TableChange, Tables};
 use crate::{Error, Result};
 
 /// Rows taken at a time where a whole graph goes.
@@ -56,7 +57,7 @@ pub struct Transaction {
     /// SPOG with all changes, and those that are in memory.
     spog: Arc<QuadIndex>,
     spog_delta: DeltaIndex,
-    memory: MemoryCount,
+    pub(super) memory: MemoryCount,
     /// Takes insertions that memory is refused for; only of a [bulk transaction](super::BulkTransaction).
     pub(super) staged: Option<Staged>,
     next_blank_node: u64,
@@ -66,6 +67,9 @@ pub struct Transaction {
     pub(super) new_language_tags: LanguageTags,
     /// The prefixes of the database, as the transaction leaves them.
     pub(super) prefixes: Arc<Prefixes>,
+    /// The tables as the transaction leaves them, and what it did to them.
+    pub(super) tables: Arc<Tables>,
+    pub(super) table_changes: Vec<TableChange>,
     key: Vec<u8>,
     is_committed: bool,
 }
@@ -103,6 +107,8 @@ impl Transaction {
             memory: MemoryCount::default(),
             next_blank_node: start.next_blank_node(),
             prefixes: Arc::clone(start.prefixes()),
+            tables: Arc::clone(start.tables()),
+            table_changes: Vec::new(),
             start,
             language_tags: LanguageTags::default(),
             new_language_tags: LanguageTags::default(),
@@ -155,7 +161,9 @@ impl Transaction {
             let deltas = self.apply(&net)?;
             self.current = Arc::new(self.snapshot_with(deltas, counts)?);
             self.applied = self.changes.len();
-        } else if self.current.counts() != counts {
+        } else if self.current.counts() != counts
+            || !Arc::ptr_eq(self.current.tables(), &self.tables)
+        {
             let deltas = self.current.deltas().clone();
             self.current = Arc::new(self.snapshot_with(deltas, counts)?);
         }
@@ -321,7 +329,7 @@ impl Transaction {
         let net = self.net_changes(0);
         let cleared = self.cleared_graphs(&net)?;
         let (added, removed) = added_and_removed(&net, cleared.as_ref());
-        if added + removed == 0 && !self.has_other_prefixes() {
+        if added + removed == 0 && !self.has_other_prefixes() && self.table_changes.is_empty() {
             return Ok(self.nothing_to_commit(options.durability));
         }
         let mut counts = self.counts();
@@ -340,7 +348,12 @@ impl Transaction {
         let Some(turn) = &self.turn else {
             return Err(self.misuse("the transaction went on to a new base"));
         };
-        let (log, position) = turn.submit(&self.start, snapshot, &net, cleared, &options)?;
+        let changes = RecordChanges {
+            net: &net,
+            cleared,
+            tables: std::mem::take(&mut self.table_changes),
+        };
+        let (log, position) = turn.submit(&self.start, snapshot, changes, &options)?;
         self.is_committed = true;
         Ok(PendingCommit {
             writer: self.writer.clone(),
@@ -408,7 +421,8 @@ impl Transaction {
         let snapshot = self.start.with_deltas(stored, deltas, counts)?;
         Ok(snapshot
             .with_language_tags(&self.new_language_tags)
-            .with_prefixes(&self.prefixes))
+            .with_prefixes(&self.prefixes)
+            .with_tables(&self.tables))
     }
 
     /// Notes how the tag of a new term is written, if nobody does yet.

@@ -196,6 +196,7 @@ fn log_path<'f>(directory: &Path) -> Result<CostPath<'f>, Error> {
         cleared: None,
         language_tags: LanguageTags::default(),
         prefixes: Vec::new(),
+        tables: Vec::new(),
     };
     Ok(CostPath::new("log append, 100 quads", move || {
         let appended = log.append(&record)?;

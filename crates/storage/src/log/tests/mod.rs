@@ -45,6 +45,7 @@ fn record(commit: u64) -> LogRecord {
         }),
         language_tags: LanguageTags::default(),
         prefixes: Vec::new(),
+        tables: Vec::new(),
     }
 }
 
@@ -573,6 +574,7 @@ proptest! {
             cleared,
             language_tags: LanguageTags::default(),
             prefixes: Vec::new(),
+            tables: Vec::new(),
         };
         let with_tags = LogRecord {
             language_tags: tags.iter().map(String::as_str).collect(),

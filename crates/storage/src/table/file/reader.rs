@@ -26,11 +26,11 @@ use crate::{Error, Result};
 /// value in every row.
 #[derive(Debug)]
 pub struct ProjectionFile {
-    pub(super) file: BlockFile,
-    pub(super) metadata: Metadata,
+    pub(super) file: Arc<BlockFile>,
+    pub(super) metadata: Arc<Metadata>,
     pub(super) columns: Vec<Column>,
     pub(super) encoder: KeyEncoder,
-    parts: Vec<Parts>,
+    parts: Arc<[Parts]>,
 }
 
 /// A column of the layout.
@@ -64,8 +64,30 @@ impl ProjectionFile {
         layout: &ProjectionLayout,
         initial: &[(ColumnId, ArrayRef)],
     ) -> Result<Self> {
-        let file = BlockFile::open(file_system, path, KIND)?;
-        let metadata = read_metadata(&file)?;
+        let file = Arc::new(BlockFile::open(file_system, path, KIND)?);
+        let metadata = Arc::new(read_metadata(&file)?);
+        let parts = metadata.columns.iter().map(|_| Parts::default()).collect();
+        Self::with_parts(file, metadata, parts, layout, initial)
+    }
+
+    /// The same file as a layout with other columns behind the key sees it; what was read of it is shared.
+    pub fn with_layout(
+        &self,
+        layout: &ProjectionLayout,
+        initial: &[(ColumnId, ArrayRef)],
+    ) -> Result<Self> {
+        let (file, metadata) = (Arc::clone(&self.file), Arc::clone(&self.metadata));
+        Self::with_parts(file, metadata, Arc::clone(&self.parts), layout, initial)
+    }
+
+    fn with_parts(
+        file: Arc<BlockFile>,
+        metadata: Arc<Metadata>,
+        parts: Arc<[Parts]>,
+        layout: &ProjectionLayout,
+        initial: &[(ColumnId, ArrayRef)],
+    ) -> Result<Self> {
+        let path = file.path();
         let corrupt = |what: String| Err(Error::corrupt(path, file.metadata_offset(), what));
         if metadata.relation != layout.relation || metadata.key_columns != layout.key_columns {
             return corrupt("it is the file of another table or index".to_owned());
@@ -98,7 +120,7 @@ impl ProjectionFile {
             columns.push(Column { of: *of, source });
         }
         Ok(Self {
-            parts: metadata.columns.iter().map(|_| Parts::default()).collect(),
+            parts,
             encoder: KeyEncoder::new(layout.key()),
             file,
             metadata,

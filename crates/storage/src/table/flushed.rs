@@ -1,0 +1,343 @@
+//! Tables as files: what a manifest says of them, and their changes written out at a checkpoint.
+//!
+//! ```text
+//! DIR/table-000003-000007/000003.rows   the projection of the table with the number 3, written by the manifest of generation 7
+//!                         000004.rows   that of its index with the number 4
+//! DIR/tables-000009/000003.changes      what changed since in all of its projections, up to the checkpoint
+//! ```
+//!
+//! A table's directory stays as it is until the table is written anew; its changes are written as a whole at each checkpoint, unless they are
+//! what the last one wrote. So each [`TablesEntry`] tells a whole state.
+//!
+//! ```text
+//! 000003.changes   block file; blocks of about 64 KiB of whole entries
+//!   entry          position, less that of the one before, LEB128 | 0, or length of the row + 1, LEB128 | the row
+//!   metadata       number of entries of each projection, u64 each; a projection begins a block
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::changes::{Change, ProjectionChanges, RowBatch};
+use super::definition::{ProjectionLayout, RelationId, TableDefinition, ViewDefinition};
+use super::file::ProjectionFile;
+use super::projection::Projection;
+use super::rows::RowBytes;
+use super::state::TableState;
+use super::tables::Tables;
+use crate::base::{check_lengths, check_summary};
+use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber, FileKind, FileSummary};
+use crate::components::{DirectoryComponents, FileEntry};
+use crate::io::FileSystem;
+use crate::{Error, Result, varint};
+
+/// Begins the names of directories with a table's projections.
+pub(crate) const TABLE_PREFIX: &str = "table-";
+/// Begins the names of directories with the changes of tables.
+pub(crate) const TABLE_CHANGES_PREFIX: &str = "tables-";
+
+const CHANGES_KIND: FileKind = FileKind(*b"TCHG");
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// All tables of a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TablesEntry {
+    /// The names of the schemas.
+    pub schemas: Vec<String>,
+    /// The number that the next new table, index or view gets.
+    pub next_relation: u32,
+    /// The tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableEntry>,
+    /// The views.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub views: Vec<ViewDefinition>,
+    /// The changes of the tables that have some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<DirectoryComponents>,
+    /// What a newer program says of it.
+    #[serde(flatten)]
+    pub further: BTreeMap<String, serde_json::Value>,
+}
+
+/// A table of a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableEntry {
+    /// What it is.
+    pub definition: TableDefinition,
+    /// The row number that its next new row gets.
+    pub next_row_number: u64,
+    /// Number of rows.
+    pub rows: u64,
+    /// The files of its projections; those that were never written are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<DirectoryComponents>,
+    /// What a newer program says of it.
+    #[serde(flatten)]
+    pub further: BTreeMap<String, serde_json::Value>,
+}
+
+impl TablesEntry {
+    /// The directories of all files.
+    pub(crate) fn directories(&self) -> impl Iterator<Item = &DirectoryComponents> {
+        let tables = self.tables.iter().filter_map(|table| table.files.as_ref());
+        tables.chain(&self.changes)
+    }
+}
+
+/// Name of a projection's file.
+pub(crate) fn rows_file(relation: RelationId) -> String {
+    format!("{:06}.rows", relation.0)
+}
+
+fn changes_file(table: RelationId) -> String {
+    format!("{:06}.changes", table.0)
+}
+
+/// Writes the changes of all tables into a new directory; when it returns, they are on the disk. `None` if there never were tables.
+pub(crate) fn write_tables(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    generation: u64,
+    tables: &Tables,
+) -> Result<Option<TablesEntry>> {
+    if tables.is_untouched() {
+        return Ok(None);
+    }
+    let name = format!("{TABLE_CHANGES_PREFIX}{generation:06}");
+    let changes_directory = directory.join(&name);
+    let mut files = Vec::new();
+    let mut entries = Vec::new();
+    for table in tables.tables() {
+        if table
+            .projections()
+            .any(|projection| !projection.changes().is_empty())
+        {
+            if files.is_empty() {
+                file_system.create_dir_all(&changes_directory)?;
+            }
+            let name = changes_file(table.definition().id);
+            let summary = write_changes(file_system, &changes_directory.join(&name), table)?;
+            files.push(FileEntry::new(name, summary.bytes, summary.crc));
+        }
+        entries.push(TableEntry {
+            definition: TableDefinition::clone(table.definition()),
+            next_row_number: table.next_row_number(),
+            rows: table.rows(),
+            files: table.files().map(|files| DirectoryComponents::clone(files)),
+            further: BTreeMap::new(),
+        });
+    }
+    let has_changes = !files.is_empty();
+    if has_changes {
+        file_system.sync_dir(&changes_directory)?;
+        file_system.sync_dir(directory)?;
+    }
+    Ok(Some(TablesEntry {
+        schemas: tables.schemas().map(str::to_owned).collect(),
+        next_relation: tables.next_relation(),
+        tables: entries,
+        views: tables
+            .views()
+            .map(|view| ViewDefinition::clone(view))
+            .collect(),
+        changes: has_changes.then(|| DirectoryComponents::of_files(name, files)),
+        further: BTreeMap::new(),
+    }))
+}
+
+fn write_changes(
+    file_system: &dyn FileSystem,
+    path: &Path,
+    table: &TableState,
+) -> Result<FileSummary> {
+    let mut file = BlockFileWriter::create(file_system, path, CHANGES_KIND)?;
+    let mut block = Vec::with_capacity(BLOCK_BYTES);
+    let mut metadata = Vec::new();
+    for projection in table.projections() {
+        metadata.extend_from_slice(&projection.changes().len().to_le_bytes());
+        let mut before = 0;
+        for entry in projection.changes().iter() {
+            varint::write(entry.position - before, &mut block);
+            before = entry.position;
+            match &entry.row {
+                None => block.push(0),
+                Some(row) => {
+                    varint::write(row.bytes().len() as u64 + 1, &mut block);
+                    block.extend_from_slice(row.bytes());
+                }
+            }
+            if block.len() >= BLOCK_BYTES {
+                file.append(&block)?;
+                block.clear();
+            }
+        }
+        if !block.is_empty() {
+            file.append(&block)?;
+            block.clear();
+        }
+    }
+    file.finish(&metadata)
+}
+
+/// Opens the tables of an entry.
+pub(crate) fn open_tables(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    entry: &TablesEntry,
+) -> Result<Tables> {
+    let tables = entry.tables.iter();
+    let tables = tables.map(|table| open_table(file_system, directory, entry, table));
+    Ok(Tables::restored(
+        entry.schemas.iter().cloned(),
+        tables.collect::<Result<Vec<_>>>()?,
+        entry.views.iter().cloned(),
+        entry.next_relation,
+    ))
+}
+
+fn open_table(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    entry: &TablesEntry,
+    table: &TableEntry,
+) -> Result<TableState> {
+    let definition = Arc::new(table.definition.clone());
+    let mut state = TableState::empty(Arc::clone(&definition));
+    if let Some(files) = &table.files {
+        check_lengths(file_system, &directory.join(&files.name), files)?;
+        state = open_files(file_system, directory, state, files)?;
+    }
+    let name = changes_file(definition.id);
+    let changes = entry.changes.iter().flat_map(|changes| {
+        let files = changes.files().filter(|file| file.name == name);
+        files.map(|file| (directory.join(&changes.name).join(&file.name), file))
+    });
+    for (path, file) in changes {
+        let changes = BlockFile::open(file_system, &path, CHANGES_KIND)?;
+        check_summary(&path, file, changes.summary())?;
+        state = read_changes(&changes, &state)?;
+    }
+    let state = state.with_next_row_number(table.next_row_number);
+    if state.rows() != table.rows {
+        let (found, expected) = (state.rows(), table.rows);
+        let what = format!(
+            "the table {} has {found} rows, the manifest says {expected}",
+            definition.name
+        );
+        return Err(Error::corrupt(&directory.join("MANIFEST"), 0, what));
+    }
+    Ok(state)
+}
+
+/// Lays the projections of a table over the files of a directory.
+pub(crate) fn open_files(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    state: TableState,
+    files: &DirectoryComponents,
+) -> Result<TableState> {
+    let of_table = directory.join(&files.name);
+    let initial = state.definition().initial_values()?;
+    let over_file = |projection: &Projection| -> Result<Projection> {
+        let layout: ProjectionLayout = projection.layout().clone();
+        let name = rows_file(layout.relation);
+        let Some(listed) = files.files().find(|file| file.name == name) else {
+            return Ok(projection.clone());
+        };
+        let path = of_table.join(&name);
+        let file = ProjectionFile::open(file_system, &path, &layout, &initial)?;
+        check_summary(&path, listed, file.summary())?;
+        Ok(Projection::new(layout, Some(Arc::new(file))))
+    };
+    let projections = state.projections().map(over_file);
+    let projections: Vec<Projection> = projections.collect::<Result<_>>()?;
+    let next_row_number = state.next_row_number();
+    Ok(state
+        .with_projections(projections.into_iter(), next_row_number)
+        .with_files(Arc::new(files.clone())))
+}
+
+fn read_changes(file: &BlockFile, state: &TableState) -> Result<TableState> {
+    let corrupt = |offset: u64, what: &str| Error::corrupt(file.path(), offset, what);
+    let (counts, rest) = file.metadata().as_chunks::<8>();
+    if !rest.is_empty() || counts.len() != state.projections().count() {
+        return Err(corrupt(
+            file.metadata_offset(),
+            "the number of projections is not that of the table",
+        ));
+    }
+    let mut next_block = 0;
+    let mut projections = Vec::with_capacity(counts.len());
+    for (projection, count) in state.projections().zip(counts) {
+        let (mut count, mut position) = (u64::from_le_bytes(*count), 0u64);
+        // In the order of the entries: where a row of the file is gone, `None`.
+        let mut places: Vec<(u64, bool)> = Vec::new();
+        let mut rows = RowBytes::default();
+        while count > 0 {
+            if next_block >= file.block_count() {
+                return Err(corrupt(file.metadata_offset(), "entries are missing"));
+            }
+            let offset = file.block_offset(BlockNumber(next_block));
+            let mut block = file.block(BlockNumber(next_block))?;
+            next_block += 1;
+            while !block.is_empty() {
+                let entry =
+                    read_entry(&mut block).ok_or_else(|| corrupt(offset, "an entry is cut off"))?;
+                let (step, row) = entry;
+                position = position.saturating_add(step);
+                if position >= projection.positions().end || count == 0 {
+                    return Err(corrupt(offset, "an entry is behind the last row"));
+                }
+                places.push((position, row.is_some()));
+                if let Some(row) = row {
+                    rows.push(row);
+                }
+                count -= 1;
+            }
+        }
+        projections.push(laid_over(projection, &places, rows).ok_or_else(|| {
+            corrupt(
+                file.metadata_offset(),
+                "what should be rows is not, or not in their order",
+            )
+        })?);
+    }
+    Ok(state.with_projections(projections.into_iter(), state.next_row_number()))
+}
+
+fn read_entry<'b>(block: &mut &'b [u8]) -> Option<(u64, Option<&'b [u8]>)> {
+    let step = varint::read(block)?;
+    let Some(length) = varint::read_length(block)?.checked_sub(1) else {
+        return Some((step, None));
+    };
+    let (row, rest) = block.split_at_checked(length)?;
+    *block = rest;
+    Some((step, Some(row)))
+}
+
+/// A projection with the entries of a file; `None` if they are not in order.
+fn laid_over(
+    projection: &Projection,
+    places: &[(u64, bool)],
+    rows: RowBytes,
+) -> Option<Projection> {
+    let of_key: Vec<usize> = (0..projection.layout().key_columns).collect();
+    let columns = projection.codec().decode(rows.iter(), &of_key).ok()?;
+    let keys = projection.keys_of(&columns).ok()?;
+    let batch = RowBatch::new(keys, rows);
+    let mut new = batch.iter();
+    let changes: Option<Vec<Change>> = places
+        .iter()
+        .map(|&(position, is_new)| match is_new {
+            true => Some(Change::Insert(position, new.next()?)),
+            false => Some(Change::Delete(position)),
+        })
+        .collect();
+    let changes = changes?;
+    let ascend = changes.is_sorted_by(|one, other| one.compare(other).is_lt());
+    ascend.then(|| projection.with_changes(ProjectionChanges::default().apply(&changes)))
+}

@@ -1,0 +1,363 @@
+//! A table as a snapshot sees it: its definition and its projections, which always hold the same rows.
+//!
+//! ```text
+//! insert   arrays in the table's order -> NULLs checked -> row numbers -> per projection: sorted, looked up, laid over
+//! delete   keys of rows -> the rows' places in the primary projection -> their keys in each index -> marked as gone
+//! ```
+//!
+//! Each change makes another state, or fails and leaves nothing behind: so a statement is done as a whole or not at all.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Int64Array};
+
+use super::definition::{
+    ColumnId, IndexDefinition, ProjectionLayout, ROW_NUMBER, RelationId, TableDefinition,
+};
+use super::key::KeyRows;
+use super::projection::{Projection, RowPlace};
+use crate::components::DirectoryComponents;
+use crate::{Error, Result};
+
+/// A table of a snapshot. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct TableState {
+    definition: Arc<TableDefinition>,
+    primary: Projection,
+    /// One for each index of the definition, in its order.
+    indexes: Vec<Projection>,
+    /// The row number that the next new row gets, in a table without a primary key.
+    next_row_number: u64,
+    /// The files of the projections, if they were ever written.
+    files: Option<Arc<DirectoryComponents>>,
+}
+
+impl TableState {
+    /// A table without rows.
+    pub fn empty(definition: Arc<TableDefinition>) -> Self {
+        let primary = Projection::new(definition.primary_layout(), None);
+        let indexes = definition.indexes.iter();
+        let indexes = indexes.map(|index| Projection::new(definition.index_layout(index), None));
+        Self {
+            indexes: indexes.collect(),
+            primary,
+            definition,
+            next_row_number: 0,
+            files: None,
+        }
+    }
+
+    /// What it is.
+    pub fn definition(&self) -> &Arc<TableDefinition> {
+        &self.definition
+    }
+
+    /// All columns, by the primary key or the row number.
+    pub fn primary(&self) -> &Projection {
+        &self.primary
+    }
+
+    /// The projections of the indexes, beside their definitions.
+    pub fn indexes(&self) -> impl Iterator<Item = (&IndexDefinition, &Projection)> {
+        self.definition.indexes.iter().zip(&self.indexes)
+    }
+
+    /// The primary projection, then those of the indexes.
+    pub fn projections(&self) -> impl Iterator<Item = &Projection> {
+        std::iter::once(&self.primary).chain(&self.indexes)
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> u64 {
+        self.primary.rows()
+    }
+
+    /// The row number that the next new row gets.
+    pub fn next_row_number(&self) -> u64 {
+        self.next_row_number
+    }
+
+    /// The same with other projections, in the order of [`Self::projections`], and another next row number.
+    pub(crate) fn with_projections(
+        &self,
+        mut projections: impl Iterator<Item = Projection>,
+        next_row_number: u64,
+    ) -> Self {
+        Self {
+            definition: Arc::clone(&self.definition),
+            primary: projections.next().unwrap_or_else(|| self.primary.clone()),
+            indexes: projections.collect(),
+            next_row_number,
+            files: self.files.clone(),
+        }
+    }
+
+    /// The files of its projections, if they were ever written.
+    pub(crate) fn files(&self) -> Option<&Arc<DirectoryComponents>> {
+        self.files.as_ref()
+    }
+
+    /// The same, told from these files.
+    pub(crate) fn with_files(self, files: Arc<DirectoryComponents>) -> Self {
+        Self {
+            files: Some(files),
+            ..self
+        }
+    }
+
+    /// The same with another next row number.
+    pub(crate) fn with_next_row_number(self, next_row_number: u64) -> Self {
+        Self {
+            next_row_number,
+            ..self
+        }
+    }
+
+    /// With further rows, given as an array for each column of the definition, in its order. Returns also the rows as the primary projection has
+    /// them, for the log: a row number before the others where there is no primary key.
+    ///
+    /// Fails with [`Error::NotNull`] and [`Error::Duplicate`].
+    pub fn insert(&self, columns: &[ArrayRef]) -> Result<(Self, Vec<ArrayRef>)> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        let numbers = self.next_row_number..self.next_row_number + rows as u64;
+        let by_id = |id: ColumnId| -> Option<ArrayRef> {
+            if id == ROW_NUMBER {
+                let numbers = numbers.clone().map(u64::cast_signed);
+                return Some(Arc::new(Int64Array::from_iter_values(numbers)));
+            }
+            let place = self
+                .definition
+                .columns
+                .iter()
+                .position(|column| column.id == id)?;
+            columns.get(place).cloned()
+        };
+        let ids = self.primary.layout().columns.iter().map(|column| column.id);
+        let columns: Option<Vec<ArrayRef>> = ids.map(by_id).collect();
+        let columns = columns.ok_or_else(|| Error::Rows {
+            what: format!(
+                "values for a column of {} are missing",
+                self.definition.name
+            ),
+        })?;
+        let next_row_number = match self.definition.primary_key {
+            Some(_) => self.next_row_number,
+            None => numbers.end,
+        };
+        let state = self.insert_projected(&columns, next_row_number)?;
+        Ok((state, columns))
+    }
+
+    /// With rows in the order of the primary projection's columns, as [`Self::insert`] returns them.
+    pub(crate) fn insert_projected(
+        &self,
+        columns: &[ArrayRef],
+        next_row_number: u64,
+    ) -> Result<Self> {
+        self.check_nulls(columns)?;
+        let mut projections = Vec::with_capacity(1 + self.indexes.len());
+        for projection in self.projections() {
+            let columns = self.project(columns, projection.layout());
+            projections.push(self.insert_into(projection, &columns)?);
+        }
+        Ok(self.with_projections(projections.into_iter(), next_row_number))
+    }
+
+    /// The columns of a layout, out of those of the primary projection.
+    fn project(&self, columns: &[ArrayRef], layout: &ProjectionLayout) -> Vec<ArrayRef> {
+        let primary = self.primary.layout();
+        let places = layout
+            .columns
+            .iter()
+            .filter_map(|column| primary.position(column.id));
+        places.map(|place| Arc::clone(&columns[place])).collect()
+    }
+
+    fn insert_into(&self, projection: &Projection, columns: &[ArrayRef]) -> Result<Projection> {
+        let (columns, keys) = projection.sorted(columns)?;
+        if let Some(index) = self.unique_index(projection.layout().relation) {
+            self.check_unique(index, projection, &columns)?;
+        }
+        match projection.insert(&columns, keys)? {
+            Ok(inserted) => Ok(inserted),
+            Err(row) => {
+                let constraint = match &self.definition.primary_key {
+                    Some(key) => key.name.clone(),
+                    None => self.definition.name.clone(),
+                };
+                let key = self.definition.row_key();
+                Err(self.duplicate(constraint, key, projection.layout(), &columns, row))
+            }
+        }
+    }
+
+    fn unique_index(&self, relation: RelationId) -> Option<&IndexDefinition> {
+        let mut indexes = self.definition.indexes.iter();
+        indexes.find(|index| index.id == relation && index.is_unique)
+    }
+
+    /// Fails if two rows, new ones or one that is there, are equal in the columns of a unique index and none of these is NULL.
+    fn check_unique(
+        &self,
+        index: &IndexDefinition,
+        projection: &Projection,
+        columns: &[ArrayRef],
+    ) -> Result<()> {
+        let layout = projection.layout();
+        let parts = index.columns.len();
+        let mut prefixes = KeyRows::default();
+        projection
+            .keys()
+            .encode_rows(&columns[..parts], &mut prefixes)?;
+        for row in 0..prefixes.len() {
+            if columns[..parts].iter().any(|column| column.is_null(row)) {
+                continue;
+            }
+            let prefix = prefixes.get(row);
+            let is_twice = row > 0 && prefixes.get(row - 1) == prefix;
+            if is_twice || !projection.locate_prefix(prefix)?.is_empty() {
+                let name = index.name.clone();
+                return Err(self.duplicate(name, &index.columns, layout, columns, row));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_nulls(&self, columns: &[ArrayRef]) -> Result<()> {
+        let layout = self.primary.layout();
+        let of_key = layout.key_columns;
+        for (place, (column, array)) in layout.columns.iter().zip(columns).enumerate() {
+            let may_be_null = column.is_nullable && place >= of_key;
+            if !may_be_null && array.null_count() > 0 {
+                let column = self.definition.column(column.id);
+                return Err(Error::NotNull {
+                    table: self.definition.name.clone(),
+                    column: column.map_or_else(String::new, |column| column.name.clone()),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The error for a row of arrays in the order of a layout.
+    fn duplicate(
+        &self,
+        constraint: String,
+        key: &[ColumnId],
+        layout: &ProjectionLayout,
+        columns: &[ArrayRef],
+        row: usize,
+    ) -> Error {
+        let name = |id: &ColumnId| {
+            self.definition
+                .column(*id)
+                .map(|column| column.name.clone())
+        };
+        let value = |id: &ColumnId| {
+            let array = columns.get(layout.position(*id)?)?;
+            arrow::util::display::array_value_to_string(array, row).ok()
+        };
+        Error::Duplicate {
+            table: self.definition.name.clone(),
+            constraint,
+            columns: key.iter().filter_map(name).collect::<Vec<_>>().join(", "),
+            key: key.iter().filter_map(value).collect::<Vec<_>>().join(", "),
+        }
+    }
+
+    /// Without the rows of some places in the primary projection.
+    pub fn delete(&self, places: Vec<RowPlace>) -> Result<Self> {
+        let mut projections = Vec::with_capacity(1 + self.indexes.len());
+        projections.push(self.primary.delete(places.iter().cloned()));
+        for index in &self.indexes {
+            let of_index = index.layout().key().iter();
+            let wanted: Vec<usize> = of_index
+                .filter_map(|column| self.primary.layout().position(column.id))
+                .collect();
+            let mut ascending = wanted.clone();
+            ascending.sort_unstable();
+            let read = self.primary.rows_at(&places, &ascending)?;
+            let columns: Vec<ArrayRef> = wanted
+                .iter()
+                .map(|place| Arc::clone(&read[ascending.partition_point(|other| other < place)]))
+                .collect();
+            let (_, keys) = index.sorted(&columns)?;
+            let found = index.locate(&keys)?;
+            let found: Option<Vec<RowPlace>> = found.into_iter().collect();
+            let found = found.ok_or_else(|| Error::Rows {
+                what: format!("a row of {} is not in an index of it", self.definition.name),
+            })?;
+            projections.push(index.delete(found));
+        }
+        Ok(self.with_projections(projections.into_iter(), self.next_row_number))
+    }
+
+    /// Without the rows of these keys, which ascend strictly. Fails if there is none with one of them.
+    pub(crate) fn delete_keys(&self, keys: &KeyRows) -> Result<Self> {
+        let places: Option<Vec<RowPlace>> = self.primary.locate(keys)?.into_iter().collect();
+        let places = places.ok_or_else(|| Error::Rows {
+            what: format!("{} lacks a row that is to go", self.definition.name),
+        })?;
+        self.delete(places)
+    }
+
+    /// The keys of rows by their places in the primary projection, ascending.
+    pub(crate) fn keys_at(&self, places: &[RowPlace]) -> Result<KeyRows> {
+        let wanted: Vec<usize> = (0..self.primary.layout().key_columns).collect();
+        let columns = self.primary.rows_at(places, &wanted)?;
+        Ok(self.primary.sorted(&columns)?.1)
+    }
+
+    /// Without any row.
+    pub(crate) fn truncated(&self) -> Self {
+        Self {
+            next_row_number: self.next_row_number,
+            ..Self::empty(Arc::clone(&self.definition))
+        }
+    }
+
+    /// The same with another definition of the same columns in the primary key; projections of indexes that are new are filled from the rows, in
+    /// pieces of some thousand.
+    pub fn redefined(&self, definition: Arc<TableDefinition>) -> Result<Self> {
+        let primary = match definition.primary_layout() == *self.primary.layout() {
+            true => self.primary.clone(),
+            false => self
+                .primary
+                .with_layout(definition.primary_layout(), |id| definition.initial(id))?,
+        };
+        let mut state = Self {
+            primary,
+            indexes: Vec::new(),
+            next_row_number: self.next_row_number,
+            files: self.files.clone(),
+            definition: Arc::clone(&definition),
+        };
+        for index in &definition.indexes {
+            let layout = definition.index_layout(index);
+            let mut old = self.indexes.iter();
+            let kept = old.find(|old| *old.layout() == layout).cloned();
+            let projection = match kept {
+                Some(kept) => kept,
+                None => state.fill(Projection::new(layout, None))?,
+            };
+            state.indexes.push(projection);
+        }
+        Ok(state)
+    }
+
+    /// All rows put into a projection that has none.
+    fn fill(&self, mut projection: Projection) -> Result<Projection> {
+        const ROWS_AT_ONCE: u64 = 64 * 1024;
+        let wanted: Vec<usize> = (0..self.primary.layout().columns.len()).collect();
+        let positions = self.primary.positions();
+        let mut start = positions.start;
+        while start < positions.end {
+            let end = positions.end.min(start + ROWS_AT_ONCE);
+            let columns = self.primary.read(start..end, &wanted)?;
+            let columns = self.project(&columns, projection.layout());
+            projection = self.insert_into(&projection, &columns)?;
+            start = end;
+        }
+        Ok(projection)
+    }
+}

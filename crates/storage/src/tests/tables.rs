@@ -1,0 +1,352 @@
+//! Tables in transactions, the log, checkpoints, new bases and backups, against a plain map.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, StringViewArray};
+use arrow::datatypes::{Int32Type, Int64Type};
+
+use super::updates::{commit, open, quads};
+use super::*;
+use crate::table::*;
+
+/// number, name -> amount, note
+type Model = BTreeMap<(i32, String), (Option<i64>, String)>;
+type ModelRow = ((i32, String), (Option<i64>, String));
+
+const TEXT: ColumnType = ColumnType::Text {
+    length_max: None,
+    is_padded: false,
+};
+
+fn column(id: u32, name: &str, column_type: ColumnType, is_nullable: bool) -> ColumnDefinition {
+    ColumnDefinition {
+        id: ColumnId(id),
+        name: name.to_owned(),
+        column_type,
+        is_nullable,
+        default: None,
+        initial: None,
+    }
+}
+
+fn definition(has_key: bool) -> TableDefinition {
+    TableDefinition {
+        id: RelationId(1),
+        schema: DEFAULT_SCHEMA.to_owned(),
+        name: "items".to_owned(),
+        columns: vec![
+            column(1, "note", TEXT, false),
+            column(2, "number", ColumnType::Integer, false),
+            column(3, "amount", ColumnType::BigInt, true),
+            column(4, "name", TEXT, false),
+        ],
+        next_column: 5,
+        primary_key: has_key.then(|| PrimaryKey {
+            name: "items_pkey".to_owned(),
+            columns: vec![ColumnId(2), ColumnId(4)],
+        }),
+        indexes: vec![IndexDefinition {
+            id: RelationId(2),
+            name: "items_amount".to_owned(),
+            columns: vec![ColumnId(3)],
+            included: vec![ColumnId(1)],
+            is_unique: false,
+            is_constraint: false,
+        }],
+        foreign_keys: Vec::new(),
+        checks: Vec::new(),
+    }
+}
+
+fn arrays(rows: &[ModelRow]) -> Vec<ArrayRef> {
+    let notes = rows.iter().map(|row| Some(row.1.1.as_str()));
+    let names = rows.iter().map(|row| Some(row.0.1.as_str()));
+    vec![
+        Arc::new(notes.collect::<StringViewArray>()),
+        Arc::new(rows.iter().map(|row| row.0.0).collect::<Int32Array>()),
+        Arc::new(rows.iter().map(|row| row.1.0).collect::<Int64Array>()),
+        Arc::new(names.collect::<StringViewArray>()),
+    ]
+}
+
+/// The rows in the order of the primary projection.
+fn rows(table: &TableState) -> Vec<ModelRow> {
+    let primary = table.primary();
+    let all: Vec<usize> = (0..primary.layout().columns.len()).collect();
+    let columns = primary.read(primary.positions(), &all).unwrap();
+    let of = |id: u32| &columns[primary.layout().position(ColumnId(id)).unwrap()];
+    (0..columns[0].len())
+        .map(|row| {
+            let text = |id| of(id).as_string_view().value(row).to_owned();
+            let amounts = of(3).as_primitive::<Int64Type>();
+            let amount = amounts.is_valid(row).then(|| amounts.value(row));
+            let number = of(2).as_primitive::<Int32Type>().value(row);
+            ((number, text(4)), (amount, text(1)))
+        })
+        .collect()
+}
+
+/// Amount, number, name, note as the index has them.
+fn index_rows(table: &TableState) -> Vec<(Option<i64>, i32, String, String)> {
+    let (_, index) = table.indexes().next().unwrap();
+    let columns = index.read(index.positions(), &[0, 1, 2, 3]).unwrap();
+    let amounts = columns[0].as_primitive::<Int64Type>();
+    (0..amounts.len())
+        .map(|row| {
+            (
+                amounts.is_valid(row).then(|| amounts.value(row)),
+                columns[1].as_primitive::<Int32Type>().value(row),
+                columns[2].as_string_view().value(row).to_owned(),
+                columns[3].as_string_view().value(row).to_owned(),
+            )
+        })
+        .collect()
+}
+
+fn check(snapshot: &Snapshot, model: &Model) {
+    let table = snapshot.tables().table(RelationId(1)).unwrap();
+    assert_eq!(table.rows(), model.len() as u64);
+    let expected: Vec<ModelRow> = model.clone().into_iter().collect();
+    assert_eq!(rows(table), expected);
+    let mut expected: Vec<_> = model
+        .iter()
+        .map(|((number, name), (amount, note))| (*amount, *number, name.clone(), note.clone()))
+        .collect();
+    // NULL is behind all values.
+    expected.sort_by_key(|row| (row.0.is_none(), row.clone()));
+    assert_eq!(index_rows(table), expected);
+}
+
+/// Where the row with a key is.
+fn place(table: &TableState, key: &(i32, String)) -> Option<RowPlace> {
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int32Array::from(vec![key.0])),
+        Arc::new(StringViewArray::from(vec![key.1.as_str()])),
+    ];
+    let mut keys = KeyRows::default();
+    table
+        .primary()
+        .keys()
+        .encode_rows(&columns, &mut keys)
+        .unwrap();
+    table.primary().locate(&keys).unwrap().pop().unwrap()
+}
+
+fn create(writer: &Writer, definition: TableDefinition) {
+    let mut transaction = writer.begin().unwrap();
+    transaction
+        .define(DefinitionChange::CreateTable(definition))
+        .unwrap();
+    transaction
+        .commit(CommitOptions::default())
+        .unwrap()
+        .wait()
+        .unwrap();
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Insert(Vec<ModelRow>),
+    Delete(Vec<usize>),
+    Undone(Vec<ModelRow>),
+    Quads(u64),
+    Truncate,
+    Checkpoint,
+    Reopen,
+}
+
+fn a_row() -> impl Strategy<Value = ModelRow> {
+    let name = prop::sample::select(vec!["", "a", "ab", "b\0c", "long name of an item"]);
+    (0..12i32, name, prop::option::of(0..5i64), "[a-c]{0,9}")
+        .prop_map(|(number, name, amount, note)| ((number, name.to_owned()), (amount, note)))
+}
+
+fn a_step() -> impl Strategy<Value = Step> {
+    let rows = || prop::collection::vec(a_row(), 0..12);
+    prop_oneof![
+        6 => rows().prop_map(Step::Insert),
+        4 => prop::collection::vec(any::<usize>(), 1..6).prop_map(Step::Delete),
+        1 => rows().prop_map(Step::Undone),
+        1 => (0..100u64).prop_map(Step::Quads),
+        1 => Just(Step::Truncate),
+        2 => Just(Step::Checkpoint),
+        2 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn tables_do_what_a_plain_map_does(steps in prop::collection::vec(a_step(), 1..20)) {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut database, mut writer) = open(directory.path());
+        create(&writer, definition(true));
+        let mut model = Model::new();
+        let mut states = Vec::new();
+        for step in steps {
+            match step {
+                Step::Insert(rows) => {
+                    let mut transaction = writer.begin().unwrap();
+                    let mut after = model.clone();
+                    let is_new = rows.iter().all(|(key, row)| after.insert(key.clone(), row.clone()).is_none());
+                    match transaction.insert_rows(RelationId(1), &arrays(&rows)) {
+                        Ok(inserted) => {
+                            prop_assert!(is_new);
+                            prop_assert_eq!(inserted, rows.len() as u64);
+                            model = after;
+                            transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                        }
+                        Err(Error::Duplicate { .. }) => prop_assert!(!is_new),
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                Step::Delete(numbers) => {
+                    let mut transaction = writer.begin().unwrap();
+                    let table = transaction.tables().table(RelationId(1)).unwrap().clone();
+                    let keys: BTreeSet<_> = numbers.iter().filter_map(|number| {
+                        model.keys().nth(number % model.len().max(1)).cloned()
+                    }).collect();
+                    let places: Vec<RowPlace> = keys.iter().map(|key| place(&table, key).unwrap()).collect();
+                    prop_assert_eq!(transaction.delete_rows(RelationId(1), places).unwrap(), keys.len() as u64);
+                    keys.iter().for_each(|key| { model.remove(key); });
+                    transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                }
+                Step::Undone(rows) => {
+                    let mut transaction = writer.begin().unwrap();
+                    let savepoint = transaction.table_savepoint();
+                    let _ = transaction.insert_rows(RelationId(1), &arrays(&rows));
+                    transaction.truncate(RelationId(1)).unwrap();
+                    transaction.undo_to(&savepoint);
+                    prop_assert_eq!(transaction.tables().table(RelationId(1)).unwrap().rows(), model.len() as u64);
+                    transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                }
+                Step::Quads(number) => {
+                    commit(&writer, &[], &quads(number..number + 3));
+                }
+                Step::Truncate => {
+                    let mut transaction = writer.begin().unwrap();
+                    prop_assert_eq!(transaction.truncate(RelationId(1)).unwrap(), model.len() as u64);
+                    model.clear();
+                    transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                }
+                Step::Checkpoint => {
+                    writer.checkpoint().unwrap();
+                }
+                Step::Reopen => {
+                    drop(writer);
+                    drop(database);
+                    (database, writer) = open(directory.path());
+                }
+            }
+            check(&database.snapshot(), &model);
+            states.push((database.snapshot().commit(), model.clone()));
+        }
+        // Old states are as they were.
+        for (commit, model) in states {
+            check(&database.snapshot_at(At::Commit(commit)).unwrap(), &model);
+        }
+    }
+}
+
+#[test]
+fn one_commit_has_rows_and_quads_and_a_dropped_transaction_neither() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, writer) = open(directory.path());
+    create(&writer, definition(true));
+    let row = |number: i32| ((number, "x".to_owned()), (Some(1), "note".to_owned()));
+    for is_committed in [false, true] {
+        let mut transaction = writer.begin().unwrap();
+        transaction
+            .insert_rows(RelationId(1), &arrays(&[row(7), row(3)]))
+            .unwrap();
+        let id = transaction.intern(&iri("s")).unwrap();
+        transaction
+            .insert(&mut vec![[id, id, id, TermId::DEFAULT_GRAPH]])
+            .unwrap();
+        if is_committed {
+            assert_eq!(
+                transaction
+                    .commit(CommitOptions::default())
+                    .unwrap()
+                    .wait()
+                    .unwrap(),
+                2
+            );
+        }
+        let expected = if is_committed { 2 } else { 0 };
+        let snapshot = database.snapshot();
+        assert_eq!(
+            snapshot.tables().table(RelationId(1)).unwrap().rows(),
+            expected
+        );
+        assert_eq!(snapshot.quad_count(), expected / 2);
+    }
+}
+
+#[test]
+fn a_table_without_a_key_takes_equal_rows_and_keeps_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, writer) = open(directory.path());
+    create(&writer, definition(false));
+    let row = ((1, "x".to_owned()), (None, "note".to_owned()));
+    let other = ((0, "y".to_owned()), (Some(4), "other".to_owned()));
+    for part in [vec![row.clone(), other.clone()], vec![row.clone()]] {
+        let mut transaction = writer.begin().unwrap();
+        transaction
+            .insert_rows(RelationId(1), &arrays(&part))
+            .unwrap();
+        transaction
+            .commit(CommitOptions::default())
+            .unwrap()
+            .wait()
+            .unwrap();
+    }
+    writer.checkpoint().unwrap();
+    drop(writer);
+    drop(database);
+    let (database, _writer) = open(directory.path());
+    let snapshot = database.snapshot();
+    let table = snapshot.tables().table(RelationId(1)).unwrap();
+    assert_eq!(rows(table), [row.clone(), other, row]);
+    assert_eq!(table.next_row_number(), 3);
+}
+
+#[test]
+fn rows_that_may_not_be_are_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_database, writer) = open(directory.path());
+    let mut unique = definition(true);
+    unique.indexes[0].is_unique = true;
+    unique.columns[2].is_nullable = true;
+    create(&writer, unique);
+    let mut transaction = writer.begin().unwrap();
+    let row = |number: i32, amount| ((number, "x".to_owned()), (amount, String::new()));
+    let rows = [row(1, Some(5)), row(2, None), row(3, None)];
+    transaction
+        .insert_rows(RelationId(1), &arrays(&rows))
+        .unwrap();
+    let error = transaction
+        .insert_rows(RelationId(1), &arrays(&[row(4, Some(5))]))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"items\" has a row with (amount)=(5) already, and \"items_amount\" allows one"
+    );
+    let error = transaction
+        .insert_rows(RelationId(1), &arrays(&[row(1, None)]))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"items\" has a row with (number, name)=(1, x) already, and \"items_pkey\" allows one"
+    );
+    let mut columns = arrays(&[row(9, None)]);
+    columns[0] = Arc::new(StringViewArray::from(vec![None::<&str>]));
+    let error = transaction
+        .insert_rows(RelationId(1), &columns)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "column \"note\" of \"items\" may not be NULL"
+    );
+    assert_eq!(transaction.tables().table(RelationId(1)).unwrap().rows(), 3);
+}
