@@ -13,6 +13,7 @@
 //! A restore writes the manifest last, so a directory is either a whole database or, after a failure,
 //! none; it can be restored into again then.
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -97,8 +98,13 @@ impl StateFiles {
             Some(delta) => &delta.tables,
             None => &base.tables,
         };
-        for files in tables.iter().flat_map(TablesEntry::directories) {
-            held.files_of(file_system, directory, files)?;
+        let of_logs = base.logs.iter().flat_map(|log| &log.tables);
+        let of_state = tables.iter().flat_map(TablesEntry::directories);
+        let mut names = BTreeSet::new();
+        for files in of_state.chain(of_logs) {
+            if names.insert(files.name.as_str()) {
+                held.files_of(file_system, directory, files)?;
+            }
         }
         for log in &base.logs {
             held.log(file_system, directory, &base, log)?;

@@ -129,7 +129,8 @@ impl Database {
         let mut replay =
             Replay::after(current.with_manifest(Arc::clone(current.shared_manifest())));
         while let Some(logged) = reader.next_record()? {
-            replay.add(logged.record, &path)?;
+            let file_system = &*self.file_system;
+            replay.add(logged.record, &path, file_system, &self.directory)?;
         }
         if replay.commit() == current.commit() {
             return Ok(false);

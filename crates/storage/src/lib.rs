@@ -50,6 +50,7 @@ mod unlisted;
 mod varint;
 mod verify;
 mod verify_changes;
+mod verify_tables;
 mod warm;
 mod words;
 mod writer;

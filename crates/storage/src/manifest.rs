@@ -161,6 +161,14 @@ impl BaseEntry {
         let deltas = self.deltas.iter().filter_map(|delta| delta.tables.as_ref());
         self.tables.iter().chain(deltas)
     }
+
+    /// All directories with files of tables, some of them more than once.
+    pub(crate) fn directories_of_tables(&self) -> impl Iterator<Item = &DirectoryComponents> {
+        let of_logs = self.logs.iter().flat_map(|log| &log.tables);
+        self.all_tables()
+            .flat_map(TablesEntry::directories)
+            .chain(of_logs)
+    }
 }
 
 /// What a bulk load changed.
@@ -209,6 +217,9 @@ pub struct LogEntry {
     pub name: String,
     /// The number of the first commit that is, or will be, in it.
     pub first_commit: u64,
+    /// Files of tables that commits in it name; perhaps some of a commit that never came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<DirectoryComponents>,
     /// What a newer program says of it.
     #[serde(flatten)]
     pub further: BTreeMap<String, serde_json::Value>,
@@ -303,7 +314,7 @@ impl Manifest {
     pub(crate) fn directories(&self) -> impl Iterator<Item = &str> {
         self.bases.iter().flat_map(|base| {
             let deltas = base.deltas.iter().map(|delta| delta.delta.name.as_str());
-            let tables = base.all_tables().flat_map(TablesEntry::directories);
+            let tables = base.directories_of_tables();
             deltas
                 .chain([base.segment.name.as_str()])
                 .chain(tables.map(|directory| directory.name.as_str()))
@@ -414,7 +425,7 @@ impl Manifest {
     fn check_components(&self, path: &Path) -> Result<()> {
         self.bases.iter().try_for_each(|base| {
             base.segment.check_known(path)?;
-            let mut tables = base.all_tables().flat_map(TablesEntry::directories);
+            let mut tables = base.directories_of_tables();
             tables.try_for_each(|directory| directory.check_known(path))?;
             let mut deltas = base.deltas.iter();
             deltas.try_for_each(|delta| delta.delta.check_known(path))
@@ -513,6 +524,7 @@ mod tests {
                 logs: vec![LogEntry {
                     name: "000003.log".to_owned(),
                     first_commit: 3,
+                    tables: Vec::new(),
                     further: BTreeMap::new(),
                 }],
                 tables: None,
@@ -618,7 +630,7 @@ mod tests {
             (
                 "\"permutation\"",
                 "\"rows\"",
-                "the component 'rows' of version 1 in segment-000003",
+                "the component 'pages' of version 1 in segment-000003",
             ),
             (
                 "\"version\": 1",
@@ -632,8 +644,8 @@ mod tests {
             ),
             (
                 "\"language-tags\": \"optional\"",
-                "\"tables\": \"required\"",
-                "the feature 'tables'",
+                "\"shards\": \"required\"",
+                "the feature 'shards'",
             ),
         ] {
             let error = parsed_with(from, to).unwrap_err();
@@ -712,12 +724,12 @@ mod tests {
     #[test]
     fn an_unknown_required_feature_is_named_whatever_else_it_changes() {
         let to =
-            "\"features\": { \"tables\": \"required\" }, \"bases\": { \"rows\": 7 }, \"old_bases\"";
+            "\"features\": { \"shards\": \"required\" }, \"bases\": { \"rows\": 7 }, \"old_bases\"";
         let features = "\"features\": {\n    \"language-tags\": \"optional\"\n  },\n  \"bases\"";
         let error = parsed_with(features, to).unwrap_err();
         assert!(matches!(error, Error::UnknownPart { .. }), "{error}");
         assert!(
-            error.to_string().contains("the feature 'tables'"),
+            error.to_string().contains("the feature 'shards'"),
             "{error}"
         );
         let optional = to.replace("required", "optional");

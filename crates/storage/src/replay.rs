@@ -141,7 +141,7 @@ impl<'m> Start<'m> {
             while replay.commit() < last_commit
                 && let Some(logged) = reader.next_record()?
             {
-                replay.add(logged.record, &path)?;
+                replay.add(logged.record, &path, file_system, directory)?;
             }
             if replay.commit() >= last_commit {
                 break;
@@ -232,7 +232,13 @@ impl Replay {
     }
 
     /// Takes the next commit; one that is there already is passed over.
-    pub(crate) fn add(&mut self, record: LogRecord, path: &Path) -> Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        record: LogRecord,
+        path: &Path,
+        file_system: &dyn FileSystem,
+        directory: &Path,
+    ) -> Result<()> {
         if record.commit <= self.counts.commit {
             return Ok(());
         }
@@ -256,7 +262,8 @@ impl Replay {
             Arc::make_mut(&mut self.prefixes).apply(change);
         }
         for change in &record.tables {
-            let after = self.tables.apply(change).map_err(|error| {
+            let after = self.tables.apply(change, file_system, directory);
+            let after = after.map_err(|error| {
                 let what = format!(
                     "commit {} changes no tables of this database: {error}",
                     record.commit

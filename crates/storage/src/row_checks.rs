@@ -41,8 +41,20 @@ impl Limits {
 
 /// A hash of a quad; their sum does not depend on the order.
 pub(crate) fn hash_quad(quad: [u64; COLUMNS]) -> u64 {
-    quad.iter().fold(0, |hash, &id| {
-        let mixed = (hash ^ id).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        mixed ^ (mixed >> 32)
-    })
+    quad.into_iter().fold(0, mix)
+}
+
+fn mix(hash: u64, word: u64) -> u64 {
+    let mixed = (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed ^ (mixed >> 32)
+}
+
+/// A hash of some bytes.
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let words = words.iter().chain([&last]);
+    let words = words.map(|word| u64::from_le_bytes(*word));
+    words.fold(bytes.len() as u64, mix)
 }

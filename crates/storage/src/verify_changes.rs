@@ -24,6 +24,7 @@ use crate::manifest::{BaseEntry, Manifest};
 use crate::replay::{Start, log_path, logs_after, open_log};
 use crate::row_checks::{Limits, hash_quad};
 use crate::snapshot::Snapshot;
+use crate::verify_tables::{check_indexes, verify_table_files};
 use crate::{Error, Result};
 
 /// Adds what is wrong with all that the manifest names beside the bases' own segments, and with the lock's file.
@@ -73,6 +74,7 @@ pub(crate) fn verify_changes(
             }
         }
     }
+    verify_table_files(file_system, directory, manifest, &mut verified.damages);
     if !are_bases_whole || verified.damages.len() > before {
         return Ok(()); // What is damaged need not fit.
     }
@@ -216,6 +218,9 @@ fn check_fit(
     let logs = logs_after(base, start.commit());
     let replayed = start.replay(file_system, directory, manifest, stored, logs, u64::MAX)?;
     let snapshot = replayed.snapshot;
+    for table in snapshot.tables().tables() {
+        check_indexes(directory, table)?;
+    }
     let mut expected = None;
     for index in snapshot.indexes() {
         index.verify_deltas()?;

@@ -39,7 +39,7 @@ pub(crate) const TABLE_PREFIX: &str = "table-";
 /// Begins the names of directories with the changes of tables.
 pub(crate) const TABLE_CHANGES_PREFIX: &str = "tables-";
 
-const CHANGES_KIND: FileKind = FileKind(*b"TCHG");
+pub(crate) const CHANGES_KIND: FileKind = FileKind(*b"TCHG");
 const BLOCK_BYTES: usize = 64 * 1024;
 
 /// All tables of a commit.

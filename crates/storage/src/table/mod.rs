@@ -16,6 +16,7 @@ mod flushed;
 mod key;
 mod lanes;
 mod projection;
+mod rewrite;
 mod rows;
 mod state;
 mod tables;
@@ -30,10 +31,15 @@ pub use file::{
     ColumnStatistics, ColumnZones, FileStatistics, ProjectionCursor, ProjectionFile,
     ProjectionSummary, ProjectionWriter, TextDictionary, ZoneKind, zone_lane,
 };
+pub(crate) use flushed::{
+    CHANGES_KIND as TABLE_CHANGES_KIND, TABLE_CHANGES_PREFIX, TABLE_PREFIX, open_tables,
+    write_tables,
+};
 pub use flushed::{TableEntry, TablesEntry};
-pub(crate) use flushed::{TABLE_CHANGES_PREFIX, TABLE_PREFIX, open_tables, write_tables};
 pub use key::{KeyEncoder, KeyRows, behind_prefix};
 pub use projection::{Projection, RowPlace};
+pub(crate) use rewrite::NewDirectory;
+pub use rewrite::{RewrittenRows, TableRewrite};
 pub use rows::{RowBytes, RowCodec, RowError};
 pub use state::TableState;
 pub use tables::{DEFAULT_SCHEMA, DefinitionChange, TableChange, Tables};

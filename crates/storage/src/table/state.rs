@@ -181,12 +181,8 @@ impl TableState {
         match projection.insert(&columns, keys)? {
             Ok(inserted) => Ok(inserted),
             Err(row) => {
-                let constraint = match &self.definition.primary_key {
-                    Some(key) => key.name.clone(),
-                    None => self.definition.name.clone(),
-                };
-                let key = self.definition.row_key();
-                Err(self.duplicate(constraint, key, projection.layout(), &columns, row))
+                let layout = projection.layout();
+                Err(duplicate_key(&self.definition, layout, &columns, row))
             }
         }
     }
@@ -217,7 +213,14 @@ impl TableState {
             let is_twice = row > 0 && prefixes.get(row - 1) == prefix;
             if is_twice || !projection.locate_prefix(prefix)?.is_empty() {
                 let name = index.name.clone();
-                return Err(self.duplicate(name, &index.columns, layout, columns, row));
+                return Err(duplicate(
+                    &self.definition,
+                    name,
+                    &index.columns,
+                    layout,
+                    columns,
+                    row,
+                ));
             }
         }
         Ok(())
@@ -229,40 +232,10 @@ impl TableState {
         for (place, (column, array)) in layout.columns.iter().zip(columns).enumerate() {
             let may_be_null = column.is_nullable && place >= of_key;
             if !may_be_null && array.null_count() > 0 {
-                let column = self.definition.column(column.id);
-                return Err(Error::NotNull {
-                    table: self.definition.name.clone(),
-                    column: column.map_or_else(String::new, |column| column.name.clone()),
-                });
+                return Err(null_in(&self.definition, column.id));
             }
         }
         Ok(())
-    }
-
-    /// The error for a row of arrays in the order of a layout.
-    fn duplicate(
-        &self,
-        constraint: String,
-        key: &[ColumnId],
-        layout: &ProjectionLayout,
-        columns: &[ArrayRef],
-        row: usize,
-    ) -> Error {
-        let name = |id: &ColumnId| {
-            self.definition
-                .column(*id)
-                .map(|column| column.name.clone())
-        };
-        let value = |id: &ColumnId| {
-            let array = columns.get(layout.position(*id)?)?;
-            arrow::util::display::array_value_to_string(array, row).ok()
-        };
-        Error::Duplicate {
-            table: self.definition.name.clone(),
-            constraint,
-            columns: key.iter().filter_map(name).collect::<Vec<_>>().join(", "),
-            key: key.iter().filter_map(value).collect::<Vec<_>>().join(", "),
-        }
     }
 
     /// Without the rows of some places in the primary projection.
@@ -359,5 +332,57 @@ impl TableState {
             start = end;
         }
         Ok(projection)
+    }
+}
+
+/// The error for NULL in a column that has none.
+pub(super) fn null_in(definition: &TableDefinition, column: ColumnId) -> Error {
+    let column = definition.column(column);
+    Error::NotNull {
+        table: definition.name.clone(),
+        column: column.map_or_else(String::new, |column| column.name.clone()),
+    }
+}
+
+/// The error for a row, of arrays in the order of a layout, whose key another row has.
+pub(super) fn duplicate_key(
+    definition: &TableDefinition,
+    layout: &ProjectionLayout,
+    columns: &[ArrayRef],
+    row: usize,
+) -> Error {
+    let constraint = match &definition.primary_key {
+        Some(key) => key.name.clone(),
+        None => definition.name.clone(),
+    };
+    duplicate(
+        definition,
+        constraint,
+        definition.row_key(),
+        layout,
+        columns,
+        row,
+    )
+}
+
+/// The same for any constraint.
+pub(super) fn duplicate(
+    definition: &TableDefinition,
+    constraint: String,
+    key: &[ColumnId],
+    layout: &ProjectionLayout,
+    columns: &[ArrayRef],
+    row: usize,
+) -> Error {
+    let name = |id: &ColumnId| definition.column(*id).map(|column| column.name.clone());
+    let value = |id: &ColumnId| {
+        let array = columns.get(layout.position(*id)?)?;
+        arrow::util::display::array_value_to_string(array, row).ok()
+    };
+    Error::Duplicate {
+        table: definition.name.clone(),
+        constraint,
+        columns: key.iter().filter_map(name).collect::<Vec<_>>().join(", "),
+        key: key.iter().filter_map(value).collect::<Vec<_>>().join(", "),
     }
 }

@@ -4,14 +4,18 @@
 //! again, so that both come to the same state. A state that was made is never changed; unchanged tables are shared.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::definition::{RelationId, TableDefinition, ViewDefinition};
 use super::key::KeyRows;
+use super::rewrite::open_rewritten;
 use super::rows::RowBytes;
 use super::state::TableState;
+use crate::components::DirectoryComponents;
+use crate::io::FileSystem;
 use crate::{Error, Result};
 
 /// The schema in which tables are if nothing else is said.
@@ -69,6 +73,17 @@ pub enum TableChange {
     },
     /// All rows go.
     Truncate(RelationId),
+    /// The rows are from now on those of other files.
+    Rewrite {
+        /// Of which table.
+        table: RelationId,
+        /// The table's next row number after it.
+        next_row_number: u64,
+        /// Number of rows.
+        rows: u64,
+        /// A file for each projection.
+        files: DirectoryComponents,
+    },
 }
 
 impl Default for Tables {
@@ -164,8 +179,13 @@ impl Tables {
         after
     }
 
-    /// What they are after a change. Fails if it cannot be made here: a log with such a change is damaged.
-    pub fn apply(&self, change: &TableChange) -> Result<Self> {
+    /// What they are after a change, in the database of a directory. Fails if it cannot be made here: a log with such a change is damaged.
+    pub(crate) fn apply(
+        &self,
+        change: &TableChange,
+        file_system: &dyn FileSystem,
+        directory: &Path,
+    ) -> Result<Self> {
         match change {
             TableChange::Definition(change) => self.redefine(change),
             TableChange::Insert {
@@ -188,6 +208,21 @@ impl Tables {
             TableChange::Truncate(table) => {
                 let table = self.existing(*table)?;
                 Ok(self.with_table(table.truncated()))
+            }
+            TableChange::Rewrite {
+                table,
+                next_row_number,
+                rows,
+                files,
+            } => {
+                let table = self.existing(*table)?;
+                let after = open_rewritten(file_system, directory, table, files)?;
+                match after.rows() == *rows {
+                    true => Ok(self.with_table(after.with_next_row_number(*next_row_number))),
+                    false => Err(Error::Rows {
+                        what: format!("{} has {} rows, expected {rows}", files.name, after.rows()),
+                    }),
+                }
             }
         }
     }
@@ -246,20 +281,43 @@ mod tag {
     pub(super) const INSERT: u8 = 2;
     pub(super) const DELETE: u8 = 3;
     pub(super) const TRUNCATE: u8 = 4;
+    pub(super) const REWRITE: u8 = 5;
 }
 
 impl TableChange {
-    /// Number of rows that come, and that go; of a table that is emptied it is not known.
+    /// The table whose rows or definition it changes.
+    pub(crate) fn table(&self) -> Option<RelationId> {
+        match self {
+            Self::Insert { table, .. }
+            | Self::Delete { table, .. }
+            | Self::Truncate(table)
+            | Self::Rewrite { table, .. } => Some(*table),
+            Self::Definition(DefinitionChange::CreateTable(definition))
+            | Self::Definition(DefinitionChange::AlterTable(definition)) => Some(definition.id),
+            Self::Definition(DefinitionChange::DropTable(table)) => Some(*table),
+            Self::Definition(_) => None,
+        }
+    }
+
+    /// The files that it names.
+    pub(crate) fn files(&self) -> Option<&DirectoryComponents> {
+        match self {
+            Self::Rewrite { files, .. } => Some(files),
+            _ => None,
+        }
+    }
+
+    /// Number of rows that it holds: that come, or that go one by one.
     pub fn rows(&self) -> u64 {
         match self {
             Self::Insert { rows, .. } => rows.len() as u64,
             Self::Delete { keys, .. } => keys.len() as u64,
-            Self::Definition(_) | Self::Truncate(_) => 0,
+            Self::Definition(_) | Self::Truncate(_) | Self::Rewrite { .. } => 0,
         }
     }
 
     /// Appends it as a log has it: what it is u8, then of rows and keys table, count, and each after its length, as LEB128; of
-    /// definitions the length and JSON.
+    /// definitions and files the length and JSON.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         use crate::varint::write;
         match self {
@@ -297,6 +355,20 @@ impl TableChange {
             Self::Truncate(table) => {
                 out.push(tag::TRUNCATE);
                 write(table.0.into(), out);
+            }
+            Self::Rewrite {
+                table,
+                next_row_number,
+                rows,
+                files,
+            } => {
+                out.push(tag::REWRITE);
+                write(table.0.into(), out);
+                write(*next_row_number, out);
+                write(*rows, out);
+                let json = serde_json::to_vec(files).unwrap_or_default();
+                write(json.len() as u64, out);
+                out.extend_from_slice(&json);
             }
         }
     }
@@ -336,6 +408,12 @@ impl TableChange {
                 Self::Delete { table, keys }
             }
             tag::TRUNCATE => Self::Truncate(table(bytes)?),
+            tag::REWRITE => Self::Rewrite {
+                table: table(bytes)?,
+                next_row_number: read(bytes)?,
+                rows: read(bytes)?,
+                files: serde_json::from_slice(take(bytes)?).ok()?,
+            },
             _ => return None,
         })
     }

@@ -132,6 +132,42 @@ fn place(table: &TableState, key: &(i32, String)) -> Option<RowPlace> {
     table.primary().locate(&keys).unwrap().pop().unwrap()
 }
 
+/// Writes a table anew with the rows of the model.
+fn rewrite(
+    transaction: &mut Transaction,
+    definition: &TableDefinition,
+    model: &Model,
+) -> Result<u64> {
+    let mut rewrite = transaction.rewrite_table(RelationId(1))?;
+    let model: Vec<ModelRow> = model.clone().into_iter().collect();
+    let columns = arrays(&model);
+    for number in 0..rewrite.layouts().len() {
+        let mut order: Vec<u32> = (0..model.len() as u32).collect();
+        if number == 1 {
+            // NULL is behind all values.
+            order.sort_by_key(|&row| {
+                let (key, (amount, _)) = &model[row as usize];
+                (amount.is_none(), *amount, key.clone())
+            });
+        }
+        let order = arrow::array::UInt32Array::from(order);
+        let mut rows = rewrite.projection(number)?;
+        let of_layout: Vec<ArrayRef> = rows
+            .layout()
+            .columns
+            .iter()
+            .map(|column| {
+                let mut columns_of = definition.columns.iter();
+                let place = columns_of.position(|of| of.id == column.id).unwrap();
+                arrow::compute::take(&columns[place], &order, None).unwrap()
+            })
+            .collect();
+        rows.push(&of_layout)?;
+        rewrite.finish(rows)?;
+    }
+    transaction.put_rewritten(rewrite, 0)
+}
+
 fn create(writer: &Writer, definition: TableDefinition) {
     let mut transaction = writer.begin().unwrap();
     transaction
@@ -151,6 +187,9 @@ enum Step {
     Undone(Vec<ModelRow>),
     Quads(u64),
     Truncate,
+    /// Rows that the table has and others, to other files.
+    Load(Vec<ModelRow>),
+    Compact,
     Checkpoint,
     Reopen,
 }
@@ -169,13 +208,15 @@ fn a_step() -> impl Strategy<Value = Step> {
         1 => rows().prop_map(Step::Undone),
         1 => (0..100u64).prop_map(Step::Quads),
         1 => Just(Step::Truncate),
+        2 => rows().prop_map(Step::Load),
+        2 => Just(Step::Compact),
         2 => Just(Step::Checkpoint),
         2 => Just(Step::Reopen),
     ]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
     fn tables_do_what_a_plain_map_does(steps in prop::collection::vec(a_step(), 1..20)) {
         let directory = tempfile::tempdir().unwrap();
@@ -229,6 +270,19 @@ proptest! {
                     model.clear();
                     transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
                 }
+                Step::Load(rows) => {
+                    let mut transaction = writer.begin().unwrap();
+                    model.extend(rows);
+                    let written = rewrite(&mut transaction, &definition(true), &model).unwrap();
+                    prop_assert_eq!(written, model.len() as u64);
+                    transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                }
+                Step::Compact => {
+                    writer.compact_table(RelationId(1)).unwrap();
+                    let snapshot = database.snapshot();
+                    let table = snapshot.tables().table(RelationId(1)).unwrap();
+                    prop_assert!(table.projections().all(|projection| projection.changes().is_empty()));
+                }
                 Step::Checkpoint => {
                     writer.checkpoint().unwrap();
                 }
@@ -241,6 +295,8 @@ proptest! {
             check(&database.snapshot(), &model);
             states.push((database.snapshot().commit(), model.clone()));
         }
+        let verified = verify(directory.path(), |_| {}).unwrap();
+        prop_assert!(verified.is_empty(), "{:?}", verified);
         // Old states are as they were.
         for (commit, model) in states {
             check(&database.snapshot_at(At::Commit(commit)).unwrap(), &model);
@@ -347,6 +403,126 @@ fn rows_that_may_not_be_are_refused_by_name() {
     assert_eq!(
         error.to_string(),
         "column \"note\" of \"items\" may not be NULL"
+    );
+    assert_eq!(transaction.tables().table(RelationId(1)).unwrap().rows(), 3);
+}
+
+/// The directories of tables in a database's.
+fn table_directories(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with("table-")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_load_that_is_not_committed_leaves_no_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, writer) = open(directory.path());
+    create(&writer, definition(true));
+    let model = Model::from([((1, "x".to_owned()), (Some(2), "note".to_owned()))]);
+    let mut transaction = writer.begin().unwrap();
+    rewrite(&mut transaction, &definition(true), &model).unwrap();
+    let savepoint = transaction.table_savepoint();
+    rewrite(&mut transaction, &definition(true), &Model::new()).unwrap();
+    transaction.undo_to(&savepoint);
+    assert_eq!(table_directories(directory.path()).len(), 2);
+    transaction
+        .commit(CommitOptions::default())
+        .unwrap()
+        .wait()
+        .unwrap();
+    // What was undone is gone.
+    assert_eq!(table_directories(directory.path()).len(), 1);
+    let mut transaction = writer.begin().unwrap();
+    rewrite(&mut transaction, &definition(true), &Model::new()).unwrap();
+    drop(transaction);
+    assert_eq!(table_directories(directory.path()).len(), 1);
+    check(&database.snapshot(), &model);
+}
+
+#[test]
+fn what_was_written_while_a_table_is_compacted_stays() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, writer) = open(directory.path());
+    create(&writer, definition(true));
+    let row = |number: i32| ((number, "x".to_owned()), (Some(1), "note".to_owned()));
+    let mut model = Model::new();
+    let writes = |model: &mut Model, numbers: std::ops::Range<i32>| {
+        for number in numbers {
+            let mut transaction = writer.begin().unwrap();
+            transaction
+                .insert_rows(RelationId(1), &arrays(&[row(number)]))
+                .unwrap();
+            transaction
+                .commit(CommitOptions::default())
+                .unwrap()
+                .wait()
+                .unwrap();
+            let (key, value) = row(number);
+            model.insert(key, value);
+        }
+    };
+    writes(&mut model, 0..20);
+    std::thread::scope(|scope| {
+        let compacting = scope.spawn(|| {
+            let mut compacted = 0;
+            for _ in 0..20 {
+                compacted += u64::from(writer.compact_table(RelationId(1)).unwrap());
+            }
+            compacted
+        });
+        writes(&mut model, 20..120);
+        assert!(compacting.join().unwrap() > 0);
+    });
+    check(&database.snapshot(), &model);
+    drop((database, writer));
+    let (database, _writer) = open(directory.path());
+    check(&database.snapshot(), &model);
+    assert!(verify(directory.path(), |_| {}).unwrap().is_empty());
+}
+
+#[test]
+fn rows_of_a_load_that_may_not_be_are_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_database, writer) = open(directory.path());
+    let mut unique = definition(true);
+    unique.indexes[0].is_unique = true;
+    create(&writer, unique.clone());
+    let model: Model = (0..3)
+        .map(|number| {
+            (
+                (number, "x".to_owned()),
+                (Some(number.into()).filter(|it| *it > 0), String::new()),
+            )
+        })
+        .collect();
+    let mut transaction = writer.begin().unwrap();
+    rewrite(&mut transaction, &unique, &model).unwrap();
+    let mut twice = model.clone();
+    twice.insert((7, "y".to_owned()), (Some(2), String::new()));
+    let error = rewrite(&mut transaction, &unique, &twice).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"items\" has a row with (amount)=(2) already, and \"items_amount\" allows one"
+    );
+    let rewriting = transaction.rewrite_table(RelationId(1)).unwrap();
+    let mut rows = rewriting.projection(0).unwrap();
+    let row = ((1, "x".to_owned()), (None, String::new()));
+    let columns = arrays(&[row.clone(), row]);
+    let columns: Vec<ArrayRef> = [1, 3, 0, 2]
+        .map(|place: usize| columns[place].clone())
+        .into();
+    assert_eq!(
+        rows.push(&columns).unwrap_err().to_string(),
+        "\"items\" has a row with (number, name)=(1, x) already, and \"items_pkey\" allows one"
+    );
+    drop(rows);
+    let unfinished = transaction.put_rewritten(rewriting, 0).unwrap_err();
+    assert_eq!(
+        unfinished.to_string(),
+        "rows of a table cannot be changed: not all projections of items were written"
     );
     assert_eq!(transaction.tables().table(RelationId(1)).unwrap().rows(), 3);
 }

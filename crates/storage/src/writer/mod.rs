@@ -29,6 +29,7 @@ mod requests;
 mod shared;
 mod staged;
 mod table_changes;
+mod table_compaction;
 mod transaction;
 mod worker;
 

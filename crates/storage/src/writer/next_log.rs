@@ -36,6 +36,7 @@ pub(super) fn next_log(
     base.logs.push(LogEntry {
         name,
         first_commit: header.first_commit,
+        tables: Vec::new(),
         further: BTreeMap::new(),
     });
     let unlisted = Unlisted::file(file_system, path);

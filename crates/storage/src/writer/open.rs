@@ -84,12 +84,14 @@ impl Database {
             given_back: Condvar::new(),
             state: Mutex::new(State {
                 changes_in_log: snapshot.deltas().len(),
+                noted_table_changes: None,
                 latest: snapshot,
                 pending: VecDeque::new(),
                 log: Arc::new(log),
             }),
             worker: Worker::default(),
             maintenance: Mutex::new(()),
+            table_compaction: Mutex::new(()),
             lock,
         });
         let of_thread = Arc::clone(&shared);

@@ -27,6 +27,8 @@ pub(super) struct Shared {
     pub(super) worker: Worker,
     /// Only one checkpoint or compaction at a time.
     pub(super) maintenance: Mutex<()>,
+    /// Only one table at a time is written anew beside writers.
+    pub(super) table_compaction: Mutex<()>,
     /// The last to go, so that nobody else writes before.
     pub(super) lock: WriterLock,
 }
@@ -41,6 +43,8 @@ pub(super) struct State {
     pub(super) log: Arc<LogWriter>,
     /// Changes that were committed since the log file was begun.
     pub(super) changes_in_log: u64,
+    /// What commits do to tables, while somebody wants to know.
+    pub(super) noted_table_changes: Option<Vec<TableChange>>,
 }
 
 /// What a commit left that is not visible yet.
@@ -145,10 +149,13 @@ impl WriteGuard {
             .map_or(0, |cleared| cleared.removed);
         let rows: u64 = changes.tables.iter().map(TableChange::rows).sum();
         let count = changes.net.len() as u64 + cleared + rows;
-        let record = record_of(start, &snapshot, changes, &options.who);
+        let mut record = record_of(start, &snapshot, changes, &options.who);
         let log = Arc::clone(&shared.state.lock().log);
         let appended = log.append(&record)?;
         let mut state = shared.state.lock();
+        if let Some(noted) = &mut state.noted_table_changes {
+            noted.append(&mut record.tables);
+        }
         state.changes_in_log += count;
         state.latest = Arc::clone(&snapshot);
         state.pending.push_back(PendingSnapshot {

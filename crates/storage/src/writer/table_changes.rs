@@ -4,8 +4,14 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 
+use super::checkpoint::stop_where_unknown;
+use super::shared::WriteGuard;
 use super::transaction::Transaction;
-use crate::table::{DefinitionChange, RelationId, RowPlace, TableChange, TableState, Tables};
+use crate::components::DirectoryComponents;
+use crate::manifest::Manifest;
+use crate::table::{
+    DefinitionChange, RelationId, RowPlace, TableChange, TableRewrite, TableState, Tables,
+};
 use crate::{Error, Result};
 
 impl Transaction {
@@ -17,9 +23,7 @@ impl Transaction {
     /// Changes what there is. Whether it may be is for the caller to know: that names are free, that nothing else needs what goes.
     pub fn define(&mut self, change: DefinitionChange) -> Result<()> {
         let change = TableChange::Definition(change);
-        self.tables = Arc::new(self.tables.apply(&change)?);
-        self.table_changes.push(change);
-        Ok(())
+        self.apply_to_tables(change)
     }
 
     /// Inserts rows, given as an array for each column of the table, of [`ColumnType::arrow`](crate::table::ColumnType::arrow). Returns how many.
@@ -68,9 +72,71 @@ impl Transaction {
     pub fn truncate(&mut self, table: RelationId) -> Result<u64> {
         let rows = self.table(table)?.rows();
         let change = TableChange::Truncate(table);
-        self.tables = Arc::new(self.tables.apply(&change)?);
-        self.table_changes.push(change);
+        self.apply_to_tables(change)?;
         Ok(rows)
+    }
+
+    /// Begins to write the files of a table anew. Indexes and columns are those that it has now; they must not change before
+    /// [`Self::put_rewritten`].
+    pub fn rewrite_table(&self, table: RelationId) -> Result<TableRewrite> {
+        let table = self.table(table)?;
+        let database = self.writer().database();
+        let generation = self.start.manifest().generation + 1;
+        TableRewrite::begin(
+            database.file_system(),
+            database.directory(),
+            generation,
+            &table,
+        )
+    }
+
+    /// Gives a table the rows that were written in place of those that it has. Returns how many.
+    pub fn put_rewritten(&mut self, rewrite: TableRewrite, next_row_number: u64) -> Result<u64> {
+        let table = self.table(rewrite.definition().id)?;
+        if table.definition() != rewrite.definition() {
+            return Err(Error::Rows {
+                what: format!(
+                    "{} was changed while it was written",
+                    table.definition().name
+                ),
+            });
+        }
+        let (directory, files, rows) = rewrite.close()?;
+        self.apply_to_tables(TableChange::Rewrite {
+            table: table.definition().id,
+            next_row_number,
+            rows,
+            files,
+        })?;
+        self.table_directories.push(directory);
+        Ok(rows)
+    }
+
+    pub(super) fn apply_to_tables(&mut self, change: TableChange) -> Result<()> {
+        let database = Arc::clone(self.writer().database());
+        let (file_system, directory) = (&**database.file_system(), database.directory());
+        self.tables = Arc::new(self.tables.apply(&change, file_system, directory)?);
+        self.table_changes.push(change);
+        Ok(())
+    }
+
+    /// Before a commit: a manifest that names the directories that its record will name. The others are removed with the transaction.
+    pub(super) fn list_table_files(&mut self) -> Result<Option<Arc<Manifest>>> {
+        let named: Vec<&DirectoryComponents> = self
+            .table_changes
+            .iter()
+            .filter_map(TableChange::files)
+            .collect();
+        let Some(turn) = self.turn.as_ref().filter(|_| !named.is_empty()) else {
+            return Ok(None);
+        };
+        let listed = turn.list_table_files(&named);
+        for directory in &mut self.table_directories {
+            if named.iter().any(|files| files.name == directory.name()) {
+                directory.keep_if_listed(&listed);
+            }
+        }
+        listed.map(Some)
     }
 
     /// What a statement can be undone to.
@@ -91,6 +157,32 @@ impl Transaction {
         self.tables.table(id).cloned().ok_or_else(|| Error::Rows {
             what: format!("there is no table {}", id.0),
         })
+    }
+}
+
+impl WriteGuard {
+    /// Publishes a manifest whose present log names directories of tables.
+    fn list_table_files(&self, named: &[&DirectoryComponents]) -> Result<Arc<Manifest>> {
+        self.settle()?;
+        let shared = &self.shared;
+        let (latest, log) = {
+            let state = shared.state.lock();
+            (Arc::clone(&state.latest), Arc::clone(&state.log))
+        };
+        let mut manifest = latest.to_manifest();
+        manifest.generation += 1;
+        if let Some(log) = manifest.present_mut().logs.last_mut() {
+            log.tables.extend(named.iter().map(|&files| files.clone()));
+        }
+        let database = &shared.database;
+        manifest
+            .publish(&**database.file_system(), database.directory())
+            .map_err(|error| stop_where_unknown(&log, error))?;
+        let manifest = Arc::new(manifest);
+        let snapshot = Arc::new(latest.with_manifest(Arc::clone(&manifest)));
+        shared.state.lock().latest = Arc::clone(&snapshot);
+        database.replace_snapshot(snapshot);
+        Ok(manifest)
     }
 }
 

@@ -29,7 +29,7 @@ use crate::index::{COLUMNS, Permutation, QuadIndex, QuadRow, RowRange};
 use crate::log::ClearedGraphs;
 use crate::snapshot::Snapshot;
 use crate::stored::Deltas;
-use crate::table::{TableChange, Tables};
+use crate::table::{NewDirectory, TableChange, Tables};
 use crate::{Error, Result};
 
 /// Rows taken at a time where a whole graph goes.
@@ -70,6 +70,8 @@ pub struct Transaction {
     /// The tables as the transaction leaves them, and what it did to them.
     pub(super) tables: Arc<Tables>,
     pub(super) table_changes: Vec<TableChange>,
+    /// What was written for tables and is in no manifest.
+    pub(super) table_directories: Vec<NewDirectory>,
     key: Vec<u8>,
     is_committed: bool,
 }
@@ -109,6 +111,7 @@ impl Transaction {
             prefixes: Arc::clone(start.prefixes()),
             tables: Arc::clone(start.tables()),
             table_changes: Vec::new(),
+            table_directories: Vec::new(),
             start,
             language_tags: LanguageTags::default(),
             new_language_tags: LanguageTags::default(),
@@ -344,7 +347,11 @@ impl Transaction {
             0 => self.apply(&net)?,
             _ => self.apply(&self.net_changes(self.applied))?,
         };
-        let snapshot = Arc::new(self.snapshot_with(deltas, counts)?);
+        let mut snapshot = self.snapshot_with(deltas, counts)?;
+        if let Some(manifest) = self.list_table_files()? {
+            snapshot = snapshot.with_manifest(manifest);
+        }
+        let snapshot = Arc::new(snapshot);
         let Some(turn) = &self.turn else {
             return Err(self.misuse("the transaction went on to a new base"));
         };

@@ -70,6 +70,24 @@ impl ProjectionFile {
         Self::with_parts(file, metadata, parts, layout, initial)
     }
 
+    /// Opens the file with the columns that it was written with.
+    pub fn open_as_written(file_system: &dyn FileSystem, path: &Path) -> Result<Self> {
+        let file = Arc::new(BlockFile::open(file_system, path, KIND)?);
+        let metadata = Arc::new(read_metadata(&file)?);
+        let columns = metadata.columns.iter().map(|column| ProjectionColumn {
+            id: column.id,
+            column_type: column.column_type,
+            is_nullable: column.is_nullable,
+        });
+        let layout = ProjectionLayout {
+            relation: metadata.relation,
+            columns: columns.collect(),
+            key_columns: metadata.key_columns,
+        };
+        let parts = metadata.columns.iter().map(|_| Parts::default()).collect();
+        Self::with_parts(file, metadata, parts, &layout, &[])
+    }
+
     /// The same file as a layout with other columns behind the key sees it; what was read of it is shared.
     pub fn with_layout(
         &self,

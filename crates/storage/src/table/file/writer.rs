@@ -1,5 +1,6 @@
 //! Writing the file of a projection from sorted rows.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::path::Path;
 
@@ -88,11 +89,21 @@ impl ProjectionWriter {
     /// Appends rows, an array for each column of the layout. Their keys must ascend strictly, from the last one before them on. On an error the
     /// file is of no use any more.
     pub fn push(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        self.push_distinct(columns)?.map_err(|row| {
+            let row = self.rows + row as u64;
+            self.wrong(format!("row {row} has the key of the one before"))
+        })
+    }
+
+    /// The same, but where a row has the key of the one before, its number among those given is returned, and none is appended.
+    pub fn push_distinct(&mut self, columns: &[ArrayRef]) -> Result<Result<(), usize>> {
         let rows = self.check_columns(columns)?;
         self.keys.clear();
         let keys = &columns[..self.layout.key_columns];
         self.encoder.encode_rows(keys, &mut self.keys)?;
-        self.check_order()?;
+        if let Some(row) = self.equal_row()? {
+            return Ok(Err(row));
+        }
         let mut row = 0;
         while row < rows {
             let within = (self.rows % VECTOR_ROWS as u64) as usize;
@@ -108,12 +119,16 @@ impl ProjectionWriter {
             key.clear();
             key.extend_from_slice(self.keys.get(last));
         }
-        Ok(())
+        Ok(Ok(()))
+    }
+
+    fn wrong(&self, what: String) -> Error {
+        Error::invalid_input(self.file.path(), what)
     }
 
     /// The number of rows, if the arrays are as many and as long as they should be, and NULL only where it may.
     fn check_columns(&self, columns: &[ArrayRef]) -> Result<usize> {
-        let wrong = |what: String| Err(Error::invalid_input(self.file.path(), what));
+        let wrong = |what: String| Err(self.wrong(what));
         if columns.len() != self.layout.columns.len() {
             return wrong(format!(
                 "{} columns instead of {}",
@@ -134,21 +149,20 @@ impl ProjectionWriter {
         Ok(rows)
     }
 
-    fn check_order(&self) -> Result<()> {
+    /// The first row with the key of the one before; fails if one has a lesser key.
+    fn equal_row(&self) -> Result<Option<usize>> {
         let mut last = self.last_key.as_deref();
         for (row, key) in self.keys.iter().enumerate() {
-            if last.is_some_and(|last| last >= key) {
-                return Err(Error::invalid_input(
-                    self.file.path(),
-                    format!(
-                        "row {} does not follow the one before",
-                        self.rows + row as u64
-                    ),
-                ));
+            match last.map(|last| last.cmp(key)) {
+                None | Some(Ordering::Less) => last = Some(key),
+                Some(Ordering::Equal) => return Ok(Some(row)),
+                Some(Ordering::Greater) => {
+                    let row = self.rows + row as u64;
+                    return Err(self.wrong(format!("row {row} does not follow the one before")));
+                }
             }
-            last = Some(key);
         }
-        Ok(())
+        Ok(None)
     }
 
     /// The fence of the vector that begins with a row of those that are pushed.
