@@ -27,7 +27,7 @@ use crate::log::{LOG_DIRECTORY, LogTail, LogWriter};
 use crate::manifest::{BaseEntry, LogEntry, Manifest};
 use crate::read_scope::ReadScope;
 use crate::replay::{log_path, logs_after, open_log};
-use crate::table::TablesEntry;
+use crate::table::{TableChange, TablesEntry};
 use crate::{Error, Result};
 
 /// Name of the file that is restored last.
@@ -107,7 +107,7 @@ impl StateFiles {
             }
         }
         for log in &base.logs {
-            held.log(file_system, directory, &base, log)?;
+            held.log(file_system, directory, &base, log, &names)?;
         }
         let manifest = Manifest {
             bases: vec![base],
@@ -150,10 +150,20 @@ impl StateFiles {
         directory: &Path,
         base: &BaseEntry,
         log: &LogEntry,
+        tables: &BTreeSet<&str>,
     ) -> Result<()> {
         let path = log_path(directory, &log.name);
         let mut reader = open_log(file_system, &path, base, log)?;
         while let Some(logged) = reader.next_record()? {
+            let mut files = logged.record.tables.iter().filter_map(TableChange::files);
+            if let Some(missing) = files.find(|files| !tables.contains(files.name.as_str())) {
+                // A commit that came after the manifest was read: a newer one names its files.
+                let path = directory.join(&missing.name);
+                return Err(Error::NotFound {
+                    path,
+                    operation: "open",
+                });
+            }
             self.commit = self.commit.max(logged.record.commit);
         }
         let end = reader.end()?;

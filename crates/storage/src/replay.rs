@@ -263,12 +263,15 @@ impl Replay {
         }
         for change in &record.tables {
             let after = self.tables.apply(change, file_system, directory);
-            let after = after.map_err(|error| {
-                let what = format!(
-                    "commit {} changes no tables of this database: {error}",
-                    record.commit
-                );
-                Error::corrupt(path, 0, what)
+            let after = after.map_err(|error| match error {
+                // A writer may have removed it meanwhile.
+                missing @ Error::NotFound { .. } => missing,
+                error => {
+                    let commit = record.commit;
+                    let what =
+                        format!("commit {commit} changes no tables of this database: {error}");
+                    Error::corrupt(path, 0, what)
+                }
             })?;
             self.tables = Arc::new(after);
         }

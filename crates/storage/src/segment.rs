@@ -24,6 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::statistics::{self, STATISTICS_FILE, Statistics};
 use crate::stored::Stored;
 use crate::table::{TABLE_CHANGES_PREFIX, TABLE_PREFIX, Tables, write_tables};
+use crate::unlisted::ignore_missing;
 use crate::{Database, Error, Result};
 
 /// Begins the names of segments.
@@ -321,11 +322,4 @@ pub(crate) fn remove_unnamed(
         }
     }
     Ok(())
-}
-
-pub(crate) fn ignore_missing(removed: Result<()>) -> Result<()> {
-    match removed {
-        Err(Error::NotFound { .. }) => Ok(()),
-        other => other,
-    }
 }

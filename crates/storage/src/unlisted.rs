@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::io::FileSystem;
-use crate::segment::ignore_missing;
 use crate::{Error, Result};
 
 /// A directory or log file that no manifest names yet: dropped without being kept, it is removed. So that a full disk
@@ -56,5 +55,13 @@ impl Drop for Unlisted<'_> {
         if let Err(error) = ignore_missing(removed) {
             tracing::warn!("what was given up half-written could not be removed: {error}");
         }
+    }
+}
+
+/// What came of removing something that may not be there.
+pub(crate) fn ignore_missing(removed: Result<()>) -> Result<()> {
+    match removed {
+        Err(Error::NotFound { .. }) => Ok(()),
+        other => other,
     }
 }

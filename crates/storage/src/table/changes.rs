@@ -221,7 +221,27 @@ impl ProjectionChanges {
 
     /// Whether a row of the file is gone.
     pub fn is_deleted(&self, row: u64) -> bool {
-        self.within(row..row + 1).any(|entry| entry.row.is_none())
+        // It stands behind the new rows of its position, of which there may be many.
+        let is_until = |entry: &Entry| entry.position <= row;
+        let chunks = &self.root.chunks;
+        let until = chunks.partition_point(|chunk| chunk.first().is_some_and(is_until));
+        let last = chunks[..until].last().and_then(|chunk| {
+            let until = chunk.partition_point(is_until);
+            chunk[..until].last()
+        });
+        last.is_some_and(|last| last.position == row && last.row.is_none())
+    }
+
+    /// The entries from where the new row with a key would stand, of which `position` rows of the file come before.
+    pub fn from_key(&self, position: u64, key: &[u8]) -> impl Iterator<Item = &Entry> {
+        let is_before = |entry: &Entry| entry.compare(position, key).is_lt();
+        let chunks = &self.root.chunks;
+        let first = chunks.partition_point(|chunk| chunk.last().is_some_and(is_before));
+        let within = chunks
+            .get(first)
+            .map_or(0, |chunk| chunk.partition_point(is_before));
+        let rest = chunks[first..].iter().flat_map(|chunk| chunk.iter());
+        rest.skip(within)
     }
 
     /// The new row with a key, of which `position` rows of the file come before.

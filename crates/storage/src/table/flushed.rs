@@ -6,8 +6,7 @@
 //! DIR/tables-000009/000003.changes      what changed since in all of its projections, up to the checkpoint
 //! ```
 //!
-//! A table's directory stays as it is until the table is written anew; its changes are written as a whole at each checkpoint, unless they are
-//! what the last one wrote. So each [`TablesEntry`] tells a whole state.
+//! A table's directory stays as it is until the table is written anew; its changes are written as a whole at each checkpoint. So each [`TablesEntry`] tells a whole state.
 //!
 //! ```text
 //! 000003.changes   block file; blocks of about 64 KiB of whole entries
@@ -107,7 +106,7 @@ pub(crate) fn write_tables(
     if tables.is_untouched() {
         return Ok(None);
     }
-    let name = format!("{TABLE_CHANGES_PREFIX}{generation:06}");
+    let name = free_name(file_system, directory, generation)?;
     let changes_directory = directory.join(&name);
     let mut files = Vec::new();
     let mut entries = Vec::new();
@@ -127,7 +126,7 @@ pub(crate) fn write_tables(
             definition: TableDefinition::clone(table.definition()),
             next_row_number: table.next_row_number(),
             rows: table.rows(),
-            files: table.files().map(|files| DirectoryComponents::clone(files)),
+            files: files_of(table),
             further: BTreeMap::new(),
         });
     }
@@ -147,6 +146,35 @@ pub(crate) fn write_tables(
         changes: has_changes.then(|| DirectoryComponents::of_files(name, files)),
         further: BTreeMap::new(),
     }))
+}
+
+/// A name that no directory has: a base and the changes that are carried over to it are written for one manifest.
+fn free_name(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    mut generation: u64,
+) -> Result<String> {
+    loop {
+        let name = format!("{TABLE_CHANGES_PREFIX}{generation:06}");
+        if file_system.metadata(&directory.join(&name))?.is_none() {
+            return Ok(name);
+        }
+        generation += 1;
+    }
+}
+
+/// The files of the projections that lie over one. The directory may have others, of an index that was made anew since.
+fn files_of(table: &TableState) -> Option<DirectoryComponents> {
+    let files = table.files()?;
+    let over_file = table
+        .projections()
+        .filter(|projection| projection.file().is_some());
+    let names: Vec<String> = over_file
+        .map(|projection| rows_file(projection.layout().relation))
+        .collect();
+    let used = files.files().filter(|file| names.contains(&file.name));
+    let used: Vec<FileEntry> = used.cloned().collect();
+    (!used.is_empty()).then(|| DirectoryComponents::of_files(files.name.clone(), used))
 }
 
 fn write_changes(
@@ -222,8 +250,12 @@ fn open_table(
         state = read_changes(&changes, &state)?;
     }
     let state = state.with_next_row_number(table.next_row_number);
-    if state.rows() != table.rows {
-        let (found, expected) = (state.rows(), table.rows);
+    let wrong = {
+        let mut rows = state.projections().map(Projection::rows);
+        rows.find(|rows| *rows != table.rows)
+    };
+    if let Some(found) = wrong {
+        let expected = table.rows;
         let what = format!(
             "the table {} has {found} rows, the manifest says {expected}",
             definition.name

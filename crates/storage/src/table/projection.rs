@@ -85,7 +85,13 @@ impl Projection {
             }
         }
         let file = match &self.file {
-            Some(file) => Some(Arc::new(file.with_layout(&layout, &missing)?)),
+            Some(file) => {
+                // Also of columns that came before and are not in the file: it is laid out anew.
+                let others = layout.columns[layout.key_columns..].iter();
+                let values = others.map(|column| Ok((column.id, initial(column.id)?)));
+                let values: Vec<_> = values.collect::<Result<_>>()?;
+                Some(Arc::new(file.with_layout(&layout, &values)?))
+            }
             None => None,
         };
         let after = Self::new(layout, file);
@@ -267,11 +273,15 @@ impl Projection {
         };
         let stored = range.clone().filter(|row| !self.changes.is_deleted(*row));
         let mut places: Vec<RowPlace> = stored.map(RowPlace::File).collect();
-        let entries = self.changes.within(range.start..range.end + 1);
+        // They stand together, but for rows of the file that are gone.
+        let entries = self.changes.from_key(range.start, prefix);
+        let entries = entries.take_while(|entry| {
+            let row = entry.row.as_ref();
+            entry.position <= range.end && row.is_none_or(|row| row.key().starts_with(prefix))
+        });
         places.extend(entries.filter_map(|entry| {
             let row = entry.row.as_ref()?;
-            let is_one = row.key().starts_with(prefix);
-            is_one.then(|| RowPlace::New(entry.position, row.clone()))
+            Some(RowPlace::New(entry.position, row.clone()))
         }));
         Ok(places)
     }

@@ -307,12 +307,13 @@ impl TableChange {
         }
     }
 
-    /// Number of rows that it holds: that come, or that go one by one.
+    /// Number of rows that come, or that go one by one.
     pub fn rows(&self) -> u64 {
         match self {
             Self::Insert { rows, .. } => rows.len() as u64,
             Self::Delete { keys, .. } => keys.len() as u64,
-            Self::Definition(_) | Self::Truncate(_) | Self::Rewrite { .. } => 0,
+            Self::Rewrite { rows, .. } => *rows,
+            Self::Definition(_) | Self::Truncate(_) => 0,
         }
     }
 

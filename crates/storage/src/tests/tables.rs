@@ -526,3 +526,132 @@ fn rows_of_a_load_that_may_not_be_are_refused_by_name() {
     );
     assert_eq!(transaction.tables().table(RelationId(1)).unwrap().rows(), 3);
 }
+
+/// A table with a file, redefined in steps, each a commit; what it reads after each, before and after it is opened anew.
+fn redefine(
+    directory: &Path,
+    steps: &[&dyn Fn(&mut TableDefinition)],
+    mut see: impl FnMut(usize, &TableState),
+) {
+    let (mut database, mut writer) = open(directory);
+    create(&writer, definition(true));
+    let model: Model = (0..10)
+        .map(|number| ((number, "x".to_owned()), (Some(1), "note".to_owned())))
+        .collect();
+    let mut transaction = writer.begin().unwrap();
+    rewrite(&mut transaction, &definition(true), &model).unwrap();
+    let options = CommitOptions::default();
+    transaction.commit(options).unwrap().wait().unwrap();
+    let mut redefined = definition(true);
+    for (number, step) in steps.iter().enumerate() {
+        step(&mut redefined);
+        let mut transaction = writer.begin().unwrap();
+        let change = DefinitionChange::AlterTable(redefined.clone());
+        transaction.define(change).unwrap();
+        let options = CommitOptions::default();
+        transaction.commit(options).unwrap().wait().unwrap();
+        for is_checkpointed in [false, true] {
+            see(
+                number,
+                database.snapshot().tables().table(RelationId(1)).unwrap(),
+            );
+            if is_checkpointed {
+                writer.checkpoint().unwrap();
+            }
+            drop(writer);
+            drop(database);
+            (database, writer) = open(directory);
+            see(
+                number,
+                database.snapshot().tables().table(RelationId(1)).unwrap(),
+            );
+            let verified = verify(directory, |_| {}).unwrap();
+            assert!(verified.is_empty(), "{verified:?}");
+        }
+    }
+    writer.compact_table(RelationId(1)).unwrap();
+    let last = steps.len() - 1;
+    see(
+        last,
+        database.snapshot().tables().table(RelationId(1)).unwrap(),
+    );
+}
+
+#[test]
+fn columns_that_were_added_keep_their_first_value_when_others_come() {
+    let directory = tempfile::tempdir().unwrap();
+    let added = |id: u32, name: &'static str| {
+        move |table: &mut TableDefinition| {
+            let mut new = column(id, name, ColumnType::BigInt, true);
+            // The row of the number 5 alone: no NULL, and 5 in zigzag.
+            new.initial = Some("000a".to_owned());
+            table.columns.push(new);
+            table.next_column = id + 1;
+        }
+    };
+    let steps: [&dyn Fn(&mut TableDefinition); 2] = [&added(5, "five"), &added(6, "other")];
+    redefine(directory.path(), &steps, |step, table| {
+        let primary = table.primary();
+        for id in 5..=5 + step as u32 {
+            let place = primary.layout().position(ColumnId(id)).unwrap();
+            let read = primary.read(primary.positions(), &[place]).unwrap();
+            let values = read[0].as_primitive::<Int64Type>();
+            assert_eq!(values.null_count(), 0, "column {id} after {step}");
+            assert!(values.values().iter().all(|value| *value == 5));
+            assert_eq!(values.len(), 10);
+        }
+    });
+}
+
+#[test]
+fn an_index_that_is_made_anew_forgets_the_file_that_it_had() {
+    let directory = tempfile::tempdir().unwrap();
+    let steps: [&dyn Fn(&mut TableDefinition); 2] = [
+        // A column of its key, and one that it includes.
+        &|table| table.columns[2].is_nullable = false,
+        &|table| table.columns[0].is_nullable = true,
+    ];
+    redefine(directory.path(), &steps, |step, table| {
+        let rows = table.projections().map(Projection::rows);
+        assert_eq!(Vec::from_iter(rows), [10, 10], "after {step}");
+        assert_eq!(index_rows(table).len(), 10);
+    });
+}
+
+#[test]
+fn many_new_rows_at_one_place_are_found_by_their_keys() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, writer) = open(directory.path());
+    let mut unique = definition(true);
+    unique.indexes[0].is_unique = true;
+    create(&writer, unique);
+    // Before there is a file, all of them are at its end.
+    let rows: Vec<ModelRow> = (0..3_000)
+        .map(|number| {
+            (
+                (number, "x".to_owned()),
+                (Some(number.into()), String::new()),
+            )
+        })
+        .collect();
+    for part in rows.chunks(1_000) {
+        let mut transaction = writer.begin().unwrap();
+        transaction
+            .insert_rows(RelationId(1), &arrays(part))
+            .unwrap();
+        let options = CommitOptions::default();
+        transaction.commit(options).unwrap().wait().unwrap();
+    }
+    let snapshot = database.snapshot();
+    let table = snapshot.tables().table(RelationId(1)).unwrap();
+    let (_, index) = table.indexes().next().unwrap();
+    for amount in [0i64, 1, 1_500, 2_999, 3_000] {
+        let mut keys = KeyRows::default();
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![amount]));
+        KeyEncoder::new(&index.layout().key()[..1])
+            .encode_rows(&[column], &mut keys)
+            .unwrap();
+        let found = index.locate_prefix(keys.get(0)).unwrap();
+        assert_eq!(found.len(), usize::from(amount < 3_000), "{amount}");
+    }
+}

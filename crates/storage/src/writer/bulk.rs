@@ -18,10 +18,10 @@ use parking_lot::MutexGuard;
 
 use super::handle::Writer;
 use super::{CommitOptions, PendingCommit, Rebase, Transaction};
-use crate::Result;
 use crate::segment::{PublishedCounts, SegmentFiles};
 use crate::snapshot::Snapshot;
 use crate::statistics::Statistics;
+use crate::{Error, Result};
 
 /// A transaction that may change more than memory holds.
 #[derive(Debug)]
@@ -84,6 +84,12 @@ impl<'a> BulkTransaction<'a> {
             return self.transaction.commit(options).map(BulkEnd::Committed);
         }
         self.transaction.check_expected(&options)?;
+        if !self.transaction.table_changes.is_empty() {
+            let what = "a transaction of more quads than memory holds changes tables as well";
+            return Err(Error::Rows {
+                what: what.to_owned(),
+            });
+        }
         let existing = self.transaction.snapshot()?;
         let (added, removed) = self.transaction.added_and_removed()?;
         // Where this fails, the transaction still has its turn.

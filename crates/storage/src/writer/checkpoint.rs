@@ -27,10 +27,10 @@ use crate::io::FileSystem;
 use crate::log::LogWriter;
 use crate::manifest::{FlushedEntry, Manifest};
 use crate::replay::{Start, log_path};
-use crate::segment::{DELTA_PREFIX, ignore_missing};
+use crate::segment::DELTA_PREFIX;
 use crate::snapshot::Snapshot;
 use crate::stored::{Deltas, Stored};
-use crate::unlisted::Unlisted;
+use crate::unlisted::{Unlisted, ignore_missing};
 use crate::{Error, Result};
 
 impl Writer {

@@ -35,12 +35,12 @@ use crate::index::Permutation;
 use crate::log::LogWriter;
 use crate::manifest::{BaseEntry, Loaded, Manifest};
 use crate::renumbering::Renumbering;
-use crate::segment::{DELTA_PREFIX, PublishedCounts, SEGMENT_PREFIX, SegmentFiles, ignore_missing};
+use crate::segment::{DELTA_PREFIX, PublishedCounts, SEGMENT_PREFIX, SegmentFiles};
 use crate::snapshot::Snapshot;
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
 use crate::table::write_tables;
-use crate::unlisted::Unlisted;
+use crate::unlisted::{Unlisted, ignore_missing};
 use crate::{Error, Result};
 
 /// With so many changes left, or after so many rounds, the last round takes the writers' turn.

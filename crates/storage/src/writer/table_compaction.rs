@@ -37,12 +37,13 @@ impl Writer {
         else {
             return Ok(false);
         };
-        let noted = NotedChanges::begin(shared);
-        drop(turn);
         let database = &shared.database;
         let generation = source.manifest().generation + 1;
         let (file_system, directory) = (database.file_system(), database.directory());
+        // While nobody else looks for a free name.
         let mut rewrite = TableRewrite::begin(file_system, directory, generation, state)?;
+        let noted = NotedChanges::begin(shared);
+        drop(turn);
         rewrite.write_state(state)?;
 
         let mut transaction = self.begin()?;
@@ -76,8 +77,8 @@ impl Writer {
     pub fn compact_changed_tables(&self) -> Result<u64> {
         let latest = Arc::clone(&self.handle.shared.state.lock().latest);
         let tables = latest.tables().tables().filter(|table| {
-            let changes = table.primary().changes().len();
-            changes >= CHANGES_MIN.max(table.rows() / ROWS_PER_CHANGE)
+            let changes = table.projections().map(|it| it.changes().len()).max();
+            changes.unwrap_or(0) >= CHANGES_MIN.max(table.rows() / ROWS_PER_CHANGE)
         });
         tables.into_iter().try_fold(0, |count, table| {
             Ok(count + u64::from(self.compact_table(table.definition().id)?))

@@ -214,6 +214,10 @@ pub(super) struct Vector<'a> {
 
 /// Which rows of a vector are NULL, as it is read.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time, on the stack: a box would cost each vector an allocation"
+)]
 pub(super) enum Nulls<'a> {
     None,
     All,

@@ -194,10 +194,12 @@ impl ViewBuilder {
                 .is_none_or(|nulls| nulls.len() == views.len())
         );
         match self.is_text {
-            // SAFETY: by the invariant of `views`, and the nulls are as many.
-            true => Arc::new(unsafe { StringViewArray::new_unchecked(views, self.buffers, nulls) }),
-            // SAFETY: by the invariant of `views`, and the nulls are as many.
+            true => {
+                // SAFETY: by the invariant of `views`, and the nulls are as many.
+                Arc::new(unsafe { StringViewArray::new_unchecked(views, self.buffers, nulls) })
+            }
             false => {
+                // SAFETY: by the invariant of `views`, and the nulls are as many.
                 Arc::new(unsafe { BinaryViewArray::new_unchecked(views, self.buffers, nulls) })
             }
         }
