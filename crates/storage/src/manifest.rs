@@ -629,7 +629,7 @@ mod tests {
         for (from, to, named) in [
             (
                 "\"permutation\"",
-                "\"rows\"",
+                "\"pages\"",
                 "the component 'pages' of version 1 in segment-000003",
             ),
             (
