@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use crate::block_file::{BlockFile, FileSummary};
-use crate::components::{Component, DirectoryComponents, FileEntry, index_file};
+use crate::components::{Component, FileEntry, index_file};
 use crate::delta_dictionary::DeltaDictionary;
 use crate::dictionary::{Dictionary, LARGE_FILE, TERMS_FILE};
 use crate::index::{PerPermutation, Permutation, QuadIndex};
 use crate::io::FileSystem;
+use crate::listed_files::{check_lengths, check_summary};
 use crate::manifest::BaseEntry;
 use crate::statistics::STATISTICS_FILE;
 use crate::statistics::{self, STATISTICS_KIND, Statistics};
@@ -188,44 +189,6 @@ impl Base {
         let index = QuadIndex::by_default_graph(spog)?;
         Ok(self.default_gspo.get_or_init(|| index))
     }
-}
-
-/// Checks that the files of a directory are there and have their lengths.
-pub(crate) fn check_lengths(
-    file_system: &dyn FileSystem,
-    directory: &Path,
-    entry: &DirectoryComponents,
-) -> Result<()> {
-    entry
-        .known_files()
-        .map(|(_, file)| file)
-        .try_for_each(|file| check_length(file_system, &directory.join(&file.name), file.bytes))
-}
-
-fn check_length(file_system: &dyn FileSystem, path: &Path, expected: u64) -> Result<()> {
-    let Some(found) = file_system.metadata(path)? else {
-        return Err(Error::NotFound {
-            path: path.to_path_buf(),
-            operation: "open",
-        });
-    };
-    if found.bytes != expected || found.is_directory {
-        let what = format!("it has {} bytes, the manifest says {expected}", found.bytes);
-        return Err(Error::corrupt(path, found.bytes.min(expected), what));
-    }
-    Ok(())
-}
-
-/// Checks that a file is the one which the manifest means.
-pub(crate) fn check_summary(path: &Path, entry: &FileEntry, found: FileSummary) -> Result<()> {
-    if found.crc == entry.crc32c && found.bytes == entry.bytes {
-        return Ok(());
-    }
-    Err(Error::corrupt(
-        path,
-        found.bytes.saturating_sub(12),
-        "it is not the file that the manifest means: the checksums differ",
-    ))
 }
 
 fn check_index(index: &QuadIndex, permutation: Permutation, rows: u64) -> Result<()> {

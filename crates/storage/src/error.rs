@@ -128,13 +128,13 @@ pub enum Error {
     )]
     Duplicate {
         /// The table.
-        table: String,
+        table: Box<str>,
         /// The constraint that the row breaks.
-        constraint: String,
+        constraint: Box<str>,
         /// The names of the key's columns.
-        columns: String,
+        columns: Box<str>,
         /// Their values in the row.
-        key: String,
+        key: Box<str>,
     },
     /// Rows that are no rows of a table, or a table that there is not.
     #[error("rows of a table cannot be changed: {what}")]

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::base::{Base, check_lengths, check_summary};
+use crate::base::Base;
 use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber, FileKind, FileSummary};
 use crate::components::{Component, DELTA_TERMS_FILE, DirectoryComponents, FileEntry, delta_file};
 use crate::counts::SnapshotCounts;
@@ -20,6 +20,7 @@ use crate::delta::{DeltaIndex, write_delta};
 use crate::delta_dictionary::DeltaDictionary;
 use crate::index::Permutation;
 use crate::io::FileSystem;
+use crate::listed_files::{check_lengths, check_summary};
 use crate::manifest::FlushedEntry;
 use crate::snapshot::Snapshot;
 use crate::stored::{Deltas, Stored};

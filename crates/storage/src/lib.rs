@@ -33,6 +33,7 @@ mod flushed;
 mod graph_set;
 mod history;
 mod identity;
+mod listed_files;
 mod lock;
 mod manifest;
 mod read_cost;

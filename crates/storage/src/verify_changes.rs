@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use orrery_term::{TermId, TermKind, parse_key};
 
-use crate::base::check_summary;
 use crate::block_file::BlockFile;
 use crate::components::{Component, DirectoryComponents, FileEntry};
 use crate::damage::{Damage, Verified, damage_of};
 use crate::delta::DeltaIndex;
 use crate::flushed::{DELTA_TERMS_KIND, for_each_term};
 use crate::io::FileSystem;
+use crate::listed_files::check_summary;
 use crate::lock::{ClosedLog, LOCK_FILE, LockText};
 use crate::log::{LogEnd, LogTail};
 use crate::manifest::{BaseEntry, Manifest};

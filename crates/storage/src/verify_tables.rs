@@ -9,11 +9,11 @@ use std::path::Path;
 
 use arrow::array::ArrayRef;
 
-use crate::base::check_summary;
 use crate::block_file::BlockFile;
 use crate::components::{Component, FileEntry};
 use crate::damage::{Damage, damage_of};
 use crate::io::FileSystem;
+use crate::listed_files::check_summary;
 use crate::manifest::Manifest;
 use crate::row_checks::hash_bytes;
 use crate::table::{Projection, ProjectionFile, TABLE_CHANGES_KIND, TableState};

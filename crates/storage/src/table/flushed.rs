@@ -21,20 +21,18 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::changes::{Change, ProjectionChanges, RowBatch};
-use super::definition::{ProjectionLayout, RelationId, TableDefinition, ViewDefinition};
-use super::file::ProjectionFile;
+use super::definition::{RelationId, TableDefinition, ViewDefinition};
+use super::opened::{open_files, rows_file};
 use super::projection::Projection;
 use super::rows::RowBytes;
 use super::state::TableState;
 use super::tables::Tables;
-use crate::base::{check_lengths, check_summary};
 use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber, FileKind, FileSummary};
 use crate::components::{DirectoryComponents, FileEntry};
 use crate::io::FileSystem;
+use crate::listed_files::{check_lengths, check_summary};
 use crate::{Error, Result, varint};
 
-/// Begins the names of directories with a table's projections.
-pub(crate) const TABLE_PREFIX: &str = "table-";
 /// Begins the names of directories with the changes of tables.
 pub(crate) const TABLE_CHANGES_PREFIX: &str = "tables-";
 
@@ -85,11 +83,6 @@ impl TablesEntry {
         let tables = self.tables.iter().filter_map(|table| table.files.as_ref());
         tables.chain(&self.changes)
     }
-}
-
-/// Name of a projection's file.
-pub(crate) fn rows_file(relation: RelationId) -> String {
-    format!("{:06}.rows", relation.0)
 }
 
 fn changes_file(table: RelationId) -> String {
@@ -263,34 +256,6 @@ fn open_table(
         return Err(Error::corrupt(&directory.join("MANIFEST"), 0, what));
     }
     Ok(state)
-}
-
-/// Lays the projections of a table over the files of a directory.
-pub(crate) fn open_files(
-    file_system: &dyn FileSystem,
-    directory: &Path,
-    state: TableState,
-    files: &DirectoryComponents,
-) -> Result<TableState> {
-    let of_table = directory.join(&files.name);
-    let initial = state.definition().initial_values()?;
-    let over_file = |projection: &Projection| -> Result<Projection> {
-        let layout: ProjectionLayout = projection.layout().clone();
-        let name = rows_file(layout.relation);
-        let Some(listed) = files.files().find(|file| file.name == name) else {
-            return Ok(projection.clone());
-        };
-        let path = of_table.join(&name);
-        let file = ProjectionFile::open(file_system, &path, &layout, &initial)?;
-        check_summary(&path, listed, file.summary())?;
-        Ok(Projection::new(layout, Some(Arc::new(file))))
-    };
-    let projections = state.projections().map(over_file);
-    let projections: Vec<Projection> = projections.collect::<Result<_>>()?;
-    let next_row_number = state.next_row_number();
-    Ok(state
-        .with_projections(projections.into_iter(), next_row_number)
-        .with_files(Arc::new(files.clone())))
 }
 
 fn read_changes(file: &BlockFile, state: &TableState) -> Result<TableState> {

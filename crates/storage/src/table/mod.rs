@@ -15,6 +15,7 @@ pub mod file;
 mod flushed;
 mod key;
 mod lanes;
+mod opened;
 mod projection;
 mod rewrite;
 mod rows;
@@ -32,11 +33,11 @@ pub use file::{
     ProjectionSummary, ProjectionWriter, TextDictionary, ZoneKind, zone_lane,
 };
 pub(crate) use flushed::{
-    CHANGES_KIND as TABLE_CHANGES_KIND, TABLE_CHANGES_PREFIX, TABLE_PREFIX, open_tables,
-    write_tables,
+    CHANGES_KIND as TABLE_CHANGES_KIND, TABLE_CHANGES_PREFIX, open_tables, write_tables,
 };
 pub use flushed::{TableEntry, TablesEntry};
 pub use key::{KeyEncoder, KeyRows, behind_prefix};
+pub(crate) use opened::TABLE_PREFIX;
 pub use projection::{Projection, RowPlace};
 pub(crate) use rewrite::NewDirectory;
 pub use rewrite::{RewrittenRows, TableRewrite};

@@ -18,8 +18,8 @@ use arrow::array::{Array, ArrayRef};
 
 use super::definition::{ProjectionLayout, TableDefinition};
 use super::file::{ProjectionFile, ProjectionWriter};
-use super::flushed::{TABLE_PREFIX, open_files, rows_file};
 use super::key::{KeyEncoder, KeyRows};
+use super::opened::{TABLE_PREFIX, open_files, rows_file};
 use super::projection::Projection;
 use super::state::{TableState, duplicate, duplicate_key, null_in};
 use crate::components::{DirectoryComponents, FileEntry};

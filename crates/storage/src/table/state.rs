@@ -380,9 +380,13 @@ pub(super) fn duplicate(
         arrow::util::display::array_value_to_string(array, row).ok()
     };
     Error::Duplicate {
-        table: definition.name.clone(),
-        constraint,
-        columns: key.iter().filter_map(name).collect::<Vec<_>>().join(", "),
-        key: key.iter().filter_map(value).collect::<Vec<_>>().join(", "),
+        table: definition.name.as_str().into(),
+        constraint: constraint.into(),
+        columns: joined(key.iter().filter_map(name)),
+        key: joined(key.iter().filter_map(value)),
     }
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> Box<str> {
+    parts.collect::<Vec<_>>().join(", ").into()
 }
