@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::block_file::FileSummary;
-use crate::components::{DirectoryComponents, FileEntry};
+use crate::components::{Component, DirectoryComponents, FileEntry};
+use crate::damage::{Damage, damage_of};
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
@@ -31,6 +32,36 @@ fn check_length(file_system: &dyn FileSystem, path: &Path, expected: u64) -> Res
         return Err(Error::corrupt(path, found.bytes.min(expected), what));
     }
     Ok(())
+}
+
+/// Checks each file of a directory that is there and has its length further, and reports all damage.
+pub(crate) fn verify_directory(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    entry: &DirectoryComponents,
+    check: impl Fn(&Path, Component, &FileEntry) -> Result<Vec<Error>>,
+    damages: &mut Vec<Damage>,
+) {
+    for (component, file) in entry.known_files() {
+        let path = directory.join(&entry.name).join(&file.name);
+        let found = verify_length(file_system, &path, file.bytes);
+        match found.and_then(|()| check(&path, component, file)) {
+            Ok(found) => damages.extend(found.into_iter().map(|error| damage_of(error, &path))),
+            Err(error) => damages.push(damage_of(error, &path)),
+        }
+    }
+}
+
+/// As [`check_length`], but a file that is missing is damage.
+fn verify_length(file_system: &dyn FileSystem, path: &Path, expected: u64) -> Result<()> {
+    match file_system.metadata(path)? {
+        None => Err(Error::corrupt(path, 0, "the file is missing")),
+        Some(found) if found.bytes != expected => {
+            let what = format!("it has {} bytes, expected {expected}", found.bytes);
+            Err(Error::corrupt(path, found.bytes.min(expected), what))
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// Checks that a file is the one which the manifest means.

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use orrery_term::{TermId, TermKind, parse_key};
 
 use crate::block_file::BlockFile;
-use crate::components::{Component, DirectoryComponents, FileEntry};
+use crate::components::{Component, FileEntry};
 use crate::damage::{Damage, Verified, damage_of};
 use crate::delta::DeltaIndex;
 use crate::flushed::{DELTA_TERMS_KIND, for_each_term};
 use crate::io::FileSystem;
-use crate::listed_files::check_summary;
+use crate::listed_files::{check_summary, verify_directory};
 use crate::lock::{ClosedLog, LOCK_FILE, LockText};
 use crate::log::{LogEnd, LogTail};
 use crate::manifest::{BaseEntry, Manifest};
@@ -46,7 +46,10 @@ pub(crate) fn verify_changes(
     for base in &manifest.bases {
         for delta in &base.deltas {
             let damages = &mut verified.damages;
-            check_files(file_system, directory, &delta.delta, damages);
+            let check = |path: &Path, component, file: &FileEntry| {
+                check_file(file_system, path, component, file)
+            };
+            verify_directory(file_system, directory, &delta.delta, check, damages);
         }
         for log in &base.logs {
             let path = log_path(directory, &log.name);
@@ -153,36 +156,12 @@ fn note_end(path: &Path, end: &LogEnd, last_commit: u64, verified: &mut Verified
     verified.note(path, &what);
 }
 
-fn check_files(
-    file_system: &dyn FileSystem,
-    directory: &Path,
-    entry: &DirectoryComponents,
-    damages: &mut Vec<Damage>,
-) {
-    let directory = directory.join(&entry.name);
-    for (component, file) in entry.known_files() {
-        let path = directory.join(&file.name);
-        match check_file(file_system, &path, component, file) {
-            Ok(found) => damages.extend(found.into_iter().map(|error| damage_of(error, &path))),
-            Err(error) => damages.push(damage_of(error, &path)),
-        }
-    }
-}
-
 fn check_file(
     file_system: &dyn FileSystem,
     path: &Path,
     component: Component,
     entry: &FileEntry,
 ) -> Result<Vec<Error>> {
-    match file_system.metadata(path)? {
-        None => return Err(Error::corrupt(path, 0, "the file is missing")),
-        Some(found) if found.bytes != entry.bytes => {
-            let what = format!("it has {} bytes, expected {}", found.bytes, entry.bytes);
-            return Err(Error::corrupt(path, found.bytes.min(entry.bytes), what));
-        }
-        Some(_) => {}
-    }
     if let Component::Changes(_) = component {
         let delta = DeltaIndex::open(file_system, path)?;
         if let Some(summary) = delta.file_summary() {

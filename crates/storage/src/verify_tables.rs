@@ -11,9 +11,9 @@ use arrow::array::ArrayRef;
 
 use crate::block_file::BlockFile;
 use crate::components::{Component, FileEntry};
-use crate::damage::{Damage, damage_of};
+use crate::damage::Damage;
 use crate::io::FileSystem;
-use crate::listed_files::check_summary;
+use crate::listed_files::{check_summary, verify_directory};
 use crate::manifest::Manifest;
 use crate::row_checks::hash_bytes;
 use crate::table::{Projection, ProjectionFile, TABLE_CHANGES_KIND, TableState};
@@ -35,13 +35,10 @@ pub(crate) fn verify_table_files(
         .iter()
         .flat_map(|base| base.directories_of_tables());
     for of_table in directories.filter(|of_table| seen.insert(of_table.name.as_str())) {
-        for (component, file) in of_table.known_files() {
-            let path = directory.join(&of_table.name).join(&file.name);
-            match check_file(file_system, &path, component, file) {
-                Ok(found) => damages.extend(found.into_iter().map(|error| damage_of(error, &path))),
-                Err(error) => damages.push(damage_of(error, &path)),
-            }
-        }
+        let check = |path: &Path, component, file: &FileEntry| {
+            check_file(file_system, path, component, file)
+        };
+        verify_directory(file_system, directory, of_table, check, damages);
     }
 }
 
@@ -51,14 +48,6 @@ fn check_file(
     component: Component,
     entry: &FileEntry,
 ) -> Result<Vec<Error>> {
-    match file_system.metadata(path)? {
-        None => return Err(Error::corrupt(path, 0, "the file is missing")),
-        Some(found) if found.bytes != entry.bytes => {
-            let what = format!("it has {} bytes, expected {}", found.bytes, entry.bytes);
-            return Err(Error::corrupt(path, found.bytes.min(entry.bytes), what));
-        }
-        Some(_) => {}
-    }
     match component {
         Component::Rows => {
             let file = ProjectionFile::open_as_written(file_system, path)?;

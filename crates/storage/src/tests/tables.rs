@@ -168,16 +168,18 @@ fn rewrite(
     transaction.put_rewritten(rewrite, 0)
 }
 
+/// Commits, and returns the number.
+fn end(transaction: Transaction) -> u64 {
+    let pending = transaction.commit(CommitOptions::default());
+    pending.unwrap().wait().unwrap()
+}
+
 fn create(writer: &Writer, definition: TableDefinition) {
     let mut transaction = writer.begin().unwrap();
     transaction
         .define(DefinitionChange::CreateTable(definition))
         .unwrap();
-    transaction
-        .commit(CommitOptions::default())
-        .unwrap()
-        .wait()
-        .unwrap();
+    end(transaction);
 }
 
 #[derive(Debug, Clone)]
@@ -235,7 +237,7 @@ proptest! {
                             prop_assert!(is_new);
                             prop_assert_eq!(inserted, rows.len() as u64);
                             model = after;
-                            transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                            end(transaction);
                         }
                         Err(Error::Duplicate { .. }) => prop_assert!(!is_new),
                         Err(error) => panic!("{error}"),
@@ -250,7 +252,7 @@ proptest! {
                     let places: Vec<RowPlace> = keys.iter().map(|key| place(&table, key).unwrap()).collect();
                     prop_assert_eq!(transaction.delete_rows(RelationId(1), places).unwrap(), keys.len() as u64);
                     keys.iter().for_each(|key| { model.remove(key); });
-                    transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                    end(transaction);
                 }
                 Step::Undone(rows) => {
                     let mut transaction = writer.begin().unwrap();
@@ -259,7 +261,7 @@ proptest! {
                     transaction.truncate(RelationId(1)).unwrap();
                     transaction.undo_to(&savepoint);
                     prop_assert_eq!(transaction.tables().table(RelationId(1)).unwrap().rows(), model.len() as u64);
-                    transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                    end(transaction);
                 }
                 Step::Quads(number) => {
                     commit(&writer, &[], &quads(number..number + 3));
@@ -268,14 +270,14 @@ proptest! {
                     let mut transaction = writer.begin().unwrap();
                     prop_assert_eq!(transaction.truncate(RelationId(1)).unwrap(), model.len() as u64);
                     model.clear();
-                    transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                    end(transaction);
                 }
                 Step::Load(rows) => {
                     let mut transaction = writer.begin().unwrap();
                     model.extend(rows);
                     let written = rewrite(&mut transaction, &definition(true), &model).unwrap();
                     prop_assert_eq!(written, model.len() as u64);
-                    transaction.commit(CommitOptions::default()).unwrap().wait().unwrap();
+                    end(transaction);
                 }
                 Step::Compact => {
                     writer.compact_table(RelationId(1)).unwrap();
@@ -320,14 +322,7 @@ fn one_commit_has_rows_and_quads_and_a_dropped_transaction_neither() {
             .insert(&mut vec![[id, id, id, TermId::DEFAULT_GRAPH]])
             .unwrap();
         if is_committed {
-            assert_eq!(
-                transaction
-                    .commit(CommitOptions::default())
-                    .unwrap()
-                    .wait()
-                    .unwrap(),
-                2
-            );
+            assert_eq!(end(transaction), 2);
         }
         let expected = if is_committed { 2 } else { 0 };
         let snapshot = database.snapshot();
@@ -351,11 +346,7 @@ fn a_table_without_a_key_takes_equal_rows_and_keeps_their_order() {
         transaction
             .insert_rows(RelationId(1), &arrays(&part))
             .unwrap();
-        transaction
-            .commit(CommitOptions::default())
-            .unwrap()
-            .wait()
-            .unwrap();
+        end(transaction);
     }
     writer.checkpoint().unwrap();
     drop(writer);
@@ -428,11 +419,7 @@ fn a_load_that_is_not_committed_leaves_no_files() {
     rewrite(&mut transaction, &definition(true), &Model::new()).unwrap();
     transaction.undo_to(&savepoint);
     assert_eq!(table_directories(directory.path()).len(), 2);
-    transaction
-        .commit(CommitOptions::default())
-        .unwrap()
-        .wait()
-        .unwrap();
+    end(transaction);
     // What was undone is gone.
     assert_eq!(table_directories(directory.path()).len(), 1);
     let mut transaction = writer.begin().unwrap();
@@ -455,11 +442,7 @@ fn what_was_written_while_a_table_is_compacted_stays() {
             transaction
                 .insert_rows(RelationId(1), &arrays(&[row(number)]))
                 .unwrap();
-            transaction
-                .commit(CommitOptions::default())
-                .unwrap()
-                .wait()
-                .unwrap();
+            end(transaction);
             let (key, value) = row(number);
             model.insert(key, value);
         }
@@ -540,16 +523,14 @@ fn redefine(
         .collect();
     let mut transaction = writer.begin().unwrap();
     rewrite(&mut transaction, &definition(true), &model).unwrap();
-    let options = CommitOptions::default();
-    transaction.commit(options).unwrap().wait().unwrap();
+    end(transaction);
     let mut redefined = definition(true);
     for (number, step) in steps.iter().enumerate() {
         step(&mut redefined);
         let mut transaction = writer.begin().unwrap();
         let change = DefinitionChange::AlterTable(redefined.clone());
         transaction.define(change).unwrap();
-        let options = CommitOptions::default();
-        transaction.commit(options).unwrap().wait().unwrap();
+        end(transaction);
         for is_checkpointed in [false, true] {
             see(
                 number,
@@ -639,8 +620,7 @@ fn many_new_rows_at_one_place_are_found_by_their_keys() {
         transaction
             .insert_rows(RelationId(1), &arrays(part))
             .unwrap();
-        let options = CommitOptions::default();
-        transaction.commit(options).unwrap().wait().unwrap();
+        end(transaction);
     }
     let snapshot = database.snapshot();
     let table = snapshot.tables().table(RelationId(1)).unwrap();
