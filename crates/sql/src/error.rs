@@ -1,0 +1,358 @@
+//! Why a text cannot be planned or run, as PostgreSQL's clients are told.
+//!
+//! DataFusion says what went wrong by the kind of its error, and often by the words alone. [`Error::of_engine`] is the one place where those
+//! words are known; each of them has a test, so that a new version that says it otherwise is noticed.
+
+use std::fmt;
+
+use datafusion::arrow::error::ArrowError;
+use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::sql::sqlparser::parser::ParserError;
+use orrery_runtime::words_of_refusal;
+
+use crate::SqlState;
+use crate::names::DEFAULT_PREFIX;
+
+/// What this crate's functions return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, where, and what might help.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Error {
+    /// The code.
+    pub state: SqlState,
+    /// For people.
+    pub message: String,
+    /// The character of the text where it is, counted from one.
+    pub position: Option<usize>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(hint) = &self.hint {
+            write!(f, "; {hint}")?;
+        }
+        if let Some(position) = self.position {
+            write!(f, " (at character {position})")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<Error> for DataFusionError {
+    /// So that an operator of ours can fail with a code of its choice; [`Error::of_engine`] finds it again.
+    fn from(error: Error) -> Self {
+        Self::External(Box::new(error))
+    }
+}
+
+impl Error {
+    /// An error without a place.
+    pub fn new(state: SqlState, message: impl Into<String>) -> Self {
+        Self {
+            state,
+            message: message.into(),
+            position: None,
+            hint: None,
+        }
+    }
+
+    fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// What the engine says of this text.
+    pub fn of_engine(error: &DataFusionError, text: &str) -> Self {
+        let mut found = of_root(error.find_root());
+        if found.position.is_none() {
+            let span = error.diagnostic().and_then(|diagnostic| diagnostic.span);
+            found.position = span
+                .and_then(|span| character(text, span.start.line, span.start.column))
+                .or_else(|| place_in_words(&error.message(), text));
+        }
+        found
+    }
+
+    /// What the engine says while it runs, when the text is no longer of use.
+    pub fn of_run(error: &DataFusionError) -> Self {
+        Self::of_engine(error, "")
+    }
+}
+
+fn of_root(error: &DataFusionError) -> Error {
+    match error {
+        DataFusionError::SQL(error, _) => of_parser(error),
+        DataFusionError::SchemaError(error, _) => of_schema(error),
+        DataFusionError::ArrowError(error, _) => of_arrow(error),
+        DataFusionError::ResourcesExhausted(words) => {
+            Error::new(SqlState::OutOfMemory, out_of_memory(words))
+        }
+        DataFusionError::NotImplemented(words) => Error::new(SqlState::FeatureNotSupported, words),
+        DataFusionError::Configuration(words) => Error::new(SqlState::InvalidParameterValue, words),
+        DataFusionError::Plan(words) => of_plan(words),
+        DataFusionError::Execution(words) => of_plan(words),
+        DataFusionError::External(error) => match error.downcast_ref::<Error>() {
+            Some(own) => own.clone(),
+            None => match error.downcast_ref::<orrery_runtime::Error>() {
+                Some(error) => of_runtime(error),
+                None => Error::new(SqlState::InternalError, error.to_string()),
+            },
+        },
+        DataFusionError::IoError(_)
+        | DataFusionError::ObjectStore(_)
+        | DataFusionError::ParquetError(_) => {
+            Error::new(SqlState::IoError, error.strip_backtrace())
+        }
+        DataFusionError::Internal(_)
+        | DataFusionError::ExecutionJoin(_)
+        | DataFusionError::Substrait(_)
+        | DataFusionError::Ffi(_)
+        // Below these is the root that was asked for.
+        | DataFusionError::Context(..)
+        | DataFusionError::Diagnostic(..)
+        | DataFusionError::Collection(_)
+        | DataFusionError::Shared(_) => {
+            Error::new(SqlState::InternalError, error.strip_backtrace())
+        }
+    }
+}
+
+fn of_runtime(error: &orrery_runtime::Error) -> Error {
+    match error {
+        orrery_runtime::Error::OutOfTime { .. } => {
+            Error::new(SqlState::QueryCanceled, error.to_string())
+        }
+        orrery_runtime::Error::Busy => Error::new(SqlState::OutOfMemory, error.to_string()),
+        orrery_runtime::Error::Engine(error) => of_root(error.find_root()),
+    }
+}
+
+fn out_of_memory(words: &str) -> String {
+    format!("out of memory: {}", words_of_refusal(words))
+}
+
+fn of_parser(error: &ParserError) -> Error {
+    match error {
+        ParserError::TokenizerError(words) | ParserError::ParserError(words) => {
+            let words = words.split(" at Line: ").next().unwrap_or(words);
+            Error::new(SqlState::SyntaxError, words)
+        }
+        ParserError::RecursionLimitExceeded => Error::new(
+            SqlState::StatementTooComplex,
+            "the statement is nested too deeply",
+        ),
+    }
+}
+
+fn of_schema(error: &SchemaError) -> Error {
+    match error {
+        SchemaError::FieldNotFound { field, .. } => {
+            let name = match &field.relation {
+                Some(table) => format!("{}.{}", table.table(), field.name),
+                None => format!("\"{}\"", field.name),
+            };
+            Error::new(
+                SqlState::UndefinedColumn,
+                format!("column {name} does not exist"),
+            )
+        }
+        SchemaError::AmbiguousReference { field } => Error::new(
+            SqlState::AmbiguousColumn,
+            format!("column reference \"{}\" is ambiguous", field.name),
+        ),
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => Error::new(
+            SqlState::DuplicateColumn,
+            format!("column \"{name}\" is there more than once"),
+        ),
+    }
+}
+
+fn of_arrow(error: &ArrowError) -> Error {
+    match error {
+        ArrowError::DivideByZero => Error::new(SqlState::DivisionByZero, "division by zero"),
+        ArrowError::ArithmeticOverflow(words) => Error::new(
+            SqlState::NumericValueOutOfRange,
+            format!("out of range: {words}"),
+        ),
+        ArrowError::CastError(words) => Error::new(state_of_cast(words), words),
+        ArrowError::ParseError(words) => Error::new(SqlState::InvalidDatetimeFormat, words),
+        ArrowError::NotYetImplemented(words) => Error::new(SqlState::FeatureNotSupported, words),
+        ArrowError::MemoryError(words) => Error::new(SqlState::OutOfMemory, out_of_memory(words)),
+        ArrowError::CsvError(words) | ArrowError::JsonError(words) => {
+            Error::new(SqlState::BadCopyFileFormat, words)
+        }
+        ArrowError::IoError(words, _) | ArrowError::ParquetError(words) => {
+            Error::new(SqlState::IoError, words)
+        }
+        ArrowError::InvalidArgumentError(words) if words.contains("is too large to store") => {
+            Error::new(SqlState::NumericValueOutOfRange, words)
+        }
+        ArrowError::InvalidArgumentError(words) => {
+            Error::new(SqlState::InvalidParameterValue, words)
+        }
+        ArrowError::ExternalError(error) => match error.downcast_ref::<DataFusionError>() {
+            Some(error) => of_root(error.find_root()),
+            None => Error::new(SqlState::InternalError, error.to_string()),
+        },
+        ArrowError::SchemaError(_)
+        | ArrowError::ComputeError(_)
+        | ArrowError::AvroError(_)
+        | ArrowError::IpcError(_)
+        | ArrowError::CDataInterface(_)
+        | ArrowError::DictionaryKeyOverflowError
+        | ArrowError::RunEndIndexOverflowError
+        | ArrowError::OffsetOverflowError(_) => {
+            Error::new(SqlState::InternalError, error.to_string())
+        }
+    }
+}
+
+/// A cast fails over the text, over the calendar or over the range; arrow has one kind for all.
+fn state_of_cast(words: &str) -> SqlState {
+    if words.contains("overflow")
+        || words.contains("too large")
+        || words.starts_with("Can't cast value")
+    {
+        SqlState::NumericValueOutOfRange
+    } else if words.contains("Date") || words.contains("Timestamp") || words.contains("Time") {
+        SqlState::InvalidDatetimeFormat
+    } else {
+        SqlState::InvalidTextRepresentation
+    }
+}
+
+/// The planner has one kind of error for most of what can be wrong with a text.
+fn of_plan(words: &str) -> Error {
+    let words = words.trim_start_matches("Error during planning: ");
+    let (words, hint) = match words.split_once('\n') {
+        Some((words, hint)) if hint.starts_with("Did you mean") => {
+            (words.trim_end_matches('.'), Some(hint))
+        }
+        _ => (words, None),
+    };
+    let quoted = |words: &str| words.split('\'').nth(1).unwrap_or_default().to_owned();
+    if words.starts_with("table '") && words.ends_with("' not found") {
+        let name = quoted(words);
+        let name = name.strip_prefix(DEFAULT_PREFIX).unwrap_or(&name);
+        return Error::new(
+            SqlState::UndefinedTable,
+            format!("relation \"{name}\" does not exist"),
+        );
+    }
+    if words.starts_with("Invalid function '") {
+        let error = Error::new(
+            SqlState::UndefinedFunction,
+            format!("function {} does not exist", quoted(words)),
+        );
+        return match hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        };
+    }
+    Error::new(state_of_plan(words), words)
+}
+
+fn state_of_plan(words: &str) -> SqlState {
+    const STATES: &[(&str, SqlState)] = &[
+        (
+            "could not be resolved from available columns",
+            SqlState::GroupingError,
+        ),
+        (
+            "must appear in the GROUP BY clause",
+            SqlState::GroupingError,
+        ),
+        (
+            "Cannot infer common argument type",
+            SqlState::UndefinedFunction,
+        ),
+        (
+            "Cannot coerce arithmetic expression",
+            SqlState::UndefinedFunction,
+        ),
+        (
+            "Failed to coerce arguments to satisfy a call to",
+            SqlState::UndefinedFunction,
+        ),
+        (
+            "No function matches the given name and argument types",
+            SqlState::UndefinedFunction,
+        ),
+        (
+            "does not support zero arguments",
+            SqlState::UndefinedFunction,
+        ),
+        (
+            "Cannot create filter with non-boolean predicate",
+            SqlState::DatatypeMismatch,
+        ),
+        ("not supported", SqlState::FeatureNotSupported),
+    ];
+    let known = STATES.iter().find(|(part, _)| words.contains(part));
+    known.map_or(SqlState::SyntaxErrorOrAccessRuleViolation, |(_, state)| {
+        *state
+    })
+}
+
+/// The place that the parser's words end with: ` at Line: 1, Column: 8`.
+fn place_in_words(words: &str, text: &str) -> Option<usize> {
+    let (_, place) = words.rsplit_once(" at Line: ")?;
+    let (line, column) = place.split_once(", Column: ")?;
+    let column: String = column.chars().take_while(char::is_ascii_digit).collect();
+    character(text, line.parse().ok()?, column.parse().ok()?)
+}
+
+/// Characters from the begin, of a line and a column counted from one.
+fn character(text: &str, line: u64, column: u64) -> Option<usize> {
+    if text.is_empty() || line == 0 || column == 0 {
+        return None;
+    }
+    let lines_before = text
+        .split_inclusive('\n')
+        .take(usize::try_from(line - 1).ok()?);
+    let before: usize = lines_before.map(|line| line.chars().count()).sum();
+    Some(before + usize::try_from(column).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_are_characters_of_the_text() {
+        let text = "select 'ä',\n  b\nfrom t";
+        assert_eq!(character(text, 1, 1), Some(1));
+        assert_eq!(character(text, 2, 3), Some(15));
+        assert_eq!(text.chars().nth(14), Some('b'));
+        assert_eq!(character(text, 0, 0), None);
+        assert_eq!(character("", 1, 1), None);
+    }
+
+    #[test]
+    fn an_error_of_ours_comes_back_as_it_was() {
+        let own = Error::new(SqlState::UniqueViolation, "key (1) is there already");
+        let wrapped = DataFusionError::from(own.clone()).context("while inserting");
+        assert_eq!(Error::of_run(&wrapped), own);
+        let through_arrow = ArrowError::ExternalError(Box::new(DataFusionError::from(own.clone())));
+        let through_arrow = DataFusionError::ArrowError(Box::new(through_arrow), None);
+        assert_eq!(Error::of_run(&through_arrow), own);
+    }
+
+    #[test]
+    fn a_message_for_people_has_the_hint_and_the_place() {
+        let mut error = Error::new(SqlState::UndefinedFunction, "function sun does not exist");
+        error = error.with_hint("Did you mean 'sum'?");
+        error.position = Some(8);
+        assert_eq!(
+            error.to_string(),
+            "function sun does not exist; Did you mean 'sum'? (at character 8)"
+        );
+    }
+}

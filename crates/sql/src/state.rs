@@ -1,0 +1,101 @@
+//! PostgreSQL's codes for what can go wrong: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
+
+use std::fmt;
+
+macro_rules! states {
+    ($($(#[$doc:meta])* $name:ident $code:literal)*) => {
+        /// What went wrong, as programs are told: clients decide by it whether to mend the text, to try again, or to give up.
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        pub enum SqlState {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl SqlState {
+            /// The five characters.
+            pub fn code(self) -> &'static str {
+                match self {
+                    $(Self::$name => $code,)*
+                }
+            }
+
+            #[cfg(test)]
+            const ALL: &[Self] = &[$(Self::$name),*];
+        }
+    };
+}
+
+states! {
+    /// A feature that is not there.
+    FeatureNotSupported "0A000"
+    /// A number that does not fit its type.
+    NumericValueOutOfRange "22003"
+    /// A text that is no date or time.
+    InvalidDatetimeFormat "22007"
+    /// Division by zero.
+    DivisionByZero "22012"
+    /// A setting or an argument with a value that it cannot have.
+    InvalidParameterValue "22023"
+    /// A text that is not a value of the type wanted.
+    InvalidTextRepresentation "22P02"
+    /// A row of a CSV file that is not as its table.
+    BadCopyFileFormat "22P04"
+    /// NULL where it must not be.
+    NotNullViolation "23502"
+    /// A key that is not there in the table referred to, or is still referred to.
+    ForeignKeyViolation "23503"
+    /// A key that is there already.
+    UniqueViolation "23505"
+    /// Another transaction changed the same.
+    SerializationFailure "40001"
+    /// Neither syntax nor a name, but not to be planned.
+    SyntaxErrorOrAccessRuleViolation "42000"
+    /// Not SQL.
+    SyntaxError "42601"
+    /// Two columns of one name.
+    DuplicateColumn "42701"
+    /// A name that two tables have a column of.
+    AmbiguousColumn "42702"
+    /// No such column.
+    UndefinedColumn "42703"
+    /// A column neither grouped by nor in an aggregate.
+    GroupingError "42803"
+    /// Values of a type where another is wanted.
+    DatatypeMismatch "42804"
+    /// No such function, or not for such arguments.
+    UndefinedFunction "42883"
+    /// No such table.
+    UndefinedTable "42P01"
+    /// No memory or place for spills left.
+    OutOfMemory "53200"
+    /// A text longer than any that is taken.
+    ProgramLimitExceeded "54000"
+    /// Expressions nested deeper than they may be.
+    StatementTooComplex "54001"
+    /// Nobody waits for the answer any more, or time is up.
+    QueryCanceled "57014"
+    /// A file cannot be read or written.
+    IoError "58030"
+    /// A mistake of ours.
+    InternalError "XX000"
+}
+
+impl fmt::Display for SqlState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_five_characters_and_none_stands_twice() {
+        let codes: BTreeSet<_> = SqlState::ALL.iter().map(|state| state.code()).collect();
+        assert_eq!(codes.len(), SqlState::ALL.len());
+        assert!(codes.iter().all(|code| code.len() == 5));
+        assert_eq!(SqlState::UniqueViolation.to_string(), "23505");
+    }
+}

@@ -1,0 +1,119 @@
+//! From a text to one statement, within limits.
+//!
+//! The parser counts brackets and subqueries, but not `1 + 1 + 1 + ...`, which is as deep as it is long. Such a tree is dropped by recursion, so there
+//! is a limit to what may stand in a row without a comma, before there is a tree; and the planner clones it by recursion, at about 1 KB of stack a
+//! level, so there is one to the depth of expressions.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::DataFusionError;
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast::{Expr, Visit, Visitor};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::{Error, Result, SqlState};
+
+/// Longer texts are refused: a plan takes a hundred times the memory of its text.
+pub const SQL_BYTES_MAX: usize = 4 << 20;
+/// Brackets and subqueries may be nested so deep.
+const NESTING_MAX: usize = 100;
+/// So many words, numbers and signs may follow each other without a comma. A tree of so many operators is dropped within 2 MB of stack.
+const TOKENS_IN_A_ROW_MAX: usize = 4_000;
+/// Operators may stand below each other so deep.
+const EXPRESSION_DEPTH_MAX: usize = 500;
+/// So much stack is there wherever the planner begins to recurse: enough for a clone of the deepest expression.
+pub(crate) const STACK_BYTES_MIN: usize = 1 << 20;
+
+/// The statement of a text that has one.
+pub(crate) fn parse(text: &str) -> Result<Statement> {
+    if text.len() > SQL_BYTES_MAX {
+        return Err(Error::new(
+            SqlState::ProgramLimitExceeded,
+            format!(
+                "a text of {} bytes is longer than the {SQL_BYTES_MAX} that are taken",
+                text.len()
+            ),
+        ));
+    }
+    refuse_rows_of_tokens(text)?;
+    let of_parser = |error: DataFusionError| Error::of_engine(&error, text);
+    let mut statements = DFParserBuilder::new(text)
+        .with_dialect(&PostgreSqlDialect {})
+        .with_recursion_limit(NESTING_MAX)
+        .build()
+        .and_then(|mut parser| parser.parse_statements())
+        .map_err(of_parser)?;
+    match (statements.pop_front(), statements.len()) {
+        (Some(statement), 0) => {
+            refuse_depth(&statement)?;
+            Ok(statement)
+        }
+        (Some(_), _) => Err(Error::new(
+            SqlState::SyntaxError,
+            "one statement at a time can be planned",
+        )),
+        (None, _) => Err(Error::new(SqlState::SyntaxError, "there is no statement")),
+    }
+}
+
+fn refuse_rows_of_tokens(text: &str) -> Result<()> {
+    let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize() else {
+        // The parser says where.
+        return Ok(());
+    };
+    let mut in_a_row = 0;
+    for token in tokens {
+        match token {
+            Token::Comma | Token::SemiColon => in_a_row = 0,
+            Token::Whitespace(_) => {}
+            _ => in_a_row += 1,
+        }
+        if in_a_row > TOKENS_IN_A_ROW_MAX {
+            return Err(Error::new(
+                SqlState::StatementTooComplex,
+                format!("more than {TOKENS_IN_A_ROW_MAX} words and signs stand in a row"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn refuse_depth(statement: &Statement) -> Result<()> {
+    let mut explained = statement;
+    while let Statement::Explain(explain) = explained {
+        explained = &explain.statement;
+    }
+    let Statement::Statement(statement) = explained else {
+        // Expressions have no place in the others.
+        return Ok(());
+    };
+    match statement.visit(&mut Depth(0)) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::new(
+            SqlState::StatementTooComplex,
+            format!("an expression is more than {EXPRESSION_DEPTH_MAX} operators deep"),
+        )),
+    }
+}
+
+/// How deep the visitor is.
+struct Depth(usize);
+
+impl Visitor for Depth {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.0 += 1;
+        if self.0 > EXPRESSION_DEPTH_MAX {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.0 -= 1;
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,302 @@
+//! Texts through a session over tables in memory: answers, and what bad ones get.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, Date32Array, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringViewArray,
+};
+use datafusion::arrow::util::pretty::pretty_format_batches;
+use datafusion::catalog::{MemTable, MemorySchemaProvider, SchemaProvider};
+use datafusion::common::DataFusionError;
+use futures::TryStreamExt;
+use orrery_runtime::{Runtime, RuntimeOptions};
+use orrery_sql::{Error, SQL_BYTES_MAX, Session, SqlState};
+
+struct House {
+    session: Session,
+    threads: tokio::runtime::Runtime,
+    _spills: tempfile::TempDir,
+}
+
+fn house(memory_bytes: u64) -> House {
+    let spills = tempfile::tempdir().unwrap();
+    let runtime = Runtime::new(&RuntimeOptions {
+        memory_bytes,
+        is_process_bound: false,
+        temp_dir: spills.path().to_owned(),
+        batch_rows: 1_024,
+        threads: 2,
+    })
+    .unwrap();
+    let tables = MemorySchemaProvider::new();
+    add(
+        &tables,
+        "person",
+        &[
+            ("id", Arc::new(Int64Array::from(vec![1, 2, 3]))),
+            (
+                "name",
+                Arc::new(StringViewArray::from(vec![
+                    Some("Ada"),
+                    Some("Blaise"),
+                    None,
+                ])),
+            ),
+            (
+                "born",
+                Arc::new(Date32Array::from(vec![-56_270, -126_482, 0])),
+            ),
+        ],
+    );
+    let prices = Decimal128Array::from(vec![100, 250, 1]);
+    add(
+        &tables,
+        "Offer",
+        &[
+            ("person", Arc::new(Int64Array::from(vec![1, 1, 2]))),
+            (
+                "price",
+                Arc::new(prices.with_precision_and_scale(15, 2).unwrap()),
+            ),
+            ("number", Arc::new(Int32Array::from(vec![i32::MAX, 0, 2]))),
+        ],
+    );
+    let many: Vec<i64> = (0..400_000).map(|row| row * 7_919 % 400_000).collect();
+    add(
+        &tables,
+        "many",
+        &[("key", Arc::new(Int64Array::from(many)))],
+    );
+    House {
+        session: Session::new(&runtime, Arc::new(tables)).unwrap(),
+        threads: tokio::runtime::Runtime::new().unwrap(),
+        _spills: spills,
+    }
+}
+
+fn add(tables: &MemorySchemaProvider, name: &str, columns: &[(&str, ArrayRef)]) {
+    let batch = RecordBatch::try_from_iter(columns.to_vec()).unwrap();
+    let table = MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap();
+    tables
+        .register_table(name.to_owned(), Arc::new(table))
+        .unwrap();
+}
+
+impl House {
+    fn ask(&self, text: &str) -> Result<Vec<RecordBatch>, Error> {
+        self.threads.block_on(async {
+            let query = self.session.plan(text).await?;
+            let batches: Result<_, DataFusionError> = query.run()?.try_collect().await;
+            batches.map_err(|error| Error::of_run(&error))
+        })
+    }
+
+    fn table(&self, text: &str) -> String {
+        let batches = self
+            .ask(text)
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+        pretty_format_batches(&batches).unwrap().to_string()
+    }
+
+    /// Code, and the text from the place on.
+    fn refused<'t>(&self, text: &'t str) -> (&'static str, &'t str, String) {
+        let error = self.ask(text).expect_err(text);
+        let place = error
+            .position
+            .map(|position| text.char_indices().nth(position - 1).unwrap().0);
+        (
+            error.state.code(),
+            place.map_or("", |place| &text[place..]),
+            error.message,
+        )
+    }
+}
+
+#[test]
+fn a_query_tells_its_columns_before_it_is_run() {
+    let house = house(256 << 20);
+    let text = "SELECT p.NAME, sum(o.price) AS total FROM Person p JOIN \"Offer\" o ON o.person = p.id \
+                GROUP BY p.name ORDER BY total DESC";
+    let query = house.threads.block_on(house.session.plan(text)).unwrap();
+    assert_eq!(query.schema().field(1).name(), "total");
+    let batches = query.run().unwrap().try_collect::<Vec<_>>();
+    let batches = house.threads.block_on(batches).unwrap();
+    let expected = "\
++--------+-------+
+| name   | total |
++--------+-------+
+| Ada    | 3.50  |
+| Blaise | 0.01  |
++--------+-------+";
+    assert_eq!(
+        pretty_format_batches(&batches).unwrap().to_string(),
+        expected
+    );
+}
+
+#[test]
+fn numbers_names_and_nulls_are_as_in_postgresql() {
+    let house = house(256 << 20);
+    // 0.1 + 0.2 is a decimal, and so exact; NULL sorts last; || is concatenation, ~ a regular expression.
+    assert!(house.table("select 0.1 + 0.2 as x").contains("| 0.3 |"));
+    let names = house.table("select name || '!' as n from person where id > 1 order by name");
+    assert!(names.find("Blaise!") < names.rfind("|   "), "{names}");
+    assert!(
+        house
+            .table("select name from person where name ~ '^A'")
+            .contains("Ada")
+    );
+    assert!(
+        house
+            .table("select substring('abcdef' from 2 for 3) as s")
+            .contains("bcd")
+    );
+    assert!(
+        house
+            .table("select extract(year from born) as y from person where id = 1")
+            .contains("1815")
+    );
+    assert!(
+        house
+            .table("select \"Offer\".number from \"Offer\" limit 1")
+            .contains("number")
+    );
+    let tables = house.table(
+        "select table_name from information_schema.tables where table_schema = 'public' order by 1",
+    );
+    for name in ["Offer", "many", "person"] {
+        assert!(tables.contains(name), "{tables}");
+    }
+}
+
+#[test]
+fn bad_texts_get_postgresqls_code_and_the_place() {
+    let house = house(256 << 20);
+    for (text, code, place) in [
+        ("select\n  1 +", "42601", ""),
+        ("selekt 1", "42601", "selekt 1"),
+        ("select 'open", "42601", "'open"),
+        ("select 1 frm person where", "42601", "person where"),
+        ("select 1; select 2", "42601", ""),
+        ("  -- nothing\n", "42601", ""),
+        ("select * from\n  missing", "42P01", "missing"),
+        ("select * from other.missing", "42P01", "other.missing"),
+        ("select nme from person", "42703", "nme from person"),
+        ("select p.nme from person p", "42703", "p.nme from person p"),
+        (
+            "select id from person p join person q on p.id = q.id",
+            "42702",
+            "id from person p join person q on p.id = q.id",
+        ),
+        ("select sun(id) from person", "42883", "sun(id) from person"),
+        (
+            "select name, count(*) from person",
+            "42803",
+            "name, count(*) from person",
+        ),
+        ("select * from person where id", "42804", ""),
+    ] {
+        let (found, found_place, message) = house.refused(text);
+        assert_eq!((found, found_place), (code, place), "{text}: {message}");
+    }
+    assert_eq!(
+        house.refused("select * from missing").2,
+        "relation \"missing\" does not exist"
+    );
+    assert_eq!(
+        house.refused("select * from other.missing").2,
+        "relation \"orrery.other.missing\" does not exist"
+    );
+    assert_eq!(
+        house.refused("select nme from person").2,
+        "column \"nme\" does not exist"
+    );
+    let error = house.ask("select coun(id) from person").unwrap_err();
+    assert_eq!(error.message, "function coun does not exist");
+    assert_eq!(error.hint.as_deref(), Some("Did you mean 'count'?"));
+    assert_eq!(house.refused("select abs('x', 2, 3)").0, "42883");
+}
+
+#[test]
+fn what_fails_while_it_runs_has_a_code_too() {
+    let house = house(256 << 20);
+    for (text, code) in [
+        ("select 1 / (id - 1) from person", "22012"),
+        ("select cast(id * 1000000 as smallint) from person", "22003"),
+        ("select cast(name as integer) from person", "22P02"),
+        ("select cast(name as date) from person", "22007"),
+    ] {
+        let (found, _, message) = house.refused(text);
+        assert_eq!(found, code, "{text}: {message}");
+    }
+}
+
+#[test]
+fn changes_and_settings_are_refused_until_there_are_tables() {
+    let house = house(256 << 20);
+    for text in [
+        "create table t (a int)",
+        "insert into person values (1, 'x', null)",
+        "delete from person",
+        "explain analyze insert into person values (1, 'x', null)",
+        "set datafusion.execution.batch_size = 1",
+        "copy person to 'x.csv'",
+        "drop table person",
+        "create external table t stored as csv location '/etc/passwd'",
+    ] {
+        let (code, _, message) = house.refused(text);
+        assert_eq!(code, "0A000", "{text}: {message}");
+    }
+    assert!(
+        house
+            .table("select count(*) as n from person")
+            .contains("| 3 |")
+    );
+}
+
+#[test]
+fn there_is_a_limit_to_length_and_depth_of_a_text() {
+    let house = house(256 << 20);
+    let long = format!("select '{}'", "x".repeat(SQL_BYTES_MAX));
+    assert_eq!(
+        house.ask(&long).unwrap_err().state,
+        SqlState::ProgramLimitExceeded
+    );
+    let deep = format!("select {}1{}", "(".repeat(5_000), ")".repeat(5_000));
+    assert_eq!(
+        house.ask(&deep).unwrap_err().state,
+        SqlState::StatementTooComplex
+    );
+    let sum = |terms| format!("select {} as n", vec!["1"; terms].join(" + "));
+    assert!(house.table(&sum(400)).contains("400"));
+    for text in [sum(1_000), sum(100_000), format!("explain {}", sum(1_000))] {
+        assert_eq!(
+            house.ask(&text).unwrap_err().state,
+            SqlState::StatementTooComplex
+        );
+    }
+    // What is long without being deep is not refused.
+    let list = format!(
+        "select count(*) as n from many where key in ({})",
+        vec!["7"; 20_000].join(", ")
+    );
+    assert!(house.table(&list).contains("| 1 |"));
+}
+
+#[test]
+fn sql_keeps_within_the_memory_of_the_engine() {
+    let small = house(24 << 20);
+    let (code, _, message) =
+        small.refused("select count(*) from (select distinct a.key, b.key + 1 as k from many a join many b on a.key = b.key) t");
+    assert_eq!(
+        (code, message.contains("out of memory")),
+        ("53200", true),
+        "{message}"
+    );
+    let large = house(1 << 30);
+    assert!(
+        large
+            .table("select count(*) as n from (select distinct key from many) t")
+            .contains("400000")
+    );
+}
