@@ -1,0 +1,20 @@
+create table lineitem (
+    l_orderkey bigint not null references orders (o_orderkey),
+    l_partkey bigint not null references part (p_partkey),
+    l_suppkey bigint not null references supplier (s_suppkey),
+    l_linenumber integer not null,
+    l_quantity decimal(15, 2) not null,
+    l_extendedprice decimal(15, 2) not null,
+    l_discount decimal(15, 2) not null,
+    l_tax decimal(15, 2) not null,
+    l_returnflag varchar(1) not null,
+    l_linestatus varchar(1) not null,
+    l_shipdate date not null,
+    l_commitdate date not null,
+    l_receiptdate date not null,
+    l_shipinstruct varchar(25) not null,
+    l_shipmode varchar(10) not null,
+    l_comment varchar(44) not null,
+    primary key (l_orderkey, l_linenumber),
+    foreign key (l_partkey, l_suppkey) references partsupp (ps_partkey, ps_suppkey)
+)
