@@ -13,12 +13,15 @@
 //! Queries only: statements that change something are refused (0A000) until there are tables to change. Sums, differences and products of integers
 //! wrap where they run over, as DataFusion's do (decimals and casts do not): that has to be mended before the tables are.
 
+mod catalog;
 mod error;
 mod names;
+mod scan;
 mod session;
 mod state;
 mod statement;
 
+pub use catalog::catalog;
 pub use error::{Error, Result};
 pub use session::{PlannedQuery, Session};
 pub use state::SqlState;

@@ -1,0 +1,104 @@
+//! A stored table as DataFusion plans with it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Constraint, Constraints, DataFusionError};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use orrery_storage::table::{ColumnId, TableDefinition, TableState};
+
+use super::node::ScanExec;
+
+/// A table of a snapshot, or of a transaction.
+pub(crate) struct StoredTable {
+    state: TableState,
+    schema: SchemaRef,
+    constraints: Constraints,
+}
+
+impl fmt::Debug for StoredTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredTable")
+            .field("name", &self.state.definition().name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl StoredTable {
+    /// A table in a state.
+    pub(crate) fn new(state: TableState) -> Self {
+        let definition = state.definition();
+        Self {
+            schema: schema_of(definition),
+            constraints: constraints_of(definition),
+            state,
+        }
+    }
+}
+
+/// The columns as arrays have them.
+fn schema_of(definition: &TableDefinition) -> SchemaRef {
+    let fields = definition.columns.iter().map(|column| {
+        let data_type = column.column_type.arrow();
+        Field::new(&column.name, data_type, column.is_nullable)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// What rows of it cannot have in common.
+fn constraints_of(definition: &TableDefinition) -> Constraints {
+    let places = |ids: &[ColumnId]| -> Option<Vec<usize>> {
+        let place = |id: &ColumnId| definition.columns.iter().position(|it| it.id == *id);
+        ids.iter().map(place).collect()
+    };
+    let mut constraints = Vec::new();
+    if let Some(key) = &definition.primary_key {
+        constraints.extend(places(&key.columns).map(Constraint::PrimaryKey));
+    }
+    for index in definition.indexes.iter().filter(|index| index.is_unique) {
+        constraints.extend(places(&index.columns).map(Constraint::Unique));
+    }
+    Constraints::new_unverified(constraints)
+}
+
+#[async_trait]
+impl TableProvider for StoredTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let all: Vec<usize> = (0..self.schema.fields().len()).collect();
+        let wanted = projection.unwrap_or(&all);
+        let schema = Arc::new(self.schema.project(wanted)?);
+        let columns = &self.state.definition().columns;
+        let ids = wanted.iter().map(|&place| columns[place].id).collect();
+        let partitions = state.config().target_partitions();
+        let scan = ScanExec::new(
+            &self.state,
+            self.state.primary().clone(),
+            ids,
+            schema,
+            partitions,
+        );
+        Ok(Arc::new(scan.with_limit(limit)))
+    }
+}
