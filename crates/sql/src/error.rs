@@ -25,6 +25,8 @@ pub struct Error {
     pub message: String,
     /// The character of the text where it is, counted from one.
     pub position: Option<usize>,
+    /// More of it, such as the key that is there already.
+    pub detail: Option<String>,
     /// What to do.
     pub hint: Option<String>,
 }
@@ -32,6 +34,9 @@ pub struct Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
+        if let Some(detail) = &self.detail {
+            write!(f, "; {detail}")?;
+        }
         if let Some(hint) = &self.hint {
             write!(f, "; {hint}")?;
         }
@@ -58,11 +63,25 @@ impl Error {
             state,
             message: message.into(),
             position: None,
+            detail: None,
             hint: None,
         }
     }
 
-    fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    /// Something of SQL that there is not, by its name.
+    pub(crate) fn unsupported(what: impl fmt::Display) -> Self {
+        Self::new(
+            SqlState::FeatureNotSupported,
+            format!("{what} is not supported"),
+        )
+    }
+
+    pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
@@ -101,7 +120,10 @@ fn of_root(error: &DataFusionError) -> Error {
             Some(own) => own.clone(),
             None => match error.downcast_ref::<orrery_runtime::Error>() {
                 Some(error) => of_runtime(error),
-                None => Error::new(SqlState::InternalError, error.to_string()),
+                None => match error.downcast_ref::<orrery_storage::Error>() {
+                    Some(error) => of_storage(error),
+                    None => Error::new(SqlState::InternalError, error.to_string()),
+                },
             },
         },
         DataFusionError::IoError(_)
@@ -131,6 +153,51 @@ fn of_runtime(error: &orrery_runtime::Error) -> Error {
         orrery_runtime::Error::Busy => Error::new(SqlState::OutOfMemory, error.to_string()),
         orrery_runtime::Error::Engine(error) => of_root(error.find_root()),
     }
+}
+
+impl From<orrery_storage::Error> for Error {
+    fn from(error: orrery_storage::Error) -> Self {
+        of_storage(&error)
+    }
+}
+
+impl From<orrery_runtime::Error> for Error {
+    fn from(error: orrery_runtime::Error) -> Self {
+        of_runtime(&error)
+    }
+}
+
+/// Violations as PostgreSQL words them; what befell the files in the storage's own words.
+fn of_storage(error: &orrery_storage::Error) -> Error {
+    use orrery_storage::Error as Stored;
+    let state = match error {
+        Stored::NotNull { table, column } => {
+            return Error::new(
+                SqlState::NotNullViolation,
+                format!(
+                    "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
+                ),
+            );
+        }
+        Stored::Duplicate {
+            constraint,
+            columns,
+            key,
+            ..
+        } => {
+            let words = format!("duplicate key value violates unique constraint \"{constraint}\"");
+            return Error::new(SqlState::UniqueViolation, words)
+                .with_detail(format!("Key ({columns})=({key}) already exists."));
+        }
+        Stored::CommitConflict { .. } => SqlState::SerializationFailure,
+        Stored::TransactionMemory { .. } => SqlState::OutOfMemory,
+        Stored::TransactionTooLarge { .. } => SqlState::ProgramLimitExceeded,
+        Stored::Rows { .. } | Stored::WrongArray { .. } | Stored::InvalidInput { .. } => {
+            SqlState::InternalError
+        }
+        _ => SqlState::IoError,
+    };
+    Error::new(state, error.to_string())
 }
 
 fn out_of_memory(words: &str) -> String {

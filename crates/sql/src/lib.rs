@@ -2,27 +2,42 @@
 //!
 //! ```text
 //!   SQL text -> parse  -> statement -> plan -> logical plan -> physical plan -> run -> Arrow batches
-//!               PostgreSQL's dialect   DataFusion's planner and optimizers, over the tables of a schema
+//!               PostgreSQL's dialect   DataFusion's planner and optimizers, over the tables of a snapshot
+//!                                 \-> change: transaction -> definitions | rows -> commit
 //! ```
 //!
-//! A [`Session`] is what one client has: the tables that it sees and its settings. It takes threads, memory and place for spills from the engine's
-//! [`Runtime`](orrery_runtime::Runtime), so that `--memory` holds for both languages together. A [`PlannedQuery`] is a text that is understood and can
-//! be run; what fails, of the text or of the run, is an [`Error`] with the code that PostgreSQL's clients know, and with the place in the text where
-//! the planner knows it.
+//! A [`Session`] is what one client has: the database that it sees, its settings, its transaction. It takes threads, memory and place for spills from the engine's
+//! [`Runtime`](orrery_runtime::Runtime), so that `--memory` holds for both languages together. A statement comes to an [`Outcome`]; what fails is an
+//! [`Error`] with the code that PostgreSQL's clients know, and with the place in the text where the planner knows it.
 //!
-//! Queries only: statements that change something are refused (0A000) until there are tables to change. Sums, differences and products of integers
-//! wrap where they run over, as DataFusion's do (decimals and casts do not): that has to be mended before the tables are.
+//! Statements that change something work on the storage's transaction (`change`): definitions of tables, indexes, views and schemas (`definitions`), and
+//! rows (`changes`). Each is done as a whole or not at all. Integer arithmetic that runs over fails (`arithmetic`).
 
+mod arithmetic;
 mod catalog;
+mod change;
+mod changes;
+mod definitions;
 mod error;
+mod evaluate;
 mod names;
+mod outcome;
+mod planner;
 mod scan;
 mod session;
 mod state;
 mod statement;
+mod transaction;
+mod types;
+mod values;
 
 pub use catalog::catalog;
+pub use datafusion::arrow::datatypes::DataType;
+pub use datafusion::execution::SendableRecordBatchStream as Rows;
 pub use error::{Error, Result};
-pub use session::{PlannedQuery, Session};
+pub use outcome::{Outcome, Tag};
+pub use session::{PlannedQuery, Session, SessionOptions, Statement};
 pub use state::SqlState;
 pub use statement::SQL_BYTES_MAX;
+pub use transaction::TransactionStatus;
+pub use values::ValueTexts;

@@ -1,36 +1,86 @@
-//! What one client has: the tables that it sees, its settings, and the way from a text to batches.
+//! What one client has: the database, its settings, its transaction, and the way from a text to an outcome.
 //!
 //! Settings differ from DataFusion's own where PostgreSQL does: its dialect, names folded to lower case unless quoted, literals like `0.06` are
 //! decimals and not floats, NULLs sort last. Plans are made for as many partitions as the engine has threads.
 //!
-//! Making a session registers some four hundred functions, which takes about a millisecond; it is for a connection, not for a query.
+//! Making a session registers some four hundred functions, which takes about a millisecond; it is for a connection, not for a query. A session
+//! runs one statement at a time.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider};
-use datafusion::common::DataFusionError;
 use datafusion::config::Dialect;
-use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder, TaskContext};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::{
+    SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext,
+};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::analyzer::Analyzer;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionConfig;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast;
+use futures::StreamExt;
 use orrery_runtime::Runtime;
+use orrery_storage::{CommitOptions, Database, Snapshot, Writer};
+use parking_lot::Mutex;
 
+use crate::arithmetic::{Checked, Sums};
+use crate::change::Change;
 use crate::names::{CATALOG, SCHEMA};
-use crate::statement::{STACK_BYTES_MIN, parse};
-use crate::{Error, Result, SqlState};
+use crate::outcome::{Outcome, Tag};
+use crate::planner::Planner;
+use crate::statement::{STACK_BYTES_MIN, parse, parse_one};
+use crate::transaction::{Block, Taken, TransactionStatus, serialization_failure, watch};
+use crate::{Error, Result, SqlState, changes, definitions};
+
+/// Settings of a session.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// A transaction that holds the writers' turn is ended when nothing is asked in it for so long.
+    pub idle_max: Duration,
+    /// Who commits, for the list of commits.
+    pub who: String,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            idle_max: Duration::from_secs(60),
+            who: String::new(),
+        }
+    }
+}
 
 /// One client's; see the module.
 pub struct Session {
-    context: SessionContext,
+    state: SessionState,
+    database: Arc<Database>,
+    writer: Option<Writer>,
+    options: SessionOptions,
+    block: Arc<Mutex<Block>>,
+    pool: Arc<dyn MemoryPool>,
+    memory_bytes: u64,
 }
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("database", &self.database.directory())
+            .field("block", &self.block)
+            .finish_non_exhaustive()
     }
+}
+
+/// A statement that is SQL; whether it can be run is not known yet.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    parsed: Parsed,
+    /// All of the text in which it is: places are of this.
+    text: Arc<str>,
 }
 
 /// A query that is understood and can be run: once, for its operators keep what they build, and filters that they find on the way.
@@ -41,48 +91,288 @@ pub struct PlannedQuery {
 }
 
 impl Session {
-    /// A session that sees these tables as the schema `public`, on the engine's memory and threads.
-    ///
-    /// # Errors
-    /// When the schema cannot be registered.
-    pub fn new(runtime: &Runtime, tables: Arc<dyn SchemaProvider>) -> Result<Self> {
+    /// A session that sees a database, on the engine's memory and threads; without a writer it changes nothing.
+    pub fn new(
+        runtime: &Runtime,
+        database: Arc<Database>,
+        writer: Option<Writer>,
+        options: SessionOptions,
+    ) -> Self {
         // For the whole process, and always the same.
         recursive::set_minimum_stack_size(STACK_BYTES_MIN);
         recursive::set_stack_allocation_size(4 * STACK_BYTES_MIN);
         let task = runtime.task(None);
         let threads = runtime.workers().threads();
+        let mut rules = Analyzer::new().rules;
+        rules.insert(0, Arc::new(Sums));
+        rules.push(Arc::new(Checked));
         let state = SessionStateBuilder::new()
             .with_config(config(task.session_config().batch_size(), threads))
             .with_runtime_env(task.runtime_env())
             .with_default_features()
+            .with_analyzer_rules(rules)
             .build();
-        let context = SessionContext::new_with_state(state);
-        let catalog = MemoryCatalogProvider::new();
-        let registered = catalog.register_schema(SCHEMA, tables);
-        registered.map_err(|error| Error::of_run(&error))?;
-        context.register_catalog(CATALOG, Arc::new(catalog));
-        Ok(Self { context })
+        Self {
+            state,
+            database,
+            writer,
+            options,
+            block: Arc::default(),
+            pool: Arc::clone(&task.runtime_env().memory_pool),
+            memory_bytes: runtime.memory_bytes(),
+        }
     }
 
-    /// Understands a text of one statement.
+    /// Takes a text apart into statements.
+    ///
+    /// # Errors
+    /// When it is not SQL.
+    pub fn statements(&self, text: &str) -> Result<Vec<Statement>> {
+        let whole: Arc<str> = text.into();
+        let statements = parse(text)?.into_iter();
+        let with_text = statements.map(|parsed| Statement {
+            parsed,
+            text: Arc::clone(&whole),
+        });
+        Ok(with_text.collect())
+    }
+
+    /// Whether a transaction is open.
+    pub fn transaction_status(&self) -> TransactionStatus {
+        self.block.lock().status()
+    }
+
+    /// Understands a text of one query, over what the session sees now.
     ///
     /// # Errors
     /// When the text is not SQL, names what is not there, or is no query.
     pub async fn plan(&self, text: &str) -> Result<PlannedQuery> {
-        let statement = parse(text)?;
-        // A state of its own: `now()` is when this statement began.
-        let state = self.context.state();
-        let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
-        let plan = state
-            .statement_to_plan(statement)
-            .await
-            .map_err(of_engine)?;
+        let statement = parse_one(text)?;
+        let planner = self.planner(self.seen()?);
+        let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
-        let plan = state.create_physical_plan(&plan).await.map_err(of_engine)?;
         Ok(PlannedQuery {
-            plan,
-            task: state.task_ctx(),
+            plan: planner.physical(&plan, text).await?,
+            task: planner.task(),
         })
+    }
+
+    /// Runs a statement.
+    ///
+    /// # Errors
+    /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs. What it changed is undone then, and a
+    /// transaction that is open has failed.
+    pub async fn execute(&self, statement: &Statement) -> Result<Outcome> {
+        let done = self.run_statement(statement).await;
+        if done.is_err() {
+            self.block.lock().fail_statement();
+        }
+        watch(&self.block, self.options.idle_max);
+        done
+    }
+
+    async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
+        if let Parsed::Statement(parsed) = &statement.parsed
+            && let Some(done) = self.control(parsed).await?
+        {
+            return Ok(Outcome::Done(done));
+        }
+        self.block.lock().note_statement()?;
+        match &statement.parsed {
+            Parsed::Statement(parsed) => match parsed.as_ref() {
+                parsed if changes::is_change(parsed) || definitions::is_definition(parsed) => {
+                    self.change(parsed, &statement.text).await
+                }
+                _ => self.query(statement.parsed.clone(), &statement.text).await,
+            },
+            other => self.query(other.clone(), &statement.text).await,
+        }
+    }
+
+    /// Statements about transactions; `None` for any other.
+    async fn control(&self, statement: &ast::Statement) -> Result<Option<Tag>> {
+        use ast::Statement as Sql;
+        let name = |name: &ast::Ident| crate::names::folded(name);
+        Ok(Some(Tag::Words(match statement {
+            Sql::StartTransaction {
+                modes,
+                begin,
+                statements,
+                exception,
+                ..
+            } if statements.is_empty() && exception.is_none() => {
+                let mut block = self.block.lock();
+                block.note_statement()?;
+                let read_only =
+                    ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadOnly);
+                block.begin(modes.contains(&read_only));
+                if *begin { "BEGIN" } else { "START TRANSACTION" }
+            }
+            Sql::Commit { chain: false, .. } => match self.commit().await? {
+                TransactionStatus::Failed => "ROLLBACK",
+                TransactionStatus::Idle | TransactionStatus::Open => "COMMIT",
+            },
+            Sql::Rollback {
+                chain: false,
+                savepoint: None,
+            } => {
+                self.block.lock().end();
+                "ROLLBACK"
+            }
+            Sql::Rollback {
+                savepoint: Some(savepoint),
+                ..
+            } => {
+                self.block.lock().roll_back_to(&name(savepoint)?)?;
+                "ROLLBACK"
+            }
+            Sql::Savepoint { name: savepoint } => {
+                let mut block = self.block.lock();
+                block.note_statement()?;
+                block.set_savepoint(name(savepoint)?)?;
+                "SAVEPOINT"
+            }
+            Sql::ReleaseSavepoint { name: savepoint } => {
+                let mut block = self.block.lock();
+                block.note_statement()?;
+                block.release(&name(savepoint)?)?;
+                "RELEASE"
+            }
+            _ => return Ok(None),
+        })))
+    }
+
+    /// Commits what the open transaction has changed, and says how it stood.
+    async fn commit(&self) -> Result<TransactionStatus> {
+        let (transaction, status) = self.block.lock().end();
+        if let Some(transaction) = transaction {
+            let options = self.commit_options();
+            on_own_thread(move || Ok(transaction.commit(options)?.wait()?)).await?;
+        }
+        Ok(status)
+    }
+
+    fn commit_options(&self) -> CommitOptions {
+        CommitOptions {
+            who: self.options.who.clone(),
+            ..CommitOptions::default()
+        }
+    }
+
+    /// What reads see.
+    fn seen(&self) -> Result<Arc<Snapshot>> {
+        self.block.lock().read(|| {
+            // Where another process writes, this one follows it.
+            if self.writer.is_none()
+                && let Err(error) = self.database.refresh()
+            {
+                tracing::warn!("what was committed meanwhile cannot be read: {error}");
+            }
+            self.database.snapshot()
+        })
+    }
+
+    fn planner(&self, snapshot: Arc<Snapshot>) -> Planner {
+        let mut state = self.state.clone();
+        // `now()` is when this statement began.
+        state.mark_start_execution();
+        Planner::new(state, snapshot.tables())
+    }
+
+    async fn query(&self, statement: Parsed, text: &str) -> Result<Outcome> {
+        let planner = self.planner(self.seen()?);
+        let plan = planner.logical(statement, text).await?;
+        refuse_changes(&plan)?;
+        let stream = planner.stream(&plan, text).await?;
+        Ok(Outcome::Query(self.failing(stream)))
+    }
+
+    /// A stream whose failure is that of the open transaction.
+    fn failing(&self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
+        let block = Arc::clone(&self.block);
+        let schema = stream.schema();
+        let stream = stream.inspect(move |batch| match batch {
+            Ok(_) => block.lock().note_life(),
+            Err(_) => block.lock().fail_statement(),
+        });
+        Box::pin(RecordBatchStreamAdapter::new(schema, stream))
+    }
+
+    /// Runs what changes something: as a whole or not at all.
+    async fn change(&self, statement: &ast::Statement, text: &str) -> Result<Outcome> {
+        let mut change = self.begin_change(statement).await?;
+        let savepoint = change.savepoint()?;
+        let done = match definitions::is_definition(statement) {
+            true => definitions::run(&mut change, statement, text).await,
+            false => changes::run(&mut change, statement, text).await,
+        };
+        let is_autocommit = change.is_autocommit();
+        let transaction = change.into_transaction();
+        match (done, transaction) {
+            (Ok(done), Some(transaction)) if is_autocommit => {
+                let options = self.commit_options();
+                on_own_thread(move || Ok(transaction.commit(options)?.wait()?)).await?;
+                Ok(done)
+            }
+            (Ok(done), Some(transaction)) => {
+                self.block.lock().give_back(transaction);
+                Ok(done)
+            }
+            (Ok(_), None) => Err(Error::new(
+                SqlState::InternalError,
+                "a statement has lost its transaction",
+            )),
+            (Err(error), transaction) => {
+                let undone = transaction.map(|mut transaction| {
+                    transaction.undo_to(&savepoint);
+                    transaction
+                });
+                if !is_autocommit {
+                    self.block.lock().fail(undone);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes the writers' turn, or goes on with the open transaction.
+    async fn begin_change(&self, statement: &ast::Statement) -> Result<Change> {
+        let read_only = || {
+            let what = statement.to_string();
+            let what = what.split_whitespace().next().unwrap_or_default();
+            Error::new(
+                SqlState::ReadOnlySqlTransaction,
+                format!("cannot execute {what} in a read-only transaction"),
+            )
+        };
+        let writer = self.writer.clone().ok_or_else(read_only)?;
+        let taken = {
+            let mut block = self.block.lock();
+            if block.is_read_only() {
+                return Err(read_only());
+            }
+            block.take()
+        };
+        let mut state = self.state.clone();
+        state.mark_start_execution();
+        let (transaction, is_autocommit) = match taken {
+            Taken::Transaction(transaction) => (*transaction, false),
+            Taken::Autocommit => (on_own_thread(move || Ok(writer.begin()?)).await?, true),
+            Taken::After(commit) => {
+                let transaction = on_own_thread(move || Ok(writer.begin()?)).await?;
+                if commit.is_some_and(|commit| commit != transaction.begins_after()) {
+                    return Err(serialization_failure());
+                }
+                (transaction, false)
+            }
+        };
+        Ok(Change::new(
+            transaction,
+            is_autocommit,
+            state,
+            Arc::clone(&self.pool),
+            self.memory_bytes,
+        ))
     }
 }
 
@@ -104,6 +394,14 @@ impl PlannedQuery {
     pub fn run(self) -> Result<SendableRecordBatchStream> {
         execute_stream(self.plan, self.task).map_err(|error| Error::of_run(&error))
     }
+}
+
+/// Does what may wait for the disk or for others where no other task is kept waiting by it.
+pub(crate) async fn on_own_thread<R: Send + 'static>(
+    work: impl FnOnce() -> Result<R> + Send + 'static,
+) -> Result<R> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Error::new(SqlState::InternalError, error.to_string())))
 }
 
 fn config(batch_rows: usize, threads: usize) -> SessionConfig {
@@ -134,10 +432,7 @@ fn refuse_changes(plan: &LogicalPlan) -> Result<()> {
                 continue;
             }
         };
-        return Err(Error::new(
-            SqlState::FeatureNotSupported,
-            format!("{what} is not supported"),
-        ));
+        return Err(Error::unsupported(what));
     }
     Ok(())
 }

@@ -27,6 +27,10 @@ macro_rules! states {
 states! {
     /// A feature that is not there.
     FeatureNotSupported "0A000"
+    /// A row twice where once is allowed, or more rows than one.
+    CardinalityViolation "21000"
+    /// A text longer than its column may be.
+    StringDataRightTruncation "22001"
     /// A number that does not fit its type.
     NumericValueOutOfRange "22003"
     /// A text that is no date or time.
@@ -45,32 +49,74 @@ states! {
     ForeignKeyViolation "23503"
     /// A key that is there already.
     UniqueViolation "23505"
+    /// A row that breaks a condition of its table.
+    CheckViolation "23514"
+    /// What cannot be done within a transaction.
+    ActiveSqlTransaction "25001"
+    /// A change where nothing may be changed.
+    ReadOnlySqlTransaction "25006"
+    /// No transaction is open.
+    NoActiveSqlTransaction "25P01"
+    /// The transaction has failed, and can only be rolled back.
+    InFailedSqlTransaction "25P02"
+    /// The transaction was ended because nothing was asked in it for too long.
+    IdleInTransactionSessionTimeout "25P03"
+    /// Something else needs what is to go.
+    DependentObjectsStillExist "2BP01"
+    /// No such savepoint.
+    InvalidSavepointSpecification "3B001"
+    /// No such schema.
+    InvalidSchemaName "3F000"
     /// Another transaction changed the same.
     SerializationFailure "40001"
     /// Neither syntax nor a name, but not to be planned.
     SyntaxErrorOrAccessRuleViolation "42000"
     /// Not SQL.
     SyntaxError "42601"
+    /// A column that cannot be as it is defined.
+    InvalidColumnDefinition "42611"
+    /// A name longer than names may be.
+    NameTooLong "42622"
     /// Two columns of one name.
     DuplicateColumn "42701"
     /// A name that two tables have a column of.
     AmbiguousColumn "42702"
     /// No such column.
     UndefinedColumn "42703"
+    /// No such constraint, index or type.
+    UndefinedObject "42704"
+    /// A constraint of that name is there already.
+    DuplicateObject "42710"
     /// A column neither grouped by nor in an aggregate.
     GroupingError "42803"
     /// Values of a type where another is wanted.
     DatatypeMismatch "42804"
+    /// A view where a table is wanted, or the other way round.
+    WrongObjectType "42809"
+    /// A foreign key to columns that no constraint makes unique.
+    InvalidForeignKey "42830"
     /// No such function, or not for such arguments.
     UndefinedFunction "42883"
     /// No such table.
     UndefinedTable "42P01"
+    /// A parameter without a value.
+    UndefinedParameter "42P02"
+    /// A schema of that name is there already.
+    DuplicateSchema "42P06"
+    /// A table, view or index of that name is there already.
+    DuplicateTable "42P07"
+    /// No constraint makes these columns unique.
+    InvalidColumnReference "42P10"
+    /// A table that cannot be as it is defined.
+    InvalidTableDefinition "42P16"
     /// No memory or place for spills left.
     OutOfMemory "53200"
     /// A text longer than any that is taken.
     ProgramLimitExceeded "54000"
     /// Expressions nested deeper than they may be.
     StatementTooComplex "54001"
+    /// More columns than a table may have.
+    TooManyColumns "54011"
     /// Nobody waits for the answer any more, or time is up.
     QueryCanceled "57014"
     /// A file cannot be read or written.

@@ -1,14 +1,14 @@
-//! From a text to one statement, within limits.
+//! From a text to statements, within limits.
 //!
 //! The parser counts brackets and subqueries, but not `1 + 1 + 1 + ...`, which is as deep as it is long. Such a tree is dropped by recursion, so there
 //! is a limit to what may stand in a row without a comma, before there is a tree; and the planner clones it by recursion, at about 1 KB of stack a
 //! level, so there is one to the depth of expressions.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use datafusion::common::DataFusionError;
 use datafusion::sql::parser::{DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::ast::{Expr, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Visit, Visitor};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
@@ -16,6 +16,8 @@ use crate::{Error, Result, SqlState};
 
 /// Longer texts are refused: a plan takes a hundred times the memory of its text.
 pub const SQL_BYTES_MAX: usize = 4 << 20;
+/// More statements are refused.
+const STATEMENTS_MAX: usize = 100_000;
 /// Brackets and subqueries may be nested so deep.
 const NESTING_MAX: usize = 100;
 /// So many words, numbers and signs may follow each other without a comma. A tree of so many operators is dropped within 2 MB of stack.
@@ -25,8 +27,8 @@ const EXPRESSION_DEPTH_MAX: usize = 500;
 /// So much stack is there wherever the planner begins to recurse: enough for a clone of the deepest expression.
 pub(crate) const STACK_BYTES_MIN: usize = 1 << 20;
 
-/// The statement of a text that has one.
-pub(crate) fn parse(text: &str) -> Result<Statement> {
+/// All statements of a text.
+pub(crate) fn parse(text: &str) -> Result<VecDeque<Statement>> {
     if text.len() > SQL_BYTES_MAX {
         return Err(Error::new(
             SqlState::ProgramLimitExceeded,
@@ -37,24 +39,57 @@ pub(crate) fn parse(text: &str) -> Result<Statement> {
         ));
     }
     refuse_rows_of_tokens(text)?;
-    let of_parser = |error: DataFusionError| Error::of_engine(&error, text);
-    let mut statements = DFParserBuilder::new(text)
+    let statements = DFParserBuilder::new(text)
         .with_dialect(&PostgreSqlDialect {})
         .with_recursion_limit(NESTING_MAX)
         .build()
         .and_then(|mut parser| parser.parse_statements())
-        .map_err(of_parser)?;
+        .map_err(|error| Error::of_engine(&error, text))?;
+    if statements.len() > STATEMENTS_MAX {
+        return Err(Error::new(
+            SqlState::ProgramLimitExceeded,
+            format!("a text has more than {STATEMENTS_MAX} statements"),
+        ));
+    }
+    statements.iter().try_for_each(refuse_depth)?;
+    Ok(statements)
+}
+
+/// The statement of a text that has one.
+pub(crate) fn parse_one(text: &str) -> Result<Statement> {
+    let mut statements = parse(text)?;
     match (statements.pop_front(), statements.len()) {
-        (Some(statement), 0) => {
-            refuse_depth(&statement)?;
-            Ok(statement)
-        }
+        (Some(statement), 0) => Ok(statement),
         (Some(_), _) => Err(Error::new(
             SqlState::SyntaxError,
             "one statement at a time can be planned",
         )),
         (None, _) => Err(Error::new(SqlState::SyntaxError, "there is no statement")),
     }
+}
+
+/// An expression that a definition has as a text.
+pub(crate) fn parse_expression(text: &str) -> Result<Expr> {
+    let Statement::Statement(statement) = parse_one(&format!("SELECT {text}"))? else {
+        return Err(not_an_expression(text));
+    };
+    let ast::Statement::Query(query) = *statement else {
+        return Err(not_an_expression(text));
+    };
+    let SetExpr::Select(select) = *query.body else {
+        return Err(not_an_expression(text));
+    };
+    match <[SelectItem; 1]>::try_from(select.projection) {
+        Ok([SelectItem::UnnamedExpr(expr)]) => Ok(expr),
+        _ => Err(not_an_expression(text)),
+    }
+}
+
+fn not_an_expression(text: &str) -> Error {
+    Error::new(
+        SqlState::InternalError,
+        format!("a definition has {text:?} where an expression should be"),
+    )
 }
 
 fn refuse_rows_of_tokens(text: &str) -> Result<()> {

@@ -1,92 +1,38 @@
-//! Texts through a session over tables in memory: answers, and what bad ones get.
+//! Texts through a session: answers, and what bad ones get.
 
-use std::sync::Arc;
+mod common;
 
-use datafusion::arrow::array::{
-    ArrayRef, Date32Array, Decimal128Array, Int32Array, Int64Array, RecordBatch, StringViewArray,
-};
+use common::House;
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
-use datafusion::catalog::{MemTable, MemorySchemaProvider, SchemaProvider};
-use datafusion::common::DataFusionError;
 use futures::TryStreamExt;
-use orrery_runtime::{Runtime, RuntimeOptions};
 use orrery_sql::{Error, SQL_BYTES_MAX, Session, SqlState};
 
-struct House {
+struct Full {
+    house: House,
     session: Session,
-    threads: tokio::runtime::Runtime,
-    _spills: tempfile::TempDir,
 }
 
-fn house(memory_bytes: u64) -> House {
-    let spills = tempfile::tempdir().unwrap();
-    let runtime = Runtime::new(&RuntimeOptions {
-        memory_bytes,
-        is_process_bound: false,
-        temp_dir: spills.path().to_owned(),
-        batch_rows: 1_024,
-        threads: 2,
-    })
-    .unwrap();
-    let tables = MemorySchemaProvider::new();
-    add(
-        &tables,
-        "person",
-        &[
-            ("id", Arc::new(Int64Array::from(vec![1, 2, 3]))),
-            (
-                "name",
-                Arc::new(StringViewArray::from(vec![
-                    Some("Ada"),
-                    Some("Blaise"),
-                    None,
-                ])),
-            ),
-            (
-                "born",
-                Arc::new(Date32Array::from(vec![-56_270, -126_482, 0])),
-            ),
-        ],
+fn house(memory_bytes: u64) -> Full {
+    let house = House::with_memory(memory_bytes);
+    let session = house.session();
+    house.done(
+        &session,
+        "create table person (id bigint, name text, born date);
+         insert into person values (1, 'Ada', '1815-12-10'), (2, 'Blaise', '1623-06-19'), (3, null, '1970-01-01');
+         create table \"Offer\" (person bigint, price numeric(15,2), number integer);
+         insert into \"Offer\" values (1, 1, 2147483647), (1, 2.5, 0), (2, 0.01, 2);
+         create table many (key bigint);
+         insert into many select value * 7919 % 400000 from generate_series(0, 399999)",
     );
-    let prices = Decimal128Array::from(vec![100, 250, 1]);
-    add(
-        &tables,
-        "Offer",
-        &[
-            ("person", Arc::new(Int64Array::from(vec![1, 1, 2]))),
-            (
-                "price",
-                Arc::new(prices.with_precision_and_scale(15, 2).unwrap()),
-            ),
-            ("number", Arc::new(Int32Array::from(vec![i32::MAX, 0, 2]))),
-        ],
-    );
-    let many: Vec<i64> = (0..400_000).map(|row| row * 7_919 % 400_000).collect();
-    add(
-        &tables,
-        "many",
-        &[("key", Arc::new(Int64Array::from(many)))],
-    );
-    House {
-        session: Session::new(&runtime, Arc::new(tables)).unwrap(),
-        threads: tokio::runtime::Runtime::new().unwrap(),
-        _spills: spills,
-    }
+    Full { house, session }
 }
 
-fn add(tables: &MemorySchemaProvider, name: &str, columns: &[(&str, ArrayRef)]) {
-    let batch = RecordBatch::try_from_iter(columns.to_vec()).unwrap();
-    let table = MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap();
-    tables
-        .register_table(name.to_owned(), Arc::new(table))
-        .unwrap();
-}
-
-impl House {
+impl Full {
     fn ask(&self, text: &str) -> Result<Vec<RecordBatch>, Error> {
-        self.threads.block_on(async {
+        self.house.threads.block_on(async {
             let query = self.session.plan(text).await?;
-            let batches: Result<_, DataFusionError> = query.run()?.try_collect().await;
+            let batches = query.run()?.try_collect().await;
             batches.map_err(|error| Error::of_run(&error))
         })
     }
@@ -117,10 +63,15 @@ fn a_query_tells_its_columns_before_it_is_run() {
     let house = house(256 << 20);
     let text = "SELECT p.NAME, sum(o.price) AS total FROM Person p JOIN \"Offer\" o ON o.person = p.id \
                 GROUP BY p.name ORDER BY total DESC";
-    let query = house.threads.block_on(house.session.plan(text)).unwrap();
+    let query = house
+        .house
+        .threads
+        .block_on(house.session.plan(text))
+        .unwrap();
     assert_eq!(query.schema().field(1).name(), "total");
+    let _within = house.house.threads.enter();
     let batches = query.run().unwrap().try_collect::<Vec<_>>();
-    let batches = house.threads.block_on(batches).unwrap();
+    let batches = house.house.threads.block_on(batches).unwrap();
     let expected = "\
 +--------+-------+
 | name   | total |
@@ -232,7 +183,7 @@ fn what_fails_while_it_runs_has_a_code_too() {
 }
 
 #[test]
-fn changes_and_settings_are_refused_until_there_are_tables() {
+fn what_is_no_query_cannot_be_planned_as_one() {
     let house = house(256 << 20);
     for text in [
         "create table t (a int)",
@@ -285,18 +236,18 @@ fn there_is_a_limit_to_length_and_depth_of_a_text() {
 
 #[test]
 fn sql_keeps_within_the_memory_of_the_engine() {
-    let small = house(24 << 20);
+    let mut house = house(1 << 30);
+    assert!(
+        house
+            .table("select count(*) as n from (select distinct key from many) t")
+            .contains("400000")
+    );
+    house.session = house.house.session_in(24 << 20);
     let (code, _, message) =
-        small.refused("select count(*) from (select distinct a.key, b.key + 1 as k from many a join many b on a.key = b.key) t");
+        house.refused("select count(*) from (select distinct a.key, b.key + 1 as k from many a join many b on a.key = b.key) t");
     assert_eq!(
         (code, message.contains("out of memory")),
         ("53200", true),
         "{message}"
-    );
-    let large = house(1 << 30);
-    assert!(
-        large
-            .table("select count(*) as n from (select distinct key from many) t")
-            .contains("400000")
     );
 }

@@ -4,18 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Constraint, Constraints, DataFusionError};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use orrery_storage::table::{ColumnId, TableDefinition, TableState};
+use orrery_storage::table::{ColumnId, ColumnType, ROW_NUMBER, TableDefinition, TableState};
 
 use super::node::ScanExec;
 
 /// A table of a snapshot, or of a transaction.
 pub(crate) struct StoredTable {
     state: TableState,
+    /// The columns that are seen; their fields are the schema's.
+    columns: Vec<ColumnId>,
     schema: SchemaRef,
     constraints: Constraints,
 }
@@ -33,10 +35,22 @@ impl StoredTable {
     pub(crate) fn new(state: TableState) -> Self {
         let definition = state.definition();
         Self {
+            columns: definition.columns.iter().map(|column| column.id).collect(),
             schema: schema_of(definition),
             constraints: constraints_of(definition),
             state,
         }
+    }
+
+    /// The same with the number of each row behind the other columns, under a name; of a table without a primary key.
+    pub(crate) fn with_row_number(state: TableState, name: &str) -> Self {
+        let mut table = Self::new(state);
+        let number = Field::new(name, ColumnType::BigInt.arrow(), false);
+        let fields = table.schema.fields().iter().cloned();
+        let fields: Vec<FieldRef> = fields.chain([Arc::new(number)]).collect();
+        table.schema = Arc::new(Schema::new(fields));
+        table.columns.push(ROW_NUMBER);
+        table
     }
 }
 
@@ -89,8 +103,7 @@ impl TableProvider for StoredTable {
         let all: Vec<usize> = (0..self.schema.fields().len()).collect();
         let wanted = projection.unwrap_or(&all);
         let schema = Arc::new(self.schema.project(wanted)?);
-        let columns = &self.state.definition().columns;
-        let ids = wanted.iter().map(|&place| columns[place].id).collect();
+        let ids = wanted.iter().map(|&place| self.columns[place]).collect();
         let partitions = state.config().target_partitions();
         let scan = ScanExec::new(
             &self.state,

@@ -1,0 +1,237 @@
+//! Integer arithmetic that fails where it runs over, as PostgreSQL's does.
+//!
+//! DataFusion's `+`, `-` and `*` of integers wrap, and so does `sum` of 64-bit integers. Two rules of the analyzer mend that:
+//!
+//! ```text
+//! Sums      before types are settled:   sum(bigint)           ->  sum(CAST(... AS numeric)), which is what PostgreSQL gives
+//! Checked   after they are settled:     integer + - * integer ->  a function of the same name that fails (22003)
+//! ```
+//!
+//! `sum(integer)` is a bigint, which four thousand million rows at least are needed to run over; so it stays as it is. Decimals are not touched: theirs fail.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use datafusion::arrow::compute::kernels::numeric;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion::logical_expr::expr::{AggregateFunctionParams, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_expr_common::datum::apply;
+
+use crate::{Error, SqlState};
+
+/// Digits of the greatest integer of 64 bits.
+const BIGINT_DIGITS: u8 = 19;
+
+/// Sums of 64-bit integers as decimals.
+#[derive(Debug)]
+pub(crate) struct Sums;
+
+impl AnalyzerRule for Sums {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            let names = NamePreserver::new(&plan);
+            let schema = inputs(&plan);
+            let plan = plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let wider = expr.transform_up(|expr| wide_sum(expr, &schema))?;
+                Ok(wider.update_data(|expr| name.restore(expr)))
+            })?;
+            // The types of what is below may be others now.
+            plan.map_data(LogicalPlan::recompute_schema)
+        })?;
+        Ok(plan.data)
+    }
+
+    fn name(&self) -> &str {
+        "sums_of_integers"
+    }
+}
+
+fn wide_sum(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let is_sum = |name: &str, params: &[Expr]| -> Result<bool> {
+        Ok(name == "sum" && matches!(params, [of] if of.get_type(schema)? == DataType::Int64))
+    };
+    let widened = |mut args: Vec<Expr>| -> Result<Vec<Expr>> {
+        let of = args.swap_remove(0);
+        Ok(vec![of.cast_to(
+            &DataType::Decimal128(BIGINT_DIGITS, 0),
+            schema,
+        )?])
+    };
+    match expr {
+        Expr::AggregateFunction(mut sum) if is_sum(sum.func.name(), &sum.params.args)? => {
+            let AggregateFunctionParams { args, .. } = &mut sum.params;
+            *args = widened(std::mem::take(args))?;
+            Ok(Transformed::yes(Expr::AggregateFunction(sum)))
+        }
+        Expr::WindowFunction(mut sum) if is_sum(sum.fun.name(), &sum.params.args)? => {
+            let args = &mut sum.params.args;
+            *args = widened(std::mem::take(args))?;
+            Ok(Transformed::yes(Expr::WindowFunction(sum)))
+        }
+        expr => Ok(Transformed::no(expr)),
+    }
+}
+
+/// Integer arithmetic by functions that fail.
+#[derive(Debug)]
+pub(crate) struct Checked;
+
+impl AnalyzerRule for Checked {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            let names = NamePreserver::new(&plan);
+            let schema = inputs(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let checked = checked(expr, &schema)?;
+                Ok(checked.update_data(|expr| name.restore(expr)))
+            })
+        })?;
+        Ok(plan.data)
+    }
+
+    fn name(&self) -> &str {
+        "checked_arithmetic"
+    }
+}
+
+/// What the expressions of a node can name.
+fn inputs(plan: &LogicalPlan) -> DFSchema {
+    match plan {
+        LogicalPlan::TableScan(scan) => scan.projected_schema.as_ref().clone(),
+        plan => merge_schema(&plan.inputs()),
+    }
+}
+
+/// An expression whose types are settled, with all integer arithmetic checked.
+pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    expr.transform_up(|expr| match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let function = match op {
+                Operator::Plus => Kind::Plus,
+                Operator::Minus => Kind::Minus,
+                Operator::Multiply => Kind::Times,
+                _ => return Ok(Transformed::no(binary(left, op, right))),
+            };
+            let types = (left.get_type(schema)?, right.get_type(schema)?);
+            match types.0.is_integer() && types.0 == types.1 {
+                true => Ok(Transformed::yes(function.call(vec![*left, *right]))),
+                false => Ok(Transformed::no(binary(left, op, right))),
+            }
+        }
+        Expr::Negative(of) => {
+            let data_type = of.get_type(schema)?;
+            if !data_type.is_integer() || matches!(*of, Expr::Literal(..)) {
+                return Ok(Transformed::no(Expr::Negative(of)));
+            }
+            let zero = Expr::Literal(ScalarValue::new_zero(&data_type)?, None);
+            Ok(Transformed::yes(Kind::Minus.call(vec![zero, *of])))
+        }
+        expr => Ok(Transformed::no(expr)),
+    })
+}
+
+fn binary(left: Box<Expr>, op: Operator, right: Box<Expr>) -> Expr {
+    Expr::BinaryExpr(BinaryExpr { left, op, right })
+}
+
+/// One of the operators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Plus,
+    Minus,
+    Times,
+}
+
+/// An operator between two integers of one type.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Arithmetic {
+    kind: Kind,
+    signature: Signature,
+}
+
+impl Kind {
+    fn call(self, args: Vec<Expr>) -> Expr {
+        let function = Arithmetic {
+            kind: self,
+            signature: Signature::any(2, Volatility::Immutable),
+        };
+        Expr::ScalarFunction(ScalarFunction {
+            func: Arc::new(ScalarUDF::new_from_impl(function)),
+            args,
+        })
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Plus => "+",
+            Self::Minus => "-",
+            Self::Times => "*",
+        }
+    }
+}
+
+impl ScalarUDFImpl for Arithmetic {
+    fn name(&self) -> &str {
+        self.kind.sign()
+    }
+
+    fn display_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(match args {
+            [left, right] => format!("{left} {} {right}", self.kind.sign()),
+            _ => self.kind.sign().to_owned(),
+        })
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, args: &[DataType]) -> Result<DataType> {
+        args.first()
+            .cloned()
+            .ok_or_else(|| DataFusionError::Plan(format!("{} has two operands", self.kind.sign())))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [left, right] = args.args.as_slice() else {
+            return Err(DataFusionError::Internal("two operands".to_owned()));
+        };
+        let done = match self.kind {
+            Kind::Plus => apply(left, right, numeric::add),
+            Kind::Minus => apply(left, right, numeric::sub),
+            Kind::Times => apply(left, right, numeric::mul),
+        };
+        done.map_err(|error| match error.find_root() {
+            DataFusionError::ArrowError(arrow, _)
+                if matches!(
+                    **arrow,
+                    datafusion::arrow::error::ArrowError::ArithmeticOverflow(_)
+                ) =>
+            {
+                out_of_range(args.return_field.data_type()).into()
+            }
+            _ => error,
+        })
+    }
+}
+
+fn out_of_range(data_type: &DataType) -> Error {
+    let name = crate::types::type_of_values("", data_type)
+        .map_or_else(|_| data_type.to_string(), |known| known.to_string());
+    Error::new(
+        SqlState::NumericValueOutOfRange,
+        format!("{name} out of range"),
+    )
+}

@@ -1,0 +1,124 @@
+//! What a statement that changes something works with: the transaction, and plans over its state.
+
+use std::sync::Arc;
+
+use datafusion::execution::SessionState;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use orrery_storage::table::Tables;
+use orrery_storage::{ChangeMemory, TableSavepoint, Transaction};
+
+use crate::planner::Planner;
+use crate::session::on_own_thread;
+use crate::{Error, Result, SqlState};
+
+/// A transaction in the hands of one statement.
+pub(crate) struct Change {
+    /// Missing while another thread works with it, and after that thread has panicked.
+    transaction: Option<Transaction>,
+    is_autocommit: bool,
+    state: SessionState,
+    pool: Arc<dyn MemoryPool>,
+}
+
+/// The memory of a transaction's changes: a part of the engine's.
+#[derive(Debug)]
+struct EngineMemory {
+    reservation: MemoryReservation,
+    limit_bytes: u64,
+}
+
+impl ChangeMemory for EngineMemory {
+    fn try_grow(&mut self, bytes: u64) -> bool {
+        usize::try_from(bytes).is_ok_and(|bytes| self.reservation.try_grow(bytes).is_ok())
+    }
+
+    fn limit_bytes(&self) -> u64 {
+        self.limit_bytes
+    }
+}
+
+impl Change {
+    pub(crate) fn new(
+        mut transaction: Transaction,
+        is_autocommit: bool,
+        state: SessionState,
+        pool: Arc<dyn MemoryPool>,
+        limit_bytes: u64,
+    ) -> Self {
+        transaction.count_memory(|| {
+            Box::new(EngineMemory {
+                reservation: MemoryConsumer::new("changes of tables").register(&pool),
+                limit_bytes,
+            })
+        });
+        Self {
+            transaction: Some(transaction),
+            is_autocommit,
+            state,
+            pool,
+        }
+    }
+
+    /// Whether it is to be committed when the statement is done.
+    pub(crate) fn is_autocommit(&self) -> bool {
+        self.is_autocommit
+    }
+
+    pub(crate) fn into_transaction(self) -> Option<Transaction> {
+        self.transaction
+    }
+
+    fn transaction(&self) -> Result<&Transaction> {
+        self.transaction.as_ref().ok_or_else(lost)
+    }
+
+    /// What the statement can be undone to.
+    pub(crate) fn savepoint(&self) -> Result<TableSavepoint> {
+        Ok(self.transaction()?.table_savepoint())
+    }
+
+    /// The tables with what the transaction has changed so far.
+    pub(crate) fn tables(&self) -> Result<Arc<Tables>> {
+        Ok(Arc::clone(self.transaction()?.tables()))
+    }
+
+    /// Plans over these.
+    pub(crate) fn planner(&self) -> Result<Planner> {
+        Ok(Planner::new(
+            self.state.clone(),
+            self.transaction()?.tables(),
+        ))
+    }
+
+    /// Settings and functions, for expressions.
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// Changes something, on a thread that may wait and compute.
+    pub(crate) async fn apply<R: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Transaction) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let mut transaction = self.transaction.take().ok_or_else(lost)?;
+        let (transaction, done) = on_own_thread(move || {
+            let done = work(&mut transaction);
+            Ok((transaction, done))
+        })
+        .await?;
+        self.transaction = Some(transaction);
+        done
+    }
+
+    /// A count of the memory that rows take which a statement keeps.
+    pub(crate) fn memory(&self, what: &str) -> MemoryReservation {
+        MemoryConsumer::new(what).register(&self.pool)
+    }
+}
+
+fn lost() -> Error {
+    Error::new(
+        SqlState::InternalError,
+        "the transaction was lost in a failure before",
+    )
+}

@@ -1,0 +1,333 @@
+//! `INSERT`, and `CREATE TABLE AS`.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use datafusion::arrow::compute::concat_batches;
+use datafusion::execution::{SendableRecordBatchStream, SessionState};
+use datafusion::sql::sqlparser::ast::{
+    CreateTable, Expr, Insert, OnInsert, Query, SetExpr, TableObject,
+};
+use futures::TryStreamExt;
+use orrery_storage::table::{ColumnDefinition, DefinitionChange, RelationId, TableDefinition};
+
+use super::conflict;
+use super::references;
+use super::returning;
+use super::rows::{joined, state_of};
+use crate::change::Change;
+use crate::definitions::{column_named, table_named, table_of_values};
+use crate::evaluate::{Conditions, Default};
+use crate::names::{folded, quoted, simple};
+use crate::outcome::{Outcome, Tag};
+use crate::statement::parse_expression;
+use crate::types::assign;
+use crate::{Error, Result, SqlState};
+
+/// Rows that are inserted at a time.
+const ROWS_AT_ONCE: usize = 32 * 1024;
+
+/// Where the values of a column come from.
+#[derive(Debug, Clone)]
+enum Source {
+    /// A column of the query.
+    Query(usize),
+    Default(Default),
+    Null,
+}
+
+/// What makes rows of a table out of a query's.
+#[derive(Debug, Clone)]
+pub(super) struct Maker {
+    pub(super) table: RelationId,
+    pub(super) definition: Arc<TableDefinition>,
+    sources: Vec<Source>,
+    conditions: Conditions,
+}
+
+impl Maker {
+    /// Of a query whose columns are for these of the table.
+    fn new(
+        state: &SessionState,
+        definition: &Arc<TableDefinition>,
+        given: &[String],
+    ) -> Result<Self> {
+        let source = |column: &ColumnDefinition| {
+            if let Some(place) = given.iter().position(|name| *name == column.name) {
+                return Ok(Source::Query(place));
+            }
+            let default = Default::of(state, column)?;
+            Ok(default.map_or(Source::Null, Source::Default))
+        };
+        let sources = definition.columns.iter().map(source);
+        Ok(Self {
+            table: definition.id,
+            sources: sources.collect::<Result<_>>()?,
+            conditions: Conditions::of(state, definition)?,
+            definition: Arc::clone(definition),
+        })
+    }
+
+    /// Rows as arrays in the order of the table's columns.
+    pub(super) fn rows(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let columns = self.definition.columns.iter().zip(&self.sources);
+        let columns = columns.map(|(column, source)| match source {
+            Source::Query(place) => assign(batch.column(*place), &column.name, column.column_type),
+            Source::Default(default) => default.values(batch.num_rows()),
+            Source::Null => Ok(new_null_array(
+                &column.column_type.arrow(),
+                batch.num_rows(),
+            )),
+        });
+        columns.collect()
+    }
+
+    /// Fails if a row breaks a condition.
+    pub(super) fn check(&self, rows: &[ArrayRef]) -> Result<()> {
+        self.conditions.check(rows)
+    }
+
+    fn refers_to_itself(&self) -> bool {
+        let mut keys = self.definition.foreign_keys.iter();
+        keys.any(|key| key.table == self.table)
+    }
+}
+
+/// Does it.
+pub(super) async fn run(change: &mut Change, statement: &Insert, text: &str) -> Result<Outcome> {
+    refuse_options(statement)?;
+    let TableObject::TableName(name) = &statement.table else {
+        return Err(Error::unsupported("INSERT into what is not a table"));
+    };
+    let tables = change.tables()?;
+    let definition = Arc::clone(table_named(&tables, name)?.definition());
+    let given = given_columns(&definition, statement)?;
+    let alias = match &statement.table_alias {
+        Some(alias) => quoted(&folded(&alias.alias)?),
+        None => quoted(&definition.name),
+    };
+    let stream = source(change, statement, &definition, &given, text).await?;
+    let width = match &statement.source {
+        Some(_) => stream.schema().fields().len(),
+        None => 0,
+    };
+    let given = fitting(given, !statement.columns.is_empty(), width)?;
+    let maker = Maker::new(change.state(), &definition, &given)?;
+    let (rows, count) = match &statement.on {
+        None => {
+            let keeps = statement.returning.is_some();
+            insert_all(change, &maker, stream, keeps).await?
+        }
+        Some(OnInsert::OnConflict(on)) => {
+            conflict::insert(change, &maker, stream, on, &alias, text).await?
+        }
+        Some(_) => return Err(Error::unsupported("ON DUPLICATE KEY UPDATE")),
+    };
+    let returning = statement.returning.as_ref();
+    let tag = Tag::Insert(count);
+    returning::outcome(change, returning, &definition, alias, rows, tag, text).await
+}
+
+fn refuse_options(statement: &Insert) -> Result<()> {
+    let given = [
+        (statement.or.is_some(), "INSERT OR"),
+        (statement.ignore, "INSERT IGNORE"),
+        (statement.overwrite, "INSERT OVERWRITE"),
+        (statement.replace_into, "REPLACE INTO"),
+        (!statement.assignments.is_empty(), "INSERT ... SET"),
+        (
+            statement.partitioned.is_some() || !statement.after_columns.is_empty(),
+            "PARTITION",
+        ),
+        (
+            statement.output.is_some()
+                || statement.insert_alias.is_some()
+                || statement.settings.is_some()
+                || statement.format_clause.is_some()
+                || statement.multi_table_insert_type.is_some(),
+            "an option of INSERT",
+        ),
+    ];
+    match given.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, what)) => Err(Error::unsupported(what)),
+        None => Ok(()),
+    }
+}
+
+/// The columns that a statement names, or all.
+fn given_columns(definition: &TableDefinition, statement: &Insert) -> Result<Vec<String>> {
+    if statement.columns.is_empty() {
+        let columns = definition.columns.iter();
+        return Ok(columns.map(|column| column.name.clone()).collect());
+    }
+    let mut given = Vec::new();
+    for name in &statement.columns {
+        let name = simple(name)?;
+        column_named(definition, &name)?;
+        if given.contains(&name) {
+            return Err(Error::new(
+                SqlState::DuplicateColumn,
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        given.push(name);
+    }
+    Ok(given)
+}
+
+/// As many of the columns as the query has; fewer only where the statement names none.
+fn fitting(mut given: Vec<String>, is_named: bool, width: usize) -> Result<Vec<String>> {
+    if width > given.len() {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "INSERT has more expressions than target columns",
+        ));
+    }
+    if width < given.len() && is_named && width > 0 {
+        return Err(Error::new(
+            SqlState::SyntaxError,
+            "INSERT has more target columns than expressions",
+        ));
+    }
+    given.truncate(width);
+    Ok(given)
+}
+
+/// The query's rows; one row of no columns for `DEFAULT VALUES`.
+async fn source(
+    change: &Change,
+    statement: &Insert,
+    definition: &TableDefinition,
+    given: &[String],
+    text: &str,
+) -> Result<SendableRecordBatchStream> {
+    let planner = change.planner()?;
+    let query = match &statement.source {
+        Some(query) => with_defaults(query, definition, given)?,
+        None => {
+            let one = crate::statement::parse_one("VALUES (1)")?;
+            let plan = planner.logical(one, text).await?;
+            return planner.stream(&plan, text).await;
+        }
+    };
+    let plan = planner.query(query, text).await?;
+    planner.stream(&plan, text).await
+}
+
+/// `DEFAULT` among the values is what the column says.
+fn with_defaults(query: &Query, definition: &TableDefinition, given: &[String]) -> Result<Query> {
+    let mut query = query.clone();
+    if let SetExpr::Values(values) = &mut *query.body {
+        for row in &mut values.rows {
+            for (value, name) in row.iter_mut().zip(given) {
+                if is_default(value) {
+                    *value = default_of(column_named(definition, name)?)?;
+                }
+            }
+        }
+    }
+    Ok(query)
+}
+
+/// Whether an expression is the word `DEFAULT`.
+pub(super) fn is_default(value: &Expr) -> bool {
+    matches!(value, Expr::Identifier(name)
+        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
+}
+
+/// What a column gets where nothing is given.
+pub(super) fn default_of(column: &ColumnDefinition) -> Result<Expr> {
+    parse_expression(column.default.as_deref().unwrap_or("NULL"))
+}
+
+/// Inserts all rows of a query, in pieces; returns them if they are to be kept, and how many they are.
+async fn insert_all(
+    change: &mut Change,
+    maker: &Maker,
+    mut stream: SendableRecordBatchStream,
+    keeps: bool,
+) -> Result<(Vec<ArrayRef>, u64)> {
+    let memory = change.memory("rows of an INSERT");
+    let of_run = |error| Error::of_run(&error);
+    let keeps_all = keeps || maker.refers_to_itself();
+    let schema = stream.schema();
+    let (mut kept, mut count) = (Vec::new(), 0);
+    let (mut piece, mut piece_rows) = (Vec::new(), 0);
+    loop {
+        let batch = stream.try_next().await.map_err(of_run)?;
+        let is_end = batch.is_none();
+        if let Some(batch) = batch {
+            memory
+                .try_grow(batch.get_array_memory_size())
+                .map_err(of_run)?;
+            piece_rows += batch.num_rows();
+            piece.push(batch);
+        }
+        if piece_rows >= ROWS_AT_ONCE || (is_end && piece_rows > 0) {
+            let batch = concat_batches(&schema, &piece).map_err(|error| of_run(error.into()))?;
+            piece.clear();
+            piece_rows = 0;
+            let maker = maker.clone();
+            let (rows, inserted) = change
+                .apply(move |transaction| {
+                    let rows = maker.rows(&batch)?;
+                    maker.check(&rows)?;
+                    let inserted = transaction.insert_rows(maker.table, &rows)?;
+                    if !maker.refers_to_itself() {
+                        references::require(transaction.tables(), &maker.definition, &rows)?;
+                    }
+                    Ok((keeps_all.then_some(rows), inserted))
+                })
+                .await?;
+            count += inserted;
+            match rows {
+                Some(rows) => kept.push(rows),
+                None => {
+                    memory.free();
+                }
+            }
+        }
+        if is_end {
+            break;
+        }
+    }
+    let rows = joined(&kept)?;
+    if maker.refers_to_itself() && !rows.is_empty() {
+        // When all are there: they may refer to each other.
+        references::require(&*change.tables()?, &maker.definition, &rows)?;
+    }
+    Ok((rows, count))
+}
+
+/// Makes a table of what a query gives.
+pub(crate) async fn create_table_as(
+    change: &mut Change,
+    statement: &CreateTable,
+    text: &str,
+) -> Result<Outcome> {
+    let query = statement
+        .query
+        .as_ref()
+        .ok_or_else(|| Error::unsupported("CREATE TABLE AS without a query"))?;
+    if !statement.columns.is_empty() || !statement.constraints.is_empty() {
+        return Err(Error::unsupported("CREATE TABLE AS with columns"));
+    }
+    let tables = change.tables()?;
+    let planner = change.planner()?;
+    let plan = planner.query((**query).clone(), text).await?;
+    let physical = planner.stream(&plan, text).await?;
+    let schema = physical.schema();
+    let Some(definition) = table_of_values(&tables, change.state(), statement, &schema)? else {
+        return Ok(Outcome::Done(Tag::Words("CREATE TABLE AS")));
+    };
+    let defined = DefinitionChange::CreateTable(definition.clone());
+    change
+        .apply(move |transaction| Ok(transaction.define(defined)?))
+        .await?;
+    let state = state_of(&*change.tables()?, definition.id)?;
+    let names = definition.columns.iter().map(|column| column.name.clone());
+    let names: Vec<String> = names.collect();
+    let maker = Maker::new(change.state(), state.definition(), &names)?;
+    let (_, count) = insert_all(change, &maker, physical, false).await?;
+    Ok(Outcome::Done(Tag::Select(count)))
+}

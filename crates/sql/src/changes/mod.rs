@@ -1,0 +1,45 @@
+//! Statements that change rows: `INSERT`, `UPDATE`, `DELETE`.
+//!
+//! ```text
+//! INSERT   query -> batches -> values of the columns' types, defaults -> conditions -> Transaction::insert_rows -> foreign keys
+//! UPDATE   query for keys and new values -> all rows of it -> conditions -> delete_rows, insert_rows -> foreign keys, both ways
+//! DELETE   query for keys -> all rows of it -> delete_rows -> foreign keys that refer to them
+//! ```
+//!
+//! The query reads the state before the statement, which never changes; so a statement does not see its own rows. Storage finds NULLs and keys that are
+//! there already; foreign keys are looked at when all rows have come and gone. Whatever fails, the session undoes the whole statement.
+
+mod conflict;
+mod delete;
+mod insert;
+pub(crate) mod references;
+mod returning;
+mod rows;
+mod select;
+mod update;
+
+use datafusion::sql::sqlparser::ast::Statement;
+
+use crate::change::Change;
+use crate::outcome::Outcome;
+use crate::{Error, Result};
+
+pub(crate) use insert::create_table_as;
+
+/// Whether a statement is one of these.
+pub(crate) fn is_change(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+    )
+}
+
+/// Does it.
+pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) -> Result<Outcome> {
+    match statement {
+        Statement::Insert(statement) => insert::run(change, statement, text).await,
+        Statement::Update(statement) => update::run(change, statement, text).await,
+        Statement::Delete(statement) => delete::run(change, statement, text).await,
+        other => Err(Error::unsupported(other)),
+    }
+}

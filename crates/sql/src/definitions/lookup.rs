@@ -1,0 +1,105 @@
+//! What there is by its name.
+
+use datafusion::sql::sqlparser::ast::ObjectName;
+use orrery_storage::table::{ColumnDefinition, TableDefinition, TableState, Tables};
+
+use crate::names::qualified;
+use crate::{Error, Result, SqlState};
+
+/// The table of a name.
+pub(crate) fn table_named<'t>(tables: &'t Tables, name: &ObjectName) -> Result<&'t TableState> {
+    let (schema, name) = qualified(name)?;
+    if let Some(table) = tables.table_named(&schema, &name) {
+        return Ok(table);
+    }
+    if tables.view_named(&schema, &name).is_some() {
+        return Err(Error::new(
+            SqlState::WrongObjectType,
+            format!("\"{name}\" is a view, not a table"),
+        ));
+    }
+    Err(undefined("relation", &shown(&schema, &name)))
+}
+
+/// A name with its schema, where that is not the default one.
+pub(super) fn shown(schema: &str, name: &str) -> String {
+    match schema == crate::names::SCHEMA {
+        true => name.to_owned(),
+        false => format!("{schema}.{name}"),
+    }
+}
+
+/// Something that is not there.
+pub(super) fn undefined(kind: &str, name: &str) -> Error {
+    let state = match kind {
+        "schema" => SqlState::InvalidSchemaName,
+        "relation" | "table" | "view" => SqlState::UndefinedTable,
+        _ => SqlState::UndefinedObject,
+    };
+    Error::new(state, format!("{kind} \"{name}\" does not exist"))
+}
+
+/// The column of a name.
+pub(crate) fn column_named<'t>(
+    table: &'t TableDefinition,
+    name: &str,
+) -> Result<&'t ColumnDefinition> {
+    table.column_named(name).ok_or_else(|| {
+        Error::new(
+            SqlState::UndefinedColumn,
+            format!(
+                "column \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            ),
+        )
+    })
+}
+
+/// Whether a table, view or index of a schema has a name.
+fn is_taken(tables: &Tables, schema: &str, name: &str) -> bool {
+    let is_key = |table: &TableState| {
+        let definition = table.definition();
+        let key = definition.primary_key.as_ref();
+        definition.schema == schema && key.is_some_and(|key| key.name == name)
+    };
+    tables.table_named(schema, name).is_some()
+        || tables.view_named(schema, name).is_some()
+        || tables.table_of_index(schema, name).is_some()
+        || tables.tables().any(is_key)
+}
+
+/// Fails if a name cannot be that of a new table, view or index.
+pub(crate) fn free_relation_name(tables: &Tables, schema: &str, name: &str) -> Result<()> {
+    if !tables.has_schema(schema) {
+        return Err(undefined("schema", schema));
+    }
+    if is_taken(tables, schema, name) {
+        return Err(Error::new(
+            SqlState::DuplicateTable,
+            format!("relation \"{name}\" already exists"),
+        ));
+    }
+    Ok(())
+}
+
+/// A name that nothing in a schema has yet: the wanted one, or that with a number.
+pub(super) fn chosen_name(
+    tables: &Tables,
+    schema: &str,
+    wanted: &str,
+    is_used: impl Fn(&str) -> bool,
+) -> String {
+    /// Room for the number.
+    const BYTES_MAX: usize = 57;
+    let mut end = wanted.len().min(BYTES_MAX);
+    while !wanted.is_char_boundary(end) {
+        end -= 1;
+    }
+    let is_free = |name: &String| !is_taken(tables, schema, name) && !is_used(name);
+    let numbered = (1_u32..).map(|number| format!("{}{number}", &wanted[..end]));
+    std::iter::once(wanted.to_owned())
+        .filter(|name| name.len() <= 63)
+        .chain(numbered)
+        .find(is_free)
+        .unwrap_or_default()
+}

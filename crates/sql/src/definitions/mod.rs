@@ -1,0 +1,136 @@
+//! Statements that change what there is: tables, indexes, views, schemas.
+//!
+//! ```text
+//! statement -> what it names, looked up -> a definition, checked against all others -> Transaction::define -> rows checked against what is new
+//! ```
+//!
+//! Each works on the state of the transaction, and what it does is undone as a whole where it fails in the middle.
+
+mod alter;
+mod constraints;
+mod create;
+mod drop;
+mod lookup;
+mod rebuild;
+mod views;
+
+use datafusion::execution::SessionState;
+use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
+use orrery_storage::Transaction;
+
+use crate::change::Change;
+use crate::outcome::{Outcome, Tag};
+use crate::{Error, Result};
+
+pub(crate) use constraints::unique_key;
+pub(crate) use create::table_of_values;
+pub(crate) use lookup::{column_named, table_named};
+
+/// Whether a statement is one of these.
+pub(crate) fn is_definition(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateTable(_)
+            | Statement::CreateIndex(_)
+            | Statement::CreateView(_)
+            | Statement::CreateSchema { .. }
+            | Statement::AlterTable(_)
+            | Statement::Drop { .. }
+            | Statement::Truncate(_)
+    )
+}
+
+/// Does it.
+pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) -> Result<Outcome> {
+    match statement {
+        Statement::CreateTable(create) if create.query.is_some() => {
+            return crate::changes::create_table_as(change, create, text).await;
+        }
+        Statement::CreateView(view) => {
+            views::create(change, view, text).await?;
+            return Ok(Outcome::Done(Tag::Words("CREATE VIEW")));
+        }
+        _ => {}
+    }
+    let statement = statement.clone();
+    let state = change.state().clone();
+    let tag = change
+        .apply(move |transaction| define(transaction, &state, &statement))
+        .await?;
+    Ok(Outcome::Done(Tag::Words(tag)))
+}
+
+fn define(
+    transaction: &mut Transaction,
+    state: &SessionState,
+    statement: &Statement,
+) -> Result<&'static str> {
+    Ok(match statement {
+        Statement::CreateTable(statement) => {
+            create::table(transaction, state, statement)?;
+            "CREATE TABLE"
+        }
+        Statement::CreateIndex(statement) => {
+            create::index(transaction, state, statement)?;
+            "CREATE INDEX"
+        }
+        Statement::CreateSchema {
+            schema_name,
+            if_not_exists,
+            with,
+            options,
+            default_collate_spec,
+            clone,
+        } => {
+            if with.is_some()
+                || options.is_some()
+                || default_collate_spec.is_some()
+                || clone.is_some()
+            {
+                return Err(Error::unsupported("CREATE SCHEMA with options"));
+            }
+            create::schema(transaction, schema_name, *if_not_exists)?;
+            "CREATE SCHEMA"
+        }
+        Statement::AlterTable(statement) => {
+            alter::table(transaction, state, statement)?;
+            "ALTER TABLE"
+        }
+        Statement::Drop {
+            object_type,
+            if_exists,
+            names,
+            cascade,
+            ..
+        } => {
+            let mut dropped = "";
+            for name in names {
+                dropped = match object_type {
+                    ObjectType::Table => {
+                        drop::table(transaction, name, *if_exists, *cascade)?;
+                        "DROP TABLE"
+                    }
+                    ObjectType::Index => {
+                        drop::index(transaction, name, *if_exists)?;
+                        "DROP INDEX"
+                    }
+                    ObjectType::View => {
+                        views::drop(transaction, name, *if_exists, *cascade)?;
+                        "DROP VIEW"
+                    }
+                    ObjectType::Schema => {
+                        drop::schema(transaction, name, *if_exists, *cascade)?;
+                        "DROP SCHEMA"
+                    }
+                    other => return Err(Error::unsupported(format!("DROP {other}"))),
+                };
+            }
+            dropped
+        }
+        Statement::Truncate(statement) => {
+            drop::truncate(transaction, statement)?;
+            "TRUNCATE TABLE"
+        }
+        other => return Err(Error::unsupported(other)),
+    })
+}

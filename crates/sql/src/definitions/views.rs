@@ -1,0 +1,222 @@
+//! `CREATE VIEW`, `DROP VIEW`.
+//!
+//! A view is its query as a text, and the names of its columns; it is planned anew in each statement that names it. So it is checked when it is
+//! made, and again whenever what it reads is to go or change: by planning all views over what would be.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::resolve::resolve_table_references;
+use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, ObjectName};
+use orrery_storage::Transaction;
+use orrery_storage::table::{DefinitionChange, RelationId, Tables, ViewDefinition};
+
+use super::drop::still_needed;
+use super::lookup::{free_relation_name, shown, undefined};
+use crate::change::Change;
+use crate::names::{SCHEMA, folded, qualified};
+use crate::statement::parse_one;
+use crate::types::type_of_values;
+use crate::{Error, Result, SqlState};
+
+/// Views that a database may have.
+const VIEWS_MAX: usize = 10_000;
+
+/// Makes a view, or gives one another query.
+pub(super) async fn create(change: &mut Change, view: &CreateView, text: &str) -> Result<()> {
+    refuse_options(view)?;
+    let (schema, name) = qualified(&view.name)?;
+    let tables = change.tables()?;
+    let planner = change.planner()?;
+    let plan = planner.query((*view.query).clone(), text).await?;
+    let fields = plan.schema().fields();
+    let given = view.columns.iter().map(|column| folded(&column.name));
+    let given: Vec<String> = given.collect::<Result<_>>()?;
+    if given.len() > fields.len() {
+        return Err(Error::new(
+            SqlState::InvalidTableDefinition,
+            "CREATE VIEW specifies more column names than columns",
+        ));
+    }
+    let others = fields.iter().skip(given.len());
+    let columns: Vec<String> = given
+        .iter()
+        .cloned()
+        .chain(others.map(|field| field.name().clone()))
+        .collect();
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = columns.iter().find(|name| !seen.insert(name.as_str())) {
+        return Err(Error::new(
+            SqlState::DuplicateColumn,
+            format!("column \"{twice}\" specified more than once"),
+        ));
+    }
+    for (field, name) in fields.iter().zip(&columns) {
+        type_of_values(name, field.data_type())?;
+    }
+    let old = tables.view_named(&schema, &name);
+    let id = match (old, view.or_replace) {
+        (Some(old), true) => {
+            let kept = old
+                .columns
+                .iter()
+                .zip(&columns)
+                .all(|(one, two)| one == two);
+            if !kept || columns.len() < old.columns.len() {
+                return Err(Error::new(
+                    SqlState::InvalidTableDefinition,
+                    "cannot drop or rename columns of a view",
+                ));
+            }
+            refuse_circle(&tables, &view.query.to_string(), old)?;
+            old.id
+        }
+        _ => {
+            if let Err(error) = free_relation_name(&tables, &schema, &name) {
+                let is_allowed = view.if_not_exists && error.state == SqlState::DuplicateTable;
+                return if is_allowed { Ok(()) } else { Err(error) };
+            }
+            if tables.views().count() >= VIEWS_MAX {
+                return Err(Error::new(
+                    SqlState::ProgramLimitExceeded,
+                    format!("a database has at most {VIEWS_MAX} views"),
+                ));
+            }
+            RelationId(tables.next_relation())
+        }
+    };
+    let view = ViewDefinition {
+        id,
+        schema,
+        name,
+        columns,
+        query: view.query.to_string(),
+    };
+    let defined = DefinitionChange::DefineView(view);
+    change
+        .apply(move |transaction| Ok(transaction.define(defined)?))
+        .await
+}
+
+fn refuse_options(view: &CreateView) -> Result<()> {
+    let given = [
+        (view.materialized, "a materialized view"),
+        (view.temporary, "a temporary view"),
+        (
+            view.or_alter
+                || view.secure
+                || view.params.is_some()
+                || view.to.is_some()
+                || !view.cluster_by.is_empty()
+                || view.with_no_schema_binding
+                || !matches!(view.options, CreateTableOptions::None)
+                || view
+                    .columns
+                    .iter()
+                    .any(|it| it.data_type.is_some() || it.options.is_some()),
+            "an option of CREATE VIEW",
+        ),
+    ];
+    match given.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, what)) => Err(Error::unsupported(what)),
+        None => Ok(()),
+    }
+}
+
+/// The tables and views that a query names, with their schemas.
+fn named_in(query: &str) -> Result<BTreeSet<(String, String)>> {
+    let statement: Statement = parse_one(query)?;
+    let named = resolve_table_references(&statement, true);
+    let (named, _) = named.map_err(|error| Error::of_engine(&error, query))?;
+    let named = named.into_iter().map(|reference| {
+        let schema = reference.schema().unwrap_or(SCHEMA).to_owned();
+        (schema, reference.table().to_owned())
+    });
+    Ok(named.collect())
+}
+
+/// The views that read a table or view.
+pub(super) fn readers(
+    tables: &Tables,
+    schema: &str,
+    name: &str,
+) -> Result<Vec<Arc<ViewDefinition>>> {
+    let place = (schema.to_owned(), name.to_owned());
+    let mut readers = Vec::new();
+    for view in tables.views() {
+        if named_in(&view.query)?.contains(&place) {
+            readers.push(Arc::clone(view));
+        }
+    }
+    Ok(readers)
+}
+
+fn refuse_circle(tables: &Tables, query: &str, view: &ViewDefinition) -> Result<()> {
+    let mut rest: Vec<(String, String)> = named_in(query)?.into_iter().collect();
+    let mut seen = BTreeSet::new();
+    while let Some(place) = rest.pop() {
+        if place == (view.schema.clone(), view.name.clone()) {
+            return Err(Error::new(
+                SqlState::InvalidTableDefinition,
+                format!("the query of view \"{}\" reads the view itself", view.name),
+            ));
+        }
+        if let Some(inner) = tables.view_named(&place.0, &place.1)
+            && seen.insert(place)
+        {
+            rest.extend(named_in(&inner.query)?);
+        }
+    }
+    Ok(())
+}
+
+/// Drops a view.
+pub(super) fn drop(
+    transaction: &mut Transaction,
+    name: &ObjectName,
+    if_exists: bool,
+    cascade: bool,
+) -> Result<()> {
+    let (schema, name) = qualified(name)?;
+    let tables = Arc::clone(transaction.tables());
+    let Some(view) = tables.view_named(&schema, &name) else {
+        if tables.table_named(&schema, &name).is_some() {
+            return Err(Error::new(
+                SqlState::WrongObjectType,
+                format!("\"{name}\" is not a view"),
+            )
+            .with_hint("Use DROP TABLE to remove a table."));
+        }
+        return match if_exists {
+            true => Ok(()),
+            false => Err(undefined("view", &shown(&schema, &name))),
+        };
+    };
+    let what = format!("view {}", shown(&schema, &name));
+    drop_dependent(transaction, &schema, &name, &what, cascade)?;
+    transaction.define(DefinitionChange::DropView(view.id))?;
+    Ok(())
+}
+
+/// Drops the views that read a table or view, and those over them; fails if there are some and that is not wanted.
+pub(super) fn drop_dependent(
+    transaction: &mut Transaction,
+    schema: &str,
+    name: &str,
+    what: &str,
+    cascade: bool,
+) -> Result<()> {
+    let tables = Arc::clone(transaction.tables());
+    for view in readers(&tables, schema, name)? {
+        if !cascade {
+            return Err(still_needed(what).with_detail(format!(
+                "view {} depends on {what}",
+                shown(&view.schema, &view.name)
+            )));
+        }
+        drop_dependent(transaction, &view.schema, &view.name, what, true)?;
+        transaction.define(DefinitionChange::DropView(view.id))?;
+    }
+    Ok(())
+}

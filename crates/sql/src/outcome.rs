@@ -1,0 +1,52 @@
+//! What became of a statement.
+
+use std::fmt;
+
+use datafusion::execution::SendableRecordBatchStream;
+
+/// Rows, or what was done.
+pub enum Outcome {
+    /// Rows of a query, as they come. What fails later is in the stream, of which [`Error::of_run`](crate::Error::of_run) makes one of ours.
+    Query(SendableRecordBatchStream),
+    /// Rows that a change gives back; it is done, and committed unless a transaction is open.
+    Returned(SendableRecordBatchStream, Tag),
+    /// No rows.
+    Done(Tag),
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Query(_) => f.write_str("Query"),
+            Self::Returned(_, tag) => write!(f, "Returned({tag})"),
+            Self::Done(tag) => write!(f, "Done({tag})"),
+        }
+    }
+}
+
+/// What was done, as PostgreSQL's clients are told: `INSERT 0 5`, `CREATE TABLE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tag {
+    /// So many rows were read.
+    Select(u64),
+    /// So many rows came.
+    Insert(u64),
+    /// So many rows were changed.
+    Update(u64),
+    /// So many rows went.
+    Delete(u64),
+    /// Something that is not counted.
+    Words(&'static str),
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Select(rows) => write!(f, "SELECT {rows}"),
+            Self::Insert(rows) => write!(f, "INSERT 0 {rows}"),
+            Self::Update(rows) => write!(f, "UPDATE {rows}"),
+            Self::Delete(rows) => write!(f, "DELETE {rows}"),
+            Self::Words(words) => f.write_str(words),
+        }
+    }
+}

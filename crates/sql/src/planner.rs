@@ -1,0 +1,304 @@
+//! The way from a statement to a plan, over one state of the tables.
+//!
+//! A [`Planner`] sees the tables of a snapshot or of a transaction, the views over them (their queries are planned in the place of their names),
+//! and what a statement needs beside these, such as the rows that it returns, under names that no text can write.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemTable, MemoryCatalogProviderList, SchemaProvider,
+    TableProvider,
+};
+use datafusion::common::{DFSchema, DataFusionError, TableReference};
+use datafusion::datasource::ViewTable;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::logical_expr::{LogicalPlan, TableType};
+use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
+use orrery_storage::table::{Tables, ViewDefinition};
+use parking_lot::RwLock;
+
+use crate::arithmetic::checked;
+use crate::catalog::catalog;
+use crate::names::{CATALOG, SCHEMA};
+use crate::statement::parse_one;
+use crate::{Error, Result, SqlState};
+
+/// Views may be made of views so often.
+const VIEWS_DEEP_MAX: usize = 32;
+/// The schema of what statements need beside the tables. No text can name it: names have no control characters.
+pub(crate) const WORK_SCHEMA: &str = "\u{1}work";
+
+/// Plans over one state of the tables.
+pub(crate) struct Planner {
+    state: SessionState,
+    tables: Arc<Tables>,
+    extra: Arc<Extra>,
+}
+
+/// Tables of one statement, by schema and name.
+#[derive(Default)]
+struct Extra {
+    tables: RwLock<HashMap<(String, String), Arc<dyn TableProvider>>>,
+}
+
+impl Planner {
+    /// A planner with the settings and functions of a state, over these tables.
+    pub(crate) fn new(mut state: SessionState, tables: &Arc<Tables>) -> Self {
+        let extra = Arc::new(Extra::default());
+        let seen = SeenCatalog {
+            stored: catalog(tables),
+            tables: Arc::clone(tables),
+            extra: Arc::clone(&extra),
+        };
+        let list = MemoryCatalogProviderList::new();
+        list.register_catalog(CATALOG.to_owned(), Arc::new(seen));
+        state.register_catalog_list(Arc::new(list));
+        Self {
+            state,
+            tables: Arc::clone(tables),
+            extra,
+        }
+    }
+
+    /// Gives a table to this planner alone; the name under which a statement has it.
+    pub(crate) fn add(&self, name: &str, table: Arc<dyn TableProvider>) -> ast::ObjectName {
+        let place = (WORK_SCHEMA.to_owned(), name.to_owned());
+        self.extra.tables.write().insert(place, table);
+        let part = |name: &str| ast::Ident::with_quote('"', name);
+        ast::ObjectName::from(vec![part(WORK_SCHEMA), part(name)])
+    }
+
+    /// The same for rows in memory.
+    pub(crate) fn add_rows(
+        &self,
+        name: &str,
+        schema: SchemaRef,
+        rows: Vec<RecordBatch>,
+    ) -> Result<ast::ObjectName> {
+        let table = MemTable::try_new(schema, vec![rows]);
+        let table = table.map_err(|error| Error::of_run(&error))?;
+        Ok(self.add(name, Arc::new(table)))
+    }
+
+    /// The logical plan of a statement. `text` is what it was parsed from.
+    pub(crate) async fn logical(&self, statement: Statement, text: &str) -> Result<LogicalPlan> {
+        self.logical_at(statement, text, 0).await
+    }
+
+    /// The same for a query that was put together from parts of a text.
+    pub(crate) async fn query(&self, query: ast::Query, text: &str) -> Result<LogicalPlan> {
+        let statement = ast::Statement::Query(Box::new(query));
+        self.logical(Statement::Statement(Box::new(statement)), text)
+            .await
+    }
+
+    fn logical_at<'p>(
+        &'p self,
+        statement: Statement,
+        text: &'p str,
+        depth: usize,
+    ) -> futures::future::BoxFuture<'p, Result<LogicalPlan>> {
+        Box::pin(async move {
+            let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
+            let named = self.state.resolve_table_references(&statement);
+            for reference in named.map_err(of_engine)? {
+                self.add_view(&reference, depth).await?;
+            }
+            let plan = self.state.statement_to_plan(statement).await;
+            plan.map_err(of_engine)
+        })
+    }
+
+    /// Plans the view of this name, if there is one.
+    async fn add_view(&self, reference: &TableReference, depth: usize) -> Result<()> {
+        let schema = reference.schema().unwrap_or(SCHEMA);
+        let Some(view) = self.tables.view_named(schema, reference.table()) else {
+            return Ok(());
+        };
+        let place = (schema.to_owned(), view.name.clone());
+        if self.extra.tables.read().contains_key(&place) {
+            return Ok(());
+        }
+        if depth >= VIEWS_DEEP_MAX {
+            return Err(Error::new(
+                SqlState::StatementTooComplex,
+                format!("views are nested more than {VIEWS_DEEP_MAX} deep"),
+            ));
+        }
+        let plan = self.plan_of_view(view, depth + 1).await?;
+        let table = ViewTable::new(plan, Some(view.query.clone()));
+        self.extra.tables.write().insert(place, Arc::new(table));
+        Ok(())
+    }
+
+    async fn plan_of_view(&self, view: &ViewDefinition, depth: usize) -> Result<LogicalPlan> {
+        let statement = parse_one(&view.query)?;
+        let plan = self.logical_at(statement, &view.query, depth).await;
+        // Places are in the view's text, not in that of the statement.
+        let plan = plan.map_err(|error| Error {
+            position: None,
+            ..error
+        })?;
+        named_columns(plan, &view.columns)
+    }
+
+    /// The physical plan of a query.
+    pub(crate) async fn physical(
+        &self,
+        plan: &LogicalPlan,
+        text: &str,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let physical = self.state.create_physical_plan(plan).await;
+        physical.map_err(|error| Error::of_engine(&error, text))
+    }
+
+    /// What runs plans.
+    pub(crate) fn task(&self) -> Arc<TaskContext> {
+        self.state.task_ctx()
+    }
+
+    /// Begins to run a query.
+    pub(crate) async fn stream(
+        &self,
+        plan: &LogicalPlan,
+        text: &str,
+    ) -> Result<SendableRecordBatchStream> {
+        let plan = self.physical(plan, text).await?;
+        execute_stream(plan, self.task()).map_err(|error| Error::of_run(&error))
+    }
+}
+
+/// Computes an expression over the columns of one table.
+pub(crate) fn expression(
+    state: &SessionState,
+    expr: &ast::Expr,
+    schema: &DFSchema,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let written = ast::ExprWithAlias {
+        expr: expr.clone(),
+        alias: None,
+    };
+    let compile = || -> Result<_, DataFusionError> {
+        let expr = state.create_logical_expr_from_sql_expr(written, schema)?;
+        let context = SimplifyContext::builder().with_schema(Arc::new(schema.clone()));
+        let expr = ExprSimplifier::new(context.build()).coerce(expr, schema)?;
+        let expr = checked(expr, schema)?.data;
+        state.create_physical_expr(expr, schema)
+    };
+    compile().map_err(|error| Error::of_run(&error))
+}
+
+/// A plan whose columns have other names, as far as there are names.
+pub(crate) fn named_columns(plan: LogicalPlan, names: &[String]) -> Result<LogicalPlan> {
+    use datafusion::logical_expr::{Expr, LogicalPlanBuilder};
+    if names.is_empty() {
+        return Ok(plan);
+    }
+    let columns = plan.schema().columns();
+    let columns = columns.into_iter().enumerate().map(|(place, column)| {
+        let name = names.get(place).cloned();
+        let name = name.unwrap_or_else(|| column.name.clone());
+        Expr::Column(column).alias(name)
+    });
+    let columns: Vec<Expr> = columns.collect();
+    let named = LogicalPlanBuilder::from(plan)
+        .project(columns)
+        .and_then(LogicalPlanBuilder::build);
+    named.map_err(|error| Error::of_run(&error))
+}
+
+/// Stored tables, views, and what the statement needs.
+struct SeenCatalog {
+    stored: Arc<dyn CatalogProvider>,
+    tables: Arc<Tables>,
+    extra: Arc<Extra>,
+}
+
+/// One schema of it.
+struct SeenSchema {
+    name: String,
+    stored: Option<Arc<dyn SchemaProvider>>,
+    tables: Arc<Tables>,
+    extra: Arc<Extra>,
+}
+
+impl fmt::Debug for SeenCatalog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeenCatalog").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SeenSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeenSchema")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CatalogProvider for SeenCatalog {
+    fn schema_names(&self) -> Vec<String> {
+        self.stored.schema_names()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        let stored = self.stored.schema(name);
+        (stored.is_some() || name == WORK_SCHEMA).then(|| {
+            Arc::new(SeenSchema {
+                name: name.to_owned(),
+                stored,
+                tables: Arc::clone(&self.tables),
+                extra: Arc::clone(&self.extra),
+            }) as Arc<dyn SchemaProvider>
+        })
+    }
+}
+
+impl SeenSchema {
+    fn extra(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        let place = (self.name.clone(), name.to_owned());
+        self.extra.tables.read().get(&place).cloned()
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for SeenSchema {
+    fn table_names(&self) -> Vec<String> {
+        let stored = self.stored.as_ref().map(|stored| stored.table_names());
+        let views = self.tables.views().filter(|view| view.schema == self.name);
+        let views = views.map(|view| view.name.clone());
+        stored.into_iter().flatten().chain(views).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        match (self.extra(name), &self.stored) {
+            (Some(extra), _) => Ok(Some(extra)),
+            (None, Some(stored)) => stored.table(name).await,
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// A view's is known without its plan, which is made for the statements alone that name it.
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>, DataFusionError> {
+        if self.tables.view_named(&self.name, name).is_some() {
+            return Ok(Some(TableType::View));
+        }
+        let table = self.table(name).await?;
+        Ok(table.map(|table| table.table_type()))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.extra(name).is_some()
+            || self.tables.view_named(&self.name, name).is_some()
+            || self.stored.as_ref().is_some_and(|it| it.table_exist(name))
+    }
+}

@@ -1,0 +1,324 @@
+//! Transactions of a session.
+//!
+//! ```text
+//! autocommit   begin -> statement -> commit                          reads see the newest snapshot
+//! BEGIN        a snapshot, at the first statement                    reads see that one
+//!   change     begin, if that snapshot is still the newest (40001 otherwise) -> statement
+//!   reads      see the transaction's own state from then on
+//! COMMIT       commit; ROLLBACK, a stopped statement, or too long a pause: the transaction is dropped
+//! ```
+//!
+//! Writers of a database take turns, and [`Writer::begin`](orrery_storage::Writer::begin) waits for the one whose turn it is. So `BEGIN` takes no turn, the first change does: a block that has read what
+//! somebody changed meanwhile fails then. That is snapshot isolation with the first committer winning, and serializable at that, for what a block read is what its
+//! commit follows upon. A block that holds its turn and asks for nothing is ended after a while ([`SessionOptions::idle_max`](crate::SessionOptions)).
+//!
+//! A statement that fails within a block leaves the block to `ROLLBACK` or `ROLLBACK TO` (25P02), and gives its turn back at once if there is no savepoint.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use orrery_storage::{Snapshot, TableSavepoint, Transaction};
+use parking_lot::Mutex;
+
+use crate::{Error, Result, SqlState};
+
+/// Savepoints that a block may have.
+const SAVEPOINTS_MAX: usize = 1_000;
+
+/// Whether a session is within a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// It is not: each statement is committed by itself.
+    Idle,
+    /// It is.
+    Open,
+    /// It is, and a statement has failed.
+    Failed,
+}
+
+/// What a session has between `BEGIN` and `COMMIT`.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    open: Option<Open>,
+    is_failed: bool,
+    /// It was ended because nothing was asked in it.
+    is_expired: bool,
+    /// When something was asked, or a row was taken, last.
+    asked: Option<Instant>,
+    /// Whether somebody looks after the pauses.
+    is_watched: bool,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    is_read_only: bool,
+    /// What reads see before the first change.
+    snapshot: Option<Arc<Snapshot>>,
+    transaction: Option<Transaction>,
+    /// The commit that the transaction began after, also when it was given back.
+    after: Option<u64>,
+    /// In their order; without a state those from before the first change.
+    savepoints: Vec<(String, Option<TableSavepoint>)>,
+}
+
+impl Block {
+    pub(crate) fn status(&self) -> TransactionStatus {
+        match (&self.open, self.is_failed) {
+            (None, _) => TransactionStatus::Idle,
+            (Some(_), false) => TransactionStatus::Open,
+            (Some(_), true) => TransactionStatus::Failed,
+        }
+    }
+
+    /// `BEGIN`; whether there was none before.
+    pub(crate) fn begin(&mut self, is_read_only: bool) -> bool {
+        let is_new = self.open.is_none();
+        self.open.get_or_insert_default().is_read_only |= is_read_only;
+        is_new
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.is_read_only)
+    }
+
+    /// Notes that a statement begins, which is none that ends the block or goes back in it; fails where such a one alone is taken.
+    pub(crate) fn note_statement(&mut self) -> Result<()> {
+        self.note_life();
+        match (self.is_expired, self.status()) {
+            (true, TransactionStatus::Failed) => Err(Error::new(
+                SqlState::IdleInTransactionSessionTimeout,
+                "the transaction was ended because nothing was asked in it for too long",
+            )
+            .with_hint("ROLLBACK, and begin again.")),
+            (false, TransactionStatus::Failed) => Err(Error::new(
+                SqlState::InFailedSqlTransaction,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            )),
+            (_, TransactionStatus::Idle | TransactionStatus::Open) => Ok(()),
+        }
+    }
+
+    /// Notes that somebody is there.
+    pub(crate) fn note_life(&mut self) {
+        self.asked = Some(Instant::now());
+    }
+
+    /// What reads see: of the transaction, or of the snapshot that is seen first in the block.
+    pub(crate) fn read(&mut self, newest: impl FnOnce() -> Arc<Snapshot>) -> Result<Arc<Snapshot>> {
+        let Some(open) = &mut self.open else {
+            return Ok(newest());
+        };
+        match &mut open.transaction {
+            Some(transaction) => Ok(transaction.snapshot()?),
+            None => {
+                let snapshot = open.snapshot.get_or_insert_with(newest);
+                match open.after.is_some_and(|after| after != snapshot.commit()) {
+                    true => Err(serialization_failure()),
+                    false => Ok(Arc::clone(snapshot)),
+                }
+            }
+        }
+    }
+
+    /// Takes the transaction for a change; without one, the number of the commit that it has to begin after, if that matters. Until it is
+    /// given back, the block counts as failed: a statement that is stopped has dropped the transaction.
+    pub(crate) fn take(&mut self) -> Taken {
+        let Some(open) = &mut self.open else {
+            return Taken::Autocommit;
+        };
+        self.is_failed = true;
+        match open.transaction.take() {
+            Some(transaction) => Taken::Transaction(Box::new(transaction)),
+            None => {
+                let read = open.snapshot.as_ref().map(|snapshot| snapshot.commit());
+                Taken::After(open.after.or(read))
+            }
+        }
+    }
+
+    /// The statement was done.
+    pub(crate) fn give_back(&mut self, transaction: Transaction) {
+        self.note_life();
+        if let Some(open) = &mut self.open {
+            open.after = Some(transaction.begins_after());
+            open.transaction = Some(transaction);
+            self.is_failed = false;
+        }
+    }
+
+    /// The statement failed, and was undone.
+    pub(crate) fn fail(&mut self, transaction: Option<Transaction>) {
+        self.is_failed = self.open.is_some();
+        if let (Some(open), Some(transaction)) = (&mut self.open, transaction)
+            && !open.savepoints.is_empty()
+        {
+            open.after = Some(transaction.begins_after());
+            open.transaction = Some(transaction);
+        }
+    }
+
+    /// A statement failed that has changed nothing, or its answer did.
+    pub(crate) fn fail_statement(&mut self) {
+        let transaction = self.open.as_mut().and_then(|open| open.transaction.take());
+        self.fail(transaction);
+    }
+
+    /// `COMMIT`: what is to be committed. The block is over; a failed one has nothing.
+    pub(crate) fn end(&mut self) -> (Option<Transaction>, TransactionStatus) {
+        let status = self.status();
+        let open = self.open.take();
+        self.is_failed = false;
+        self.is_expired = false;
+        let transaction = open.and_then(|open| open.transaction);
+        match status {
+            TransactionStatus::Open => (transaction, status),
+            TransactionStatus::Idle | TransactionStatus::Failed => (None, status),
+        }
+    }
+
+    /// `SAVEPOINT`.
+    pub(crate) fn set_savepoint(&mut self, name: String) -> Result<()> {
+        let open = self.open.as_mut().ok_or_else(|| outside("SAVEPOINT"))?;
+        if open.savepoints.len() >= SAVEPOINTS_MAX {
+            return Err(Error::new(
+                SqlState::ProgramLimitExceeded,
+                format!("a transaction has at most {SAVEPOINTS_MAX} savepoints"),
+            ));
+        }
+        let state = open.transaction.as_ref().map(Transaction::table_savepoint);
+        open.savepoints.push((name, state));
+        Ok(())
+    }
+
+    /// `ROLLBACK TO`: also what lifts a failure.
+    pub(crate) fn roll_back_to(&mut self, name: &str) -> Result<()> {
+        let is_expired = self.is_expired;
+        let open = self
+            .open
+            .as_mut()
+            .ok_or_else(|| outside("ROLLBACK TO SAVEPOINT"))?;
+        let place = place_of(&open.savepoints, name)?;
+        match &open.savepoints[place].1 {
+            // The turn is given back: nothing was changed before.
+            None => open.transaction = None,
+            Some(state) => match &mut open.transaction {
+                Some(transaction) if !is_expired => transaction.undo_to(state),
+                _ => {
+                    return Err(Error::new(
+                        SqlState::InFailedSqlTransaction,
+                        "the transaction of the savepoint is over, ROLLBACK is all that can be done",
+                    ));
+                }
+            },
+        }
+        open.savepoints.truncate(place + 1);
+        self.is_failed = false;
+        self.is_expired = false;
+        Ok(())
+    }
+
+    /// `RELEASE`.
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let open = self
+            .open
+            .as_mut()
+            .ok_or_else(|| outside("RELEASE SAVEPOINT"))?;
+        let place = place_of(&open.savepoints, name)?;
+        open.savepoints.truncate(place);
+        Ok(())
+    }
+}
+
+/// What a change begins with.
+pub(crate) enum Taken {
+    /// A transaction of its own.
+    Autocommit,
+    /// The block's.
+    Transaction(Box<Transaction>),
+    /// One that is to become the block's, after this commit if there is one.
+    After(Option<u64>),
+}
+
+fn place_of(savepoints: &[(String, Option<TableSavepoint>)], name: &str) -> Result<usize> {
+    let place = savepoints.iter().rposition(|(it, _)| it == name);
+    place.ok_or_else(|| {
+        Error::new(
+            SqlState::InvalidSavepointSpecification,
+            format!("savepoint \"{name}\" does not exist"),
+        )
+    })
+}
+
+fn outside(what: &str) -> Error {
+    Error::new(
+        SqlState::NoActiveSqlTransaction,
+        format!("{what} can only be used in transaction blocks"),
+    )
+}
+
+/// Somebody else changed what this block has read.
+pub(crate) fn serialization_failure() -> Error {
+    Error::new(
+        SqlState::SerializationFailure,
+        "could not serialize access due to concurrent update",
+    )
+    .with_detail("Another transaction was committed after this one had begun to read.")
+    .with_hint("The transaction might succeed if retried.")
+}
+
+/// Ends a block that holds its turn if nothing is asked in it for so long.
+pub(crate) fn watch(block: &Arc<Mutex<Block>>, idle_max: Duration) {
+    {
+        let mut block = block.lock();
+        if block.is_watched || !block.holds_turn() {
+            return;
+        }
+        block.is_watched = true;
+    }
+    let watched = Arc::downgrade(block);
+    tokio::spawn(async move {
+        let mut pause = idle_max;
+        loop {
+            tokio::time::sleep(pause).await;
+            let Some(block) = watched.upgrade() else {
+                return;
+            };
+            match block.lock().left_to_idle(idle_max) {
+                Some(left) => pause = left,
+                None => return,
+            }
+        }
+    });
+}
+
+impl Block {
+    /// Whether nobody else can change anything. While a change runs, its statement has the turn and not the block.
+    fn holds_turn(&self) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(|open| open.transaction.is_some())
+    }
+
+    /// How long the pause may last that is now; none where there is nothing to wait for, or the block was ended.
+    fn left_to_idle(&mut self, idle_max: Duration) -> Option<Duration> {
+        if !self.holds_turn() {
+            self.is_watched = false;
+            return None;
+        }
+        let idle = self.asked.map_or(idle_max, |asked| asked.elapsed());
+        let left = idle_max.saturating_sub(idle);
+        if !left.is_zero() {
+            return Some(left);
+        }
+        self.is_watched = false;
+        self.is_failed = true;
+        self.is_expired = true;
+        if let Some(open) = &mut self.open {
+            open.transaction = None;
+        }
+        tracing::warn!(
+            "a transaction was ended: nothing was asked in it for {} s",
+            idle_max.as_secs()
+        );
+        None
+    }
+}
