@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Query(QueryArguments),
     /// Change a database by SPARQL Update
     Update(UpdateArguments),
+    /// Run SQL statements: tables of typed columns beside the quads
+    Sql(SqlArguments),
     /// Show the plan of a query
     Explain(ExplainArguments),
     /// Serve a database over HTTP (SPARQL protocol) with a console
@@ -206,6 +208,31 @@ pub(crate) struct UpdateArguments {
     pub(crate) sources: LoadSourceArguments,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct SqlArguments {
+    /// The database's directory, made if it is not there (not with --read-only)
+    #[arg(long = "db", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The statements, separated by semicolons; without -c and -f they come from standard input
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "file")]
+    pub(crate) command: Option<String>,
+    /// Read the statements from a file; - for standard input
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// table, csv, json
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Change nothing, and let another process write
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Say how long each statement took, on standard error
+    #[arg(long)]
+    pub(crate) timing: bool,
+    /// Memory for the statements, such as 8G
+    #[arg(long, value_name = "BYTES", default_value = "4G")]
+    pub(crate) memory: Bytes,
 }
 
 /// What `LOAD` of an update may read.

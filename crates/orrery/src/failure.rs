@@ -50,6 +50,13 @@ pub(crate) enum Failure {
         line: u64,
         excerpt: Excerpt,
     },
+    /// A statement of SQL failed.
+    #[error("ERROR {}: {error}", error.state)]
+    Sql {
+        error: Box<orrery_sql::Error>,
+        /// Its line and the place on it, where that is known.
+        excerpt: Option<(u64, Excerpt)>,
+    },
     /// A server refused what it was sent.
     #[error("{message}")]
     Refused {
@@ -97,6 +104,10 @@ impl Failure {
                 let excerpt = error.excerpt.as_ref()?;
                 Some(excerpt.lines(error.line))
             }
+            Self::Sql { excerpt, .. } => {
+                let (line, excerpt) = excerpt.as_ref()?;
+                Some(excerpt.lines(Some(*line)))
+            }
             Self::Text { line, excerpt, .. } => Some(excerpt.lines(Some(*line))),
             Self::Refused { place, excerpt, .. } => {
                 let line = place.map(|place| place.line as u64);
@@ -134,6 +145,33 @@ impl Failure {
         }
     }
 
+    /// The same, with the line of the text of SQL that is wrong.
+    pub(crate) fn with_sql_place(self, text: &str) -> Self {
+        let Self::Sql { error, .. } = self else {
+            return self;
+        };
+        let before = error.position.and_then(|position| {
+            let (offset, _) = text.char_indices().nth(position.checked_sub(1)?)?;
+            text.get(..offset)
+        });
+        let excerpt = before.and_then(|before| {
+            let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+            let place = PlaceInText {
+                line: before.matches('\n').count() + 1,
+                column: before[line_start..].chars().count() + 1,
+                offset: before.len(),
+                length: 0,
+            };
+            Some((place.line as u64, place.excerpt(text)?))
+        });
+        // The line and the caret tell it.
+        let position = error.position.filter(|_| excerpt.is_none());
+        Self::Sql {
+            error: Box::new(orrery_sql::Error { position, ..*error }),
+            excerpt,
+        }
+    }
+
     /// The same, with the line of the text that a server found wrong.
     pub(crate) fn of_sent_text(self, text: &str) -> Self {
         match self {
@@ -158,6 +196,15 @@ impl Failure {
             Self::OutputClosed
         } else {
             Self::Output(source)
+        }
+    }
+}
+
+impl From<orrery_sql::Error> for Failure {
+    fn from(error: orrery_sql::Error) -> Self {
+        Self::Sql {
+            error: Box::new(error),
+            excerpt: None,
         }
     }
 }

@@ -74,6 +74,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Load(arguments) => commands::load::run(arguments),
         Command::Query(arguments) => commands::query::run(arguments),
         Command::Update(arguments) => commands::update::run(arguments),
+        Command::Sql(arguments) => commands::sql::run(arguments),
         Command::Explain(arguments) => commands::explain::run(arguments),
         Command::Serve(arguments) => commands::serve::run(arguments),
         Command::Dump(arguments) => commands::dump::run(arguments),

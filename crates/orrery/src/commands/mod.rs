@@ -11,6 +11,7 @@ pub(crate) mod log;
 pub(crate) mod prefix;
 pub(crate) mod query;
 pub(crate) mod serve;
+pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod update;
 pub(crate) mod verify;

@@ -1,0 +1,386 @@
+//! Rows for people and programs: a table, CSV, or JSON.
+//!
+//! A table's columns are as wide as the first rows need, and together no wider than the terminal: what is longer is cut, and ends with `…`. Programs
+//! take CSV (a line of names, NULL is nothing and an empty text is `""`) or JSON (an array of objects for each statement).
+
+use std::fmt::Write as _;
+
+use futures::StreamExt as _;
+use orrery_sql::{Error, Rows, Tag, ValueTexts};
+
+use crate::commands::output::Output;
+use crate::failure::Failure;
+
+/// Rows that a table's widths are taken from.
+const MEASURED_ROWS: usize = 1_000;
+/// No column is cut to less.
+const COLUMN_CHARS_MIN: usize = 8;
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Table,
+    Csv,
+    Json,
+}
+
+impl Format {
+    pub(super) const NAMES: [&str; 3] = ["table", "csv", "json"];
+
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "table" => Some(Self::Table),
+            "csv" => Some(Self::Csv),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
+/// Writes what one statement came to.
+pub(super) struct Printer {
+    format: Format,
+    has_rows: bool,
+}
+
+/// A row as texts; `None` is NULL.
+type Row = Vec<Option<String>>;
+
+impl Printer {
+    pub(super) fn new(format: Format) -> Self {
+        Self {
+            format,
+            has_rows: false,
+        }
+    }
+
+    /// Writes rows as they come; how many there were.
+    pub(super) async fn rows(
+        &mut self,
+        mut rows: Rows,
+        output: &mut Output,
+    ) -> Result<u64, Failure> {
+        self.has_rows = true;
+        let schema = rows.schema();
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        let kinds: Vec<Kind> = schema
+            .fields()
+            .iter()
+            .map(|field| Kind::of(field.data_type()))
+            .collect();
+        let mut writer = match self.format {
+            Format::Table => Writer::Table(Table::new(&names, &kinds)),
+            Format::Csv => Writer::Csv,
+            Format::Json => Writer::Json { is_first: true },
+        };
+        let mut buffer = String::new();
+        writer.begin(&names, &mut buffer);
+        let mut count = 0;
+        while let Some(batch) = rows.next().await {
+            let batch = batch.map_err(|error| Error::of_run(&error))?;
+            let columns = batch.columns().iter().map(ValueTexts::new);
+            let columns: Vec<ValueTexts<'_>> = columns.collect::<Result<_, _>>()?;
+            for row in 0..batch.num_rows() {
+                let values = columns.iter().map(|column| {
+                    let mut text = String::new();
+                    Ok(column.write(row, &mut text)?.then_some(text))
+                });
+                let values = values.collect::<Result<Row, Error>>()?;
+                writer.row(values, &names, &kinds, &mut buffer);
+            }
+            count += batch.num_rows() as u64;
+            drain(&mut buffer, output)?;
+        }
+        writer.end(count, &mut buffer);
+        drain(&mut buffer, output)?;
+        Ok(count)
+    }
+
+    /// Says what was done, where that is not said by the rows.
+    pub(super) fn done(&self, tag: Tag, output: &mut Output) -> Result<(), Failure> {
+        let is_said = self.has_rows && matches!(tag, Tag::Select(_));
+        if self.format == Format::Table && !is_said {
+            drain(&mut format!("{tag}\n"), output)?;
+        }
+        Ok(())
+    }
+}
+
+fn drain(buffer: &mut String, output: &mut Output) -> Result<(), Failure> {
+    let mut bytes = std::mem::take(buffer).into_bytes();
+    output.drain(&mut bytes)
+}
+
+/// What decides how a value is written beside its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Boolean,
+    Other,
+}
+
+impl Kind {
+    fn of(data_type: &orrery_sql::DataType) -> Self {
+        match data_type {
+            orrery_sql::DataType::Boolean => Self::Boolean,
+            other if other.is_numeric() => Self::Number,
+            _ => Self::Other,
+        }
+    }
+}
+
+enum Writer {
+    Table(Table),
+    Csv,
+    Json { is_first: bool },
+}
+
+impl Writer {
+    fn begin(&mut self, names: &[&str], buffer: &mut String) {
+        match self {
+            Self::Table(_) => {}
+            Self::Csv => write_csv(names.iter().map(|name| Some(*name)), buffer),
+            Self::Json { .. } => buffer.push('['),
+        }
+    }
+
+    fn row(&mut self, values: Row, names: &[&str], kinds: &[Kind], buffer: &mut String) {
+        match self {
+            Self::Table(table) => table.row(values, buffer),
+            Self::Csv => write_csv(values.iter().map(Option::as_deref), buffer),
+            Self::Json { is_first } => {
+                buffer.push_str(if *is_first { "\n" } else { ",\n" });
+                *is_first = false;
+                write_json(&values, names, kinds, buffer);
+            }
+        }
+    }
+
+    fn end(&mut self, count: u64, buffer: &mut String) {
+        match self {
+            Self::Table(table) => {
+                table.begin(buffer);
+                let noun = if count == 1 { "row" } else { "rows" };
+                let _ = writeln!(buffer, "({count} {noun})");
+            }
+            Self::Csv => {}
+            Self::Json { .. } => buffer.push_str("\n]\n"),
+        }
+    }
+}
+
+fn write_csv<'a>(values: impl Iterator<Item = Option<&'a str>>, buffer: &mut String) {
+    for (place, value) in values.enumerate() {
+        if place > 0 {
+            buffer.push(',');
+        }
+        match value {
+            None => {}
+            Some(value) if value.is_empty() || value.contains([',', '"', '\n', '\r']) => {
+                let _ = write!(buffer, "\"{}\"", value.replace('"', "\"\""));
+            }
+            Some(value) => buffer.push_str(value),
+        }
+    }
+    buffer.push('\n');
+}
+
+fn write_json(values: &Row, names: &[&str], kinds: &[Kind], buffer: &mut String) {
+    let string = |text: &str| serde_json::Value::from(text).to_string();
+    buffer.push('{');
+    for (place, value) in values.iter().enumerate() {
+        if place > 0 {
+            buffer.push(',');
+        }
+        buffer.push_str(&string(names[place]));
+        buffer.push(':');
+        match (value, kinds[place]) {
+            (None, _) => buffer.push_str("null"),
+            (Some(text), Kind::Boolean) => {
+                buffer.push_str(if text == "t" { "true" } else { "false" });
+            }
+            // What is no number of JSON, as NaN, is a string.
+            (Some(text), Kind::Number)
+                if serde_json::from_str::<serde_json::Number>(text).is_ok() =>
+            {
+                buffer.push_str(text);
+            }
+            (Some(text), Kind::Number | Kind::Other) => buffer.push_str(&string(text)),
+        }
+    }
+    buffer.push('}');
+}
+
+/// A table whose first rows are held until the widths are known.
+struct Table {
+    names: Vec<String>,
+    is_number: Vec<bool>,
+    held: Vec<Row>,
+    /// Empty until the head is written.
+    widths: Vec<usize>,
+    width_max: usize,
+}
+
+impl Table {
+    fn new(names: &[&str], kinds: &[Kind]) -> Self {
+        let terminal = console::Term::stdout();
+        Self {
+            names: names.iter().map(|name| one_line(name)).collect(),
+            is_number: kinds.iter().map(|kind| *kind == Kind::Number).collect(),
+            held: Vec::new(),
+            widths: Vec::new(),
+            width_max: match terminal.is_term() {
+                true => usize::from(terminal.size().1),
+                false => usize::MAX,
+            },
+        }
+    }
+
+    fn row(&mut self, values: Row, buffer: &mut String) {
+        let values = values.into_iter();
+        let values = values.map(|value| value.map(|text| one_line(&text)));
+        let values: Row = values.collect();
+        if self.widths.is_empty() {
+            self.held.push(values);
+            if self.held.len() >= MEASURED_ROWS {
+                self.begin(buffer);
+            }
+        } else {
+            self.line(&values, buffer);
+        }
+    }
+
+    /// Writes the head and what was held, unless that was done.
+    fn begin(&mut self, buffer: &mut String) {
+        if !self.widths.is_empty() {
+            return;
+        }
+        let width = |place: usize| {
+            let of_rows = self
+                .held
+                .iter()
+                .map(|row| row[place].as_deref().map_or(0, chars));
+            of_rows
+                .chain([chars(&self.names[place]), 1])
+                .max()
+                .unwrap_or(1)
+        };
+        let widths = (0..self.names.len()).map(width).collect();
+        self.widths = fitted(widths, self.width_max);
+        for (place, name) in self.names.iter().enumerate() {
+            let width = self.widths[place];
+            let separator = if place > 0 { "|" } else { "" };
+            let _ = write!(buffer, "{separator} {:^width$} ", cut(name, width));
+        }
+        buffer.push('\n');
+        let lines = self.widths.iter().map(|width| "-".repeat(width + 2));
+        buffer.push_str(&lines.collect::<Vec<_>>().join("+"));
+        buffer.push('\n');
+        for row in std::mem::take(&mut self.held) {
+            self.line(&row, buffer);
+        }
+    }
+
+    fn line(&self, values: &Row, buffer: &mut String) {
+        let start = buffer.len();
+        for (place, value) in values.iter().enumerate() {
+            let width = self.widths[place];
+            let separator = if place > 0 { "|" } else { "" };
+            let text = cut(value.as_deref().unwrap_or_default(), width);
+            let _ = match self.is_number[place] {
+                true => write!(buffer, "{separator} {text:>width$} "),
+                false => write!(buffer, "{separator} {text:<width$} "),
+            };
+        }
+        let end = buffer[start..].trim_end_matches(' ').len();
+        buffer.truncate(start + end);
+        buffer.push('\n');
+    }
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A text without what would break its line.
+fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '·' } else { c })
+        .collect()
+}
+
+fn cut(text: &str, width: usize) -> String {
+    match chars(text) <= width {
+        true => text.to_owned(),
+        false => {
+            let kept = text.chars().take(width.saturating_sub(1));
+            kept.chain(['…']).collect()
+        }
+    }
+}
+
+/// Widths that together fit a line: the widest columns give way first.
+fn fitted(mut widths: Vec<usize>, width_max: usize) -> Vec<usize> {
+    loop {
+        let total: usize = widths.iter().map(|width| width + 3).sum();
+        let too_much = total.saturating_sub(1).saturating_sub(width_max);
+        let widest = widths.iter_mut().max();
+        match widest {
+            Some(widest) if too_much > 0 && *widest > COLUMN_CHARS_MIN => *widest -= 1,
+            _ => return widths,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(values: &[Option<&str>]) -> Row {
+        values
+            .iter()
+            .map(|value| value.map(str::to_owned))
+            .collect()
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_its_values_and_no_wider_than_the_terminal() {
+        let mut table = Table::new(&["id", "name"], &[Kind::Number, Kind::Other]);
+        table.width_max = 20;
+        let mut written = String::new();
+        table.row(
+            row(&[Some("1"), Some("a long name that is cut")]),
+            &mut written,
+        );
+        table.row(row(&[Some("22"), None]), &mut written);
+        Writer::Table(table).end(2, &mut written);
+        let lines: Vec<&str> = written.lines().collect();
+        assert!(lines[0].starts_with(" id |"), "{written}");
+        assert_eq!(lines[1], "----+---------------");
+        assert_eq!(lines[2], "  1 | a long name …");
+        assert_eq!(lines[3], " 22 |");
+        assert_eq!(lines[4], "(2 rows)");
+    }
+
+    #[test]
+    fn csv_and_json_tell_null_from_an_empty_text() {
+        let values = row(&[Some("1.5"), None, Some(""), Some("a\"b,\n"), Some("t")]);
+        let mut csv = String::new();
+        write_csv(values.iter().map(Option::as_deref), &mut csv);
+        assert_eq!(csv, "1.5,,\"\",\"a\"\"b,\n\",t\n");
+        let mut json = String::new();
+        let kinds = [
+            Kind::Number,
+            Kind::Number,
+            Kind::Other,
+            Kind::Other,
+            Kind::Boolean,
+        ];
+        write_json(&values, &["a", "b", "c", "d", "e"], &kinds, &mut json);
+        assert_eq!(json, r#"{"a":1.5,"b":null,"c":"","d":"a\"b,\n","e":true}"#);
+    }
+}
