@@ -1,17 +1,33 @@
 //! Reading stored tables.
 //!
 //! ```text
-//! StoredTable (a table of a snapshot) -> ScanExec (projection, columns) -> a stream for each partition
-//!                                                 morsels of positions, taken from one queue
+//! StoredTable    a table of a snapshot: columns, constraints
+//!   filters      -> ScanExec: which projection, which positions of it (access, key_range), what rules out vectors (condition, zone_test)
+//!   partitions   -> streams that take morsels of positions from one queue (morsels, stream), and give what is left of them (left)
 //! ```
 //!
+//! All filters that hold for a row by itself are evaluated here and not above. Four things spare reading: the first columns of a key bound positions by
+//! searches in the file; zones rule out vectors; a condition on a column with a dictionary is evaluated once for each of its values; and columns that no
+//! condition names are read for rows that pass alone. What operators above find while they run (`hint`) is taken in between morsels.
+//!
 //! Each partition takes the next morsel from the queue, and morsels ascend; so what a partition gives ascends by the key of the projection that is read,
-//! and a slow partition leaves the rest to the others.
+//! and a slow partition leaves the rest to the others. Rows that changed since the files were written are decoded morsel by morsel, looked at by the
+//! same conditions, and put where they belong.
+//!
+//! A scan holds a batch and the numbers of its rows, and the new rows of a morsel; nothing here grows with the table.
 
+mod access;
+mod compared;
+mod condition;
+mod hint;
+mod key_range;
+mod left;
 mod morsels;
 mod node;
 mod stream;
 mod table;
+mod told;
+mod zone_test;
 
 pub(crate) use table::StoredTable;
 

@@ -1,7 +1,7 @@
 //! Positions divided among the partitions of a scan.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use orrery_storage::table::file::GROUP_ROWS;
 
@@ -11,27 +11,47 @@ const MORSEL_POSITIONS: u64 = GROUP_ROWS as u64;
 /// The morsels that no partition took yet.
 #[derive(Debug)]
 pub(super) struct Morsels {
-    positions: Range<u64>,
-    next: AtomicU64,
+    ranges: Vec<Range<u64>>,
+    next: AtomicUsize,
 }
 
 impl Morsels {
-    /// Of a range of positions.
-    pub(super) fn new(positions: Range<u64>) -> Self {
-        let first = positions.start / MORSEL_POSITIONS;
-        Self {
-            positions,
-            next: AtomicU64::new(first),
+    /// Of ranges of positions, which ascend and do not overlap.
+    pub(super) fn new(positions: &[Range<u64>]) -> Self {
+        let mut ranges = Vec::new();
+        for range in positions {
+            let mut start = range.start;
+            while start < range.end {
+                let end = (start / MORSEL_POSITIONS + 1).saturating_mul(MORSEL_POSITIONS);
+                let end = end.min(range.end);
+                ranges.push(start..end);
+                start = end;
+            }
         }
+        Self {
+            ranges,
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    /// The number of all.
+    pub(super) fn len(&self) -> usize {
+        self.ranges.len()
     }
 
     /// The next morsel.
     pub(super) fn take(&self) -> Option<Range<u64>> {
+        // Beyond the last one it is counted on, once for each partition.
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let start = number.saturating_mul(MORSEL_POSITIONS);
-        let end = start.saturating_add(MORSEL_POSITIONS);
-        let morsel = start.max(self.positions.start)..end.min(self.positions.end);
-        (!morsel.is_empty()).then_some(morsel)
+        self.ranges.get(number).cloned()
+    }
+
+    /// The same, none taken.
+    pub(super) fn untouched(&self) -> Self {
+        Self {
+            ranges: self.ranges.clone(),
+            next: AtomicUsize::new(0),
+        }
     }
 }
 
@@ -42,14 +62,18 @@ mod tests {
     #[test]
     fn morsels_are_all_positions_once_in_order() {
         for positions in [0..0, 0..1, 5..90_000, 32_768..65_536, 70_000..70_001] {
-            let morsels = Morsels::new(positions.clone());
+            let morsels = Morsels::new(&[positions.clone(), 100_000..100_002]);
             let mut next = positions.start;
-            while let Some(morsel) = morsels.take() {
+            for _ in 1..morsels.len() {
+                let morsel = morsels.take().unwrap();
                 assert_eq!(morsel.start, next);
+                assert!(morsel.end - morsel.start <= MORSEL_POSITIONS);
                 next = morsel.end;
             }
             assert_eq!(next, positions.end);
+            assert_eq!(morsels.take(), Some(100_000..100_002));
             assert_eq!(morsels.take(), None);
+            assert_eq!(morsels.untouched().len(), morsels.len());
         }
     }
 }

@@ -1,39 +1,66 @@
 //! The node of a plan that reads a projection of a stored table.
+//!
+//! Filters come in three ways: with the plan of the table (all that hold for each row by themselves), from a filter above the node, and as hints that
+//! operators above make while they run (the bound of a TopK, the keys of a hash join). The first two are evaluated here, and nowhere else; hints only spare
+//! work. Each of them changes what is read, so a node with other filters is made anew.
 
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::compute::SortOptions;
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Statistics, stats::Precision};
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DataFusionError, Result, Statistics, stats::Precision};
+use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions, SchedulingType,
 };
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
+};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
-use orrery_storage::table::{ColumnId, Projection, TableState};
+use orrery_storage::table::{ColumnId, TableState};
 
+use super::access::{Access, choose};
+use super::hint::Dynamic;
 use super::morsels::Morsels;
-use super::stream::ScanStream;
+use super::stream::{Counts, Plan, ScanStream};
+use super::told;
 
-/// Reads a projection of a table, in as many partitions as there are threads.
+/// What a scan is to do.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    pub(super) table: TableState,
+    /// The columns that are given.
+    pub(super) columns: Vec<ColumnId>,
+    /// All columns that filters can name, by their index.
+    pub(super) ids: Arc<[ColumnId]>,
+    /// The names and types of those that are given.
+    pub(super) schema: SchemaRef,
+    /// What holds for each row that is given. Columns are named by their index in `ids`.
+    pub(super) filters: Vec<Arc<dyn PhysicalExpr>>,
+    pub(super) dynamic: Vec<Dynamic>,
+    pub(super) limit: Option<usize>,
+    /// At most so many partitions.
+    pub(super) partitions: usize,
+}
+
+/// Reads a projection of a table, in as many partitions as there are threads and morsels.
 #[derive(Clone)]
 pub(super) struct ScanExec {
-    /// The table's name, for people.
-    table: String,
-    projection: Projection,
-    /// The columns that are given.
-    columns: Vec<ColumnId>,
-    schema: SchemaRef,
-    limit: Option<usize>,
+    wanted: Wanted,
+    access: Arc<Access>,
     morsels: Arc<Morsels>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -42,84 +69,94 @@ pub(super) struct ScanExec {
 impl fmt::Debug for ScanExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScanExec")
-            .field("table", &self.table)
-            .field("columns", &self.columns)
+            .field("table", &self.wanted.table.definition().name)
+            .field("columns", &self.wanted.columns)
+            .field("filters", &self.wanted.filters)
             .finish_non_exhaustive()
     }
 }
 
 impl ScanExec {
-    /// A scan of columns, which the schema names; all of them are in the projection.
-    pub(super) fn new(
-        table: &TableState,
-        projection: Projection,
-        columns: Vec<ColumnId>,
-        schema: SchemaRef,
-        partitions: usize,
-    ) -> Self {
-        let mut equivalences = EquivalenceProperties::new(Arc::clone(&schema));
-        equivalences.add_ordering(ordering(&projection, &columns, &schema));
+    /// Chooses how to read what is wanted.
+    pub(super) fn new(wanted: Wanted) -> Result<Self> {
+        let ids = Arc::clone(&wanted.ids);
+        let mut needed = wanted.columns.clone();
+        let filters = wanted.filters.iter();
+        for filter in filters.chain(wanted.dynamic.iter().map(|dynamic| &dynamic.0)) {
+            let named = datafusion::physical_expr::utils::collect_columns(filter);
+            needed.extend(named.iter().filter_map(|column| ids.get(column.index())));
+        }
+        let access = choose(&wanted.table, &needed, &wanted.filters, &ids)?;
+        let morsels = Morsels::new(&access.ranges.positions);
+        let schema = &wanted.schema;
+        let mut equivalences = EquivalenceProperties::new(Arc::clone(schema));
+        equivalences.add_ordering(told::ordering(&access.projection, &wanted.columns, schema));
         let properties = PlanProperties::new(
             equivalences,
-            Partitioning::UnknownPartitioning(partitions.max(1)),
+            Partitioning::UnknownPartitioning(wanted.partitions.min(morsels.len()).max(1)),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
         let properties = properties.with_scheduling_type(SchedulingType::Cooperative);
-        Self {
-            table: table.definition().name.clone(),
-            morsels: Arc::new(Morsels::new(projection.positions())),
-            projection,
-            columns,
-            schema,
-            limit: None,
+        Ok(Self {
+            wanted,
+            access: Arc::new(access),
+            morsels: Arc::new(morsels),
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
-        }
-    }
-
-    /// The same, and so many rows suffice.
-    pub(super) fn with_limit(self, limit: Option<usize>) -> Self {
-        Self { limit, ..self }
-    }
-}
-
-/// How the rows of each partition ascend: by the first columns of the key, as far as they are given.
-fn ordering(
-    projection: &Projection,
-    columns: &[ColumnId],
-    schema: &SchemaRef,
-) -> Vec<PhysicalSortExpr> {
-    let key = projection.layout().key().iter();
-    let given = key.map_while(|column| columns.iter().position(|id| *id == column.id));
-    given
-        .map(|place| {
-            let column = Column::new(schema.field(place).name(), place);
-            PhysicalSortExpr::new(
-                Arc::new(column),
-                SortOptions {
-                    descending: false,
-                    nulls_first: false,
-                },
-            )
         })
-        .collect()
+    }
+
+    /// An expression over the columns that are given, over those of the table.
+    fn over_table(&self, expression: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+        let moved = expression.transform_down(|node| {
+            let Some(column) = node.downcast_ref::<Column>() else {
+                return Ok(Transformed::no(node));
+            };
+            let id = self.wanted.columns.get(column.index());
+            let place = id.and_then(|id| self.wanted.ids.iter().position(|of| of == id));
+            let place = place.ok_or_else(|| {
+                DataFusionError::Internal(format!("{column} is not a column of the scan"))
+            })?;
+            Ok(Transformed::yes(
+                Arc::new(Column::new(column.name(), place)) as _,
+            ))
+        });
+        moved.map(|moved| moved.data)
+    }
 }
 
 impl DisplayAs for ScanExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "ScanExec: table={}", self.table)?;
-                let names = self.schema.fields().iter().map(|field| field.name());
-                let names: Vec<&str> = names.map(String::as_str).collect();
-                write!(f, ", columns=[{}]", names.join(", "))?;
-                match self.limit {
-                    Some(limit) => write!(f, ", limit={limit}"),
-                    None => Ok(()),
-                }
-            }
-            DisplayFormatType::TreeRender => writeln!(f, "table={}", self.table),
+        let (wanted, access) = (&self.wanted, &self.access);
+        let table = &wanted.table.definition().name;
+        if matches!(format, DisplayFormatType::TreeRender) {
+            return writeln!(f, "table={table}");
+        }
+        let names = wanted.schema.fields().iter().map(|field| field.name());
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        write!(f, "ScanExec: table={table}, columns=[{}]", names.join(", "))?;
+        if let Some(index) = &access.index {
+            write!(f, ", index={index}")?;
+        }
+        if access.ranges.columns > 0 {
+            let (rows, count) = (access.ranges.rows, access.ranges.positions.len());
+            write!(f, ", ranges={count} of {rows} rows")?;
+        }
+        let written = |filters: &mut dyn Iterator<Item = &Arc<dyn PhysicalExpr>>| {
+            let filters: Vec<String> = filters.map(ToString::to_string).collect();
+            filters.join(" AND ")
+        };
+        if !wanted.filters.is_empty() {
+            write!(f, ", filter={}", written(&mut wanted.filters.iter()))?;
+        }
+        if !wanted.dynamic.is_empty() {
+            let hints = &mut wanted.dynamic.iter().map(|dynamic| &dynamic.0);
+            write!(f, ", hints={}", written(hints))?;
+        }
+        match wanted.limit {
+            Some(limit) => write!(f, ", limit={limit}"),
+            None => Ok(()),
         }
     }
 }
@@ -139,8 +176,14 @@ impl ExecutionPlan for ScanExec {
 
     fn apply_expressions(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion, DataFusionError>,
-    ) -> Result<TreeNodeRecursion, DataFusionError> {
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        let hints = self.wanted.dynamic.iter().map(|dynamic| &dynamic.0);
+        for expression in self.wanted.filters.iter().chain(hints) {
+            if f(expression)? == TreeNodeRecursion::Stop {
+                return Ok(TreeNodeRecursion::Stop);
+            }
+        }
         Ok(TreeNodeRecursion::Continue)
     }
 
@@ -148,22 +191,22 @@ impl ExecutionPlan for ScanExec {
         self: Arc<Self>,
         _: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(self)
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         self.replace_children(children, options)
     }
 
     /// The same with all morsels to be taken again.
-    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::new(Self {
-            morsels: Arc::new(Morsels::new(self.projection.positions())),
+            morsels: Arc::new(self.morsels.untouched()),
             metrics: ExecutionPlanMetricsSet::new(),
             ..(*self).clone()
         }))
@@ -173,15 +216,27 @@ impl ExecutionPlan for ScanExec {
         &self,
         partition: usize,
         context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream, DataFusionError> {
+    ) -> Result<SendableRecordBatchStream> {
+        let plan = Plan::new(
+            self.access.projection.clone(),
+            &self.wanted.columns,
+            Arc::clone(&self.wanted.schema),
+            Arc::clone(&self.wanted.ids),
+            Arc::clone(&self.access.conditions),
+            self.wanted.dynamic.clone(),
+        );
+        let counter = |name| MetricBuilder::new(&self.metrics).counter(name, partition);
+        let counts = Counts {
+            baseline: BaselineMetrics::new(&self.metrics, partition),
+            vectors_skipped: counter("vectors_skipped"),
+            rows_looked_at: counter("rows_looked_at"),
+        };
         let stream = ScanStream::new(
-            self.projection.clone(),
-            &self.columns,
-            Arc::clone(&self.schema),
+            Arc::new(plan),
             Arc::clone(&self.morsels),
             context.session_config().batch_size(),
-            self.limit,
-            BaselineMetrics::new(&self.metrics, partition),
+            self.wanted.limit,
+            counts,
         );
         Ok(Box::pin(cooperative(stream)))
     }
@@ -194,15 +249,71 @@ impl ExecutionPlan for ScanExec {
         &self,
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
-    ) -> Result<Arc<Statistics>, DataFusionError> {
-        let mut statistics = Statistics::new_unknown(&self.schema);
-        if args.partition().is_none() {
-            let rows = usize::try_from(self.projection.rows()).unwrap_or(usize::MAX);
-            statistics.num_rows = match self.limit {
-                Some(limit) => Precision::Inexact(rows.min(limit)),
-                None => Precision::Exact(rows),
-            };
+    ) -> Result<Arc<Statistics>> {
+        let wanted = &self.wanted;
+        if args.partition().is_some() {
+            return Ok(Arc::new(Statistics::new_unknown(&wanted.schema)));
         }
-        Ok(Arc::new(statistics))
+        let rows = usize::try_from(self.access.rows).unwrap_or(usize::MAX);
+        let rows = match wanted.limit {
+            Some(limit) => Precision::Inexact(rows.min(limit)),
+            None if self.access.is_exact => Precision::Exact(rows),
+            None => Precision::Inexact(rows),
+        };
+        let projection = &self.access.projection;
+        let told = told::statistics(projection, &wanted.columns, &wanted.schema, rows);
+        Ok(Arc::new(told))
+    }
+
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let mut columns = Vec::new();
+        let mut fields = Vec::new();
+        for expression in projection.expr() {
+            let Some(column) = expression.expr.downcast_ref::<Column>() else {
+                return Ok(None);
+            };
+            columns.push(self.wanted.columns[column.index()]);
+            let field: &Field = self.wanted.schema.field(column.index());
+            fields.push(field.clone().with_name(&expression.alias));
+        }
+        Ok(Some(Arc::new(Self::new(Wanted {
+            columns,
+            schema: Arc::new(Schema::new(fields)),
+            ..self.wanted.clone()
+        })?)))
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        _: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        // Behind a limit are other rows than before it.
+        if self.wanted.limit.is_some() || pushed.parent_filters.is_empty() {
+            return Ok(FilterPushdownPropagation::all_unsupported(pushed));
+        }
+        let mut wanted = self.wanted.clone();
+        let mut answers = Vec::with_capacity(pushed.parent_filters.len());
+        for pushed in pushed.parent_filters {
+            if is_volatile(&pushed.filter) {
+                answers.push(PushedDown::No);
+                continue;
+            }
+            let filter = self.over_table(pushed.filter)?;
+            let is_dynamic = DynamicFilterTracking::classify(&filter).contains_dynamic_filter();
+            if is_dynamic {
+                wanted.dynamic.push(Dynamic(filter));
+                answers.push(PushedDown::No);
+            } else {
+                wanted.filters.push(filter);
+                answers.push(PushedDown::Yes);
+            }
+        }
+        let answer = FilterPushdownPropagation::with_parent_pushdown_result(answers);
+        Ok(answer.with_updated_node(Arc::new(Self::new(wanted)?)))
     }
 }

@@ -1,50 +1,68 @@
 //! The rows that one partition of a scan gives.
+//!
+//! ```text
+//! morsel -> vectors that zones do not rule out -> chunks of a batch's rows
+//! chunk  -> conditions, each on the rows that are left -> numbers of rows, collected to a batch -> the given columns of these
+//! ```
+//!
+//! Columns that conditions do not name are read for rows that pass alone. New rows of a morsel are decoded at once, and put between the file's where
+//! they belong. A condition that only spares work above is left out once most rows have passed it.
 
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::compute::{filter, interleave};
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::DataFusionError;
+use datafusion::common::Result;
 use datafusion::execution::RecordBatchStream;
-use datafusion::physical_plan::metrics::BaselineMetrics;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_expr::utils::split_conjunction;
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count};
 use futures::Stream;
-use orrery_storage::table::{ColumnId, Projection};
+use orrery_column::VECTOR_ROWS;
+use orrery_runtime::Pace;
+use orrery_storage::table::{ColumnId, Projection, ProjectionFile};
 
+use super::condition::Condition;
 use super::failed;
+use super::hint::Dynamic;
+use super::left::{Left, not_deleted};
 use super::morsels::Morsels;
 
-/// Reads morsel after morsel, batch by batch.
-pub(super) struct ScanStream {
-    projection: Projection,
-    /// The projection's columns that are read, ascending, and where each given column is among them.
+/// After so many rows it is looked at how many a hint has let pass.
+const HINT_ROWS_MIN: u64 = 32 * 1024;
+
+/// What a scan reads; the same for all of its partitions.
+pub(super) struct Plan {
+    pub(super) projection: Projection,
+    pub(super) schema: SchemaRef,
+    /// The numbers of the columns that conditions name, by their index.
+    pub(super) ids: Arc<[ColumnId]>,
+    /// The projection's columns that are given, ascending.
     read: Vec<usize>,
+    /// Where each given column is among them.
     given: Vec<usize>,
-    schema: SchemaRef,
-    morsels: Arc<Morsels>,
-    morsel: Range<u64>,
-    batch_rows: u64,
-    limit: Option<usize>,
-    metrics: BaselineMetrics,
+    pub(super) conditions: Arc<[Condition]>,
+    pub(super) dynamic: Vec<Dynamic>,
 }
 
-impl ScanStream {
+impl Plan {
     pub(super) fn new(
         projection: Projection,
         columns: &[ColumnId],
         schema: SchemaRef,
-        morsels: Arc<Morsels>,
-        batch_rows: usize,
-        limit: Option<usize>,
-        metrics: BaselineMetrics,
+        ids: Arc<[ColumnId]>,
+        conditions: Arc<[Condition]>,
+        dynamic: Vec<Dynamic>,
     ) -> Self {
         let layout = projection.layout();
-        let places: Vec<usize> = columns
-            .iter()
-            .filter_map(|id| layout.position(*id))
-            .collect();
+        let place = |id: &ColumnId| layout.position(*id);
+        let places: Vec<usize> = columns.iter().filter_map(place).collect();
         let mut read = places.clone();
         read.sort_unstable();
         read.dedup();
@@ -56,50 +74,363 @@ impl ScanStream {
             read,
             projection,
             schema,
-            morsels,
-            morsel: 0..0,
-            batch_rows: batch_rows.max(1) as u64,
-            limit,
-            metrics,
+            ids,
+            conditions,
+            dynamic,
         }
     }
 
-    fn next(&mut self) -> Result<Option<RecordBatch>, DataFusionError> {
-        if self.limit == Some(0) {
-            return Ok(None);
-        }
-        loop {
-            if self.morsel.is_empty() {
-                match self.morsels.take() {
-                    Some(morsel) => self.morsel = morsel,
-                    None => return Ok(None),
-                }
-            }
-            let end = self.morsel.end.min(self.morsel.start + self.batch_rows);
-            let positions = self.morsel.start..end;
-            self.morsel.start = end;
-            let batch = self.read(positions)?;
-            if batch.num_rows() > 0 {
-                return Ok(Some(self.limited(batch)));
-            }
-        }
-    }
-
-    fn read(&self, positions: Range<u64>) -> Result<RecordBatch, DataFusionError> {
-        let any_column = [0];
-        // Without columns the first one is read, to count its rows.
-        let wanted = if self.read.is_empty() {
-            &any_column[..]
-        } else {
-            &self.read
-        };
-        let columns = self.projection.read(positions, wanted).map_err(failed)?;
-        let rows = columns.first().map_or(0, |column| column.len());
+    /// A batch of the columns that were read.
+    fn batch(&self, columns: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
         let given = self.given.iter().map(|&place| Arc::clone(&columns[place]));
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = Arc::clone(&self.schema);
         let batch = RecordBatch::try_new_with_options(schema, given.collect(), &options);
         Ok(batch?)
+    }
+}
+
+/// New rows of a morsel that pass.
+#[derive(Default)]
+struct NewRows {
+    /// Of each how many rows of the file stand before it.
+    positions: Vec<u64>,
+    /// The columns that are read.
+    columns: Vec<ArrayRef>,
+    /// How many were given.
+    next: usize,
+}
+
+impl NewRows {
+    fn is_done(&self) -> bool {
+        self.next == self.positions.len()
+    }
+}
+
+/// A hint that can change while the scan runs, as it was found last.
+struct Hint {
+    source: Arc<dyn PhysicalExpr>,
+    generation: Option<u64>,
+    conditions: Vec<Condition>,
+    seen: u64,
+    passed: u64,
+}
+
+/// What the scan counts.
+pub(super) struct Counts {
+    pub(super) baseline: BaselineMetrics,
+    pub(super) vectors_skipped: Count,
+    pub(super) rows_looked_at: Count,
+}
+
+/// Reads morsel after morsel, batch by batch.
+pub(super) struct ScanStream {
+    plan: Arc<Plan>,
+    hints: Vec<Hint>,
+    morsels: Arc<Morsels>,
+    /// What is left of the present morsel, and where it ends.
+    chunks: Vec<Range<u64>>,
+    new: NewRows,
+    /// Rows of the file that pass and were not given yet.
+    pending: Vec<u64>,
+    batch_rows: usize,
+    limit: Option<usize>,
+    counts: Counts,
+    pace: Pace,
+    is_done: bool,
+}
+
+/// What a step of the scan came to.
+enum Step {
+    Batch(RecordBatch),
+    Nothing,
+    End,
+}
+
+impl ScanStream {
+    pub(super) fn new(
+        plan: Arc<Plan>,
+        morsels: Arc<Morsels>,
+        batch_rows: usize,
+        limit: Option<usize>,
+        counts: Counts,
+    ) -> Self {
+        let hints = plan.dynamic.iter().map(|dynamic| Hint {
+            source: Arc::clone(&dynamic.0),
+            generation: None,
+            conditions: Vec::new(),
+            seen: 0,
+            passed: 0,
+        });
+        Self {
+            hints: hints.collect(),
+            plan,
+            morsels,
+            chunks: Vec::new(),
+            new: NewRows::default(),
+            pending: Vec::new(),
+            batch_rows: batch_rows.max(1),
+            limit,
+            counts,
+            pace: Pace::new(),
+            is_done: false,
+        }
+    }
+
+    fn step(&mut self) -> Result<Step> {
+        if self.is_done || self.limit == Some(0) {
+            return Ok(Step::End);
+        }
+        if let Some(chunk) = self.chunks.pop() {
+            return self.chunk(chunk);
+        }
+        if !self.new.is_done() {
+            let until = self
+                .new
+                .positions
+                .len()
+                .min(self.new.next + self.batch_rows);
+            let range = self.new.next..until;
+            self.new.next = until;
+            let slice = |column: &ArrayRef| column.slice(range.start, range.len());
+            let columns: Vec<ArrayRef> = self.new.columns.iter().map(slice).collect();
+            return Ok(Step::Batch(self.plan.batch(&columns, range.len())?));
+        }
+        match self.morsels.take() {
+            Some(morsel) => self.begin(morsel),
+            None => {
+                self.is_done = true;
+                match self.pending.is_empty() {
+                    true => Ok(Step::End),
+                    false => self.flush(),
+                }
+            }
+        }
+    }
+
+    /// Chooses the chunks of a morsel, and decodes its new rows.
+    fn begin(&mut self, morsel: Range<u64>) -> Result<Step> {
+        self.renew_hints()?;
+        let plan = Arc::clone(&self.plan);
+        self.new = self.new_rows(morsel.clone())?;
+        let Some(file) = plan.projection.file() else {
+            return Ok(Step::Nothing);
+        };
+        let vector_rows = VECTOR_ROWS as u64;
+        let end = morsel.end.min(file.rows());
+        let mut start = morsel.start;
+        let mut chunks: Vec<Range<u64>> = Vec::new();
+        while start < end {
+            let vector = start / vector_rows;
+            let until = ((vector + 1) * vector_rows).min(end);
+            if self.may_pass(vector as usize) {
+                match chunks.last_mut() {
+                    Some(last)
+                        if last.end == start && last.end - last.start < self.batch_rows as u64 =>
+                    {
+                        last.end = until;
+                    }
+                    _ => chunks.push(start..until),
+                }
+            } else {
+                self.counts.vectors_skipped.add(1);
+            }
+            start = until;
+        }
+        if file.is_cold() {
+            let conditions = plan.conditions.iter();
+            let mut columns: Vec<usize> = conditions
+                .flat_map(|condition| condition.places().iter().copied())
+                .collect();
+            if columns.is_empty() {
+                columns.extend(&plan.read);
+            }
+            columns.sort_unstable();
+            columns.dedup();
+            file.will_read(chunks.iter().cloned(), &columns);
+        }
+        chunks.reverse();
+        self.chunks = chunks;
+        // What is pending stands before this morsel's new rows.
+        match self.new.is_done() || self.pending.is_empty() {
+            true => Ok(Step::Nothing),
+            false => self.flush(),
+        }
+    }
+
+    fn may_pass(&self, vector: usize) -> bool {
+        let fixed = self.plan.conditions.iter();
+        let hints = self.hints.iter().flat_map(|hint| &hint.conditions);
+        fixed
+            .chain(hints)
+            .all(|condition| condition.zones.may_pass(vector))
+    }
+
+    /// Takes hints as they are now.
+    fn renew_hints(&mut self) -> Result<()> {
+        for hint in &mut self.hints {
+            let generation = Dynamic::generation(&hint.source);
+            if hint.generation == Some(generation) {
+                continue;
+            }
+            hint.generation = Some(generation);
+            (hint.seen, hint.passed) = (0, 0);
+            let current = Dynamic::current(&hint.source)?;
+            let parts = split_conjunction(&current).into_iter();
+            // What is always true, as a hint is before it is known, is none.
+            let parts = parts.filter(|part| part.downcast_ref::<Literal>().is_none());
+            let conditions =
+                parts.map(|part| Condition::new(part, &self.plan.ids, &self.plan.projection));
+            hint.conditions = conditions.collect::<Result<_>>()?;
+        }
+        Ok(())
+    }
+
+    fn chunk(&mut self, rows: Range<u64>) -> Result<Step> {
+        let plan = Arc::clone(&self.plan);
+        let Some(file) = plan.projection.file() else {
+            return Ok(Step::Nothing);
+        };
+        self.counts
+            .rows_looked_at
+            .add((rows.end - rows.start) as usize);
+        let left = self.left(file, rows.clone())?;
+        if !self.new.is_done() {
+            let numbers = left.numbers(rows.clone());
+            return self.between_new(file, &numbers, rows.end);
+        }
+        if matches!(left, Left::All) {
+            if !self.pending.is_empty() {
+                // Given next, behind what waits.
+                self.chunks.push(rows);
+                return self.flush();
+            }
+            let count = (rows.end - rows.start) as usize;
+            let columns = file.read(rows, &plan.read).map_err(failed)?;
+            return Ok(Step::Batch(plan.batch(&columns, count)?));
+        }
+        self.pending.append(&mut left.numbers(rows));
+        let enough = self.limit.unwrap_or(usize::MAX).min(self.batch_rows);
+        match self.pending.len() >= enough {
+            true => self.flush(),
+            false => Ok(Step::Nothing),
+        }
+    }
+
+    /// The rows of the file that were collected.
+    fn flush(&mut self) -> Result<Step> {
+        let Some(file) = self.plan.projection.file() else {
+            return Ok(Step::Nothing);
+        };
+        let columns = file.take(&self.pending, &self.plan.read).map_err(failed)?;
+        let batch = self.plan.batch(&columns, self.pending.len())?;
+        self.pending.clear();
+        Ok(Step::Batch(batch))
+    }
+
+    /// Rows of the file with the new ones that stand before them and before `end`.
+    fn between_new(&mut self, file: &ProjectionFile, rows: &[u64], end: u64) -> Result<Step> {
+        const FILE: usize = 0;
+        const NEW: usize = 1;
+        let stored = file.take(rows, &self.plan.read).map_err(failed)?;
+        let new = &mut self.new;
+        let mut order = Vec::with_capacity(rows.len());
+        let mut until = |row: u64, order: &mut Vec<(usize, usize)>| {
+            while new
+                .positions
+                .get(new.next)
+                .is_some_and(|position| *position <= row)
+            {
+                order.push((NEW, new.next));
+                new.next += 1;
+            }
+        };
+        for (number, row) in rows.iter().enumerate() {
+            until(*row, &mut order);
+            order.push((FILE, number));
+        }
+        if let Some(last) = end.checked_sub(1) {
+            until(last, &mut order);
+        }
+        let pairs = stored.iter().zip(&new.columns);
+        let columns = pairs.map(|(stored, new)| interleave(&[&**stored, &**new], &order));
+        let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
+        match order.is_empty() {
+            true => Ok(Step::Nothing),
+            false => Ok(Step::Batch(self.plan.batch(&columns, order.len())?)),
+        }
+    }
+
+    /// Those of a chunk that pass.
+    fn left(&mut self, file: &ProjectionFile, rows: Range<u64>) -> Result<Left> {
+        let plan = Arc::clone(&self.plan);
+        let mut left = not_deleted(&plan.projection, rows.clone());
+        let fixed = plan.conditions.iter();
+        let simple = fixed.clone().filter(|condition| condition.is_simple);
+        for condition in simple.chain(fixed.filter(|condition| !condition.is_simple)) {
+            left = left.and(condition, file, rows.clone())?;
+        }
+        for hint in &mut self.hints {
+            let is_useless = hint.seen >= HINT_ROWS_MIN && hint.passed * 4 > hint.seen * 3;
+            if is_useless {
+                continue;
+            }
+            hint.seen += left.len(&rows) as u64;
+            for condition in &hint.conditions {
+                left = left.and(condition, file, rows.clone())?;
+            }
+            hint.passed += left.len(&rows) as u64;
+        }
+        Ok(left)
+    }
+
+    /// The new rows of a morsel that pass.
+    fn new_rows(&self, morsel: Range<u64>) -> Result<NewRows> {
+        let projection = &self.plan.projection;
+        let changes = projection.changes();
+        if changes.inserted() == 0 {
+            return Ok(NewRows::default());
+        }
+        let new = changes
+            .within(morsel.clone())
+            .filter(|entry| entry.row.is_some());
+        let positions: Vec<u64> = new.map(|entry| entry.position).collect();
+        if positions.is_empty() {
+            return Ok(NewRows::default());
+        }
+        self.counts.rows_looked_at.add(positions.len());
+        let fixed = || self.plan.conditions.iter();
+        let simple = fixed().filter(|condition| condition.is_simple);
+        let others = fixed().filter(|condition| !condition.is_simple);
+        let conditions: Vec<&Condition> = simple.chain(others).collect();
+        let mut wanted = self.plan.read.clone();
+        wanted.extend(conditions.iter().flat_map(|condition| condition.places()));
+        wanted.sort_unstable();
+        wanted.dedup();
+        let all = projection.read_new(morsel, &wanted).map_err(failed)?;
+        let of = |places: &[usize], columns: &[ArrayRef]| -> Vec<ArrayRef> {
+            let found = places
+                .iter()
+                .filter_map(|place| wanted.binary_search(place).ok());
+            found.map(|place| Arc::clone(&columns[place])).collect()
+        };
+        let mut rows = (positions, all);
+        for condition in conditions {
+            let columns = of(condition.places(), &rows.1);
+            let mask = condition.of_columns(columns, rows.0.len())?;
+            if mask.count_set_bits() == mask.len() {
+                continue;
+            }
+            let numbers = mask.set_indices().map(|row| rows.0[row]).collect();
+            let mask = BooleanArray::new(mask, None);
+            let kept = rows.1.iter().map(|column| filter(column, &mask));
+            rows = (numbers, kept.collect::<Result<_, _>>()?);
+        }
+        Ok(NewRows {
+            columns: of(&self.plan.read, &rows.1),
+            positions: rows.0,
+            next: 0,
+        })
     }
 
     fn limited(&mut self, batch: RecordBatch) -> RecordBatch {
@@ -113,19 +444,35 @@ impl ScanStream {
 }
 
 impl Stream for ScanStream {
-    type Item = Result<RecordBatch, DataFusionError>;
+    type Item = Result<RecordBatch>;
 
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let time = self.metrics.elapsed_compute().clone();
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let time = self.counts.baseline.elapsed_compute().clone();
         let timer = time.timer();
-        let next = self.next().transpose();
+        let next = loop {
+            match self.step() {
+                Ok(Step::Batch(batch)) if batch.num_rows() > 0 => {
+                    break Poll::Ready(Some(Ok(self.limited(batch))));
+                }
+                Ok(Step::Batch(_) | Step::Nothing) => {}
+                Ok(Step::End) => break Poll::Ready(None),
+                Err(error) => {
+                    self.is_done = true;
+                    break Poll::Ready(Some(Err(error)));
+                }
+            }
+            if self.pace.must_give_way(Instant::now()) {
+                context.waker().wake_by_ref();
+                break Poll::Pending;
+            }
+        };
         timer.done();
-        self.metrics.record_poll(Poll::Ready(next))
+        self.counts.baseline.record_poll(next)
     }
 }
 
 impl RecordBatchStream for ScanStream {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+        Arc::clone(&self.plan.schema)
     }
 }

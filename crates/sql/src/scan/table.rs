@@ -6,12 +6,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Constraint, Constraints, DataFusionError};
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{Constraint, Constraints, DFSchema, DataFusionError};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
 use orrery_storage::table::{ColumnId, ColumnType, ROW_NUMBER, TableDefinition, TableState};
 
-use super::node::ScanExec;
+use super::node::{ScanExec, Wanted};
 
 /// A table of a snapshot, or of a transaction.
 pub(crate) struct StoredTable {
@@ -97,21 +99,53 @@ impl TableProvider for StoredTable {
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+        filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
         let all: Vec<usize> = (0..self.schema.fields().len()).collect();
         let wanted = projection.unwrap_or(&all);
         let schema = Arc::new(self.schema.project(wanted)?);
-        let ids = wanted.iter().map(|&place| self.columns[place]).collect();
-        let partitions = state.config().target_partitions();
-        let scan = ScanExec::new(
-            &self.state,
-            self.state.primary().clone(),
-            ids,
+        let of_rows = DFSchema::try_from(Arc::clone(&self.schema))?;
+        let mut parts = Vec::with_capacity(filters.len());
+        for filter in filters {
+            let filter = state.create_physical_expr(filter.clone(), &of_rows)?;
+            parts.extend(split_conjunction(&filter).into_iter().cloned());
+        }
+        let scan = ScanExec::new(Wanted {
+            table: self.state.clone(),
+            columns: wanted.iter().map(|&place| self.columns[place]).collect(),
+            ids: self.columns.as_slice().into(),
             schema,
-            partitions,
-        );
-        Ok(Arc::new(scan.with_limit(limit)))
+            filters: parts,
+            dynamic: Vec::new(),
+            limit,
+            partitions: state.config().target_partitions(),
+        })?;
+        Ok(Arc::new(scan))
+    }
+
+    /// All that holds for a row by itself is evaluated where it is read.
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>, DataFusionError> {
+        let of = |filter: &&Expr| -> Result<_, DataFusionError> {
+            let is_of_row = !filter.is_volatile()
+                && !filter.exists(|part| {
+                    Ok(matches!(
+                        part,
+                        Expr::ScalarSubquery(_)
+                            | Expr::Exists(_)
+                            | Expr::InSubquery(_)
+                            | Expr::SetComparison(_)
+                            | Expr::OuterReferenceColumn(..)
+                    ))
+                })?;
+            Ok(match is_of_row {
+                true => TableProviderFilterPushDown::Exact,
+                false => TableProviderFilterPushDown::Unsupported,
+            })
+        };
+        filters.iter().map(of).collect()
     }
 }
