@@ -1,7 +1,8 @@
 //! By which projection a table is read, and how many rows will come.
 //!
 //! The first columns of each key that conditions bound narrow its positions exactly (see `key_range`), by some searches in the file. The primary
-//! projection is read unless an index has all columns that are needed and much fewer rows within its bounds. What further conditions leave is
+//! projection is read unless an index has much fewer rows within its bounds: in its place where it has all columns that are needed, else, of few rows, for
+//! the places of these. What further conditions leave is
 //! found by trying them on some vectors.
 
 use std::ops::Range;
@@ -19,6 +20,9 @@ use super::left::passing;
 
 /// An index is read in place of the primary projection where that has so many times the rows.
 const ROWS_TIMES_MIN: u64 = 2;
+/// Rows that are looked up one by one, at most, and how many others this has to spare for each.
+const LOOKED_UP_MAX: u64 = 4_096;
+const SPARED_BY_LOOK_UP_MIN: u64 = 32;
 /// Vectors on which conditions are tried.
 const SAMPLES: usize = 8;
 /// Of fewer rows none are tried.
@@ -31,6 +35,9 @@ pub(super) struct Access {
     pub(super) projection: Projection,
     /// The name of the index, if it is one.
     pub(super) index: Option<String>,
+    /// The index, where its rows are looked up in the projection.
+    pub(super) look_up: Option<Projection>,
+    /// Positions of that which is scanned.
     pub(super) ranges: KeyRanges,
     pub(super) conditions: Arc<[Condition]>,
     /// How many rows are reckoned to come, and whether that is certain.
@@ -63,15 +70,29 @@ pub(super) fn choose(
             best = (Some(index.name.clone()), projection, found);
         }
     }
+    let mut look_up = None;
+    for (index, projection) in table.indexes() {
+        if conditions.is_empty() || projection.file().is_none() {
+            continue;
+        }
+        let found = ranges(projection).map_err(failed)?;
+        let rows = found.rows.saturating_add(projection.changes().inserted());
+        let spares = rows.saturating_mul(SPARED_BY_LOOK_UP_MIN) <= best.2.rows;
+        if found.columns > 0 && rows <= LOOKED_UP_MAX && spares {
+            look_up = Some(projection.clone());
+            best = (Some(index.name.clone()), table.primary(), found);
+        }
+    }
     let (index, projection, ranges) = best;
     let made = conditions
         .iter()
-        .map(|condition| Condition::new(condition, ids, projection));
+        .map(|condition| Condition::new(condition, ids, projection, ranges.rows));
     let made: Vec<Condition> = made.collect::<Result<_>>()?;
     let rows = reckon(projection, &ranges, &made)?;
     Ok(Access {
         projection: projection.clone(),
         index,
+        look_up,
         is_exact: made.is_empty(),
         ranges,
         conditions: made.into(),

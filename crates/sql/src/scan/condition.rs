@@ -41,11 +41,12 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// Of an expression over columns with these numbers, all of which are in the projection.
+    /// Of an expression over columns with these numbers, all of which are in the projection, that will be asked of so many rows at most.
     pub(super) fn new(
         expression: &Arc<dyn PhysicalExpr>,
         ids: &[ColumnId],
         projection: &Projection,
+        rows: u64,
     ) -> Result<Self> {
         let layout = projection.layout();
         let place = |index: usize| ids.get(index).and_then(|id| layout.position(*id));
@@ -100,7 +101,7 @@ impl Condition {
                 zones = zoned.test(expression).map_err(failed)?;
             }
             if let ([place], true) = (&places[..], is_simple)
-                && let Some(set) = coded(file, *place, &moved, &schema)?
+                && let Some(set) = coded(file, *place, &moved, &schema, rows)?
             {
                 if let Some(of_column) = file.zones(*place).map_err(failed)? {
                     zones = ZoneTest::Coded(of_column, Arc::clone(&set));
@@ -192,11 +193,12 @@ fn coded(
     place: usize,
     expression: &Arc<dyn PhysicalExpr>,
     schema: &SchemaRef,
+    rows: u64,
 ) -> Result<Option<Arc<CodeSet>>> {
     let Some(dictionary) = file.dictionary(place).map_err(failed)? else {
         return Ok(None);
     };
-    if dictionary.len() as u64 * ROWS_PER_VALUE_MIN > file.rows() {
+    if dictionary.len() as u64 * ROWS_PER_VALUE_MIN > rows {
         return Ok(None);
     }
     let nullable = |array: &ArrayRef| {

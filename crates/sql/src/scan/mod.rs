@@ -14,6 +14,8 @@
 //! and a slow partition leaves the rest to the others. Rows that changed since the files were written are decoded morsel by morsel, looked at by the
 //! same conditions, and put where they belong.
 //!
+//! An index that lacks columns serves for few rows: their primary keys are read from it, and looked up (`look_up`).
+//!
 //! A scan holds a batch and the numbers of its rows, and the new rows of a morsel; nothing here grows with the table.
 
 mod access;
@@ -22,8 +24,10 @@ mod condition;
 mod hint;
 mod key_range;
 mod left;
+mod look_up;
 mod morsels;
 mod node;
+mod plan;
 mod stream;
 mod table;
 mod told;

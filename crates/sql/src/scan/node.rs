@@ -34,8 +34,10 @@ use orrery_storage::table::{ColumnId, TableState};
 
 use super::access::{Access, choose};
 use super::hint::Dynamic;
+use super::look_up::LookUpStream;
 use super::morsels::Morsels;
-use super::stream::{Counts, Plan, ScanStream};
+use super::plan::{Counts, Plan};
+use super::stream::ScanStream;
 use super::told;
 
 /// What a scan is to do.
@@ -90,7 +92,9 @@ impl ScanExec {
         let morsels = Morsels::new(&access.ranges.positions);
         let schema = &wanted.schema;
         let mut equivalences = EquivalenceProperties::new(Arc::clone(schema));
-        equivalences.add_ordering(told::ordering(&access.projection, &wanted.columns, schema));
+        if access.look_up.is_none() {
+            equivalences.add_ordering(told::ordering(&access.projection, &wanted.columns, schema));
+        }
         let properties = PlanProperties::new(
             equivalences,
             Partitioning::UnknownPartitioning(wanted.partitions.min(morsels.len()).max(1)),
@@ -137,7 +141,11 @@ impl DisplayAs for ScanExec {
         let names: Vec<&str> = names.map(String::as_str).collect();
         write!(f, "ScanExec: table={table}, columns=[{}]", names.join(", "))?;
         if let Some(index) = &access.index {
-            write!(f, ", index={index}")?;
+            let how = match access.look_up {
+                Some(_) => "looked up by",
+                None => "index",
+            };
+            write!(f, ", {how}={index}")?;
         }
         if access.ranges.columns > 0 {
             let (rows, count) = (access.ranges.rows, access.ranges.positions.len());
@@ -224,6 +232,7 @@ impl ExecutionPlan for ScanExec {
             Arc::clone(&self.wanted.ids),
             Arc::clone(&self.access.conditions),
             self.wanted.dynamic.clone(),
+            self.access.ranges.rows,
         );
         let counter = |name| MetricBuilder::new(&self.metrics).counter(name, partition);
         let counts = Counts {
@@ -231,11 +240,17 @@ impl ExecutionPlan for ScanExec {
             vectors_skipped: counter("vectors_skipped"),
             rows_looked_at: counter("rows_looked_at"),
         };
+        let (plan, limit) = (Arc::new(plan), self.wanted.limit);
+        if let Some(index) = &self.access.look_up {
+            let morsels = Arc::clone(&self.morsels);
+            let stream = LookUpStream::new(plan, index.clone(), morsels, limit, counts)?;
+            return Ok(Box::pin(cooperative(stream)));
+        }
         let stream = ScanStream::new(
-            Arc::new(plan),
+            plan,
             Arc::clone(&self.morsels),
             context.session_config().batch_size(),
-            self.wanted.limit,
+            limit,
             counts,
         );
         Ok(Box::pin(cooperative(stream)))

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch};
 use datafusion::arrow::compute::{filter, interleave};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
@@ -22,73 +22,20 @@ use datafusion::execution::RecordBatchStream;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::utils::split_conjunction;
-use datafusion::physical_plan::metrics::{BaselineMetrics, Count};
 use futures::Stream;
 use orrery_column::VECTOR_ROWS;
 use orrery_runtime::Pace;
-use orrery_storage::table::{ColumnId, Projection, ProjectionFile};
+use orrery_storage::table::ProjectionFile;
 
 use super::condition::Condition;
 use super::failed;
 use super::hint::Dynamic;
 use super::left::{Left, not_deleted};
 use super::morsels::Morsels;
+use super::plan::{Counts, Plan, columns_of};
 
 /// After so many rows it is looked at how many a hint has let pass.
 const HINT_ROWS_MIN: u64 = 32 * 1024;
-
-/// What a scan reads; the same for all of its partitions.
-pub(super) struct Plan {
-    pub(super) projection: Projection,
-    pub(super) schema: SchemaRef,
-    /// The numbers of the columns that conditions name, by their index.
-    pub(super) ids: Arc<[ColumnId]>,
-    /// The projection's columns that are given, ascending.
-    read: Vec<usize>,
-    /// Where each given column is among them.
-    given: Vec<usize>,
-    pub(super) conditions: Arc<[Condition]>,
-    pub(super) dynamic: Vec<Dynamic>,
-}
-
-impl Plan {
-    pub(super) fn new(
-        projection: Projection,
-        columns: &[ColumnId],
-        schema: SchemaRef,
-        ids: Arc<[ColumnId]>,
-        conditions: Arc<[Condition]>,
-        dynamic: Vec<Dynamic>,
-    ) -> Self {
-        let layout = projection.layout();
-        let place = |id: &ColumnId| layout.position(*id);
-        let places: Vec<usize> = columns.iter().filter_map(place).collect();
-        let mut read = places.clone();
-        read.sort_unstable();
-        read.dedup();
-        let given = places
-            .iter()
-            .filter_map(|place| read.binary_search(place).ok());
-        Self {
-            given: given.collect(),
-            read,
-            projection,
-            schema,
-            ids,
-            conditions,
-            dynamic,
-        }
-    }
-
-    /// A batch of the columns that were read.
-    fn batch(&self, columns: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
-        let given = self.given.iter().map(|&place| Arc::clone(&columns[place]));
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let schema = Arc::clone(&self.schema);
-        let batch = RecordBatch::try_new_with_options(schema, given.collect(), &options);
-        Ok(batch?)
-    }
-}
 
 /// New rows of a morsel that pass.
 #[derive(Default)]
@@ -114,13 +61,6 @@ struct Hint {
     conditions: Vec<Condition>,
     seen: u64,
     passed: u64,
-}
-
-/// What the scan counts.
-pub(super) struct Counts {
-    pub(super) baseline: BaselineMetrics,
-    pub(super) vectors_skipped: Count,
-    pub(super) rows_looked_at: Count,
 }
 
 /// Reads morsel after morsel, batch by batch.
@@ -279,8 +219,9 @@ impl ScanStream {
             let parts = split_conjunction(&current).into_iter();
             // What is always true, as a hint is before it is known, is none.
             let parts = parts.filter(|part| part.downcast_ref::<Literal>().is_none());
-            let conditions =
-                parts.map(|part| Condition::new(part, &self.plan.ids, &self.plan.projection));
+            let conditions = parts.map(|part| {
+                Condition::new(part, &self.plan.ids, &self.plan.projection, self.plan.rows)
+            });
             hint.conditions = conditions.collect::<Result<_>>()?;
         }
         Ok(())
@@ -365,9 +306,7 @@ impl ScanStream {
     fn left(&mut self, file: &ProjectionFile, rows: Range<u64>) -> Result<Left> {
         let plan = Arc::clone(&self.plan);
         let mut left = not_deleted(&plan.projection, rows.clone());
-        let fixed = plan.conditions.iter();
-        let simple = fixed.clone().filter(|condition| condition.is_simple);
-        for condition in simple.chain(fixed.filter(|condition| !condition.is_simple)) {
+        for condition in plan.conditions_in_order() {
             left = left.and(condition, file, rows.clone())?;
         }
         for hint in &mut self.hints {
@@ -399,24 +338,11 @@ impl ScanStream {
             return Ok(NewRows::default());
         }
         self.counts.rows_looked_at.add(positions.len());
-        let fixed = || self.plan.conditions.iter();
-        let simple = fixed().filter(|condition| condition.is_simple);
-        let others = fixed().filter(|condition| !condition.is_simple);
-        let conditions: Vec<&Condition> = simple.chain(others).collect();
-        let mut wanted = self.plan.read.clone();
-        wanted.extend(conditions.iter().flat_map(|condition| condition.places()));
-        wanted.sort_unstable();
-        wanted.dedup();
+        let wanted = self.plan.wanted();
         let all = projection.read_new(morsel, &wanted).map_err(failed)?;
-        let of = |places: &[usize], columns: &[ArrayRef]| -> Vec<ArrayRef> {
-            let found = places
-                .iter()
-                .filter_map(|place| wanted.binary_search(place).ok());
-            found.map(|place| Arc::clone(&columns[place])).collect()
-        };
         let mut rows = (positions, all);
-        for condition in conditions {
-            let columns = of(condition.places(), &rows.1);
+        for condition in self.plan.conditions_in_order() {
+            let columns = columns_of(condition.places(), &wanted, &rows.1);
             let mask = condition.of_columns(columns, rows.0.len())?;
             if mask.count_set_bits() == mask.len() {
                 continue;
@@ -427,7 +353,7 @@ impl ScanStream {
             rows = (numbers, kept.collect::<Result<_, _>>()?);
         }
         Ok(NewRows {
-            columns: of(&self.plan.read, &rows.1),
+            columns: columns_of(&self.plan.read, &wanted, &rows.1),
             positions: rows.0,
             next: 0,
         })

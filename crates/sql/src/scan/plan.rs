@@ -1,0 +1,104 @@
+//! What a scan reads, the same for all of its partitions, and what each of them counts.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::Result;
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count};
+use orrery_storage::table::{ColumnId, Projection};
+
+use super::condition::Condition;
+use super::hint::Dynamic;
+
+/// What a scan reads; the same for all of its partitions.
+pub(super) struct Plan {
+    pub(super) projection: Projection,
+    pub(super) schema: SchemaRef,
+    /// The numbers of the columns that conditions name, by their index.
+    pub(super) ids: Arc<[ColumnId]>,
+    /// The projection's columns that are given, ascending.
+    pub(super) read: Vec<usize>,
+    /// Where each given column is among them.
+    given: Vec<usize>,
+    pub(super) conditions: Arc<[Condition]>,
+    pub(super) dynamic: Vec<Dynamic>,
+    /// Rows that are looked at, at most.
+    pub(super) rows: u64,
+}
+
+impl Plan {
+    pub(super) fn new(
+        projection: Projection,
+        columns: &[ColumnId],
+        schema: SchemaRef,
+        ids: Arc<[ColumnId]>,
+        conditions: Arc<[Condition]>,
+        dynamic: Vec<Dynamic>,
+        rows: u64,
+    ) -> Self {
+        let layout = projection.layout();
+        let place = |id: &ColumnId| layout.position(*id);
+        let places: Vec<usize> = columns.iter().filter_map(place).collect();
+        let mut read = places.clone();
+        read.sort_unstable();
+        read.dedup();
+        let given = places
+            .iter()
+            .filter_map(|place| read.binary_search(place).ok());
+        Self {
+            given: given.collect(),
+            read,
+            projection,
+            schema,
+            ids,
+            conditions,
+            dynamic,
+            rows,
+        }
+    }
+
+    /// A batch of the columns that were read.
+    pub(super) fn batch(&self, columns: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
+        let given = self.given.iter().map(|&place| Arc::clone(&columns[place]));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let schema = Arc::clone(&self.schema);
+        let batch = RecordBatch::try_new_with_options(schema, given.collect(), &options);
+        Ok(batch?)
+    }
+
+    /// Those that cannot fail first.
+    pub(super) fn conditions_in_order(&self) -> impl Iterator<Item = &Condition> {
+        let all = self.conditions.iter();
+        let simple = all.clone().filter(|condition| condition.is_simple);
+        simple.chain(all.filter(|condition| !condition.is_simple))
+    }
+
+    /// The columns that are given or that conditions read, ascending.
+    pub(super) fn wanted(&self) -> Vec<usize> {
+        let of_conditions = self.conditions.iter().flat_map(Condition::places);
+        let mut wanted: Vec<usize> = of_conditions.chain(&self.read).copied().collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted
+    }
+}
+
+/// Some columns out of those that were read.
+pub(super) fn columns_of(
+    places: &[usize],
+    wanted: &[usize],
+    columns: &[ArrayRef],
+) -> Vec<ArrayRef> {
+    let found = places
+        .iter()
+        .filter_map(|place| wanted.binary_search(place).ok());
+    found.map(|place| Arc::clone(&columns[place])).collect()
+}
+
+/// What the scan counts.
+pub(super) struct Counts {
+    pub(super) baseline: BaselineMetrics,
+    pub(super) vectors_skipped: Count,
+    pub(super) rows_looked_at: Count,
+}
