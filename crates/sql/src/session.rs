@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::ScalarValue;
 use datafusion::config::Dialect;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{
@@ -33,7 +34,8 @@ use crate::change::Change;
 use crate::names::{CATALOG, SCHEMA};
 use crate::outcome::{Outcome, Tag};
 use crate::planner::Planner;
-use crate::statement::{STACK_BYTES_MIN, parse, parse_one};
+use crate::prepared::{Prepared, parameters_of};
+use crate::statement::{STACK_BYTES_MIN, Statement, parse, parse_one};
 use crate::transaction::{Block, Taken, TransactionStatus, serialization_failure, watch};
 use crate::{Error, Result, SqlState, changes, definitions};
 
@@ -73,14 +75,6 @@ impl fmt::Debug for Session {
             .field("block", &self.block)
             .finish_non_exhaustive()
     }
-}
-
-/// A statement that is SQL; whether it can be run is not known yet.
-#[derive(Debug, Clone)]
-pub struct Statement {
-    parsed: Parsed,
-    /// All of the text in which it is: places are of this.
-    text: Arc<str>,
 }
 
 /// A query that is understood and can be run: once, for its operators keep what they build, and filters that they find on the way.
@@ -148,7 +142,7 @@ impl Session {
     /// When the text is not SQL, names what is not there, or is no query.
     pub async fn plan(&self, text: &str) -> Result<PlannedQuery> {
         let statement = parse_one(text)?;
-        let planner = self.planner(self.seen()?);
+        let planner = self.planner(&*self.seen()?);
         let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
         Ok(PlannedQuery {
@@ -171,7 +165,71 @@ impl Session {
         done
     }
 
+    /// Understands a text of one statement with parameters `$1`, `$2`, ..., to be run as often as wanted.
+    ///
+    /// # Errors
+    /// When it is not SQL, or is a query that cannot be planned.
+    pub async fn prepare(&self, text: &str) -> Result<Prepared> {
+        let statement = Statement {
+            parsed: parse_one(text)?,
+            text: text.into(),
+        };
+        let snapshot = self.seen()?;
+        let tables = snapshot.tables();
+        if !is_query(&statement.parsed) {
+            return Prepared::other(statement, tables);
+        }
+        let planner = self.planner(&snapshot);
+        let plan = planner.logical(statement.parsed.clone(), text).await?;
+        refuse_changes(&plan)?;
+        Prepared::query(statement, tables, plan)
+    }
+
+    /// Runs a prepared statement with these values.
+    ///
+    /// # Errors
+    /// As [`Self::execute`]; and when there are not as many values as parameters, or one is not of its parameter's type.
+    pub async fn run(&self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
+        if !is_query(&prepared.statement.parsed) {
+            return self.execute(&prepared.with_values(values)?).await;
+        }
+        let done = self.run_query(prepared, values).await;
+        if done.is_err() {
+            self.block.lock().fail_statement();
+        }
+        watch(&self.block, self.options.idle_max);
+        done
+    }
+
+    async fn run_query(&self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
+        self.block.lock().note_statement()?;
+        let values = prepared.typed(values)?;
+        let snapshot = self.seen()?;
+        let planner = self.planner(&snapshot);
+        let text = &prepared.statement.text;
+        let plan = match prepared.plan_over(snapshot.tables()) {
+            Some(plan) => plan,
+            None => {
+                let parsed = prepared.statement.parsed.clone();
+                let plan = planner.logical(parsed, text).await?;
+                prepared.keep(snapshot.tables(), plan.clone());
+                plan
+            }
+        };
+        let plan = plan
+            .with_param_values(values)
+            .map_err(|error| Error::of_engine(&error, text))?;
+        let stream = planner.stream(&plan, text).await?;
+        Ok(Outcome::Query(self.failing(stream)))
+    }
+
     async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
+        if parameters_of(statement)? > 0 {
+            return Err(Error::new(
+                SqlState::UndefinedParameter,
+                "a parameter has no value: there is no parameter $1",
+            ));
+        }
         if let Parsed::Statement(parsed) = &statement.parsed
             && let Some(done) = self.control(parsed).await?
         {
@@ -272,7 +330,7 @@ impl Session {
         })
     }
 
-    fn planner(&self, snapshot: Arc<Snapshot>) -> Planner {
+    fn planner(&self, snapshot: &Snapshot) -> Planner {
         let mut state = self.state.clone();
         // `now()` is when this statement began.
         state.mark_start_execution();
@@ -280,7 +338,7 @@ impl Session {
     }
 
     async fn query(&self, statement: Parsed, text: &str) -> Result<Outcome> {
-        let planner = self.planner(self.seen()?);
+        let planner = self.planner(&*self.seen()?);
         let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
         let stream = planner.stream(&plan, text).await?;
@@ -416,6 +474,11 @@ fn config(batch_rows: usize, threads: usize) -> SessionConfig {
     parser.parse_float_as_decimal = true;
     parser.collect_spans = true;
     config
+}
+
+/// Whether a statement is a query, as far as its form tells.
+fn is_query(statement: &Parsed) -> bool {
+    matches!(statement, Parsed::Statement(parsed) if matches!(**parsed, ast::Statement::Query(_)))
 }
 
 /// EXPLAIN ANALYZE runs what it explains, so the whole plan is looked at.

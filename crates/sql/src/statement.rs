@@ -6,8 +6,9 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Visit, Visitor};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
@@ -27,8 +28,16 @@ const EXPRESSION_DEPTH_MAX: usize = 500;
 /// So much stack is there wherever the planner begins to recurse: enough for a clone of the deepest expression.
 pub(crate) const STACK_BYTES_MIN: usize = 1 << 20;
 
+/// A statement that is SQL; whether it can be run is not known yet.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    pub(crate) parsed: Parsed,
+    /// All of the text in which it is: places are of this.
+    pub(crate) text: Arc<str>,
+}
+
 /// All statements of a text.
-pub(crate) fn parse(text: &str) -> Result<VecDeque<Statement>> {
+pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
     if text.len() > SQL_BYTES_MAX {
         return Err(Error::new(
             SqlState::ProgramLimitExceeded,
@@ -56,7 +65,7 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Statement>> {
 }
 
 /// The statement of a text that has one.
-pub(crate) fn parse_one(text: &str) -> Result<Statement> {
+pub(crate) fn parse_one(text: &str) -> Result<Parsed> {
     let mut statements = parse(text)?;
     match (statements.pop_front(), statements.len()) {
         (Some(statement), 0) => Ok(statement),
@@ -70,7 +79,7 @@ pub(crate) fn parse_one(text: &str) -> Result<Statement> {
 
 /// An expression that a definition has as a text.
 pub(crate) fn parse_expression(text: &str) -> Result<Expr> {
-    let Statement::Statement(statement) = parse_one(&format!("SELECT {text}"))? else {
+    let Parsed::Statement(statement) = parse_one(&format!("SELECT {text}"))? else {
         return Err(not_an_expression(text));
     };
     let ast::Statement::Query(query) = *statement else {
@@ -114,12 +123,12 @@ fn refuse_rows_of_tokens(text: &str) -> Result<()> {
     Ok(())
 }
 
-fn refuse_depth(statement: &Statement) -> Result<()> {
+fn refuse_depth(statement: &Parsed) -> Result<()> {
     let mut explained = statement;
-    while let Statement::Explain(explain) = explained {
+    while let Parsed::Explain(explain) = explained {
         explained = &explain.statement;
     }
-    let Statement::Statement(statement) = explained else {
+    let Parsed::Statement(statement) = explained else {
         // Expressions have no place in the others.
         return Ok(());
     };

@@ -1,0 +1,298 @@
+//! Statements that are understood once and run often, with other values each time.
+//!
+//! ```text
+//! query    text -> logical plan, kept while no table has changed; values in the place of $1, $2 -> physical plan, which runs once
+//! change   text -> statement; values as literals in the place of $1, $2 -> as any other statement
+//! ```
+//!
+//! A logical plan holds the state of the tables that it was made over. So after a commit that changed tables the query is planned anew, without anybody
+//! noticing.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast::{
+    AssignmentTarget, CastKind, DataType as SqlType, Expr, SetExpr, Statement as Sql, TableFactor,
+    TableObject, TimezoneInfo, Value, VisitMut, VisitorMut,
+};
+use orrery_storage::table::{TableDefinition, Tables};
+use parking_lot::Mutex;
+
+use crate::definitions::table_named;
+use crate::names::simple;
+use crate::statement::Statement;
+use crate::values::ValueTexts;
+use crate::{Error, Result, SqlState};
+
+/// Parameters that a statement may have, as PostgreSQL's protocol has it.
+const PARAMETERS_MAX: usize = 65_535;
+
+/// A statement with parameters.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(crate) statement: Statement,
+    parameters: Vec<Option<DataType>>,
+    columns: Option<SchemaRef>,
+    /// The plan of a query, and the tables that it was made over.
+    kept: Mutex<Option<(Arc<Tables>, LogicalPlan)>>,
+}
+
+impl Prepared {
+    /// A query, with its plan over some tables.
+    pub(crate) fn query(
+        statement: Statement,
+        tables: &Arc<Tables>,
+        plan: LogicalPlan,
+    ) -> Result<Self> {
+        let types = plan
+            .get_parameter_types()
+            .map_err(|error| Error::of_engine(&error, &statement.text))?;
+        let mut parameters = vec![None; parameters_of(&statement)?];
+        for (name, data_type) in types {
+            if let Some(place) = place_of(&name).and_then(|place| parameters.get_mut(place)) {
+                *place = data_type;
+            }
+        }
+        Ok(Self {
+            columns: Some(Arc::clone(plan.schema().inner())),
+            kept: Mutex::new(Some((Arc::clone(tables), plan))),
+            statement,
+            parameters,
+        })
+    }
+
+    /// Anything else.
+    pub(crate) fn other(statement: Statement, tables: &Tables) -> Result<Self> {
+        let mut parameters = vec![None; parameters_of(&statement)?];
+        for (name, data_type) in assigned_types(&statement, tables) {
+            if let Some(place) = place_of(&name).and_then(|place| parameters.get_mut(place)) {
+                *place = Some(data_type);
+            }
+        }
+        Ok(Self {
+            columns: None,
+            kept: Mutex::new(None),
+            statement,
+            parameters,
+        })
+    }
+
+    /// The types of its parameters, as far as they are known: a text is right for others.
+    pub fn parameters(&self) -> &[Option<DataType>] {
+        &self.parameters
+    }
+
+    /// The columns of its rows, if it is a query.
+    pub fn columns(&self) -> Option<&SchemaRef> {
+        self.columns.as_ref()
+    }
+
+    /// The plan over these tables, if that is kept.
+    pub(crate) fn plan_over(&self, tables: &Arc<Tables>) -> Option<LogicalPlan> {
+        let kept = self.kept.lock();
+        let (over, plan) = kept.as_ref()?;
+        Arc::ptr_eq(over, tables).then(|| plan.clone())
+    }
+
+    /// Keeps another plan.
+    pub(crate) fn keep(&self, tables: &Arc<Tables>, plan: LogicalPlan) {
+        *self.kept.lock() = Some((Arc::clone(tables), plan));
+    }
+
+    /// The values in the types of the parameters; fails where they are not as many.
+    pub(crate) fn typed(&self, values: &[ScalarValue]) -> Result<Vec<ScalarValue>> {
+        if values.len() != self.parameters.len() {
+            return Err(Error::new(
+                SqlState::UndefinedParameter,
+                format!(
+                    "{} values are given for {} parameters",
+                    values.len(),
+                    self.parameters.len()
+                ),
+            ));
+        }
+        let typed = values.iter().zip(&self.parameters);
+        let typed = typed.map(|(value, data_type)| match data_type {
+            Some(data_type) => value
+                .cast_to(data_type)
+                .map_err(|error| Error::of_run(&error)),
+            None => Ok(value.clone()),
+        });
+        typed.collect()
+    }
+
+    /// The statement with values in the place of its parameters.
+    pub(crate) fn with_values(&self, values: &[ScalarValue]) -> Result<Statement> {
+        let literals = self
+            .typed(values)?
+            .iter()
+            .map(literal)
+            .collect::<Result<_>>()?;
+        let mut statement = self.statement.clone();
+        if let Parsed::Statement(parsed) = &mut statement.parsed {
+            let _: ControlFlow<()> = parsed.visit(&mut Placing(literals));
+        }
+        Ok(statement)
+    }
+}
+
+/// `$1` is the first.
+fn place_of(name: &str) -> Option<usize> {
+    name.strip_prefix('$')?
+        .parse::<usize>()
+        .ok()?
+        .checked_sub(1)
+}
+
+/// How many parameters a statement has: the greatest number among them.
+pub(crate) fn parameters_of(statement: &Statement) -> Result<usize> {
+    let Parsed::Statement(parsed) = &statement.parsed else {
+        return Ok(0);
+    };
+    let mut greatest = 0;
+    let wrong = datafusion::sql::sqlparser::ast::visit_expressions(&**parsed, |expr| {
+        match placeholder(expr).map(|name| (name, place_of(name))) {
+            None => ControlFlow::Continue(()),
+            Some((_, Some(place))) if place < PARAMETERS_MAX => {
+                greatest = greatest.max(place + 1);
+                ControlFlow::Continue(())
+            }
+            Some((name, _)) => ControlFlow::Break(name.to_owned()),
+        }
+    });
+    match wrong {
+        ControlFlow::Continue(()) => Ok(greatest),
+        ControlFlow::Break(name) => Err(Error::new(
+            SqlState::UndefinedParameter,
+            format!("there is no parameter {name}"),
+        )),
+    }
+}
+
+fn placeholder(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Placeholder(name) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Puts literals in the place of parameters.
+struct Placing(Vec<Expr>);
+
+impl VisitorMut for Placing {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let place = placeholder(expr).and_then(place_of);
+        if let Some(literal) = place.and_then(|place| self.0.get(place)) {
+            *expr = literal.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The types of parameters that are assigned to columns as they are.
+fn assigned_types(statement: &Statement, tables: &Tables) -> BTreeMap<String, DataType> {
+    let mut types = BTreeMap::new();
+    let Parsed::Statement(parsed) = &statement.parsed else {
+        return types;
+    };
+    let mut note = |definition: &TableDefinition, column: &str, value: &Expr| {
+        if let (Some(column), Some(name)) = (definition.column_named(column), placeholder(value)) {
+            types.insert(name.to_owned(), column.column_type.arrow());
+        }
+    };
+    match &**parsed {
+        Sql::Insert(insert) => {
+            let TableObject::TableName(name) = &insert.table else {
+                return types;
+            };
+            let Ok(table) = table_named(tables, name) else {
+                return types;
+            };
+            let definition = table.definition();
+            let given = insert.columns.iter().filter_map(|name| simple(name).ok());
+            let mut given: Vec<String> = given.collect();
+            if given.is_empty() {
+                given.extend(definition.columns.iter().map(|it| it.name.clone()));
+            }
+            if let Some(SetExpr::Values(values)) = insert.source.as_ref().map(|it| &*it.body) {
+                for row in &values.rows {
+                    for (value, column) in row.iter().zip(&given) {
+                        note(definition, column, value);
+                    }
+                }
+            }
+        }
+        Sql::Update(update) => {
+            let TableFactor::Table { name, .. } = &update.table.relation else {
+                return types;
+            };
+            let Ok(table) = table_named(tables, name) else {
+                return types;
+            };
+            for assignment in &update.assignments {
+                if let AssignmentTarget::ColumnName(column) = &assignment.target
+                    && let Ok(column) = simple(column)
+                {
+                    note(table.definition(), &column, &assignment.value);
+                }
+            }
+        }
+        _ => {}
+    }
+    types
+}
+
+/// A value as a text of SQL has it.
+fn literal(value: &ScalarValue) -> Result<Expr> {
+    if value.is_null() {
+        return Ok(Expr::value(Value::Null));
+    }
+    let array = value.to_array().map_err(|error| Error::of_run(&error))?;
+    let mut text = String::new();
+    ValueTexts::new(&array)?.write(0, &mut text)?;
+    let quoted = |text: String| Expr::value(Value::SingleQuotedString(text));
+    let cast = |text: String, to: SqlType| Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(quoted(text)),
+        data_type: to,
+        array: false,
+        format: None,
+    };
+    Ok(match value.data_type() {
+        DataType::Boolean => Expr::value(Value::Boolean(text == "t")),
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+            cast(text, SqlType::DoublePrecision)
+        }
+        // As negative ones have a sign before them, they are in brackets.
+        data_type if data_type.is_numeric() => {
+            let is_negative = text.starts_with('-');
+            let number = Expr::value(Value::Number(
+                text.trim_start_matches('-').to_owned(),
+                false,
+            ));
+            match is_negative {
+                true => Expr::Nested(Box::new(Expr::UnaryOp {
+                    op: datafusion::sql::sqlparser::ast::UnaryOperator::Minus,
+                    expr: Box::new(number),
+                })),
+                false => number,
+            }
+        }
+        DataType::Date32 | DataType::Date64 => cast(text, SqlType::Date),
+        DataType::Timestamp(_, None) => cast(text, SqlType::Timestamp(None, TimezoneInfo::None)),
+        DataType::Timestamp(_, Some(_)) => {
+            cast(text, SqlType::Timestamp(None, TimezoneInfo::WithTimeZone))
+        }
+        _ => quoted(text),
+    })
+}
