@@ -8,7 +8,7 @@ use orrery_storage::table::Tables;
 use orrery_storage::{ChangeMemory, TableSavepoint, Transaction};
 
 use crate::planner::Planner;
-use crate::session::on_own_thread;
+use crate::threads::on_own_thread;
 use crate::{Error, Result, SqlState};
 
 /// A transaction in the hands of one statement.

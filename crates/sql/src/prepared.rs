@@ -23,8 +23,8 @@ use datafusion::sql::sqlparser::ast::{
 use orrery_storage::table::{TableDefinition, Tables};
 use parking_lot::Mutex;
 
-use crate::definitions::table_named;
-use crate::names::simple;
+use crate::identifiers::simple;
+use crate::lookup::table_named;
 use crate::statement::Statement;
 use crate::values::ValueTexts;
 use crate::{Error, Result, SqlState};

@@ -36,6 +36,7 @@ use crate::outcome::{Outcome, Tag};
 use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
 use crate::statement::{STACK_BYTES_MIN, Statement, parse, parse_one};
+use crate::threads::on_own_thread;
 use crate::transaction::{Block, Taken, TransactionStatus, serialization_failure, watch};
 use crate::{Error, Result, SqlState, changes, definitions};
 
@@ -250,7 +251,7 @@ impl Session {
     /// Statements about transactions; `None` for any other.
     async fn control(&self, statement: &ast::Statement) -> Result<Option<Tag>> {
         use ast::Statement as Sql;
-        let name = |name: &ast::Ident| crate::names::folded(name);
+        let name = |name: &ast::Ident| crate::identifiers::folded(name);
         Ok(Some(Tag::Words(match statement {
             Sql::StartTransaction {
                 modes,
@@ -360,9 +361,9 @@ impl Session {
     async fn change(&self, statement: &ast::Statement, text: &str) -> Result<Outcome> {
         let mut change = self.begin_change(statement).await?;
         let savepoint = change.savepoint()?;
-        let done = match definitions::is_definition(statement) {
-            true => definitions::run(&mut change, statement, text).await,
-            false => changes::run(&mut change, statement, text).await,
+        let done = match changes::is_change(statement) {
+            true => changes::run(&mut change, statement, text).await,
+            false => definitions::run(&mut change, statement, text).await,
         };
         let is_autocommit = change.is_autocommit();
         let transaction = change.into_transaction();
@@ -452,14 +453,6 @@ impl PlannedQuery {
     pub fn run(self) -> Result<SendableRecordBatchStream> {
         execute_stream(self.plan, self.task).map_err(|error| Error::of_run(&error))
     }
-}
-
-/// Does what may wait for the disk or for others where no other task is kept waiting by it.
-pub(crate) async fn on_own_thread<R: Send + 'static>(
-    work: impl FnOnce() -> Result<R> + Send + 'static,
-) -> Result<R> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(Error::new(SqlState::InternalError, error.to_string())))
 }
 
 fn config(batch_rows: usize, threads: usize) -> SessionConfig {

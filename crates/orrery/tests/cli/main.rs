@@ -19,4 +19,5 @@ mod prefixes;
 mod round_trip;
 mod serve;
 mod server_memory;
+mod sql;
 mod whole_graphs;

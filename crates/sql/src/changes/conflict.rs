@@ -21,15 +21,15 @@ use orrery_storage::table::{
     ColumnId, KeyRows, Projection, RelationId, RowPlace, TableDefinition, TableState,
 };
 
-use super::insert::Maker;
-use super::references;
+use super::maker::Maker;
 use super::returning::batch_of;
-use super::rows::{all_rows, columns_at, joined, state_of, taken};
 use super::select::{column, item, select, table};
 use super::update::{Rewrite, assigned, behind};
 use crate::change::Change;
-use crate::definitions::unique_key;
-use crate::names::{folded, quoted, simple};
+use crate::identifiers::{folded, quoted, simple};
+use crate::lookup::unique_key;
+use crate::references;
+use crate::rows::{all_rows, columns_at, joined, state_of, taken};
 use crate::{Error, Result, SqlState};
 
 /// The column that pairs a row that is there with the one that was to come.
@@ -124,7 +124,7 @@ fn arbiters(definition: &TableDefinition, on: &OnConflict) -> Result<Vec<Arbiter
         Some(ConflictTarget::Columns(names)) => {
             let columns = names.iter().map(|name| {
                 let name = folded(name)?;
-                Ok(crate::definitions::column_named(definition, &name)?.id)
+                Ok(crate::lookup::column_named(definition, &name)?.id)
             });
             let columns: Vec<ColumnId> = columns.collect::<Result<_>>()?;
             let key = unique_key(definition, &columns).ok_or_else(unmatched)?;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{Delete, FromTable, TableFactor};
 
-use super::references;
 use super::returning;
-use super::rows::{all_rows, columns_at, found, state_of};
 use super::select::{Target, item, select};
 use crate::change::Change;
-use crate::definitions::table_named;
+use crate::lookup::table_named;
 use crate::outcome::{Outcome, Tag};
+use crate::references;
+use crate::rows::{all_rows, columns_at, found, state_of};
 use crate::{Error, Result};
 
 /// Does it.

@@ -2,96 +2,27 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::concat_batches;
-use datafusion::execution::{SendableRecordBatchStream, SessionState};
-use datafusion::sql::sqlparser::ast::{
-    CreateTable, Expr, Insert, OnInsert, Query, SetExpr, TableObject,
-};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::sql::sqlparser::ast::{CreateTable, Insert, OnInsert, Query, SetExpr, TableObject};
 use futures::TryStreamExt;
-use orrery_storage::table::{ColumnDefinition, DefinitionChange, RelationId, TableDefinition};
+use orrery_storage::table::{DefinitionChange, TableDefinition};
 
 use super::conflict;
-use super::references;
+use super::maker::{Maker, default_of, is_default};
 use super::returning;
-use super::rows::{joined, state_of};
 use crate::change::Change;
-use crate::definitions::{column_named, table_named, table_of_values};
-use crate::evaluate::{Conditions, Default};
-use crate::names::{folded, quoted, simple};
+use crate::definitions::table_of_values;
+use crate::identifiers::{folded, quoted, simple};
+use crate::lookup::{column_named, table_named};
 use crate::outcome::{Outcome, Tag};
-use crate::statement::parse_expression;
-use crate::types::assign;
+use crate::references;
+use crate::rows::{joined, state_of};
 use crate::{Error, Result, SqlState};
 
 /// Rows that are inserted at a time.
 const ROWS_AT_ONCE: usize = 32 * 1024;
-
-/// Where the values of a column come from.
-#[derive(Debug, Clone)]
-enum Source {
-    /// A column of the query.
-    Query(usize),
-    Default(Default),
-    Null,
-}
-
-/// What makes rows of a table out of a query's.
-#[derive(Debug, Clone)]
-pub(super) struct Maker {
-    pub(super) table: RelationId,
-    pub(super) definition: Arc<TableDefinition>,
-    sources: Vec<Source>,
-    conditions: Conditions,
-}
-
-impl Maker {
-    /// Of a query whose columns are for these of the table.
-    fn new(
-        state: &SessionState,
-        definition: &Arc<TableDefinition>,
-        given: &[String],
-    ) -> Result<Self> {
-        let source = |column: &ColumnDefinition| {
-            if let Some(place) = given.iter().position(|name| *name == column.name) {
-                return Ok(Source::Query(place));
-            }
-            let default = Default::of(state, column)?;
-            Ok(default.map_or(Source::Null, Source::Default))
-        };
-        let sources = definition.columns.iter().map(source);
-        Ok(Self {
-            table: definition.id,
-            sources: sources.collect::<Result<_>>()?,
-            conditions: Conditions::of(state, definition)?,
-            definition: Arc::clone(definition),
-        })
-    }
-
-    /// Rows as arrays in the order of the table's columns.
-    pub(super) fn rows(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
-        let columns = self.definition.columns.iter().zip(&self.sources);
-        let columns = columns.map(|(column, source)| match source {
-            Source::Query(place) => assign(batch.column(*place), &column.name, column.column_type),
-            Source::Default(default) => default.values(batch.num_rows()),
-            Source::Null => Ok(new_null_array(
-                &column.column_type.arrow(),
-                batch.num_rows(),
-            )),
-        });
-        columns.collect()
-    }
-
-    /// Fails if a row breaks a condition.
-    pub(super) fn check(&self, rows: &[ArrayRef]) -> Result<()> {
-        self.conditions.check(rows)
-    }
-
-    fn refers_to_itself(&self) -> bool {
-        let mut keys = self.definition.foreign_keys.iter();
-        keys.any(|key| key.table == self.table)
-    }
-}
 
 /// Does it.
 pub(super) async fn run(change: &mut Change, statement: &Insert, text: &str) -> Result<Outcome> {
@@ -229,17 +160,6 @@ fn with_defaults(query: &Query, definition: &TableDefinition, given: &[String]) 
     Ok(query)
 }
 
-/// Whether an expression is the word `DEFAULT`.
-pub(super) fn is_default(value: &Expr) -> bool {
-    matches!(value, Expr::Identifier(name)
-        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
-}
-
-/// What a column gets where nothing is given.
-pub(super) fn default_of(column: &ColumnDefinition) -> Result<Expr> {
-    parse_expression(column.default.as_deref().unwrap_or("NULL"))
-}
-
 /// Inserts all rows of a query, in pieces; returns them if they are to be kept, and how many they are.
 async fn insert_all(
     change: &mut Change,
@@ -300,7 +220,7 @@ async fn insert_all(
 }
 
 /// Makes a table of what a query gives.
-pub(crate) async fn create_table_as(
+pub(super) async fn create_table_as(
     change: &mut Change,
     statement: &CreateTable,
     text: &str,

@@ -1,4 +1,4 @@
-//! Statements that change rows: `INSERT`, `UPDATE`, `DELETE`.
+//! Statements that change rows: `INSERT`, `UPDATE`, `DELETE`; and `CREATE TABLE AS`.
 //!
 //! ```text
 //! INSERT   query -> batches -> values of the columns' types, defaults -> conditions -> Transaction::insert_rows -> foreign keys
@@ -12,9 +12,8 @@
 mod conflict;
 mod delete;
 mod insert;
-pub(crate) mod references;
+mod maker;
 mod returning;
-mod rows;
 mod select;
 mod update;
 
@@ -24,14 +23,13 @@ use crate::change::Change;
 use crate::outcome::Outcome;
 use crate::{Error, Result};
 
-pub(crate) use insert::create_table_as;
-
 /// Whether a statement is one of these.
 pub(crate) fn is_change(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
-    )
+    match statement {
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => true,
+        Statement::CreateTable(create) => create.query.is_some(),
+        _ => false,
+    }
 }
 
 /// Does it.
@@ -39,6 +37,7 @@ pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) 
     match statement {
         Statement::Insert(statement) => insert::run(change, statement, text).await,
         Statement::Update(statement) => update::run(change, statement, text).await,
+        Statement::CreateTable(statement) => insert::create_table_as(change, statement, text).await,
         Statement::Delete(statement) => delete::run(change, statement, text).await,
         other => Err(Error::unsupported(other)),
     }

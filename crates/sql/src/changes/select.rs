@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use orrery_storage::table::{ROW_NUMBER, TableState};
 
-use crate::names::{folded, quoted};
+use crate::identifiers::{folded, quoted};
 use crate::planner::Planner;
 use crate::scan::StoredTable;
 use crate::statement::parse_one;
@@ -106,7 +106,7 @@ impl Target {
         let alias = match alias {
             Some(alias) if alias.columns.is_empty() => quoted(&folded(&alias.name)?),
             Some(_) => return Err(Error::unsupported("an alias of columns")),
-            None => quoted(&crate::names::qualified(name)?.1),
+            None => quoted(&crate::identifiers::qualified(name)?.1),
         };
         let definition = state.definition();
         let mut key: Vec<Expr> = definition

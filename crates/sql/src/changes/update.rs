@@ -10,16 +10,16 @@ use datafusion::sql::sqlparser::ast::{
 use orrery_storage::Transaction;
 use orrery_storage::table::{ColumnId, RowPlace, TableDefinition};
 
-use super::insert::{default_of, is_default};
-use super::references;
+use super::maker::{default_of, is_default};
 use super::returning;
-use super::rows::{all_rows, columns_at, found, state_of, taken};
 use super::select::{Target, item, select};
 use crate::change::Change;
-use crate::definitions::{column_named, table_named};
 use crate::evaluate::Conditions;
-use crate::names::simple;
+use crate::identifiers::simple;
+use crate::lookup::{column_named, table_named};
 use crate::outcome::{Outcome, Tag};
+use crate::references;
+use crate::rows::{all_rows, columns_at, found, state_of, taken};
 use crate::types::assign;
 use crate::{Error, Result, SqlState};
 

@@ -18,13 +18,15 @@ use orrery_storage::table::{
 
 use super::constraints::Draft;
 use super::create::{not_unique, refuse_taken_names};
-use super::drop::{refuse_needed_key, still_needed};
-use super::lookup::{column_named, free_relation_name, shown, table_named, undefined};
+use super::drop::refuse_needed_key;
 use super::rebuild::rebuild;
 use super::views;
-use crate::changes::references;
 use crate::evaluate::{Conditions, constant};
-use crate::names::{folded, simple};
+use crate::identifiers::{folded, simple};
+use crate::lookup::{
+    column_named, free_relation_name, shown, still_needed, table_named, undefined,
+};
+use crate::references;
 use crate::types::column_type;
 use crate::{Error, Result, SqlState};
 
@@ -412,7 +414,7 @@ impl Alter<'_> {
         }
         let gone = unique.map(|it| &it.columns).or(key.map(|it| &it.columns));
         if let Some(columns) = gone {
-            if cascade && super::constraints::unique_key(&definition, columns).is_none() {
+            if cascade && crate::lookup::unique_key(&definition, columns).is_none() {
                 self.drop_foreign_keys_to(columns)?;
                 let own = definition.id;
                 definition.foreign_keys.retain(|key| key.table != own);

@@ -12,9 +12,9 @@ use orrery_storage::table::{
     RelationId, TableDefinition, Tables,
 };
 
-use super::lookup::{chosen_name, column_named, table_named};
 use crate::evaluate;
-use crate::names::{folded, qualified};
+use crate::identifiers::{folded, qualified};
+use crate::lookup::{chosen_name, column_named, table_named, unique_key};
 use crate::planner::expression;
 use crate::types::{column_type, schema_of};
 use crate::{Error, Result, SqlState};
@@ -396,21 +396,6 @@ fn referenced_columns(other: &TableDefinition, names: &[Ident]) -> Result<Vec<Co
             ),
         )),
     }
-}
-
-/// The primary key or unique index of just these columns, in any order: its own order of them.
-pub(crate) fn unique_key<'t>(
-    table: &'t TableDefinition,
-    columns: &[ColumnId],
-) -> Option<(RelationId, &'t [ColumnId])> {
-    let is_it = |key: &[ColumnId]| {
-        key.len() == columns.len() && columns.iter().all(|column| key.contains(column))
-    };
-    let primary = table.primary_key.as_ref();
-    let primary = primary.map(|key| (table.id, key.columns.as_slice()));
-    let indexes = table.indexes.iter().filter(|index| index.is_unique);
-    let indexes = indexes.map(|index| (index.id, index.columns.as_slice()));
-    primary.into_iter().chain(indexes).find(|key| is_it(key.1))
 }
 
 /// The columns of a key or an index, none of which may be an expression.

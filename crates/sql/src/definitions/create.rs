@@ -9,8 +9,8 @@ use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, TableDefinition, Tables};
 
 use super::constraints::{Draft, plain_columns};
-use super::lookup::{chosen_name, free_relation_name, table_named};
-use crate::names::{qualified, simple};
+use crate::identifiers::{qualified, simple};
+use crate::lookup::{chosen_name, free_relation_name, table_named};
 use crate::types::type_of_values;
 use crate::{Error, Result, SqlState};
 

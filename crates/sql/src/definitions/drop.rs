@@ -8,9 +8,10 @@ use datafusion::sql::sqlparser::ast::{
 use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, TableDefinition, Tables};
 
-use super::lookup::{shown, table_named, undefined};
 use super::views;
-use crate::names::{SCHEMA, qualified, simple};
+use crate::identifiers::{qualified, simple};
+use crate::lookup::{shown, still_needed, table_named, undefined};
+use crate::names::SCHEMA;
 use crate::{Error, Result, SqlState};
 
 /// Drops a table; with `CASCADE` also the foreign keys that refer to it, and the views over it.
@@ -76,15 +77,6 @@ pub(super) fn referring(tables: &Tables, id: RelationId) -> Vec<Arc<TableDefinit
     others.filter(refers).cloned().collect()
 }
 
-/// What is said where something else needs what is to go.
-pub(super) fn still_needed(what: &str) -> Error {
-    Error::new(
-        SqlState::DependentObjectsStillExist,
-        format!("cannot drop {what} because other objects depend on it"),
-    )
-    .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
-}
-
 /// Drops an index that is not a constraint's.
 pub(super) fn index(
     transaction: &mut Transaction,
@@ -134,7 +126,7 @@ pub(super) fn refuse_needed_key(
     columns: &[orrery_storage::table::ColumnId],
     what: &str,
 ) -> Result<()> {
-    if super::constraints::unique_key(definition, columns).is_some() {
+    if crate::lookup::unique_key(definition, columns).is_some() {
         return Ok(());
     }
     let mut others = referring(tables, definition.id);

@@ -10,7 +10,6 @@ mod alter;
 mod constraints;
 mod create;
 mod drop;
-mod lookup;
 mod rebuild;
 mod views;
 
@@ -22,9 +21,7 @@ use crate::change::Change;
 use crate::outcome::{Outcome, Tag};
 use crate::{Error, Result};
 
-pub(crate) use constraints::unique_key;
 pub(crate) use create::table_of_values;
-pub(crate) use lookup::{column_named, table_named};
 
 /// Whether a statement is one of these.
 pub(crate) fn is_definition(statement: &Statement) -> bool {
@@ -42,15 +39,9 @@ pub(crate) fn is_definition(statement: &Statement) -> bool {
 
 /// Does it.
 pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) -> Result<Outcome> {
-    match statement {
-        Statement::CreateTable(create) if create.query.is_some() => {
-            return crate::changes::create_table_as(change, create, text).await;
-        }
-        Statement::CreateView(view) => {
-            views::create(change, view, text).await?;
-            return Ok(Outcome::Done(Tag::Words("CREATE VIEW")));
-        }
-        _ => {}
+    if let Statement::CreateView(view) = statement {
+        views::create(change, view, text).await?;
+        return Ok(Outcome::Done(Tag::Words("CREATE VIEW")));
     }
     let statement = statement.clone();
     let state = change.state().clone();

@@ -12,10 +12,10 @@ use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, ObjectName
 use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, Tables, ViewDefinition};
 
-use super::drop::still_needed;
-use super::lookup::{free_relation_name, shown, undefined};
 use crate::change::Change;
-use crate::names::{SCHEMA, folded, qualified};
+use crate::identifiers::{folded, qualified};
+use crate::lookup::{free_relation_name, shown, still_needed, undefined};
+use crate::names::SCHEMA;
 use crate::statement::parse_one;
 use crate::types::type_of_values;
 use crate::{Error, Result, SqlState};

@@ -12,15 +12,15 @@ use orrery_storage::table::{KeyRows, RelationId, RowPlace, TableState, Tables};
 use crate::{Error, Result, SqlState};
 
 /// Rows of a table that a statement changes, each once.
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Where they are, in the order of their keys.
-    pub(super) places: Vec<RowPlace>,
+    pub(crate) places: Vec<RowPlace>,
     /// The rows of the query that they came from.
-    pub(super) order: UInt32Array,
+    pub(crate) order: UInt32Array,
 }
 
 /// The state of a table.
-pub(super) fn state_of(tables: &Tables, table: RelationId) -> Result<TableState> {
+pub(crate) fn state_of(tables: &Tables, table: RelationId) -> Result<TableState> {
     tables.table(table).cloned().ok_or_else(|| {
         Error::new(
             SqlState::InternalError,
@@ -30,7 +30,7 @@ pub(super) fn state_of(tables: &Tables, table: RelationId) -> Result<TableState>
 }
 
 /// The rows with these keys, given as arrays in the order of the key. A key that comes twice is taken once.
-pub(super) fn found(table: &TableState, keys: &[ArrayRef]) -> Result<Found> {
+pub(crate) fn found(table: &TableState, keys: &[ArrayRef]) -> Result<Found> {
     let primary = table.primary();
     let mut unsorted = KeyRows::default();
     primary.keys().encode_rows(keys, &mut unsorted)?;
@@ -58,7 +58,7 @@ pub(super) fn found(table: &TableState, keys: &[ArrayRef]) -> Result<Found> {
 }
 
 /// The rows at some places, as arrays in the order of the table's columns.
-pub(super) fn columns_at(table: &TableState, places: &[RowPlace]) -> Result<Vec<ArrayRef>> {
+pub(crate) fn columns_at(table: &TableState, places: &[RowPlace]) -> Result<Vec<ArrayRef>> {
     let primary = table.primary();
     let all: Vec<usize> = (0..primary.layout().columns.len()).collect();
     let read = primary.rows_at(places, &all)?;
@@ -68,14 +68,14 @@ pub(super) fn columns_at(table: &TableState, places: &[RowPlace]) -> Result<Vec<
 }
 
 /// Some rows of arrays.
-pub(super) fn taken(columns: &[ArrayRef], rows: &UInt32Array) -> Result<Vec<ArrayRef>> {
+pub(crate) fn taken(columns: &[ArrayRef], rows: &UInt32Array) -> Result<Vec<ArrayRef>> {
     let taken = columns.iter().map(|column| take(column, rows, None));
     let taken: Result<_, _> = taken.collect();
     taken.map_err(|error| Error::of_run(&error.into()))
 }
 
 /// All rows of a query in one batch; fails where they need more memory than there is.
-pub(super) async fn all_rows(
+pub(crate) async fn all_rows(
     mut stream: SendableRecordBatchStream,
     memory: &MemoryReservation,
 ) -> Result<RecordBatch> {
@@ -92,7 +92,7 @@ pub(super) async fn all_rows(
 }
 
 /// Rows put behind each other, as arrays in the same order of columns.
-pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>> {
+pub(crate) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>> {
     let Some(first) = pieces.first() else {
         return Ok(Vec::new());
     };

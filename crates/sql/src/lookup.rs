@@ -1,9 +1,11 @@
 //! What there is by its name.
 
 use datafusion::sql::sqlparser::ast::ObjectName;
-use orrery_storage::table::{ColumnDefinition, TableDefinition, TableState, Tables};
+use orrery_storage::table::{
+    ColumnDefinition, ColumnId, RelationId, TableDefinition, TableState, Tables,
+};
 
-use crate::names::qualified;
+use crate::identifiers::qualified;
 use crate::{Error, Result, SqlState};
 
 /// The table of a name.
@@ -22,7 +24,7 @@ pub(crate) fn table_named<'t>(tables: &'t Tables, name: &ObjectName) -> Result<&
 }
 
 /// A name with its schema, where that is not the default one.
-pub(super) fn shown(schema: &str, name: &str) -> String {
+pub(crate) fn shown(schema: &str, name: &str) -> String {
     match schema == crate::names::SCHEMA {
         true => name.to_owned(),
         false => format!("{schema}.{name}"),
@@ -30,7 +32,7 @@ pub(super) fn shown(schema: &str, name: &str) -> String {
 }
 
 /// Something that is not there.
-pub(super) fn undefined(kind: &str, name: &str) -> Error {
+pub(crate) fn undefined(kind: &str, name: &str) -> Error {
     let state = match kind {
         "schema" => SqlState::InvalidSchemaName,
         "relation" | "table" | "view" => SqlState::UndefinedTable,
@@ -83,7 +85,7 @@ pub(crate) fn free_relation_name(tables: &Tables, schema: &str, name: &str) -> R
 }
 
 /// A name that nothing in a schema has yet: the wanted one, or that with a number.
-pub(super) fn chosen_name(
+pub(crate) fn chosen_name(
     tables: &Tables,
     schema: &str,
     wanted: &str,
@@ -102,4 +104,28 @@ pub(super) fn chosen_name(
         .chain(numbered)
         .find(is_free)
         .unwrap_or_default()
+}
+
+/// The primary key or unique index of just these columns, in any order: its own order of them.
+pub(crate) fn unique_key<'t>(
+    table: &'t TableDefinition,
+    columns: &[ColumnId],
+) -> Option<(RelationId, &'t [ColumnId])> {
+    let is_it = |key: &[ColumnId]| {
+        key.len() == columns.len() && columns.iter().all(|column| key.contains(column))
+    };
+    let primary = table.primary_key.as_ref();
+    let primary = primary.map(|key| (table.id, key.columns.as_slice()));
+    let indexes = table.indexes.iter().filter(|index| index.is_unique);
+    let indexes = indexes.map(|index| (index.id, index.columns.as_slice()));
+    primary.into_iter().chain(indexes).find(|key| is_it(key.1))
+}
+
+/// What is said where something else needs what is to go.
+pub(crate) fn still_needed(what: &str) -> Error {
+    Error::new(
+        SqlState::DependentObjectsStillExist,
+        format!("cannot drop {what} because other objects depend on it"),
+    )
+    .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
 }

@@ -14,8 +14,8 @@ use orrery_storage::table::{
     TableDefinition, TableState, Tables,
 };
 
-use super::rows::{state_of, taken};
-use crate::definitions::unique_key;
+use crate::lookup::unique_key;
+use crate::rows::{state_of, taken};
 use crate::{Error, Result, SqlState};
 
 /// Rows of a referring table that are read at a time.
@@ -52,7 +52,7 @@ pub(crate) fn require(
 }
 
 /// Fails if rows that have gone from a table, given as above, are still referred to.
-pub(super) fn refuse_referred(
+pub(crate) fn refuse_referred(
     tables: &Tables,
     definition: &TableDefinition,
     gone: &[ArrayRef],
