@@ -13,6 +13,7 @@ use datafusion::common::{DataFusionError, Result, Statistics, stats::Precision};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::coop::cooperative;
@@ -58,6 +59,16 @@ pub(super) struct Wanted {
     pub(super) partitions: usize,
 }
 
+impl Wanted {
+    /// The columns that are given or that filters name.
+    fn needed(&self) -> Vec<ColumnId> {
+        let hints = self.dynamic.iter().map(|dynamic| &dynamic.0);
+        let named = self.filters.iter().chain(hints).flat_map(collect_columns);
+        let named = named.filter_map(|column| self.ids.get(column.index()).copied());
+        self.columns.iter().copied().chain(named).collect()
+    }
+}
+
 /// Reads a projection of a table, in as many partitions as there are threads and morsels.
 #[derive(Clone)]
 pub(super) struct ScanExec {
@@ -81,14 +92,27 @@ impl fmt::Debug for ScanExec {
 impl ScanExec {
     /// Chooses how to read what is wanted.
     pub(super) fn new(wanted: Wanted) -> Result<Self> {
-        let ids = Arc::clone(&wanted.ids);
-        let mut needed = wanted.columns.clone();
-        let filters = wanted.filters.iter();
-        for filter in filters.chain(wanted.dynamic.iter().map(|dynamic| &dynamic.0)) {
-            let named = datafusion::physical_expr::utils::collect_columns(filter);
-            needed.extend(named.iter().filter_map(|column| ids.get(column.index())));
+        let access = choose(
+            &wanted.table,
+            &wanted.needed(),
+            &wanted.filters,
+            &wanted.ids,
+        )?;
+        Ok(Self::over(wanted, Arc::new(access)))
+    }
+
+    /// The same with other columns or filters, read as before if the filters are those that were.
+    fn with(&self, wanted: Wanted) -> Result<Self> {
+        let layout = self.access.projection.layout();
+        let has = |id: &ColumnId| layout.position(*id).is_some();
+        let is_as_before = wanted.filters.len() == self.wanted.filters.len();
+        match is_as_before && wanted.needed().iter().all(has) {
+            true => Ok(Self::over(wanted, Arc::clone(&self.access))),
+            false => Self::new(wanted),
         }
-        let access = choose(&wanted.table, &needed, &wanted.filters, &ids)?;
+    }
+
+    fn over(wanted: Wanted, access: Arc<Access>) -> Self {
         let morsels = Morsels::new(&access.ranges.positions);
         let schema = &wanted.schema;
         let mut equivalences = EquivalenceProperties::new(Arc::clone(schema));
@@ -102,13 +126,13 @@ impl ScanExec {
             Boundedness::Bounded,
         );
         let properties = properties.with_scheduling_type(SchedulingType::Cooperative);
-        Ok(Self {
+        Self {
             wanted,
-            access: Arc::new(access),
+            access,
             morsels: Arc::new(morsels),
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
-        })
+        }
     }
 
     /// An expression over the columns that are given, over those of the table.
@@ -294,7 +318,7 @@ impl ExecutionPlan for ScanExec {
             let field: &Field = self.wanted.schema.field(column.index());
             fields.push(field.clone().with_name(&expression.alias));
         }
-        Ok(Some(Arc::new(Self::new(Wanted {
+        Ok(Some(Arc::new(self.with(Wanted {
             columns,
             schema: Arc::new(Schema::new(fields)),
             ..self.wanted.clone()
@@ -329,6 +353,6 @@ impl ExecutionPlan for ScanExec {
             }
         }
         let answer = FilterPushdownPropagation::with_parent_pushdown_result(answers);
-        Ok(answer.with_updated_node(Arc::new(Self::new(wanted)?)))
+        Ok(answer.with_updated_node(Arc::new(self.with(wanted)?)))
     }
 }
