@@ -39,7 +39,8 @@ impl<'a> ValueTexts<'a> {
     /// # Errors
     /// When the value is none of its type, such as a date beyond the calendar.
     pub fn write(&self, row: usize, text: &mut String) -> Result<bool> {
-        if self.column.is_null(row) {
+        // An array of nothing but NULLs has no mask that says so.
+        if self.column.is_null(row) || *self.column.data_type() == DataType::Null {
             return Ok(false);
         }
         match self.column.data_type() {

@@ -276,6 +276,8 @@ impl Table {
             let separator = if place > 0 { "|" } else { "" };
             let _ = write!(buffer, "{separator} {:^width$} ", cut(name, width));
         }
+        let end = buffer.trim_end_matches(' ').len();
+        buffer.truncate(end);
         buffer.push('\n');
         let lines = self.widths.iter().map(|width| "-".repeat(width + 2));
         buffer.push_str(&lines.collect::<Vec<_>>().join("+"));
