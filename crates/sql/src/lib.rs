@@ -21,6 +21,7 @@ mod definitions;
 mod error;
 mod evaluate;
 mod identifiers;
+mod load;
 mod lookup;
 mod names;
 mod outcome;

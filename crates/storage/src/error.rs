@@ -136,6 +136,14 @@ pub enum Error {
         /// Their values in the row.
         key: Box<str>,
     },
+    /// Rows to be written that are not in the order of their key.
+    #[error("{}: row {row} does not follow the one before", path.display())]
+    RowOrder {
+        /// The file.
+        path: PathBuf,
+        /// Number of the row.
+        row: u64,
+    },
     /// Rows that are no rows of a table, or a table that there is not.
     #[error("rows of a table cannot be changed: {what}")]
     Rows {

@@ -157,8 +157,10 @@ impl ProjectionWriter {
                 None | Some(Ordering::Less) => last = Some(key),
                 Some(Ordering::Equal) => return Ok(Some(row)),
                 Some(Ordering::Greater) => {
-                    let row = self.rows + row as u64;
-                    return Err(self.wrong(format!("row {row} does not follow the one before")));
+                    return Err(Error::RowOrder {
+                        path: self.file.path().to_path_buf(),
+                        row: self.rows + row as u64,
+                    });
                 }
             }
         }
