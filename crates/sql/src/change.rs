@@ -72,6 +72,11 @@ impl Change {
         self.transaction.as_ref().ok_or_else(lost)
     }
 
+    /// The transaction, for what does not hold up other tasks for long.
+    pub(crate) fn transaction_mut(&mut self) -> Result<&mut Transaction> {
+        self.transaction.as_mut().ok_or_else(lost)
+    }
+
     /// What the statement can be undone to.
     pub(crate) fn savepoint(&self) -> Result<TableSavepoint> {
         Ok(self.transaction()?.table_savepoint())

@@ -151,6 +151,17 @@ impl Planner {
         named_columns(plan, &view.columns)
     }
 
+    /// One that makes plans of one partition, whose rows come in the order of their source.
+    pub(crate) fn in_one_partition(&self) -> Self {
+        let mut state = self.state.clone();
+        state.config_mut().options_mut().execution.target_partitions = 1;
+        Self {
+            state,
+            tables: Arc::clone(&self.tables),
+            extra: Arc::clone(&self.extra),
+        }
+    }
+
     /// The physical plan of a query.
     pub(crate) async fn physical(
         &self,

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{CreateTable, Insert, OnInsert, Query, SetExpr, TableObject};
 use futures::TryStreamExt;
 use orrery_storage::table::{DefinitionChange, TableDefinition};
 
+use super::bulk;
 use super::conflict;
 use super::maker::{Maker, default_of, is_default};
 use super::returning;
@@ -37,13 +39,20 @@ pub(super) async fn run(change: &mut Change, statement: &Insert, text: &str) -> 
         Some(alias) => quoted(&folded(&alias.alias)?),
         None => quoted(&definition.name),
     };
-    let stream = source(change, statement, &definition, &given, text).await?;
+    let query = source(change, statement, &definition, &given, text).await?;
     let width = match &statement.source {
-        Some(_) => stream.schema().fields().len(),
+        Some(_) => query.schema().fields().len(),
         None => 0,
     };
     let given = fitting(given, !statement.columns.is_empty(), width)?;
     let maker = Maker::new(change.state(), &definition, &given)?;
+    if statement.on.is_none()
+        && statement.returning.is_none()
+        && let Some(count) = bulk::insert(change, &maker, &query, text).await?
+    {
+        return Ok(Outcome::Done(Tag::Insert(count)));
+    }
+    let stream = change.planner()?.stream(&query, text).await?;
     let (rows, count) = match &statement.on {
         None => {
             let keeps = statement.returning.is_some();
@@ -131,18 +140,18 @@ async fn source(
     definition: &TableDefinition,
     given: &[String],
     text: &str,
-) -> Result<SendableRecordBatchStream> {
+) -> Result<LogicalPlan> {
     let planner = change.planner()?;
-    let query = match &statement.source {
-        Some(query) => with_defaults(query, definition, given)?,
+    match &statement.source {
+        Some(query) => {
+            let query = with_defaults(query, definition, given)?;
+            planner.query(query, text).await
+        }
         None => {
             let one = crate::statement::parse_one("VALUES (1)")?;
-            let plan = planner.logical(one, text).await?;
-            return planner.stream(&plan, text).await;
+            planner.logical(one, text).await
         }
-    };
-    let plan = planner.query(query, text).await?;
-    planner.stream(&plan, text).await
+    }
 }
 
 /// `DEFAULT` among the values is what the column says.
@@ -248,6 +257,9 @@ pub(super) async fn create_table_as(
     let names = definition.columns.iter().map(|column| column.name.clone());
     let names: Vec<String> = names.collect();
     let maker = Maker::new(change.state(), state.definition(), &names)?;
-    let (_, count) = insert_all(change, &maker, physical, false).await?;
+    let count = match bulk::insert(change, &maker, &plan, text).await? {
+        Some(count) => count,
+        None => insert_all(change, &maker, physical, false).await?.1,
+    };
     Ok(Outcome::Done(Tag::Select(count)))
 }

@@ -9,6 +9,7 @@
 //! The query reads the state before the statement, which never changes; so a statement does not see its own rows. Storage finds NULLs and keys that are
 //! there already; foreign keys are looked at when all rows have come and gone. Whatever fails, the session undoes the whole statement.
 
+mod bulk;
 mod conflict;
 mod delete;
 mod insert;

@@ -1,0 +1,153 @@
+//! An INSERT of so many rows that they go to new files of the table ([`crate::load`]), and not through memory and log.
+//!
+//! Whether there are so many is what the plan's statistics say: of a table or a Parquet file they are known, a filter's are a guess.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::common::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use futures::StreamExt;
+use orrery_storage::table::{TableDefinition, Tables};
+
+use super::maker::Maker;
+use crate::change::Change;
+use crate::load::load;
+use crate::planner::Planner;
+use crate::references;
+use crate::{Error, Result};
+
+/// From so many rows on.
+const ROWS_MIN: usize = 100_000;
+
+/// Inserts the rows of a query in bulk and returns how many; `None`, and nothing done, where they are few, or have to be looked at together.
+pub(super) async fn insert(
+    change: &mut Change,
+    maker: &Maker,
+    query: &LogicalPlan,
+    text: &str,
+) -> Result<Option<u64>> {
+    if maker.refers_to_itself() || !is_large(change, query, text).await? {
+        return Ok(None);
+    }
+    let tables = change.tables()?;
+    let several = change.planner()?;
+    let one = several.in_one_partition();
+    let task = several.task();
+    let plan = |is_one: bool| {
+        let planner = if is_one { &one } else { &several };
+        made_rows(planner, query, text, maker, &tables)
+    };
+    let transaction = change.transaction_mut()?;
+    load(transaction, maker.table, plan, &task).await.map(Some)
+}
+
+async fn is_large(change: &Change, query: &LogicalPlan, text: &str) -> Result<bool> {
+    let plan = change.planner()?.physical(query, text).await?;
+    let statistics = plan.partition_statistics(None);
+    let statistics = statistics.map_err(|error| Error::of_run(&error))?;
+    let rows = statistics.num_rows.get_value();
+    Ok(rows.is_some_and(|rows| *rows >= ROWS_MIN))
+}
+
+/// The rows of a table that a query's become.
+async fn made_rows(
+    planner: &Planner,
+    query: &LogicalPlan,
+    text: &str,
+    maker: &Maker,
+    tables: &Arc<Tables>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let query = planner.physical(query, text).await?;
+    let schema = schema_of(&maker.definition);
+    let parts = 0..query.output_partitioning().partition_count();
+    let parts = parts.map(|partition| {
+        Arc::new(MadeRows {
+            query: Arc::clone(&query),
+            partition,
+            maker: maker.clone(),
+            tables: Arc::clone(tables),
+            schema: Arc::clone(&schema),
+        }) as Arc<dyn PartitionStream>
+    });
+    let rows = StreamingTableExec::try_new(
+        Arc::clone(&schema),
+        parts.collect(),
+        None,
+        None,
+        false,
+        None,
+    );
+    Ok(Arc::new(rows.map_err(|error| Error::of_run(&error))?))
+}
+
+/// The columns of a table, named by their numbers.
+fn schema_of(definition: &TableDefinition) -> SchemaRef {
+    let columns = definition.columns.iter();
+    let fields = columns.map(|column| {
+        let name = column.id.0.to_string();
+        Field::new(name, column.column_type.arrow(), true)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// A partition of the rows.
+struct MadeRows {
+    query: Arc<dyn ExecutionPlan>,
+    partition: usize,
+    maker: Maker,
+    tables: Arc<Tables>,
+    schema: SchemaRef,
+}
+
+impl fmt::Debug for MadeRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MadeRows")
+            .field("partition", &self.partition)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Rows of a query as the table has them, if all conditions hold.
+fn made(
+    batch: &RecordBatch,
+    maker: &Maker,
+    tables: &Tables,
+    schema: &SchemaRef,
+) -> Result<RecordBatch> {
+    let rows = maker.rows(batch)?;
+    maker.check(&rows)?;
+    references::require(tables, &maker.definition, &rows)?;
+    RecordBatch::try_new(Arc::clone(schema), rows).map_err(|error| Error::of_run(&error.into()))
+}
+
+impl PartitionStream for MadeRows {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, task: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.schema);
+        let batches = match self.query.execute(self.partition, task) {
+            Ok(batches) => {
+                let (maker, tables) = (self.maker.clone(), Arc::clone(&self.tables));
+                let made = move |batch: Result<RecordBatch, DataFusionError>| {
+                    let rows = made(&batch?, &maker, &tables, &schema)?;
+                    Ok::<_, DataFusionError>(rows)
+                };
+                batches.map(made).boxed()
+            }
+            Err(error) => futures::stream::once(async { Err(error) }).boxed(),
+        };
+        Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.schema),
+            batches,
+        ))
+    }
+}
