@@ -10,6 +10,7 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
@@ -50,7 +51,7 @@ pub(super) async fn insert(
 
 async fn is_large(change: &Change, query: &LogicalPlan, text: &str) -> Result<bool> {
     let plan = change.planner()?.physical(query, text).await?;
-    let statistics = plan.partition_statistics(None);
+    let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new());
     let statistics = statistics.map_err(|error| Error::of_run(&error))?;
     let rows = statistics.num_rows.get_value();
     Ok(rows.is_some_and(|rows| *rows >= ROWS_MIN))
