@@ -213,8 +213,11 @@ pub(crate) struct UpdateArguments {
 #[derive(Args)]
 pub(crate) struct SqlArguments {
     /// The database's directory, made if it is not there (not with --read-only)
-    #[arg(long = "db", value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Ask a running server instead, such as http://127.0.0.1:7878
+    #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "read_only", "memory"])]
+    pub(crate) server: Option<String>,
     /// The statements, separated by semicolons; without -c and -f they come from standard input
     #[arg(short, long, value_name = "TEXT", conflicts_with = "file")]
     pub(crate) command: Option<String>,
@@ -227,6 +230,9 @@ pub(crate) struct SqlArguments {
     /// Change nothing, and let another process write
     #[arg(long)]
     pub(crate) read_only: bool,
+    /// All statements or none: one transaction
+    #[arg(short = '1', long)]
+    pub(crate) single_transaction: bool,
     /// Say how long each statement took, on standard error
     #[arg(long)]
     pub(crate) timing: bool,

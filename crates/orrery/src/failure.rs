@@ -20,6 +20,22 @@ pub(crate) struct PlaceInText {
 }
 
 impl PlaceInText {
+    /// The same place, where its text is a part of another and stands behind this.
+    fn behind(self, before: &str) -> Self {
+        let last_line = before.rsplit('\n').next().unwrap_or_default();
+        let on_first_line = if self.line == 1 {
+            last_line.chars().count()
+        } else {
+            0
+        };
+        Self {
+            line: self.line + before.matches('\n').count(),
+            column: self.column + on_first_line,
+            offset: self.offset + before.len(),
+            length: self.length,
+        }
+    }
+
     /// The line that is meant; none where nothing stands on it.
     fn excerpt(self, text: &str) -> Option<Excerpt> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -150,16 +166,11 @@ impl Failure {
         let Self::Sql { error, .. } = self else {
             return self;
         };
-        let before = error.position.and_then(|position| {
-            let (offset, _) = text.char_indices().nth(position.checked_sub(1)?)?;
-            text.get(..offset)
-        });
-        let excerpt = before.and_then(|before| {
-            let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let excerpt = error.place(text).and_then(|(line, column, offset)| {
             let place = PlaceInText {
-                line: before.matches('\n').count() + 1,
-                column: before[line_start..].chars().count() + 1,
-                offset: before.len(),
+                line,
+                column,
+                offset,
                 length: 0,
             };
             Some((place.line as u64, place.excerpt(text)?))
@@ -174,12 +185,20 @@ impl Failure {
 
     /// The same, with the line of the text that a server found wrong.
     pub(crate) fn of_sent_text(self, text: &str) -> Self {
+        self.of_sent_part(text, 0)
+    }
+
+    /// The same, where what was sent is the part of the text from this byte on.
+    pub(crate) fn of_sent_part(self, text: &str, start: usize) -> Self {
         match self {
-            Self::Refused { message, place, .. } => Self::Refused {
-                message,
-                place,
-                excerpt: place.and_then(|place| place.excerpt(text)),
-            },
+            Self::Refused { message, place, .. } => {
+                let place = place.map(|place| place.behind(&text[..start]));
+                Self::Refused {
+                    message,
+                    place,
+                    excerpt: place.and_then(|place| place.excerpt(text)),
+                }
+            }
             other => other,
         }
     }

@@ -21,8 +21,9 @@ const PREFLIGHT_HEADERS: HeaderValue = HeaderValue::from_static(
 );
 const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 /// What pages of other origins may read of an answer's head beside what they always may.
-const EXPOSED: HeaderValue =
-    HeaderValue::from_static("Allow, ETag, Location, Orrery-Warning, Retry-After, Server-Timing");
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "Allow, ETag, Location, Orrery-Tag, Orrery-Warning, Retry-After, Server-Timing",
+);
 
 /// The rules of one server.
 #[derive(Debug, Clone)]

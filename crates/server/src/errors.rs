@@ -7,6 +7,7 @@
 //! | 400 | not a request of the SPARQL protocol, or not a query (with line and column) |
 //! | 403 | a change that this server takes from others only, see `guard`, or from who may see all graphs |
 //! | 404 | no such path; no such graph; a commit that is not kept any more |
+//! | 409 | a statement of SQL breaks a constraint, or lost against another transaction |
 //! | 412 | `If-Match`, `If-None-Match`, `If-Unmodified-Since`: the state is another, see `conditions` |
 //! | 422 | a patch of a graph that would change others |
 //! | 406, 415 | no common format; the query came in a form we do not read |
@@ -23,11 +24,13 @@
 
 use crate::format::FormatError;
 use crate::negotiate::NoFormat;
+use crate::sql_failure::SqlFailure;
 use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use orrery_loader::LoadError;
 use orrery_sparql::{QueryError, Suggestion, SyntaxError};
+use orrery_sql::SqlState;
 use orrery_storage::{ByteCount, Error as StorageError, without_numbers};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -45,6 +48,9 @@ pub(crate) enum ServerError {
         /// What the parser knows of it.
         detail: Option<Box<SyntaxError>>,
     },
+    /// A statement of SQL failed.
+    #[error("{0}")]
+    Sql(Box<SqlFailure>),
     #[error("{message}")]
     Forbidden { message: String },
     #[error("{message}")]
@@ -152,6 +158,7 @@ impl ServerError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::BadRequest { .. } | Self::Syntax { .. } => StatusCode::BAD_REQUEST,
+            Self::Sql(failure) => failure.status(),
             Self::Forbidden { .. } => StatusCode::FORBIDDEN,
             Self::Missing { .. } => StatusCode::NOT_FOUND,
             Self::Precondition { .. } => StatusCode::PRECONDITION_FAILED,
@@ -264,6 +271,9 @@ impl ServerError {
                 add_syntax(&mut problem, detail);
             }
         }
+        if let Self::Sql(failure) = self {
+            failure.add_to(&mut problem);
+        }
         problem
     }
 }
@@ -285,6 +295,27 @@ fn add_syntax(problem: &mut serde_json::Value, error: &SyntaxError) {
             "length": span.len(),
             "text": text,
         });
+    }
+}
+
+impl ServerError {
+    /// Of SQL, with the text in which it is.
+    pub(crate) fn of_sql(error: orrery_sql::Error, text: &str) -> Self {
+        match error.state {
+            SqlState::OutOfMemory => Self::OutOfMemory {
+                message: error.message,
+            },
+            SqlState::IoError => Self::Internal {
+                message: told_to_the_log(
+                    "the server's database could not be read or written",
+                    &error,
+                ),
+            },
+            SqlState::InternalError => Self::Internal {
+                message: told_to_the_log("a fault of this program, please report it", &error),
+            },
+            _ => Self::Sql(Box::new(SqlFailure::new(error, text))),
+        }
     }
 }
 

@@ -1,11 +1,11 @@
-//! SPARQL protocol over HTTP: formats, limits, console.
+//! SPARQL protocol and SQL over HTTP: formats, limits, console.
 //!
 //! A request passes [`mod@serve`] (connections), the router (paths, log, gzip), `edge` (by whom, from where), `body`, `protocol` (what
 //! is asked), `conditions`, `negotiate` (in which form), `admission` (when), and `stream_body`, which
 //! runs the query on threads of its own and sends its rows as they come. [`format`](mod@format)
 //! turns terms into bytes and serves the command line too.
 //!
-//! Changes come by `updates` and `graphs`, past `guard`, and are made one after the other by `writes`.
+//! Changes come by `updates`, `graphs` and `sql`, past `guard`, and are made one after the other by `writes`.
 //!
 //! There is no access control and no TLS here: the default address is loopback, where changes are
 //! taken from this machine's programs only, and a server for others stands behind a proxy that has both.
@@ -30,6 +30,7 @@ mod maintenance;
 mod media_type;
 mod negotiate;
 mod options;
+mod output;
 mod parameters;
 mod paths;
 mod prefixes;
@@ -39,6 +40,8 @@ mod refusals;
 mod request_times;
 mod router;
 pub mod serve;
+mod sql;
+mod sql_failure;
 mod state;
 mod stream_body;
 mod times;

@@ -5,7 +5,7 @@
 //! equal qualities a type the client named wins over one that a wildcard
 //! covers, then the server's order decides. A range that cannot be parsed matches nothing.
 
-use crate::format::{GraphFormat, SolutionFormat};
+use crate::format::{GraphFormat, SolutionFormat, TableFormat};
 use crate::media_type::MediaType;
 use axum::http::{HeaderMap, HeaderValue, header};
 
@@ -66,6 +66,16 @@ impl AcceptedFormats {
             SolutionFormat::media_types,
             SolutionFormat::name,
             SolutionFormat::from_name,
+        )
+    }
+
+    /// The format for the rows of a statement of SQL.
+    pub(crate) fn tables(&self) -> Result<Chosen<TableFormat>, NoFormat> {
+        self.choose(
+            &TableFormat::ALL,
+            TableFormat::media_types,
+            TableFormat::name,
+            TableFormat::from_name,
         )
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
     match path {
         "/" | "/console.js" | "/console.css" | "/health" | "/changes" => Some(READ),
         "/sparql" | "/sparql/" | "/explain" | "/prefixes" => Some(ASK),
-        "/checkpoint" | "/compact" => Some(DO),
+        "/checkpoint" | "/compact" | "/sql" => Some(DO),
         "*" => Some(ALL),
         path => {
             let rest = path.strip_prefix(GRAPHS)?;

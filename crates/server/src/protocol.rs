@@ -62,7 +62,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    fn of(memory: BodyMemory) -> Self {
+    pub(crate) fn of(memory: BodyMemory) -> Self {
         Self {
             _memory: Some(memory),
         }
@@ -190,7 +190,7 @@ impl Parameters {
     }
 
     fn add_body(&mut self, headers: &HeaderMap, body: &[u8]) -> Result<(), ServerError> {
-        match type_of_body(headers)?.essence() {
+        match type_of_body(headers, POST_TYPES)?.essence() {
             "application/x-www-form-urlencoded" => self.add(body),
             "application/sparql-query" => {
                 self.query_count += 1;
@@ -284,7 +284,7 @@ fn misplaced(name: &str, whose: &str, instead: &str) -> ServerError {
 const POST_TYPES: &str = "use application/sparql-query, application/sparql-update, or \
                           application/x-www-form-urlencoded with a parameter `query` or `update`";
 
-fn text_of_body(what: &str, body: &[u8]) -> Result<String, ServerError> {
+pub(crate) fn text_of_body(what: &str, body: &[u8]) -> Result<String, ServerError> {
     std::str::from_utf8(body)
         .map(str::to_owned)
         .map_err(|error| {
@@ -320,11 +320,14 @@ fn push_graph(graphs: &mut Vec<String>, name: &str, graph: String) -> Result<(),
 }
 
 /// The type of a body, whose charset must be one that we read.
-fn type_of_body(headers: &HeaderMap) -> Result<MediaType<'_>, ServerError> {
+pub(crate) fn type_of_body<'h>(
+    headers: &'h HeaderMap,
+    known: &str,
+) -> Result<MediaType<'h>, ServerError> {
     let unsupported = ServerError::unsupported_media_type;
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Err(unsupported(format!(
-            "the request has no Content-Type; {POST_TYPES}"
+            "the request has no Content-Type; {known}"
         )));
     };
     let text = value
@@ -342,7 +345,7 @@ fn type_of_body(headers: &HeaderMap) -> Result<MediaType<'_>, ServerError> {
 }
 
 /// `timeout`, as in [`parse_time`].
-fn parse_timeout(text: &str) -> Result<Duration, ServerError> {
+pub(crate) fn parse_timeout(text: &str) -> Result<Duration, ServerError> {
     parse_time(text).map_err(|error| {
         ServerError::bad_request(format!("parameter `timeout` is `{text}`: {error}"))
     })

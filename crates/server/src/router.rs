@@ -3,6 +3,7 @@
 //! | path | answers |
 //! | --- | --- |
 //! | `/sparql`, `/sparql/` | SPARQL 1.1 protocol: queries and updates; without one, the service description |
+//! | `/sql` | statements of SQL |
 //! | `/graphs` | SPARQL 1.1 graph store protocol |
 //! | `/changes` | what was committed since, as RDF Patch |
 //! | `/explain` | the plan of a query, as text |
@@ -29,7 +30,7 @@ use crate::query_threads::QueryThreads;
 use crate::state::ServerState;
 use crate::stream_body::{self};
 use crate::writes::Writes;
-use crate::{changes, console, description, graphs, health, prefixes, updates};
+use crate::{changes, console, description, graphs, health, prefixes, sql, updates};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Extension, Request, State};
@@ -38,6 +39,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use orrery_sparql::Engine;
+use orrery_sql::{Session, SessionOptions};
 use orrery_storage::Writer;
 use std::io;
 use std::net::SocketAddr;
@@ -97,10 +99,18 @@ pub fn router(
     let bodies_bytes_max = engine.options().memory_bytes / BODIES_MEMORY_PART;
     let bulk = compaction_within(engine.options().memory_bytes);
     let query_threads = QueryThreads::start(options.queries_running_max)?;
+    // Its changes come with the transaction of `writes`.
+    let sql_session = Session::new(
+        engine.runtime(),
+        Arc::clone(engine.database()),
+        None,
+        SessionOptions::default(),
+    );
     let state = Arc::new(ServerState {
         is_over,
         engine,
         feeds: Feeds::new(options.feeds_max),
+        sql: sql_session,
         parsing: Arc::new(Semaphore::new(cores)),
         fetching: Arc::new(Semaphore::new(FETCHES_MAX)),
         admission: Admission::new(options.queries_running_max, options.queries_waiting_max),
@@ -129,6 +139,7 @@ pub fn router(
             .route("/sparql", any(sparql))
             .route("/sparql/", any(sparql))
             .route("/explain", any(explain))
+            .route("/sql", any(sql))
             .route("/changes", known(get(change_feed)))
             .route("/checkpoint", known(post(checkpoint)))
             .route("/compact", known(post(compaction)))
@@ -203,6 +214,15 @@ async fn sparql(
         Err(error) => Err(error),
     };
     answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+/// `/sql`
+async fn sql(
+    State(state): State<Arc<ServerState>>,
+    Extension(record): Extension<Arc<AccessRecord>>,
+    request: Request,
+) -> Response {
+    sql::respond(state, record, request).await
 }
 
 /// `/graphs`

@@ -12,13 +12,15 @@ use crate::guard::{HostRule, WriteRule, base_iri};
 use crate::media_type;
 use crate::negotiate::AcceptedFormats;
 use crate::options::HttpOptions;
+use crate::output::TimeLimit;
 use crate::parameters::parse_at;
 use crate::protocol::QueryRequest;
 use crate::query_threads::QueryThreads;
-use crate::stream_body::{Job, TimeLimit};
+use crate::stream_body::Job;
 use crate::writes::Writes;
 use axum::http::{Method, request::Parts};
 use orrery_sparql::{DocumentSource, Engine, ParsedUpdate, UpdateOptions};
+use orrery_sql::Session;
 use orrery_storage::Snapshot;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -33,6 +35,8 @@ pub(crate) struct ServerState {
     pub(crate) options: HttpOptions,
     pub(crate) documents: Arc<dyn DocumentSource>,
     pub(crate) feeds: Feeds,
+    /// What each request of SQL has another of.
+    pub(crate) sql: Session,
     /// Bodies and updates that are parsed at the same time.
     pub(crate) parsing: Arc<Semaphore>,
     /// Updates whose documents (`LOAD`) are fetched at the same time.
@@ -80,7 +84,15 @@ impl ServerState {
         &self,
         parts: &Parts,
     ) -> Result<Option<SemaphorePermit<'_>>, ServerError> {
-        let limit_bytes = self.body_limit(parts);
+        self.room(parts, self.body_limit(parts)).await
+    }
+
+    /// Room for a body of at most so many bytes.
+    pub(crate) async fn room(
+        &self,
+        parts: &Parts,
+        limit_bytes: usize,
+    ) -> Result<Option<SemaphorePermit<'_>>, ServerError> {
         let bytes = body_bytes(parts, limit_bytes);
         match &self.writes {
             Ok(writes) if bytes > self.options.body_bytes_max => {

@@ -51,9 +51,18 @@ pub(crate) struct Committed {
 pub(crate) type Change =
     Box<dyn FnMut(&mut Transaction, &Handle) -> Result<CommitOptions, ServerError> + Send>;
 
+/// A change that takes its transaction, and gives it back to nobody: the commit is its own. It is made once, and fails where memory does not hold it.
+pub(crate) type WholeChange =
+    Box<dyn FnOnce(Transaction, &Handle) -> Result<PendingCommit, ServerError> + Send>;
+
 struct Job {
-    change: Change,
+    work: Work,
     answer: Answer,
+}
+
+enum Work {
+    Change(Change),
+    Whole(WholeChange),
 }
 
 type Answer = oneshot::Sender<Result<Committed, ServerError>>;
@@ -127,9 +136,18 @@ impl Writes {
 
     /// Makes a change, and returns when it is as durable as it asked to be.
     pub(crate) async fn make(&self, change: Change) -> Result<Committed, ServerError> {
+        self.work(Work::Change(change)).await
+    }
+
+    /// The same for one that commits by itself.
+    pub(crate) async fn make_whole(&self, change: WholeChange) -> Result<Committed, ServerError> {
+        self.work(Work::Whole(change)).await
+    }
+
+    async fn work(&self, work: Work) -> Result<Committed, ServerError> {
         let (answer, committed) = oneshot::channel();
         let jobs = self.jobs.as_ref().ok_or(ServerError::Stopping)?;
-        jobs.try_send(Job { change, answer })
+        jobs.try_send(Job { work, answer })
             .map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => ServerError::WritesBusy {
                     waiting_max: self.jobs_max,
@@ -164,13 +182,15 @@ fn write(
     mut jobs: mpsc::Receiver<Job>,
     commits: &mpsc::Sender<(PendingCommit, Answer)>,
 ) {
-    while let Some(Job { change, answer }) = jobs.blocking_recv() {
+    while let Some(Job { work, answer }) = jobs.blocking_recv() {
         if answer.is_closed() {
             continue;
         }
-        let change =
-            std::panic::AssertUnwindSafe(|| committed(writer, bulk, query_threads, change));
-        let result = std::panic::catch_unwind(change).unwrap_or_else(|_| {
+        let work = std::panic::AssertUnwindSafe(|| match work {
+            Work::Change(change) => committed(writer, bulk, query_threads, change),
+            Work::Whole(change) => Ok(Made::Pending(change(writer.begin()?, query_threads)?)),
+        });
+        let result = std::panic::catch_unwind(work).unwrap_or_else(|_| {
             Err(ServerError::Internal {
                 message: "the change panicked and was rolled back".to_owned(),
             })

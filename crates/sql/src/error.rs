@@ -86,6 +86,19 @@ impl Error {
         self
     }
 
+    /// The line and the column of the text where it is, counted from one, and the bytes before it.
+    pub fn place(&self, text: &str) -> Option<(usize, usize, usize)> {
+        let offsets = text.char_indices().map(|(offset, _)| offset);
+        // What is missing is behind the end.
+        let offset = offsets
+            .chain([text.len()])
+            .nth(self.position?.checked_sub(1)?)?;
+        let before = &text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let line = before.matches('\n').count() + 1;
+        Some((line, before[line_start..].chars().count() + 1, offset))
+    }
+
     /// What the engine says of this text.
     pub fn of_engine(error: &DataFusionError, text: &str) -> Self {
         let mut found = of_root(error.find_root());

@@ -118,6 +118,20 @@ impl Session {
         }
     }
 
+    /// A session of somebody else over the same database, with the same settings and no transaction. It costs less than a new one.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            state: self.state.clone(),
+            database: Arc::clone(&self.database),
+            writer: self.writer.clone(),
+            options: self.options.clone(),
+            block: Arc::default(),
+            pool: Arc::clone(&self.pool),
+            memory_bytes: self.memory_bytes,
+        }
+    }
+
     /// Takes a text apart into statements.
     ///
     /// # Errors
@@ -224,7 +238,7 @@ impl Session {
         Ok(Outcome::Query(self.failing(stream)))
     }
 
-    async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
+    pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
         if parameters_of(statement)? > 0 {
             return Err(Error::new(
                 SqlState::UndefinedParameter,
@@ -318,8 +332,16 @@ impl Session {
         }
     }
 
+    pub(crate) fn block(&self) -> &Mutex<Block> {
+        &self.block
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<dyn MemoryPool> {
+        &self.pool
+    }
+
     /// What reads see.
-    fn seen(&self) -> Result<Arc<Snapshot>> {
+    pub(crate) fn seen(&self) -> Result<Arc<Snapshot>> {
         self.block.lock().read(|| {
             // Where another process writes, this one follows it.
             if self.writer.is_none()
@@ -404,21 +426,25 @@ impl Session {
                 format!("cannot execute {what} in a read-only transaction"),
             )
         };
-        let writer = self.writer.clone().ok_or_else(read_only)?;
         let taken = {
             let mut block = self.block.lock();
-            if block.is_read_only() {
+            // A unit brings its transaction.
+            if block.is_read_only() || (self.writer.is_none() && !block.holds_turn()) {
                 return Err(read_only());
             }
             block.take()
+        };
+        let begin = async || {
+            let writer = self.writer.clone().ok_or_else(read_only)?;
+            on_own_thread(move || Ok(writer.begin()?)).await
         };
         let mut state = self.state.clone();
         state.mark_start_execution();
         let (transaction, is_autocommit) = match taken {
             Taken::Transaction(transaction) => (*transaction, false),
-            Taken::Autocommit => (on_own_thread(move || Ok(writer.begin()?)).await?, true),
+            Taken::Autocommit => (begin().await?, true),
             Taken::After(commit) => {
-                let transaction = on_own_thread(move || Ok(writer.begin()?)).await?;
+                let transaction = begin().await?;
                 if commit.is_some_and(|commit| commit != transaction.begins_after()) {
                     return Err(serialization_failure());
                 }

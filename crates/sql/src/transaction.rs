@@ -77,6 +77,24 @@ impl Block {
         is_new
     }
 
+    /// Begins a block that has its transaction, or changes nothing.
+    pub(crate) fn begin_unit(&mut self, transaction: Option<Transaction>) -> Result<()> {
+        if self.open.is_some() {
+            return Err(Error::new(
+                SqlState::ActiveSqlTransaction,
+                "a transaction is open already",
+            ));
+        }
+        self.note_life();
+        self.open = Some(Open {
+            is_read_only: transaction.is_none(),
+            after: transaction.as_ref().map(Transaction::begins_after),
+            transaction,
+            ..Open::default()
+        });
+        Ok(())
+    }
+
     pub(crate) fn is_read_only(&self) -> bool {
         self.open.as_ref().is_some_and(|open| open.is_read_only)
     }
@@ -293,7 +311,7 @@ pub(crate) fn watch(block: &Arc<Mutex<Block>>, idle_max: Duration) {
 
 impl Block {
     /// Whether nobody else can change anything. While a change runs, its statement has the turn and not the block.
-    fn holds_turn(&self) -> bool {
+    pub(crate) fn holds_turn(&self) -> bool {
         let open = self.open.as_ref();
         open.is_some_and(|open| open.transaction.is_some())
     }

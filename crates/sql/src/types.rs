@@ -155,6 +155,14 @@ pub(crate) fn type_of_values(name: &str, values: &DataType) -> Result<ColumnType
     })
 }
 
+/// The name of a column's type in an answer, as PostgreSQL calls it: `numeric(10,2)`, `timestamp with time zone`.
+pub fn name_of_type(values: &DataType) -> String {
+    match type_of_values("", values) {
+        Ok(named) => named.to_string(),
+        Err(_) => values.to_string(),
+    }
+}
+
 /// The columns of a table as a query sees them.
 pub(crate) fn schema_of(table: &TableDefinition) -> SchemaRef {
     let fields = table

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use orrery_storage::without_numbers;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName};
-use reqwest::{Body, Method};
+use reqwest::{Body, Method, Response};
 use url::Url;
 
 use crate::failure::{Failure, PlaceInText};
@@ -30,7 +30,7 @@ pub(crate) fn server_url(server: &str, path: &str) -> Result<Url, Failure> {
 }
 
 /// How a server tells what is wrong with a request (RFC 9457).
-const PROBLEM: &str = "application/problem+json";
+pub(crate) const PROBLEM: &str = "application/problem+json";
 
 /// What is read of it.
 #[derive(serde::Deserialize)]
@@ -97,19 +97,41 @@ async fn send(
     body: Body,
 ) -> Result<String, Failure> {
     let shown = url.to_string();
-    let failed = |error: reqwest::Error| {
-        let is_connect = error.is_connect();
-        // The error itself says only that a request failed; the last of its sources says of what.
-        let mut cause: &dyn std::error::Error = &error;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        let cause = without_numbers(&cause.to_string());
-        Failure::Other(match is_connect {
-            true => format!("{shown}: {cause}; is a server listening there?"),
-            false => format!("{shown}: {cause}"),
-        })
-    };
+    let response = answer(method, url, headers, body).await?;
+    let text = response
+        .text()
+        .await
+        .map_err(|error| failed(&shown, &error))?;
+    Ok(if text.is_empty() || text.ends_with('\n') {
+        text
+    } else {
+        text + "\n"
+    })
+}
+
+/// What befell a request, in one line.
+pub(crate) fn failed(shown: &str, error: &reqwest::Error) -> Failure {
+    // The error itself says only that a request failed; the last of its sources says of what.
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    let cause = without_numbers(&cause.to_string());
+    Failure::Other(match error.is_connect() {
+        true => format!("{shown}: {cause}; is a server listening there?"),
+        false => format!("{shown}: {cause}"),
+    })
+}
+
+/// The answer to a request, whose body is still to come; or the server's line on what is wrong.
+pub(crate) async fn answer(
+    method: Method,
+    url: Url,
+    headers: &[(HeaderName, &str)],
+    body: Body,
+) -> Result<Response, Failure> {
+    let shown = url.to_string();
+    let failed = |error: reqwest::Error| failed(&shown, &error);
     let client = reqwest::Client::builder().no_proxy().build();
     let mut request = client.map_err(failed)?.request(method, url).body(body);
     for (name, value) in headers {
@@ -117,18 +139,14 @@ async fn send(
     }
     let response = request.send().await.map_err(failed)?;
     let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
     let is_problem = response.headers().get(CONTENT_TYPE).is_some_and(|it| {
         let it = it.to_str().unwrap_or_default();
         it.starts_with(PROBLEM)
     });
     let text = response.text().await.map_err(failed)?;
-    if status.is_success() {
-        return Ok(if text.is_empty() || text.ends_with('\n') {
-            text
-        } else {
-            text + "\n"
-        });
-    }
     let problem = is_problem.then(|| serde_json::from_str::<Problem>(&text).ok());
     let (line, place) = match problem.flatten() {
         Some(problem) => (problem.detail, problem.place),

@@ -9,6 +9,7 @@
 //! ```text
 //! SELECT, ASK         SolutionFormat   SolutionSerializer   start, row*, finish+
 //! CONSTRUCT, DESCRIBE, dump  GraphFormat   GraphSerializer   triple* or quad*, finish
+//! SQL                 TableFormat      TableSerializer      start, rows*, finish
 //! ```
 //!
 //! Blank nodes are written as `b<number>`. Terms are written exactly as they are
@@ -21,11 +22,13 @@ mod rdf_xml;
 mod rows;
 pub mod solutions;
 mod table;
+mod tables;
 mod text;
 mod turtle;
 
 pub use graph::GraphSerializer;
 pub use solutions::SolutionSerializer;
+pub use tables::{TableFormat, TableSerializer};
 
 /// Why an answer could not be written in the chosen format.
 #[derive(Debug, thiserror::Error)]

@@ -129,7 +129,7 @@ fn write_csv_term(out: &mut Vec<u8>, term: &Term<'_>) {
     write_csv_field(out, text);
 }
 
-fn write_csv_field(out: &mut Vec<u8>, text: &[u8]) {
+pub(super) fn write_csv_field(out: &mut Vec<u8>, text: &[u8]) {
     if find_byte(text, |byte| {
         (byte == b'"') | (byte == b',') | (byte == b'\n') | (byte == b'\r')
     })

@@ -19,6 +19,7 @@ mod limits;
 mod protocol;
 mod scopes;
 mod service;
+mod sql;
 mod stop;
 mod streaming;
 mod updates;

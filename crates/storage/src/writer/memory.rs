@@ -13,7 +13,7 @@ const STEP_BYTES: u64 = 1 << 20;
 const FREE_BYTES: u64 = 64 << 10;
 
 /// Grants the memory that the changes of a transaction take. What was granted is given back when this value is dropped.
-pub trait ChangeMemory: Send + std::fmt::Debug {
+pub trait ChangeMemory: Send + Sync + std::fmt::Debug {
     /// Takes so many bytes more; whether they can be had.
     fn try_grow(&mut self, bytes: u64) -> bool;
 

@@ -12,7 +12,7 @@ use crate::index::COLUMNS;
 const GRAPHS_MAX: usize = 64;
 
 /// Takes insertions that memory does not hold.
-pub trait InsertionStage: Send + Debug {
+pub trait InsertionStage: Send + Sync + Debug {
     /// Takes quads, of the ids that the transaction gave their terms. One may come several times, or be there already.
     fn insert(&mut self, quads: &[[TermId; COLUMNS]]) -> Result<()>;
 }

@@ -4,10 +4,12 @@
 //! take CSV (a line of names, NULL is nothing and an empty text is `""`) or JSON (an array of objects for each statement).
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use futures::StreamExt as _;
-use orrery_sql::{Error, Rows, Tag, ValueTexts};
+use orrery_sql::{Error, ValueTexts};
 
+use super::target::Rows;
 use crate::commands::output::Output;
 use crate::failure::Failure;
 
@@ -61,7 +63,7 @@ impl Printer {
         output: &mut Output,
     ) -> Result<u64, Failure> {
         self.has_rows = true;
-        let schema = rows.schema();
+        let schema = Arc::clone(&rows.schema);
         let names: Vec<&str> = schema
             .fields()
             .iter()
@@ -80,8 +82,8 @@ impl Printer {
         let mut buffer = String::new();
         writer.begin(&names, &mut buffer);
         let mut count = 0;
-        while let Some(batch) = rows.next().await {
-            let batch = batch.map_err(|error| Error::of_run(&error))?;
+        while let Some(batch) = rows.batches.next().await {
+            let batch = batch?;
             let columns = batch.columns().iter().map(ValueTexts::new);
             let columns: Vec<ValueTexts<'_>> = columns.collect::<Result<_, _>>()?;
             for row in 0..batch.num_rows() {
@@ -101,8 +103,8 @@ impl Printer {
     }
 
     /// Says what was done, where that is not said by the rows.
-    pub(super) fn done(&self, tag: Tag, output: &mut Output) -> Result<(), Failure> {
-        let is_said = self.has_rows && matches!(tag, Tag::Select(_));
+    pub(super) fn done(&self, tag: &str, output: &mut Output) -> Result<(), Failure> {
+        let is_said = self.has_rows && tag.starts_with("SELECT ");
         if self.format == Format::Table && !is_said {
             drain(&mut format!("{tag}\n"), output)?;
         }

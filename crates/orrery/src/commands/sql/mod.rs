@@ -1,9 +1,11 @@
-//! `orrery sql`: statements from the command line, a file or standard input, one after the other.
+//! `orrery sql`: statements from the command line, a file or standard input, one after the other, on a database here or through a server.
 //!
-//! Each is committed by itself unless the text says `BEGIN`. The first that fails ends it: with the line, a caret under the place where that is known, and the code.
-//! A transaction that is open at the end is rolled back, and that is said.
+//! Each is committed by itself unless the text says `BEGIN` (here alone) or `--single-transaction` is given. The first that fails ends it: with the line, a caret under the
+//! place where that is known, and the code. A transaction that is open at the end is rolled back, and that is said.
 
 mod format;
+mod server;
+mod target;
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
@@ -11,12 +13,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use orrery_sparql::{Engine, EngineOptions};
-use orrery_sql::{Outcome, Session, SessionOptions, Tag, TransactionStatus};
+use orrery_sql::{Session, SessionOptions, TransactionStatus, split};
 use orrery_storage::{Database, WriterOptions};
+use tokio::runtime::Runtime;
 
 use self::format::{Format, Printer};
+use self::server::Server;
+use self::target::{Answer, Target};
 use super::output::Output;
-use super::query_text::{read_text, threads};
+use super::query_text::{read_text, runtime, threads};
 use crate::arguments::SqlArguments;
 use crate::failure::Failure;
 
@@ -31,9 +36,43 @@ pub(crate) fn run(arguments: SqlArguments) -> Result<(), Failure> {
         })?,
         None => Format::Table,
     };
+    let (target, runtime) = open(&arguments)?;
+    let mut writing = Writing {
+        format,
+        has_timing: arguments.timing,
+        output: Output::open(None)?,
+    };
+    let is_whole = arguments.single_transaction;
+    match &target {
+        Target::Session(session) => {
+            let done = runtime.block_on(run_here(session, &text, is_whole, &mut writing));
+            done.map_err(|failure| failure.with_sql_place(&text))?;
+        }
+        Target::Server(server) => {
+            runtime.block_on(run_there(server, &text, is_whole, &mut writing))?;
+        }
+    }
+    writing.output.finish()?;
+    if target.transaction_status() != TransactionStatus::Idle {
+        eprintln!("note: the transaction was not committed, and is rolled back");
+    }
+    Ok(())
+}
+
+/// Who runs the statements, and the threads for that.
+fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
+    let directory = match (&arguments.server, &arguments.directory) {
+        (Some(server), _) => return Ok((Target::Server(Server::at(server)?), runtime()?)),
+        (None, Some(directory)) => directory,
+        (None, None) => {
+            return Err(Failure::Other(
+                "no database; give --db DIR or --server URL".to_owned(),
+            ));
+        }
+    };
     let database = match arguments.read_only {
-        true => Database::open(&arguments.directory)?,
-        false => Database::create_or_open(&arguments.directory)?,
+        true => Database::open(directory)?,
+        false => Database::create_or_open(directory)?,
     };
     let database = Arc::new(database);
     let writer = match arguments.read_only {
@@ -50,12 +89,7 @@ pub(crate) fn run(arguments: SqlArguments) -> Result<(), Failure> {
         ..SessionOptions::default()
     };
     let session = Session::new(engine.runtime(), database, writer, session_options);
-    let done = threads(&engine)?.block_on(run_all(&session, &text, format, arguments.timing));
-    done.map_err(|failure| failure.with_sql_place(&text))?;
-    if session.transaction_status() != TransactionStatus::Idle {
-        eprintln!("note: the transaction was not committed, and is rolled back");
-    }
-    Ok(())
+    Ok((Target::Session(Box::new(session)), threads(&engine)?))
 }
 
 fn text_of(arguments: &SqlArguments) -> Result<String, Failure> {
@@ -78,30 +112,82 @@ fn text_of(arguments: &SqlArguments) -> Result<String, Failure> {
     )
 }
 
-async fn run_all(
-    session: &Session,
-    text: &str,
+/// How what comes is written.
+struct Writing {
     format: Format,
     has_timing: bool,
+    output: Output,
+}
+
+async fn run_here(
+    session: &Session,
+    text: &str,
+    is_whole: bool,
+    writing: &mut Writing,
 ) -> Result<(), Failure> {
-    let mut output = Output::open(None)?;
-    for statement in session.statements(text)? {
+    // All are understood before the first is run.
+    let statements = session.statements(text)?;
+    if is_whole {
+        run_word(session, "BEGIN").await?;
+    }
+    for statement in &statements {
         let start = Instant::now();
-        let mut printer = Printer::new(format);
-        match session.execute(&statement).await? {
-            Outcome::Query(rows) => {
-                let count = printer.rows(rows, &mut output).await?;
-                printer.done(Tag::Select(count), &mut output)?;
-            }
-            Outcome::Returned(rows, tag) => {
-                printer.rows(rows, &mut output).await?;
-                printer.done(tag, &mut output)?;
-            }
-            Outcome::Done(tag) => printer.done(tag, &mut output)?,
+        let answer = target::execute(session, statement).await?;
+        writing.write(answer, start).await?;
+    }
+    if is_whole {
+        run_word(session, "COMMIT").await?;
+    }
+    Ok(())
+}
+
+/// Runs a statement that comes to nothing.
+async fn run_word(session: &Session, word: &str) -> Result<(), Failure> {
+    for statement in session.statements(word)? {
+        session.execute(&statement).await?;
+    }
+    Ok(())
+}
+
+async fn run_there(
+    server: &Server,
+    text: &str,
+    is_whole: bool,
+    writing: &mut Writing,
+) -> Result<(), Failure> {
+    let mut parts = match is_whole {
+        true => vec![0..text.len()],
+        false => {
+            let found = split(text);
+            let mut parts = found.statements;
+            parts.push(found.rest);
+            parts
         }
-        if has_timing {
+    };
+    parts.retain(|part| !split(&text[part.clone()]).is_empty());
+    for part in parts {
+        let start = Instant::now();
+        let sent = &text[part.clone()];
+        let answer = server.execute(sent).await;
+        let answer = answer.map_err(|failure| failure.of_sent_part(text, part.start))?;
+        writing.write(answer, start).await?;
+    }
+    Ok(())
+}
+
+impl Writing {
+    /// Writes what a statement came to that was begun then.
+    async fn write(&mut self, answer: Answer, start: Instant) -> Result<(), Failure> {
+        let mut printer = Printer::new(self.format);
+        if let Some(rows) = answer.rows {
+            printer.rows(rows, &mut self.output).await?;
+        }
+        if let Some(tag) = &answer.tag {
+            printer.done(tag, &mut self.output)?;
+        }
+        if self.has_timing {
             eprintln!("Time: {:.3} ms", start.elapsed().as_secs_f64() * 1e3);
         }
+        Ok(())
     }
-    output.finish()
 }

@@ -69,7 +69,7 @@ enum State {
     Done,
 }
 
-enum Sink {
+pub(super) enum Sink {
     Arrow(StreamWriter<Vec<u8>>),
     Parquet(ArrowWriter<Vec<u8>>),
 }
@@ -198,7 +198,7 @@ impl Columnar {
 }
 
 impl Sink {
-    fn new(container: Container, schema: &SchemaRef) -> Result<Self, FormatError> {
+    pub(super) fn new(container: Container, schema: &SchemaRef) -> Result<Self, FormatError> {
         match container {
             Container::Arrow => StreamWriter::try_new(Vec::new(), schema)
                 .map(Self::Arrow)
@@ -218,7 +218,11 @@ impl Sink {
         }
     }
 
-    fn write(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    pub(super) fn write(
+        &mut self,
+        batch: &RecordBatch,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
         match self {
             Self::Arrow(writer) => {
                 writer.write(batch).map_err(failed)?;
@@ -235,7 +239,7 @@ impl Sink {
         Ok(())
     }
 
-    fn finish(self: Box<Self>, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    pub(super) fn finish(self: Box<Self>, out: &mut Vec<u8>) -> Result<(), FormatError> {
         let mut rest = match *self {
             Self::Arrow(mut writer) => {
                 writer.finish().map_err(failed)?;

@@ -1,0 +1,115 @@
+//! `POST /sql`: statements of SQL, those of one request as one transaction.
+//!
+//! ```text
+//!   scope -> room for the body -> body -> request -> statements (query threads)
+//!     reads    a turn -> run_unit over one snapshot -> rows as they come
+//!     changes  guard -> the queue of `writes` -> run_unit in its transaction -> commit -> rows, or {"commit":17,"tag":"INSERT 0 5"}
+//! ```
+//!
+//! The answer is that of the last statement; of those before it only what fails is told. A request that changes something is made as updates are: by those
+//! whom `guard` lets, one after the other, under the conditions of its headers. Tables are no part of any graph, so who may not see all graphs
+//! sees none of them.
+
+mod asked;
+mod change;
+mod read;
+mod request;
+
+use crate::access_log::AccessRecord;
+use crate::body;
+use crate::edge;
+use crate::errors::ServerError;
+use crate::negotiate::AcceptedFormats;
+use crate::paths::method_not_allowed;
+use crate::protocol::Held;
+use crate::state::ServerState;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{Method, request::Parts};
+use axum::response::Response;
+use orrery_sql::{SQL_BYTES_MAX, StatementKind};
+use std::sync::Arc;
+
+use self::asked::Asked;
+use self::request::SqlRequest;
+
+/// The text of a request, and a copy without its escapes; what is made of it is far larger.
+const COPIES_OF_TEXT: usize = 20;
+/// A form has up to three bytes for one of its text.
+const FORM_BYTES_PER_BYTE: usize = 3;
+
+/// Answers a request.
+pub(crate) async fn respond(
+    state: Arc<ServerState>,
+    record: Arc<AccessRecord>,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let answered = answer(&state, record, &parts, body).await;
+    answered.unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+async fn answer(
+    state: &ServerState,
+    record: Arc<AccessRecord>,
+    parts: &Parts,
+    body: Body,
+) -> Result<Response, ServerError> {
+    if parts.method != Method::POST {
+        return Err(method_not_allowed(&parts.method, parts.uri.path()));
+    }
+    if edge::scope(parts).graphs().is_some() {
+        return Err(ServerError::forbidden(
+            "SQL sees all tables, and all graphs; only who may see all graphs may ask in it",
+        ));
+    }
+    let limit_bytes = body_limit(state);
+    let _room = state.room(parts, limit_bytes).await?;
+    let body = body::read(&state.engine, parts, body, limit_bytes).await?;
+    let (headers, uri) = (parts.headers.clone(), parts.uri.clone());
+    let session = state.sql.another();
+    let (request, statements, session, memory) = state
+        .while_parsing(move || {
+            let (text, memory) = body.into_text(limit_bytes, COPIES_OF_TEXT)?;
+            let request = request::parse(uri.query(), &headers, &text)?;
+            drop(text);
+            let statements = session.statements(&request.text);
+            let statements =
+                statements.map_err(|error| ServerError::of_sql(error, &request.text))?;
+            Ok((request, statements, session, Held::of(memory)))
+        })
+        .await?;
+    record.set_query(&request.text);
+    let SqlRequest {
+        text,
+        timeout,
+        format,
+        is_relaxed,
+    } = request;
+    let does_change = statements
+        .iter()
+        .any(|statement| statement.kind() == StatementKind::Change);
+    let asked = Asked {
+        session,
+        statements,
+        text: text.into(),
+        accepted: AcceptedFormats::new(&parts.headers, format),
+        time: state.time_limit(timeout)?,
+        record,
+        memory,
+    };
+    match does_change {
+        true => change::make(state, parts, asked, is_relaxed).await,
+        false => read::answer(state, parts, asked).await,
+    }
+}
+
+/// Texts are taken as long as SQL takes them, where the server takes bodies of that length.
+fn body_limit(state: &ServerState) -> usize {
+    let options = &state.options;
+    let bytes_max = match state.writes {
+        Ok(_) => options.update_bytes_max,
+        Err(_) => options.body_bytes_max,
+    };
+    bytes_max.min(SQL_BYTES_MAX * FORM_BYTES_PER_BYTE)
+}

@@ -1,0 +1,167 @@
+//! Statements that change nothing: run on the query threads, their rows sent as they come.
+
+use super::asked::Asked;
+use crate::admission::AdmissionPermit;
+use crate::conditions::{Conditions, State, etag_of_read};
+use crate::errors::ServerError;
+use crate::format::TableSerializer;
+use crate::output::{HeadSender, Output, Stop, begun};
+use crate::state::ServerState;
+use axum::http::{HeaderValue, Method, request::Parts};
+use axum::response::Response;
+use futures::TryStreamExt;
+use orrery_sparql::{Engine, Preparation};
+use orrery_sql::{Error, Outcome, Rows, Tag, Unit};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::oneshot;
+
+/// Rows that are written before it is looked whether they fill a chunk.
+const ROWS_AT_A_TIME: usize = 512;
+
+struct Job {
+    asked: Asked,
+    engine: Arc<Engine>,
+    method: Method,
+    conditions: Conditions,
+    ready: Instant,
+    /// Held until the job ends.
+    turn: AdmissionPermit,
+}
+
+/// Waits for its turn, runs the statements, and returns as soon as it is known how the answer begins.
+pub(super) async fn answer(
+    state: &ServerState,
+    parts: &Parts,
+    asked: Asked,
+) -> Result<Response, ServerError> {
+    let conditions = Conditions::of(&parts.headers)?;
+    let turn = state.admission.turn().await?;
+    let time = asked.time;
+    let job = Job {
+        asked,
+        engine: Arc::clone(&state.engine),
+        method: parts.method.clone(),
+        conditions,
+        ready: Instant::now(),
+        turn,
+    };
+    let (head_sender, head) = oneshot::channel();
+    state.query_threads.handle().spawn(run(job, head_sender));
+    begun(head, time, &state.is_over).await
+}
+
+async fn run(job: Job, head: HeadSender) {
+    let mut output = Output::new(head, job.ready, job.asked.time);
+    match produce_within_memory(&job, &mut output).await {
+        Ok(()) => {}
+        Err(Stop::ClientGone) => tracing::debug!("the client left; its statements were stopped"),
+        Err(Stop::Failed(error)) => output.fail(error),
+    }
+}
+
+/// Runs the statements; once more, apart from others of their kind, if they ran out of memory before anything was sent.
+async fn produce_within_memory(job: &Job, output: &mut Output) -> Result<(), Stop> {
+    let first = produce(job, output).await;
+    if !is_out_of_memory(&first) || !output.can_restart() {
+        return first;
+    }
+    output.restart();
+    job.asked.record.reset_rows();
+    let lane = output.wait(job.turn.narrow_lane()).await;
+    let _lane = match lane {
+        Ok(lane) => lane?,
+        Err(Stop::Failed(ServerError::Timeout { .. })) => return Err(busy()),
+        Err(stop) => return Err(stop),
+    };
+    let second = produce(job, output).await;
+    // What others hold now they may have held then.
+    match is_out_of_memory(&second) && job.engine.is_memory_scarce() {
+        true => Err(busy()),
+        false => second,
+    }
+}
+
+fn is_out_of_memory(ended: &Result<(), Stop>) -> bool {
+    matches!(ended, Err(Stop::Failed(ServerError::OutOfMemory { .. })))
+}
+
+fn busy() -> Stop {
+    Stop::Failed(ServerError::MemoryBusy {
+        message: "other queries hold the memory that this one needs; try again in a moment"
+            .to_owned(),
+    })
+}
+
+async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
+    let asked = &job.asked;
+    // First: a client that cannot read the answer should not wait for it.
+    let chosen = asked.accepted.tables()?;
+    let started = Instant::now();
+    let unit = output.wait(asked.session.run_unit(&asked.statements, None));
+    let unit = unit.await?;
+    let Unit {
+        outcome,
+        commit,
+        commit_time_us,
+        transaction: _,
+    } = unit.map_err(|error| ServerError::of_sql(error, &asked.text))?;
+    output.times.prepared(Preparation {
+        plan: started.elapsed(),
+        ..Preparation::default()
+    });
+    let state = State {
+        commit,
+        time_us: commit_time_us,
+        exists: true,
+    };
+    job.conditions.check_read(&job.method, state, None)?;
+    let format = format!("sql-{}-{commit_time_us:x}", chosen.format.name());
+    output.etag = Some(etag_of_read(commit, &format));
+    match outcome {
+        Outcome::Query(rows) | Outcome::Returned(rows, _) => write(asked, rows, output).await,
+        // Such as a SAVEPOINT alone.
+        Outcome::Done(tag) => {
+            output.tag = tag_header(tag);
+            output.content_type = Some(HeaderValue::from_static("application/json"));
+            output.buffer = done_text(tag, commit).into_bytes();
+            output.finish().await
+        }
+    }
+}
+
+/// What is told where there are no rows.
+pub(super) fn done_text(tag: Tag, commit: u64) -> String {
+    serde_json::json!({ "commit": commit, "tag": tag.to_string() }).to_string()
+}
+
+pub(super) fn tag_header(tag: Tag) -> Option<HeaderValue> {
+    HeaderValue::try_from(tag.to_string()).ok()
+}
+
+/// Writes rows in the form that the client takes.
+pub(super) async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Stop> {
+    let chosen = asked.accepted.tables()?;
+    output.content_type = Some(chosen.content_type());
+    let schema = rows.schema();
+    let mut rows = rows.map_err(|error| ServerError::of_sql(Error::of_run(&error), ""));
+    let mut serializer = TableSerializer::start(chosen.format, &schema, &mut output.buffer)?;
+    while let Some(batch) = output.next(&mut rows).await? {
+        output.times.ran();
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let count = ROWS_AT_A_TIME.min(batch.num_rows() - from);
+            let before = output.buffer.len();
+            serializer.rows(&batch.slice(from, count), &mut output.buffer)?;
+            // Some formats keep their rows back.
+            output.has_rows |= output.buffer.len() > before;
+            output.flush_if_full().await?;
+            from += count;
+        }
+        asked.record.add_rows(batch.num_rows() as u64);
+        output.times.serialized();
+    }
+    output.times.ran();
+    serializer.finish(&mut output.buffer)?;
+    output.finish().await
+}

@@ -1,0 +1,38 @@
+//! What a statement is, as far as its form tells.
+
+use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::sqlparser::ast;
+
+use crate::statement::Statement;
+use crate::{changes, definitions};
+
+/// The kinds of statements, by who may run them and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatementKind {
+    /// It changes nothing.
+    Read,
+    /// It changes rows or definitions, and needs the writers' turn.
+    Change,
+    /// It begins or ends a transaction. Savepoints, which do neither, are [`Self::Read`].
+    Transaction,
+}
+
+impl Statement {
+    /// The kind of this one.
+    pub fn kind(&self) -> StatementKind {
+        let Parsed::Statement(parsed) = &self.parsed else {
+            return StatementKind::Read;
+        };
+        match parsed.as_ref() {
+            ast::Statement::StartTransaction { .. }
+            | ast::Statement::Commit { .. }
+            | ast::Statement::Rollback {
+                savepoint: None, ..
+            } => StatementKind::Transaction,
+            parsed if changes::is_change(parsed) || definitions::is_definition(parsed) => {
+                StatementKind::Change
+            }
+            _ => StatementKind::Read,
+        }
+    }
+}
