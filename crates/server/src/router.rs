@@ -38,6 +38,7 @@ use axum::http::{Method, request::Parts};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
+use orrery_joint::EngineGraphs;
 use orrery_sparql::Engine;
 use orrery_sql::{Session, SessionOptions};
 use orrery_storage::Writer;
@@ -105,7 +106,8 @@ pub fn router(
         Arc::clone(engine.database()),
         None,
         SessionOptions::default(),
-    );
+    )
+    .with_graphs(Arc::new(EngineGraphs::new(Arc::clone(&engine))));
     let state = Arc::new(ServerState {
         is_over,
         engine,

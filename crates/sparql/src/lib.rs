@@ -22,6 +22,7 @@ mod error;
 mod execute;
 mod explain;
 mod hint;
+mod narrow;
 mod options;
 mod parse;
 mod plan;
@@ -38,6 +39,7 @@ pub use engine::Engine;
 pub use error::QueryError;
 pub use explain::{Measured, PlanNode, PlanPattern, PlanStep};
 pub use hint::only_in_named_graphs;
+pub use narrow::{Narrowing, NumberComparison, SelectedVariable, VariableCondition, VariableTest};
 pub use options::{EngineOptions, QueryOptions, Tuning};
 /// Where a plan is sent.
 pub use orrery_operators::codec::Destination;

@@ -89,7 +89,10 @@ impl Narrowing {
                 (whole, selected)
             }
         };
-        let conditions = self.conditions.iter().filter_map(VariableCondition::expression);
+        let conditions = self
+            .conditions
+            .iter()
+            .filter_map(VariableCondition::expression);
         for expr in conditions {
             pattern = GraphPattern::Filter {
                 expr,
@@ -99,7 +102,9 @@ impl Narrowing {
         let variables = match &self.variables {
             None => selected,
             Some(wanted) => {
-                let wanted = wanted.iter().map(|name| Variable::new_unchecked(name.as_str()));
+                let wanted = wanted
+                    .iter()
+                    .map(|name| Variable::new_unchecked(name.as_str()));
                 wanted.collect()
             }
         };
@@ -129,12 +134,16 @@ impl VariableCondition {
         match &self.test {
             VariableTest::Bound => Some(Expression::Bound(variable)),
             VariableTest::IriIn(iris) => {
-                let iris = iris.iter().map(|iri| NamedNode::new_unchecked(iri.as_str()).into());
+                let iris = iris
+                    .iter()
+                    .map(|iri| NamedNode::new_unchecked(iri.as_str()).into());
                 one_of(operand(), iris.collect())
             }
             VariableTest::TextIn(texts) => {
                 let text = Expression::FunctionCall(Function::Str, vec![*operand()]);
-                let texts = texts.iter().map(|text| Literal::new_simple_literal(text.as_str()).into());
+                let texts = texts
+                    .iter()
+                    .map(|text| Literal::new_simple_literal(text.as_str()).into());
                 one_of(Box::new(text), texts.collect())
             }
             VariableTest::Number(comparison, number) => {
@@ -241,9 +250,10 @@ fn datatype_of<'p>(expression: &'p Expression, inner: &'p GraphPattern) -> Optio
         Expression::Variable(variable) => datatype(inner, variable),
         Expression::Literal(literal) => Some(literal.datatype().as_str()),
         Expression::FunctionCall(Function::Custom(name), _) => Some(name.as_str()),
-        Expression::FunctionCall(Function::StrLen | Function::Year | Function::Month | Function::Day, _) => {
-            Some(xsd::INTEGER.as_str())
-        }
+        Expression::FunctionCall(
+            Function::StrLen | Function::Year | Function::Month | Function::Day,
+            _,
+        ) => Some(xsd::INTEGER.as_str()),
         Expression::Or(..)
         | Expression::And(..)
         | Expression::Not(_)

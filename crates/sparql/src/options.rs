@@ -8,6 +8,8 @@ use orrery_operators::service::ServiceOptions;
 use orrery_storage::{Asker, Database, ReadScope, ReadView, Result, Snapshot};
 use orrery_term::Prefixes;
 
+use crate::narrow::Narrowing;
+
 /// Settings that hold for all queries of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
@@ -77,6 +79,8 @@ pub struct QueryOptions {
     /// Whether each prefix of the text must be declared in it, as the standard has it; else the well-known ones and those of the
     /// database are assumed. Default: no.
     pub strict_prefixes: bool,
+    /// What is needed of its solutions. Default: all.
+    pub narrowing: Narrowing,
     /// How the query is planned and run.
     pub tuning: Tuning,
 }
@@ -96,6 +100,7 @@ impl QueryOptions {
             view: None,
             scope,
             strict_prefixes: false,
+            narrowing: Narrowing::default(),
             tuning: Tuning::default(),
         }
     }

@@ -22,6 +22,7 @@ use crate::dataset::dataset;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::explain;
+use crate::narrow::{SelectedVariable, selected_variables};
 use crate::options::{QueryOptions, Tuning};
 use crate::parse::{self, Assumed, ReadText, Refused, Stack};
 use crate::plan::{
@@ -45,16 +46,52 @@ impl Engine {
         };
         let read = |stack| self.shapes().read(text, assumed, stack);
         match read(Stack::Ordinary) {
-            Ok(read) => read_again(self, text, &read, (started, &view), options),
+            Ok(read) if options.narrowing.is_empty() => {
+                read_again(self, text, &read, (started, &view), options)
+            }
+            Ok(read) => {
+                let times = (started, Instant::now());
+                let query = options.narrowing.applied(read.query().into_owned());
+                prepared(self, (text, &query), (times, &view), options, None)
+            }
             Err(Refused::Error(error)) => Err(error),
             Err(Refused::NeedsLargeStack) => parse::on_large_stack("prepare-query", || {
                 let read = read(Stack::Large).map_err(Refused::into_error)?;
                 let times = (started, Instant::now());
-                let query = read.query();
+                let query = options.narrowing.applied(read.query().into_owned());
                 prepared(self, (text, &query), (times, &view), options, None)
             }),
         }
         .map_err(|error| error.with_limit(self.options().memory_bytes))
+    }
+}
+
+impl Engine {
+    /// The variables that a query selects, and what its text says of them; none for a query that is no `SELECT`.
+    ///
+    /// # Errors
+    /// When the text is no query.
+    pub fn selected_variables(
+        &self,
+        text: &str,
+        options: &QueryOptions,
+    ) -> Result<Option<Vec<SelectedVariable>>, QueryError> {
+        let text = parse::without_mark(text);
+        parse::check_length("query", text, self.options().query_bytes_max)?;
+        let view = options.view(self.database())?;
+        let assumed = Assumed {
+            base_iri: options.base_iri.as_deref(),
+            prefixes: options.assumed(view.snapshot()),
+        };
+        let read = |stack| self.shapes().read(text, assumed, stack);
+        match read(Stack::Ordinary) {
+            Ok(read) => Ok(selected_variables(&read.query())),
+            Err(Refused::Error(error)) => Err(error),
+            Err(Refused::NeedsLargeStack) => parse::on_large_stack("prepare-query", || {
+                let read = read(Stack::Large).map_err(Refused::into_error)?;
+                Ok(selected_variables(&read.query()))
+            }),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use orrery_storage::table::Tables;
 use orrery_storage::{ChangeMemory, TableSavepoint, Transaction};
 
-use crate::planner::Planner;
+use crate::planner::{Planner, SeenGraphs};
 use crate::threads::on_own_thread;
 use crate::{Error, Result, SqlState};
 
@@ -18,6 +18,7 @@ pub(crate) struct Change {
     is_autocommit: bool,
     state: SessionState,
     pool: Arc<dyn MemoryPool>,
+    graphs: Option<SeenGraphs>,
 }
 
 /// The memory of a transaction's changes: a part of the engine's.
@@ -56,7 +57,14 @@ impl Change {
             is_autocommit,
             state,
             pool,
+            graphs: None,
         }
+    }
+
+    /// The same that reads these graphs.
+    pub(crate) fn with_graphs(mut self, graphs: Option<SeenGraphs>) -> Self {
+        self.graphs = graphs;
+        self
     }
 
     /// Whether it is to be committed when the statement is done.
@@ -92,6 +100,7 @@ impl Change {
         Ok(Planner::new(
             self.state.clone(),
             self.transaction()?.tables(),
+            self.graphs.clone(),
         ))
     }
 

@@ -10,6 +10,8 @@
 //! [`Runtime`](orrery_runtime::Runtime), so that `--memory` holds for both languages together. A statement comes to an [`Outcome`]; what fails is an
 //! [`Error`] with the code that PostgreSQL's clients know, and with the place in the text where the planner knows it.
 //!
+//! Solutions of SPARQL and the quads are tables, too (`graph`), which a session reads from whoever it is given.
+//!
 //! Statements that change something work on the storage's transaction (`change`): definitions of tables, indexes, views and schemas (`definitions`), and
 //! rows (`changes`). Each is done as a whole or not at all. Integer arithmetic that runs over fails (`arithmetic`).
 
@@ -20,6 +22,7 @@ mod changes;
 mod definitions;
 mod error;
 mod evaluate;
+mod graph;
 mod identifiers;
 mod kind;
 mod load;
@@ -46,6 +49,7 @@ pub use datafusion::arrow::datatypes::DataType;
 pub use datafusion::common::ScalarValue;
 pub use datafusion::execution::SendableRecordBatchStream as Rows;
 pub use error::{Error, Result};
+pub use graph::{GraphColumn, GraphCondition, GraphQuery, GraphRows, GraphSource, GraphTest};
 pub use kind::StatementKind;
 pub use outcome::{Outcome, Tag};
 pub use prepared::Prepared;

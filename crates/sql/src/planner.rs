@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
@@ -23,11 +24,13 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
+use orrery_storage::Snapshot;
 use orrery_storage::table::{Tables, ViewDefinition};
 use parking_lot::RwLock;
 
 use crate::arithmetic::checked;
 use crate::catalog::catalog;
+use crate::graph::{GraphSource, QUADS, SparqlFunction, declare_columns, quads};
 use crate::names::{CATALOG, SCHEMA};
 use crate::statement::parse_one;
 use crate::{Error, Result, SqlState};
@@ -42,6 +45,15 @@ pub(crate) struct Planner {
     state: SessionState,
     tables: Arc<Tables>,
     extra: Arc<Extra>,
+    /// Whether a plan reads a graph: it holds the state that it was made over.
+    reads_graphs: Arc<AtomicBool>,
+}
+
+/// Graphs as a planner sees them.
+#[derive(Debug, Clone)]
+pub(crate) struct SeenGraphs {
+    pub(crate) source: Arc<dyn GraphSource>,
+    pub(crate) snapshot: Arc<Snapshot>,
 }
 
 /// Tables of one statement, by schema and name.
@@ -52,12 +64,27 @@ struct Extra {
 
 impl Planner {
     /// A planner with the settings and functions of a state, over these tables.
-    pub(crate) fn new(mut state: SessionState, tables: &Arc<Tables>) -> Self {
+    pub(crate) fn new(
+        mut state: SessionState,
+        tables: &Arc<Tables>,
+        graphs: Option<SeenGraphs>,
+    ) -> Self {
         let extra = Arc::new(Extra::default());
+        let reads_graphs = Arc::new(AtomicBool::new(false));
+        if let Some(graphs) = &graphs {
+            let function = SparqlFunction {
+                source: Arc::clone(&graphs.source),
+                snapshot: Arc::clone(&graphs.snapshot),
+                is_called: Arc::clone(&reads_graphs),
+            };
+            state.register_udtf("sparql", Arc::new(function));
+        }
         let seen = SeenCatalog {
             stored: catalog(tables),
             tables: Arc::clone(tables),
             extra: Arc::clone(&extra),
+            graphs: graphs.map(Arc::new),
+            reads_graphs: Arc::clone(&reads_graphs),
         };
         let list = MemoryCatalogProviderList::new();
         list.register_catalog(CATALOG.to_owned(), Arc::new(seen));
@@ -66,7 +93,13 @@ impl Planner {
             state,
             tables: Arc::clone(tables),
             extra,
+            reads_graphs,
         }
+    }
+
+    /// Whether what was planned so far reads a graph.
+    pub(crate) fn reads_graphs(&self) -> bool {
+        self.reads_graphs.load(Ordering::Relaxed)
     }
 
     /// Gives a table to this planner alone; the name under which a statement has it.
@@ -103,12 +136,13 @@ impl Planner {
 
     fn logical_at<'p>(
         &'p self,
-        statement: Statement,
+        mut statement: Statement,
         text: &'p str,
         depth: usize,
     ) -> futures::future::BoxFuture<'p, Result<LogicalPlan>> {
         Box::pin(async move {
             let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
+            declare_columns(&mut statement)?;
             let named = self.state.resolve_table_references(&statement);
             for reference in named.map_err(of_engine)? {
                 self.add_view(&reference, depth).await?;
@@ -159,6 +193,7 @@ impl Planner {
             state,
             tables: Arc::clone(&self.tables),
             extra: Arc::clone(&self.extra),
+            reads_graphs: Arc::clone(&self.reads_graphs),
         }
     }
 
@@ -232,6 +267,8 @@ struct SeenCatalog {
     stored: Arc<dyn CatalogProvider>,
     tables: Arc<Tables>,
     extra: Arc<Extra>,
+    graphs: Option<Arc<SeenGraphs>>,
+    reads_graphs: Arc<AtomicBool>,
 }
 
 /// One schema of it.
@@ -240,6 +277,8 @@ struct SeenSchema {
     stored: Option<Arc<dyn SchemaProvider>>,
     tables: Arc<Tables>,
     extra: Arc<Extra>,
+    graphs: Option<Arc<SeenGraphs>>,
+    reads_graphs: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for SeenCatalog {
@@ -269,12 +308,25 @@ impl CatalogProvider for SeenCatalog {
                 stored,
                 tables: Arc::clone(&self.tables),
                 extra: Arc::clone(&self.extra),
+                graphs: self.graphs.clone(),
+                reads_graphs: Arc::clone(&self.reads_graphs),
             }) as Arc<dyn SchemaProvider>
         })
     }
 }
 
 impl SeenSchema {
+    /// The quads, where no table has their name.
+    fn quads(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        let graphs = self.graphs.as_ref().filter(|_| self.has_quads(name))?;
+        self.reads_graphs.store(true, Ordering::Relaxed);
+        Some(Arc::new(quads(&graphs.source, &graphs.snapshot)))
+    }
+
+    fn has_quads(&self, name: &str) -> bool {
+        self.graphs.is_some() && self.name == SCHEMA && name == QUADS
+    }
+
     fn extra(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
         let place = (self.name.clone(), name.to_owned());
         self.extra.tables.read().get(&place).cloned()
@@ -291,11 +343,12 @@ impl SchemaProvider for SeenSchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
-        match (self.extra(name), &self.stored) {
-            (Some(extra), _) => Ok(Some(extra)),
-            (None, Some(stored)) => stored.table(name).await,
-            (None, None) => Ok(None),
-        }
+        let found = match (self.extra(name), &self.stored) {
+            (Some(extra), _) => Some(extra),
+            (None, Some(stored)) => stored.table(name).await?,
+            (None, None) => None,
+        };
+        Ok(found.or_else(|| self.quads(name)))
     }
 
     /// A view's is known without its plan, which is made for the statements alone that name it.
@@ -311,5 +364,6 @@ impl SchemaProvider for SeenSchema {
         self.extra(name).is_some()
             || self.tables.view_named(&self.name, name).is_some()
             || self.stored.as_ref().is_some_and(|it| it.table_exist(name))
+            || self.has_quads(name)
     }
 }

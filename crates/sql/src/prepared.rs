@@ -104,6 +104,11 @@ impl Prepared {
         *self.kept.lock() = Some((Arc::clone(tables), plan));
     }
 
+    /// Keeps none: it reads more than tables, and has to be made anew each time.
+    pub(crate) fn forget_plan(&self) {
+        *self.kept.lock() = None;
+    }
+
     /// The values in the types of the parameters; fails where they are not as many.
     pub(crate) fn typed(&self, values: &[ScalarValue]) -> Result<Vec<ScalarValue>> {
         if values.len() != self.parameters.len() {

@@ -31,9 +31,10 @@ use parking_lot::Mutex;
 
 use crate::arithmetic::{Checked, Sums};
 use crate::change::Change;
+use crate::graph::GraphSource;
 use crate::names::{CATALOG, SCHEMA};
 use crate::outcome::{Outcome, Tag};
-use crate::planner::Planner;
+use crate::planner::{Planner, SeenGraphs};
 use crate::prepared::{Prepared, parameters_of};
 use crate::statement::{STACK_BYTES_MIN, Statement, parse, parse_one};
 use crate::threads::on_own_thread;
@@ -67,6 +68,7 @@ pub struct Session {
     block: Arc<Mutex<Block>>,
     pool: Arc<dyn MemoryPool>,
     memory_bytes: u64,
+    graphs: Option<Arc<dyn GraphSource>>,
 }
 
 impl fmt::Debug for Session {
@@ -115,7 +117,15 @@ impl Session {
             block: Arc::default(),
             pool: Arc::clone(&task.runtime_env().memory_pool),
             memory_bytes: runtime.memory_bytes(),
+            graphs: None,
         }
+    }
+
+    /// The same that reads `sparql('...')` and `quads` from this source; without one there are neither.
+    #[must_use]
+    pub fn with_graphs(mut self, source: Arc<dyn GraphSource>) -> Self {
+        self.graphs = Some(source);
+        self
     }
 
     /// A session of somebody else over the same database, with the same settings and no transaction. It costs less than a new one.
@@ -129,6 +139,7 @@ impl Session {
             block: Arc::default(),
             pool: Arc::clone(&self.pool),
             memory_bytes: self.memory_bytes,
+            graphs: self.graphs.clone(),
         }
     }
 
@@ -157,7 +168,7 @@ impl Session {
     /// When the text is not SQL, names what is not there, or is no query.
     pub async fn plan(&self, text: &str) -> Result<PlannedQuery> {
         let statement = parse_one(text)?;
-        let planner = self.planner(&*self.seen()?);
+        let planner = self.planner(&self.seen()?);
         let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
         Ok(PlannedQuery {
@@ -197,7 +208,11 @@ impl Session {
         let planner = self.planner(&snapshot);
         let plan = planner.logical(statement.parsed.clone(), text).await?;
         refuse_changes(&plan)?;
-        Prepared::query(statement, tables, plan)
+        let prepared = Prepared::query(statement, tables, plan)?;
+        if planner.reads_graphs() {
+            prepared.forget_plan();
+        }
+        Ok(prepared)
     }
 
     /// Runs a prepared statement with these values.
@@ -227,7 +242,9 @@ impl Session {
             None => {
                 let parsed = prepared.statement.parsed.clone();
                 let plan = planner.logical(parsed, text).await?;
-                prepared.keep(snapshot.tables(), plan.clone());
+                if !planner.reads_graphs() {
+                    prepared.keep(snapshot.tables(), plan.clone());
+                }
                 plan
             }
         };
@@ -353,15 +370,22 @@ impl Session {
         })
     }
 
-    fn planner(&self, snapshot: &Snapshot) -> Planner {
+    /// The graphs of a state.
+    fn graphs_in(&self, snapshot: &Arc<Snapshot>) -> Option<SeenGraphs> {
+        let source = Arc::clone(self.graphs.as_ref()?);
+        let snapshot = Arc::clone(snapshot);
+        Some(SeenGraphs { source, snapshot })
+    }
+
+    fn planner(&self, snapshot: &Arc<Snapshot>) -> Planner {
         let mut state = self.state.clone();
         // `now()` is when this statement began.
         state.mark_start_execution();
-        Planner::new(state, snapshot.tables())
+        Planner::new(state, snapshot.tables(), self.graphs_in(snapshot))
     }
 
     async fn query(&self, statement: Parsed, text: &str) -> Result<Outcome> {
-        let planner = self.planner(&*self.seen()?);
+        let planner = self.planner(&self.seen()?);
         let plan = planner.logical(statement, text).await?;
         refuse_changes(&plan)?;
         let stream = planner.stream(&plan, text).await?;
@@ -451,13 +475,20 @@ impl Session {
                 (transaction, false)
             }
         };
-        Ok(Change::new(
+        let mut transaction = transaction;
+        // What a statement reads is the state before it.
+        let graphs = match &self.graphs {
+            Some(_) => self.graphs_in(&transaction.snapshot()?),
+            None => None,
+        };
+        let change = Change::new(
             transaction,
             is_autocommit,
             state,
             Arc::clone(&self.pool),
             self.memory_bytes,
-        ))
+        );
+        Ok(change.with_graphs(graphs))
     }
 }
 

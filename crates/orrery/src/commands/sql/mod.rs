@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use orrery_joint::EngineGraphs;
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::{Session, SessionOptions, TransactionStatus, split};
 use orrery_storage::{Database, WriterOptions};
@@ -83,12 +84,13 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
         memory_bytes: arguments.memory.0,
         ..EngineOptions::default()
     };
-    let engine = Engine::new(Arc::clone(&database), options)?;
+    let engine = Arc::new(Engine::new(Arc::clone(&database), options)?);
     let session_options = SessionOptions {
         who: "orrery sql".to_owned(),
         ..SessionOptions::default()
     };
-    let session = Session::new(engine.runtime(), database, writer, session_options);
+    let session = Session::new(engine.runtime(), database, writer, session_options)
+        .with_graphs(Arc::new(EngineGraphs::new(Arc::clone(&engine))));
     Ok((Target::Session(Box::new(session)), threads(&engine)?))
 }
 

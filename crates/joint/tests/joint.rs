@@ -1,0 +1,293 @@
+//! Tables and graphs in one query.
+
+// Tests may unwrap; the lint spares `#[test]` functions only, not their fixtures.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use std::sync::Arc;
+
+use arrow::util::display::array_value_to_string;
+use futures::TryStreamExt;
+use orrery_joint::EngineGraphs;
+use orrery_sparql::{Engine, EngineOptions, QueryOptions, UpdateOptions};
+use orrery_sql::{Error, Outcome, Session, SessionOptions};
+use orrery_storage::{CommitOptions, Database, Writer, WriterOptions, build_small};
+
+const DATA: &str = r#"
+    PREFIX e: <http://e/>
+    INSERT DATA {
+        e:lamp a e:Product ; e:label "Lamp"@en ; e:price 19.90 ; e:stock 3 ; e:since "2020-02-29"^^<http://www.w3.org/2001/XMLSchema#date> .
+        e:chair a e:Product ; e:label "Chair" ; e:price 45.0 ; e:stock 0 .
+        e:table a e:Product ; e:label "Table" ; e:price "cheap" .
+        GRAPH e:g { e:lamp e:seen true }
+    }"#;
+
+struct House {
+    _directory: tempfile::TempDir,
+    threads: tokio::runtime::Runtime,
+    engine: Arc<Engine>,
+    writer: Writer,
+    session: Session,
+}
+
+fn house() -> House {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    build_small(&path, &[]).unwrap();
+    let database = Arc::new(Database::open(&path).unwrap());
+    let writer = database.open_writer(WriterOptions::default()).unwrap();
+    let engine = Arc::new(Engine::new(Arc::clone(&database), EngineOptions::default()).unwrap());
+    let graphs = EngineGraphs::new(Arc::clone(&engine));
+    let session = Session::new(
+        engine.runtime(),
+        database,
+        Some(writer.clone()),
+        SessionOptions::default(),
+    );
+    let house = House {
+        session: session.with_graphs(Arc::new(graphs)),
+        _directory: directory,
+        threads: tokio::runtime::Runtime::new().unwrap(),
+        engine,
+        writer,
+    };
+    house.update(DATA);
+    house
+}
+
+impl House {
+    fn update(&self, text: &str) {
+        let options = UpdateOptions {
+            query: QueryOptions::of_process(),
+            documents: None,
+        };
+        let update = self.engine.prepare_update(text, &options).unwrap();
+        let mut transaction = self.writer.begin().unwrap();
+        let applied = self.engine.apply(&update, &options, &mut transaction);
+        self.threads.block_on(applied).unwrap();
+        let committed = transaction.commit(CommitOptions::default()).unwrap();
+        committed.wait().unwrap();
+    }
+
+    /// The rows of the last statement, as lines.
+    fn rows(&self, text: &str) -> Result<Vec<String>, Error> {
+        let mut lines = Vec::new();
+        for statement in self.session.statements(text)? {
+            lines.clear();
+            let batches = self.threads.block_on(async {
+                Ok::<_, Error>(match self.session.execute(&statement).await? {
+                    Outcome::Query(rows) | Outcome::Returned(rows, _) => {
+                        let collected: Result<Vec<_>, _> = rows.try_collect().await;
+                        collected.map_err(|error| Error::of_run(&error))?
+                    }
+                    Outcome::Done(_) => Vec::new(),
+                })
+            })?;
+            for batch in batches {
+                for row in 0..batch.num_rows() {
+                    let cells = batch.columns().iter();
+                    let cells = cells.map(|column| array_value_to_string(column, row).unwrap());
+                    lines.push(cells.collect::<Vec<_>>().join("|"));
+                }
+            }
+        }
+        Ok(lines)
+    }
+
+    #[track_caller]
+    fn check(&self, text: &str, expected: &[&str]) {
+        assert_eq!(self.rows(text).unwrap(), expected, "{text}");
+    }
+
+    fn plan(&self, text: &str) -> String {
+        self.rows(&format!("explain {text}")).unwrap().join("\n")
+    }
+}
+
+const PRICES: &str = "sparql('PREFIX e: <http://e/> SELECT ?s ?label ?price { ?s a e:Product ; e:label ?label ; e:price ?price }')";
+
+#[test]
+fn columns_are_text_unless_the_statement_or_the_query_says_a_type() {
+    let house = house();
+    house.check(
+        &format!("select * from {PRICES} order by label"),
+        &[
+            "http://e/chair|Chair|45.0",
+            "http://e/lamp|Lamp|19.90",
+            "http://e/table|Table|cheap",
+        ],
+    );
+    let typed = format!("{PRICES} as t(s text, label text, price numeric(10,2))");
+    house.check(
+        &format!("select label, price * 2 from {typed} where s <> 'http://e/table' and price < 40"),
+        &["Lamp|39.80"],
+    );
+    let refused = house.rows(&format!("select * from {typed}")).unwrap_err();
+    assert_eq!(refused.state.code(), "22P02");
+    assert!(
+        refused
+            .message
+            .contains("\"cheap\" of ?price is no value of the type numeric(10,2)"),
+        "{refused}"
+    );
+    // A cast and a count say it in the query.
+    house.check(
+        "select n + 1, d + interval '1 day' from sparql('PREFIX e: <http://e/> SELECT (COUNT(*) AS ?n) { ?s a e:Product }'), \
+         sparql('PREFIX e: <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> SELECT (xsd:date(?since) AS ?d) { e:lamp e:since ?since }')",
+        &["4|2020-03-01"],
+    );
+    house.check(
+        "select label, stock from sparql('PREFIX e: <http://e/> SELECT ?label ?stock { ?s e:label ?label OPTIONAL { ?s e:stock ?stock } }', 'label text, stock int') \
+         where stock is null",
+        &["Table|"],
+    );
+}
+
+#[test]
+fn filters_limits_and_needed_columns_travel_into_the_query() {
+    let house = house();
+    let typed = format!("{PRICES} as t(s text, label text, price numeric(10,2))");
+    let plan = house.plan(&format!(
+        "select label from {typed} where s = 'http://e/lamp' and price > 10 and label like 'L%'"
+    ));
+    assert!(
+        plan.contains("?s IN (\"http://e/lamp\")") && plan.contains("?price >= "),
+        "{plan}"
+    );
+    let plan = house.plan(&format!("select label from {PRICES} limit 2"));
+    assert!(
+        plan.contains("variables=[label]") && plan.contains("limit=2"),
+        "{plan}"
+    );
+    house.check(&format!("select count(*) from {PRICES}"), &["3"]);
+    house.check(
+        &format!("select label from {PRICES} where s in ('http://e/lamp', 'http://e/nothing')"),
+        &["Lamp"],
+    );
+    // Also below an order, groups and a limit of the query's own.
+    let ordered = "sparql('PREFIX e: <http://e/> SELECT ?p (COUNT(?s) AS ?n) { ?s ?p ?o } GROUP BY ?p ORDER BY ?p LIMIT 2')";
+    house.check(
+        &format!("select p, n from {ordered} where n > 2 order by p"),
+        &["http://e/label|3", "http://e/price|3"],
+    );
+    house.check(
+        &format!("select n from {ordered} where p = 'http://e/stock'"),
+        &[],
+    );
+}
+
+#[test]
+fn tables_and_graphs_are_joined_and_the_keys_of_tables_go_into_the_query() {
+    let house = house();
+    house
+        .rows("create table sold (product text primary key, n int); insert into sold values ('http://e/lamp', 2), ('http://e/none', 1)")
+        .unwrap();
+    let joined = format!("select label, n from sold join {PRICES} as p on p.s = sold.product");
+    house.check(&joined, &["Lamp|2"]);
+    let analyzed = house.plan(&format!("analyze {joined}"));
+    // One solution was made, of three.
+    let node = analyzed
+        .lines()
+        .find(|line| line.contains("GraphExec"))
+        .unwrap();
+    assert!(
+        node.contains("hints=") && node.contains("output_rows=1"),
+        "{analyzed}"
+    );
+    house
+        .rows(&format!(
+            "create table copied as select s, label from {PRICES}"
+        ))
+        .unwrap();
+    house.check("select count(*) from copied", &["3"]);
+    house
+        .rows(&format!(
+            "create view labels as select label from {PRICES} where s = 'http://e/chair'"
+        ))
+        .unwrap();
+    house.check("select * from labels", &["Chair"]);
+}
+
+#[test]
+fn the_quads_are_a_table() {
+    let house = house();
+    house.check("select count(*) from quads", &["13"]);
+    house.check(
+        "select s, o, g, datatype from quads where p = 'http://e/seen'",
+        &["http://e/lamp|true|http://e/g|http://www.w3.org/2001/XMLSchema#boolean"],
+    );
+    house.check(
+        "select o, language from quads where s = 'http://e/lamp' and p = 'http://e/label' and g is null",
+        &["Lamp|en"],
+    );
+    let plan = house.plan("select s from quads where p = 'http://e/label' limit 1");
+    assert!(
+        plan.contains("variables=[s]") && plan.contains("?p IN") && plan.contains("limit=1"),
+        "{plan}"
+    );
+    // A table of that name comes first.
+    house.rows("create table quads (a int)").unwrap();
+    house.check("select count(*) from quads", &["0"]);
+}
+
+#[test]
+fn a_transaction_sees_one_state_of_both() {
+    let house = house();
+    let count = "select count(*) from quads";
+    house.check(&format!("begin; {count}"), &["13"]);
+    house.update("INSERT DATA { <http://e/new> <http://e/p> 1 }");
+    house.check(count, &["13"]);
+    house.check(&format!("commit; {count}"), &["14"]);
+    let prepared = house
+        .threads
+        .block_on(house.session.prepare(count))
+        .unwrap();
+    house.update("INSERT DATA { <http://e/new> <http://e/p> 2 }");
+    let outcome = house.threads.block_on(house.session.run(&prepared, &[]));
+    let Ok(Outcome::Query(rows)) = outcome else {
+        panic!("{outcome:?}");
+    };
+    let batches: Vec<arrow::array::RecordBatch> =
+        house.threads.block_on(rows.try_collect()).unwrap();
+    assert_eq!(
+        array_value_to_string(batches[0].column(0), 0).unwrap(),
+        "15"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_code() {
+    let house = house();
+    for (text, code, words) in [
+        (
+            "select * from sparql('SELECT ?s { ?s ?p }')",
+            "42601",
+            "in SPARQL: ",
+        ),
+        (
+            "select * from sparql('ASK {}')",
+            "42809",
+            "ASK have no columns",
+        ),
+        ("select * from sparql(1)", "42883", "constant texts"),
+        (
+            "select * from sparql('SELECT ?s { ?s ?p ?o }', 's text, x int')",
+            "42P10",
+            "1 variables",
+        ),
+        (
+            "select * from sparql('SELECT ?s { ?s ?p ?o }', 's nonsense')",
+            "0A000",
+            "nonsense",
+        ),
+        (
+            "select * from sparql('SELECT ?s { ?s ?p ?o }', 's text not null')",
+            "42601",
+            "no list of columns",
+        ),
+        ("select * from quads as q(s text, p text)", "42601", "alone"),
+    ] {
+        let error = house.rows(text).unwrap_err();
+        assert_eq!(error.state.code(), code, "{text}: {error}");
+        assert!(error.message.contains(words), "{text}: {error}");
+    }
+}

@@ -1,0 +1,130 @@
+//! Graphs within SQL: the solutions of a SPARQL query, and the quads, as tables.
+//!
+//! ```text
+//!   sparql('SELECT ...' [, 'a text, b numeric(10,2)'])   function -> GraphTable -> GraphExec -> GraphSource
+//!   quads (s, p, o, g, datatype, language)               catalog  -/    filters, limit, hints of joins on the way
+//! ```
+//!
+//! This crate does not know SPARQL: whoever puts both languages together gives a session a [`GraphSource`]. What a table is asked for travels to it as
+//! [`GraphQuery`]: the columns that are needed, conditions on them, a limit; the rows come back as columns of their types, from the same
+//! snapshot that the tables of the statement are read from, on the same memory.
+//!
+//! The type of a column is known before the first row: what the statement declares, else what the text of the query says by a cast or a count, else `text`
+//! (an IRI, the characters of a literal, `_:b12` for a blank node). A value that is not of the column's type is an error that names it.
+
+mod condition;
+mod declared;
+mod function;
+mod node;
+mod quads;
+mod table;
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::ArrayRef;
+use futures::stream::BoxStream;
+use orrery_storage::Snapshot;
+use orrery_storage::table::ColumnType;
+
+use crate::Result;
+
+pub(crate) use declared::declare_columns;
+pub(crate) use function::SparqlFunction;
+pub(crate) use quads::{QUADS, quads};
+
+/// Who answers SPARQL for SQL.
+pub trait GraphSource: fmt::Debug + Send + Sync {
+    /// The columns of a query: its selected variables.
+    ///
+    /// # Errors
+    /// When the text is no query that selects.
+    fn columns(&self, text: &str, snapshot: &Arc<Snapshot>) -> Result<Vec<GraphColumn>>;
+
+    /// Runs a query. Each piece has a text for each solution and each asked column.
+    fn solutions(&self, query: Arc<GraphQuery>) -> BoxStream<'static, Result<GraphRows>>;
+}
+
+/// A selected variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphColumn {
+    /// Without `?`.
+    pub name: String,
+    /// What the text of the query says of its type.
+    pub column_type: Option<ColumnType>,
+    /// Whether no value can be a literal.
+    pub is_resource: bool,
+}
+
+/// What is asked of a query.
+#[derive(Debug, Clone)]
+pub struct GraphQuery {
+    /// SPARQL.
+    pub text: Arc<str>,
+    /// The state to read.
+    pub snapshot: Arc<Snapshot>,
+    /// The variables that are needed, and what their values must be.
+    pub columns: Vec<(String, ColumnType)>,
+    /// All must hold.
+    pub conditions: Vec<GraphCondition>,
+    /// Solutions that are enough.
+    pub limit: Option<usize>,
+}
+
+/// Some solutions.
+#[derive(Debug, Clone)]
+pub struct GraphRows {
+    /// How many there are, for there may be no columns.
+    pub rows: usize,
+    /// A column of texts (`Utf8View`) for each that was asked for, as SQL reads values of its type.
+    pub columns: Vec<ArrayRef>,
+}
+
+/// What must hold of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphCondition {
+    /// Without `?`.
+    pub variable: String,
+    /// What must hold.
+    pub test: GraphTest,
+}
+
+/// What a source can test of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GraphTest {
+    /// It is one of these IRIs.
+    IriIn(Vec<String>),
+    /// Its text is one of these.
+    TextIn(Vec<String>),
+    /// It is a number of at least so much.
+    AtLeast(String),
+    /// It is a number of at most so much.
+    AtMost(String),
+    /// It has a value.
+    IsBound,
+}
+
+impl fmt::Display for GraphCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN_MAX: usize = 3;
+        let variable = &self.variable;
+        match &self.test {
+            GraphTest::IriIn(values) | GraphTest::TextIn(values) => {
+                let shown = values
+                    .iter()
+                    .take(SHOWN_MAX)
+                    .map(|value| format!("{value:?}"));
+                let shown: Vec<String> = shown.collect();
+                let more = if values.len() > SHOWN_MAX {
+                    ", ..."
+                } else {
+                    ""
+                };
+                write!(f, "?{variable} IN ({}{more})", shown.join(", "))
+            }
+            GraphTest::AtLeast(number) => write!(f, "?{variable} >= {number}"),
+            GraphTest::AtMost(number) => write!(f, "?{variable} <= {number}"),
+            GraphTest::IsBound => write!(f, "BOUND(?{variable})"),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A query of SPARQL as DataFusion plans with it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::DataFusionError;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use orrery_storage::Snapshot;
+
+use super::condition::{Seen, taken};
+use super::node::GraphExec;
+use super::{GraphQuery, GraphSource};
+
+/// The solutions of a query, as rows.
+pub(crate) struct GraphTable {
+    source: Arc<dyn GraphSource>,
+    text: Arc<str>,
+    snapshot: Arc<Snapshot>,
+    columns: Vec<Seen>,
+    schema: SchemaRef,
+}
+
+impl fmt::Debug for GraphTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GraphTable")
+            .field("text", &self.text)
+            .finish_non_exhaustive()
+    }
+}
+
+impl GraphTable {
+    pub(super) fn new(
+        source: Arc<dyn GraphSource>,
+        text: Arc<str>,
+        snapshot: Arc<Snapshot>,
+        columns: Vec<(String, Seen)>,
+    ) -> Self {
+        let fields = columns.iter().map(|(name, seen)| {
+            // Any variable may be unbound.
+            Field::new(name, seen.column_type.arrow(), true)
+        });
+        Self {
+            schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            columns: columns.into_iter().map(|(_, seen)| seen).collect(),
+            source,
+            text,
+            snapshot,
+        }
+    }
+
+    /// The columns under the names that filters call them by.
+    fn named(&self) -> Vec<Seen> {
+        let named = self.schema.fields().iter().zip(&self.columns);
+        let named = named.map(|(field, seen)| Seen {
+            name: field.name().clone(),
+            ..seen.clone()
+        });
+        named.collect()
+    }
+}
+
+#[async_trait]
+impl TableProvider for GraphTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        _: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>, DataFusionError> {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let wanted = projection.unwrap_or(&all);
+        let named = self.named();
+        let variable = |name: &str| {
+            let place = named.iter().position(|seen| seen.name == name);
+            place.map(|place| self.columns[place].name.clone())
+        };
+        let conditions = filters.iter().filter_map(|filter| taken(filter, &named));
+        let mut conditions: Vec<_> = conditions.flat_map(|taken| taken.conditions).collect();
+        for condition in &mut conditions {
+            if let Some(variable) = variable(&condition.variable) {
+                condition.variable = variable;
+            }
+        }
+        let columns: Vec<Seen> = wanted
+            .iter()
+            .map(|&place| self.columns[place].clone())
+            .collect();
+        let query = GraphQuery {
+            text: Arc::clone(&self.text),
+            snapshot: Arc::clone(&self.snapshot),
+            columns: columns
+                .iter()
+                .map(|seen| (seen.name.clone(), seen.column_type))
+                .collect(),
+            conditions,
+            limit,
+        };
+        let schema = Arc::new(self.schema.project(wanted)?);
+        let node = GraphExec::new(Arc::clone(&self.source), query, columns, schema);
+        Ok(Arc::new(node))
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>, DataFusionError> {
+        let named = self.named();
+        let of = |filter: &&Expr| match taken(filter, &named) {
+            Some(taken) if taken.is_whole => TableProviderFilterPushDown::Exact,
+            Some(_) => TableProviderFilterPushDown::Inexact,
+            None => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(of).collect())
+    }
+}
