@@ -102,7 +102,7 @@ pub(crate) enum Content {
     Stream(mpsc::Receiver<Chunk>),
 }
 
-enum Chunk {
+pub(crate) enum Chunk {
     Bytes(Bytes),
     End,
 }

@@ -20,6 +20,7 @@ mod catalog;
 mod change;
 mod changes;
 mod definitions;
+mod described;
 mod error;
 mod evaluate;
 mod graph;

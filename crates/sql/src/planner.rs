@@ -30,6 +30,7 @@ use parking_lot::RwLock;
 
 use crate::arithmetic::checked;
 use crate::catalog::catalog;
+use crate::described::{self, DESCRIBED, described};
 use crate::graph::{GraphSource, QUADS, SparqlFunction, declare_columns, quads};
 use crate::names::{CATALOG, SCHEMA};
 use crate::statement::parse_one;
@@ -302,7 +303,8 @@ impl CatalogProvider for SeenCatalog {
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         let stored = self.stored.schema(name);
-        (stored.is_some() || name == WORK_SCHEMA).then(|| {
+        let is_ours = matches!(name, WORK_SCHEMA | DESCRIBED);
+        (stored.is_some() || is_ours).then(|| {
             Arc::new(SeenSchema {
                 name: name.to_owned(),
                 stored,
@@ -346,6 +348,7 @@ impl SchemaProvider for SeenSchema {
         let found = match (self.extra(name), &self.stored) {
             (Some(extra), _) => Some(extra),
             (None, Some(stored)) => stored.table(name).await?,
+            (None, None) if self.name == DESCRIBED => described(&self.tables, name)?,
             (None, None) => None,
         };
         Ok(found.or_else(|| self.quads(name)))
@@ -365,5 +368,6 @@ impl SchemaProvider for SeenSchema {
             || self.tables.view_named(&self.name, name).is_some()
             || self.stored.as_ref().is_some_and(|it| it.table_exist(name))
             || self.has_quads(name)
+            || (self.name == DESCRIBED && described::NAMES.contains(&name))
     }
 }

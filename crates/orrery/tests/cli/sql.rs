@@ -1,8 +1,12 @@
 //! `orrery sql`: tables beside the quads, from the command line.
 
 use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::common::{quads, run, succeed, text};
+use crate::serve::Server;
 
 #[test]
 fn statements_are_committed_one_by_one_and_the_first_failure_ends_them() {
@@ -74,4 +78,140 @@ fn statements_are_committed_one_by_one_and_the_first_failure_ends_them() {
         "n\n3\n"
     );
     assert_eq!(quads(&database), 1);
+}
+
+#[test]
+fn a_server_is_asked_as_a_database_is() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("db");
+    succeed(&[
+        "sql",
+        "--db",
+        text(&database),
+        "-c",
+        "create table item (id int primary key, name text)",
+    ]);
+    let server = Server::start(text(&database));
+    let url = format!("http://{}", server.address);
+    let sql = |more: &[&str]| {
+        let mut arguments = vec!["sql", "--server", url.as_str()];
+        arguments.extend(more);
+        run(&arguments)
+    };
+    let done = |more: &[&str]| {
+        let output = sql(more);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{more:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let inserted = done(&[
+        "-c",
+        "insert into item values (1, 'lamp; red'), (2, null) returning id; -- and\nselect 3",
+    ]);
+    assert_eq!(
+        inserted,
+        " id\n----\n  1\n  2\n(2 rows)\nINSERT 0 2\n Int64(3)\n----------\n        3\n(1 row)\n"
+    );
+    let query = "select * from item order by id";
+    assert_eq!(
+        done(&["--format", "csv", "-c", query]),
+        "id,name\n1,lamp; red\n2,\n"
+    );
+    // Each by itself, so what was done before stays; with the place in all of the text.
+    let failing = "insert into item values (3, 'c');\nselect nme\n  from item;";
+    let failed = sql(&["-c", failing]);
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(
+        said.contains("select nme") && said.contains("42703"),
+        "{said}"
+    );
+    let counted = ["--format", "csv", "-c", "select count(*) as n from item"];
+    assert_eq!(done(&counted), "n\n3\n");
+    let whole = "insert into item values (4, 'd'); insert into item values (4, 'e')";
+    assert_eq!(sql(&["-1", "-c", whole]).status.code(), Some(1));
+    assert_eq!(done(&counted), "n\n3\n");
+    done(&[
+        "-1",
+        "-c",
+        "insert into item values (4, 'd'); delete from item where id = 1",
+    ]);
+    assert_eq!(done(&counted), "n\n3\n");
+}
+
+#[test]
+fn one_transaction_here_is_all_or_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("db");
+    let sql = |more: &[&str]| {
+        let mut arguments = vec!["sql", "--db", text(&database)];
+        arguments.extend(more);
+        run(&arguments)
+    };
+    let whole =
+        "create table t (a int primary key); insert into t values (1); insert into t values (1)";
+    assert_eq!(sql(&["-1", "-c", whole]).status.code(), Some(1));
+    let said = String::from_utf8(sql(&["-c", "select * from t"]).stderr).unwrap();
+    assert!(said.contains("42P01"), "{said}");
+}
+
+/// Types lines at a terminal; what it shows. None where `script` of util-linux is not there to make one.
+fn typed(command: &str, state: &Path, lines: &str) -> Option<String> {
+    let child = Command::new("script")
+        .args(["-qec", command, "/dev/null"])
+        .env("XDG_STATE_HOME", state)
+        .env("TERM", "dumb")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else {
+        eprintln!("skipped: there is no `script` that makes a terminal");
+        return None;
+    };
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(lines.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn a_terminal_gets_a_shell() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("db");
+    let command = format!(
+        "{} sql --db {}",
+        env!("CARGO_BIN_EXE_orrery"),
+        text(&database)
+    );
+    let lines = "create table item (\n  id int primary key,\n  name text not null default 'x');\n\
+                 create index by_name on item (name) include (id);\n\
+                 begin; insert into item values (1, 'lamp');\n\
+                 select nme from item;\n\
+                 rollback;\n\
+                 \\d item\n\\di\n\\x on\nselect 2 as two, 'a' as b;\n\\nonsense\n\\q\n";
+    let Some(shown) = typed(&command, home.path(), lines) else {
+        return;
+    };
+    for expected in [
+        "orrery=> ",
+        "orrery(> ",
+        "orrery=*> ",
+        "orrery=!> ",
+        "ERROR 42703",
+        "Columns of item",
+        "PRIMARY KEY (id)",
+        "(name) INCLUDE (id)",
+        "-[ 1 ]",
+        "two | 2",
+        "\\nonsense is no command",
+    ] {
+        assert!(shown.contains(expected), "{expected:?} is not in\n{shown}");
+    }
+    let history = fs::read_to_string(home.path().join("orrery/sql_history")).unwrap();
+    assert!(history.contains("\\d item"), "{history}");
 }

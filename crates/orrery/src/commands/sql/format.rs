@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use orrery_sql::{Error, ValueTexts};
 
-use super::target::Rows;
+use super::answer::Rows;
 use crate::commands::output::Output;
 use crate::failure::Failure;
 
@@ -22,6 +22,8 @@ const COLUMN_CHARS_MIN: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Table,
+    /// A value a line, for people: rows that are wider than a terminal.
+    Expanded,
     Csv,
     Json,
 }
@@ -76,6 +78,7 @@ impl Printer {
             .collect();
         let mut writer = match self.format {
             Format::Table => Writer::Table(Table::new(&names, &kinds)),
+            Format::Expanded => Writer::Expanded { rows: 0 },
             Format::Csv => Writer::Csv,
             Format::Json => Writer::Json { is_first: true },
         };
@@ -105,7 +108,8 @@ impl Printer {
     /// Says what was done, where that is not said by the rows.
     pub(super) fn done(&self, tag: &str, output: &mut Output) -> Result<(), Failure> {
         let is_said = self.has_rows && tag.starts_with("SELECT ");
-        if self.format == Format::Table && !is_said {
+        let is_for_people = matches!(self.format, Format::Table | Format::Expanded);
+        if is_for_people && !is_said {
             drain(&mut format!("{tag}\n"), output)?;
         }
         Ok(())
@@ -137,6 +141,7 @@ impl Kind {
 
 enum Writer {
     Table(Table),
+    Expanded { rows: u64 },
     Csv,
     Json { is_first: bool },
 }
@@ -144,7 +149,7 @@ enum Writer {
 impl Writer {
     fn begin(&mut self, names: &[&str], buffer: &mut String) {
         match self {
-            Self::Table(_) => {}
+            Self::Table(_) | Self::Expanded { .. } => {}
             Self::Csv => write_csv(names.iter().map(|name| Some(*name)), buffer),
             Self::Json { .. } => buffer.push('['),
         }
@@ -153,6 +158,10 @@ impl Writer {
     fn row(&mut self, values: Row, names: &[&str], kinds: &[Kind], buffer: &mut String) {
         match self {
             Self::Table(table) => table.row(values, buffer),
+            Self::Expanded { rows } => {
+                *rows += 1;
+                write_expanded(*rows, &values, names, buffer);
+            }
             Self::Csv => write_csv(values.iter().map(Option::as_deref), buffer),
             Self::Json { is_first } => {
                 buffer.push_str(if *is_first { "\n" } else { ",\n" });
@@ -169,7 +178,8 @@ impl Writer {
                 let noun = if count == 1 { "row" } else { "rows" };
                 let _ = writeln!(buffer, "({count} {noun})");
             }
-            Self::Csv => {}
+            Self::Expanded { rows: 0 } => buffer.push_str("(0 rows)\n"),
+            Self::Expanded { .. } | Self::Csv => {}
             Self::Json { .. } => buffer.push_str("\n]\n"),
         }
     }
@@ -189,6 +199,21 @@ fn write_csv<'a>(values: impl Iterator<Item = Option<&'a str>>, buffer: &mut Str
         }
     }
     buffer.push('\n');
+}
+
+fn write_expanded(number: u64, values: &Row, names: &[&str], buffer: &mut String) {
+    let width = names.iter().map(|name| chars(name)).max().unwrap_or(0);
+    let _ = writeln!(
+        buffer,
+        "-[ {number} ]{}",
+        "-".repeat(width.saturating_sub(4))
+    );
+    for (name, value) in names.iter().zip(values) {
+        let text = value.as_deref().map(one_line).unwrap_or_default();
+        let line = format!("{:width$} | {text}", one_line(name));
+        buffer.push_str(line.trim_end_matches(' '));
+        buffer.push('\n');
+    }
 }
 
 fn write_json(values: &Row, names: &[&str], kinds: &[Kind], buffer: &mut String) {
@@ -368,6 +393,17 @@ mod tests {
         assert_eq!(lines[2], "  1 | a long name …");
         assert_eq!(lines[3], " 22 |");
         assert_eq!(lines[4], "(2 rows)");
+    }
+
+    #[test]
+    fn an_expanded_row_has_a_value_a_line() {
+        let mut written = String::new();
+        let values = row(&[Some("1"), None, Some("a\nb")]);
+        write_expanded(7, &values, &["id", "nothing", "text"], &mut written);
+        assert_eq!(
+            written,
+            "-[ 7 ]---\nid      | 1\nnothing |\ntext    | a·b\n"
+        );
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! `orrery sql`: statements from the command line, a file or standard input, one after the other, on a database here or through a server.
 //!
-//! Each is committed by itself unless the text says `BEGIN` (here alone) or `--single-transaction` is given. The first that fails ends it: with the line, a caret under the
+//! Without a text and at a terminal it is a shell. Each is committed by itself unless the text says `BEGIN` (here alone) or `--single-transaction` is given. The first that fails ends it: with the line, a caret under the
 //! place where that is known, and the code. A transaction that is open at the end is rolled back, and that is said.
 
+mod answer;
 mod format;
 mod server;
+mod shell;
 mod target;
+mod writing;
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
@@ -18,16 +21,17 @@ use orrery_sql::{Session, SessionOptions, TransactionStatus, split};
 use orrery_storage::{Database, WriterOptions};
 use tokio::runtime::Runtime;
 
-use self::format::{Format, Printer};
+use self::format::Format;
 use self::server::Server;
-use self::target::{Answer, Target};
+use self::shell::Shell;
+use self::target::Target;
+use self::writing::Writing;
 use super::output::Output;
 use super::query_text::{read_text, runtime, threads};
 use crate::arguments::SqlArguments;
 use crate::failure::Failure;
 
 pub(crate) fn run(arguments: SqlArguments) -> Result<(), Failure> {
-    let text = text_of(&arguments)?;
     let format = match arguments.format.as_deref() {
         Some(name) => Format::from_name(name).ok_or_else(|| {
             Failure::Other(format!(
@@ -37,6 +41,11 @@ pub(crate) fn run(arguments: SqlArguments) -> Result<(), Failure> {
         })?,
         None => Format::Table,
     };
+    if is_at_terminal(&arguments) {
+        let (target, runtime) = open(&arguments)?;
+        return Shell::new(target, runtime, format, arguments.timing).run();
+    }
+    let text = text_of(&arguments)?;
     let (target, runtime) = open(&arguments)?;
     let mut writing = Writing {
         format,
@@ -94,14 +103,14 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
     Ok((Target::Session(Box::new(session)), threads(&engine)?))
 }
 
+/// Whether somebody types statements.
+fn is_at_terminal(arguments: &SqlArguments) -> bool {
+    let has_text = arguments.command.is_some() || arguments.file.is_some();
+    !has_text && std::io::stdin().is_terminal()
+}
+
 fn text_of(arguments: &SqlArguments) -> Result<String, Failure> {
     if arguments.command.is_none() && arguments.file.is_none() {
-        if std::io::stdin().is_terminal() {
-            return Err(Failure::Other(
-                "no statement; give one with -c, a file with -f, or statements on standard input"
-                    .to_owned(),
-            ));
-        }
         let mut text = String::new();
         let read = std::io::stdin().read_to_string(&mut text);
         read.map_err(|error| Failure::file(Path::new("standard input"), error))?;
@@ -112,13 +121,6 @@ fn text_of(arguments: &SqlArguments) -> Result<String, Failure> {
         arguments.command.as_deref(),
         arguments.file.as_deref(),
     )
-}
-
-/// How what comes is written.
-struct Writing {
-    format: Format,
-    has_timing: bool,
-    output: Output,
 }
 
 async fn run_here(
@@ -175,21 +177,4 @@ async fn run_there(
         writing.write(answer, start).await?;
     }
     Ok(())
-}
-
-impl Writing {
-    /// Writes what a statement came to that was begun then.
-    async fn write(&mut self, answer: Answer, start: Instant) -> Result<(), Failure> {
-        let mut printer = Printer::new(self.format);
-        if let Some(rows) = answer.rows {
-            printer.rows(rows, &mut self.output).await?;
-        }
-        if let Some(tag) = &answer.tag {
-            printer.done(tag, &mut self.output)?;
-        }
-        if self.has_timing {
-            eprintln!("Time: {:.3} ms", start.elapsed().as_secs_f64() * 1e3);
-        }
-        Ok(())
-    }
 }

@@ -9,7 +9,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Body, Method, Response};
 use url::Url;
 
-use super::target::{Answer, Rows};
+use super::answer::{Answer, Rows};
 use crate::commands::http::{PROBLEM, answer, failed, server_url};
 use crate::failure::Failure;
 

@@ -1,11 +1,8 @@
-//! Where statements run, and what they come to: a database here, or a server.
+//! Where statements run: on a database here, or a server.
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use futures::StreamExt as _;
-use futures::stream::BoxStream;
-use orrery_sql::{Error, Outcome, Session, Statement, Tag, TransactionStatus};
+use orrery_sql::{Outcome, Session, Statement, TransactionStatus};
 
+use super::answer::Answer;
 use super::server::Server;
 use crate::failure::Failure;
 
@@ -13,19 +10,6 @@ use crate::failure::Failure;
 pub(super) enum Target {
     Session(Box<Session>),
     Server(Server),
-}
-
-/// What one statement came to.
-pub(super) struct Answer {
-    pub(super) rows: Option<Rows>,
-    /// What was done; none where the rows say it.
-    pub(super) tag: Option<String>,
-}
-
-/// Rows as they come.
-pub(super) struct Rows {
-    pub(super) schema: SchemaRef,
-    pub(super) batches: BoxStream<'static, Result<RecordBatch, Failure>>,
 }
 
 impl Target {
@@ -62,18 +46,4 @@ pub(super) async fn execute(session: &Session, statement: &Statement) -> Result<
             tag: Some(tag.to_string()),
         },
     })
-}
-
-impl Answer {
-    fn of(rows: orrery_sql::Rows, tag: Option<Tag>) -> Self {
-        let schema = rows.schema();
-        let batches = rows.map(|batch| Ok(batch.map_err(|error| Error::of_run(&error))?));
-        Self {
-            rows: Some(Rows {
-                schema,
-                batches: batches.boxed(),
-            }),
-            tag: tag.map(|tag| tag.to_string()),
-        }
-    }
 }

@@ -1,0 +1,123 @@
+//! Lines of a shell, gathered into statements and commands.
+//!
+//! A line that begins with a backslash, where no statement is open, is a command of the shell. All else belongs to statements, which end with a semicolon
+//! outside of strings, names, comments and brackets' ends: a line may end several, and a statement may take many.
+
+use orrery_sql::{Inside, TransactionStatus, split};
+
+/// Longer statements are not gathered: SQL takes none that is longer.
+const GATHERED_BYTES_MAX: usize = orrery_sql::SQL_BYTES_MAX;
+
+/// What was typed and is not run yet.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    text: String,
+}
+
+/// Something to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// A statement, without its semicolon.
+    Statement(String),
+    /// A command, with its backslash.
+    Command(String),
+    /// More was typed than a statement may have; it is gone.
+    TooLong,
+}
+
+impl Input {
+    /// Takes a line; what is whole now.
+    pub(super) fn line(&mut self, line: &str) -> Vec<Entry> {
+        let command = line.trim();
+        if command.starts_with('\\') && self.inside() == Inside::Nothing {
+            self.text.clear();
+            return vec![Entry::Command(command.to_owned())];
+        }
+        if self.text.len() + line.len() > GATHERED_BYTES_MAX {
+            self.text.clear();
+            return vec![Entry::TooLong];
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        let found = split(&self.text);
+        let whole = found.statements.into_iter();
+        let whole = whole.map(|range| Entry::Statement(self.text[range].trim().to_owned()));
+        let whole: Vec<Entry> = whole.collect();
+        self.text = match found.inside {
+            Inside::Nothing => String::new(),
+            _ => self.text[found.rest].trim_start().to_owned(),
+        };
+        whole
+    }
+
+    /// Forgets what was typed.
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+    }
+
+    fn inside(&self) -> Inside {
+        split(&self.text).inside
+    }
+
+    /// What is asked before the next line: how the transaction stands, and what is open.
+    pub(super) fn prompt(&self, status: TransactionStatus) -> String {
+        let open = match self.inside() {
+            Inside::Nothing => '=',
+            Inside::Statement => '-',
+            Inside::Brackets => '(',
+            Inside::String => '\'',
+            Inside::Name => '"',
+            Inside::Comment => '*',
+        };
+        let transaction = match status {
+            TransactionStatus::Idle => "",
+            TransactionStatus::Open => "*",
+            TransactionStatus::Failed => "!",
+        };
+        format!("orrery{open}{transaction}> ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statements(texts: &[&str]) -> Vec<Entry> {
+        let texts = texts
+            .iter()
+            .map(|text| Entry::Statement((*text).to_owned()));
+        texts.collect()
+    }
+
+    #[test]
+    fn statements_end_with_their_semicolon_and_the_prompt_says_what_is_open() {
+        let mut input = Input::default();
+        let idle = TransactionStatus::Idle;
+        assert_eq!(input.prompt(idle), "orrery=> ");
+        assert_eq!(input.line("select 'a;"), []);
+        assert_eq!(input.prompt(idle), "orrery'> ");
+        assert_eq!(input.line("b', ("), []);
+        assert_eq!(input.prompt(TransactionStatus::Open), "orrery(*> ");
+        let whole = input.line("1); select 2; select");
+        assert_eq!(whole, statements(&["select 'a;\nb', (\n1)", "select 2"]));
+        assert_eq!(input.prompt(TransactionStatus::Failed), "orrery-!> ");
+        input.clear();
+        assert_eq!(input.prompt(idle), "orrery=> ");
+        assert_eq!(input.line("-- nothing"), []);
+        assert_eq!(input.prompt(idle), "orrery=> ");
+        assert_eq!(input.line("/* a"), []);
+        assert_eq!(input.prompt(idle), "orrery*> ");
+    }
+
+    #[test]
+    fn commands_stand_between_statements_alone() {
+        let mut input = Input::default();
+        assert_eq!(
+            input.line("  \\d item "),
+            [Entry::Command("\\d item".to_owned())]
+        );
+        assert_eq!(input.line("select '"), []);
+        assert_eq!(input.line("\\q"), []);
+        assert_eq!(input.line("';"), statements(&["select '\n\\q\n'"]));
+    }
+}

@@ -1,0 +1,263 @@
+//! `orrery sql` at a terminal: lines with a history, statements over several lines, commands that begin with a backslash.
+//!
+//! ```text
+//!   line -> input (what is whole) -> command (the shell's own) | statement -> target -> format
+//! ```
+//!
+//! A statement that fails is told, and the shell goes on. Ctrl-C while one runs stops it: its work is dropped, and undone if it changed something.
+
+mod command;
+mod input;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use orrery_sql::{TransactionStatus, split};
+use rustyline::config::Configurer as _;
+use rustyline::error::ReadlineError;
+use rustyline::{Config, DefaultEditor};
+use tokio::runtime::Runtime;
+
+use self::command::{Command, HELP};
+use self::input::{Entry, Input};
+use super::format::Format;
+use super::target::Target;
+use super::writing::Writing;
+use crate::commands::output::Output;
+use crate::failure::Failure;
+
+/// Entries of the history that are kept.
+const HISTORY_ENTRIES_MAX: usize = 10_000;
+
+/// A shell over a target.
+pub(super) struct Shell {
+    target: Target,
+    runtime: Runtime,
+    format: Format,
+    is_expanded: bool,
+    has_timing: bool,
+}
+
+/// Whether the shell goes on.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    Line,
+    End,
+}
+
+impl Shell {
+    pub(super) fn new(target: Target, runtime: Runtime, format: Format, has_timing: bool) -> Self {
+        Self {
+            target,
+            runtime,
+            format,
+            is_expanded: false,
+            has_timing,
+        }
+    }
+
+    /// Reads and runs until the end.
+    pub(super) fn run(mut self) -> Result<(), Failure> {
+        let mut editor = editor()?;
+        let history = history_file();
+        if let Some(history) = &history {
+            // The first time there is none.
+            let _ = editor.load_history(history);
+        }
+        say(&format!(
+            "orrery {}; \\? for help\n",
+            env!("CARGO_PKG_VERSION")
+        ))?;
+        let mut input = Input::default();
+        loop {
+            let prompt = input.prompt(self.target.transaction_status());
+            let line = match editor.readline(&prompt) {
+                Ok(line) => line,
+                Err(ReadlineError::Interrupted) => {
+                    input.clear();
+                    continue;
+                }
+                Err(ReadlineError::Eof) => break,
+                Err(error) => return Err(Failure::Other(format!("standard input: {error}"))),
+            };
+            if self.take(&mut input, &line, &mut |entry| {
+                let _ = editor.add_history_entry(entry);
+            })? == Next::End
+            {
+                break;
+            }
+        }
+        if let Some(history) = &history {
+            save(&mut editor, history);
+        }
+        if self.target.transaction_status() != TransactionStatus::Idle {
+            eprintln!("note: the transaction was not committed, and is rolled back");
+        }
+        Ok(())
+    }
+
+    /// Does what a line makes whole. `note` has what the history is to keep.
+    fn take(
+        &mut self,
+        input: &mut Input,
+        line: &str,
+        note: &mut dyn FnMut(String),
+    ) -> Result<Next, Failure> {
+        for entry in input.line(line) {
+            match entry {
+                Entry::Command(text) => {
+                    note(text.clone());
+                    if self.command(&text)? == Next::End {
+                        return Ok(Next::End);
+                    }
+                }
+                Entry::Statement(text) => {
+                    note(format!("{text};"));
+                    self.statement(&text)?;
+                }
+                Entry::TooLong => eprintln!("that is longer than any statement may be"),
+            }
+        }
+        Ok(Next::Line)
+    }
+
+    fn command(&mut self, text: &str) -> Result<Next, Failure> {
+        match Command::parse(text) {
+            Command::Quit => return Ok(Next::End),
+            Command::Help => say(HELP)?,
+            Command::Timing(wanted) => {
+                self.has_timing = wanted.unwrap_or(!self.has_timing);
+                let shown = if self.has_timing { "on" } else { "off" };
+                say(&format!("Timing is {shown}.\n"))?;
+            }
+            Command::Expanded(wanted) => {
+                self.is_expanded = wanted.unwrap_or(!self.is_expanded);
+                let shown = if self.is_expanded { "on" } else { "off" };
+                say(&format!("Expanded display is {shown}.\n"))?;
+            }
+            Command::Show(queries) => self.show(&queries)?,
+            Command::Unknown => eprintln!("{text} is no command; \\? lists them"),
+        }
+        Ok(Next::Line)
+    }
+
+    /// Shows the rows of some queries; of several those alone that have any.
+    fn show(&self, queries: &[(String, String)]) -> Result<(), Failure> {
+        let mut has_any = false;
+        for (title, query) in queries {
+            let is_one_of_several = !title.is_empty();
+            let shown = self.runtime.block_on(async {
+                let answer = self.target.execute(query).await?;
+                let mut writing = Writing {
+                    format: Format::Table,
+                    has_timing: false,
+                    output: Output::open(None)?,
+                };
+                let rows = match is_one_of_several {
+                    true => writing.write_under(title, answer).await?,
+                    false => writing.write(answer, Instant::now()).await.map(|()| 1)?,
+                };
+                writing.output.finish()?;
+                Ok::<bool, Failure>(rows > 0)
+            });
+            match shown {
+                Ok(any) => has_any |= any,
+                Err(failure) => return told(failure, query),
+            }
+        }
+        if !has_any {
+            eprintln!("there is no table or view of that name");
+        }
+        Ok(())
+    }
+
+    fn statement(&self, text: &str) -> Result<(), Failure> {
+        if split(text).is_empty() {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let done = self.runtime.block_on(async {
+            tokio::select! {
+                done = self.execute(text, start) => done,
+                _ = tokio::signal::ctrl_c() => Err(Failure::Other(
+                    "ERROR 57014: the statement was canceled".to_owned(),
+                )),
+            }
+        });
+        match done {
+            Ok(()) => Ok(()),
+            Err(failure) => told(failure, text),
+        }
+    }
+
+    async fn execute(&self, text: &str, start: Instant) -> Result<(), Failure> {
+        let answer = self.target.execute(text).await?;
+        let format = match (self.format, self.is_expanded) {
+            (Format::Table, true) => Format::Expanded,
+            (format, _) => format,
+        };
+        let mut writing = Writing {
+            format,
+            has_timing: self.has_timing,
+            output: Output::open(None)?,
+        };
+        writing.write(answer, start).await?;
+        writing.output.finish()
+    }
+}
+
+/// Tells what failed, with the place in the text; the shell goes on, unless nobody reads it any more.
+fn told(failure: Failure, text: &str) -> Result<(), Failure> {
+    if matches!(failure, Failure::OutputClosed) {
+        return Err(failure);
+    }
+    let failure = failure.with_sql_place(text).of_sent_text(text);
+    for line in failure.excerpt().into_iter().flatten() {
+        eprintln!("{line}");
+    }
+    eprintln!("{failure}");
+    Ok(())
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    let mut output = Output::open(None)?;
+    output.drain(&mut text.as_bytes().to_vec())?;
+    output.finish()
+}
+
+fn editor() -> Result<DefaultEditor, Failure> {
+    let unusable = |error: ReadlineError| Failure::Other(format!("the terminal: {error}"));
+    let mut editor = DefaultEditor::with_config(Config::builder().build()).map_err(unusable)?;
+    editor
+        .set_max_history_size(HISTORY_ENTRIES_MAX)
+        .map_err(unusable)?;
+    editor.set_history_ignore_dups(true).map_err(unusable)?;
+    // What begins with a blank is kept from it, as in other shells.
+    editor.set_history_ignore_space(true);
+    Ok(editor)
+}
+
+/// Where the history is: in the user's directory for state.
+fn history_file() -> Option<PathBuf> {
+    let directory = |name: &str| {
+        let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
+        Some(PathBuf::from(value)).filter(|path| path.is_absolute())
+    };
+    // XDG Base Directory Specification.
+    let state = directory("XDG_STATE_HOME");
+    let state = state.or_else(|| Some(directory("HOME")?.join(".local/state")))?;
+    Some(state.join("orrery/sql_history"))
+}
+
+fn save(editor: &mut DefaultEditor, history: &PathBuf) {
+    let made = history.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let saved = made
+        .map_err(ReadlineError::from)
+        .and_then(|()| editor.save_history(history));
+    if let Err(error) = saved {
+        eprintln!(
+            "note: the history was not kept in {}: {error}",
+            history.display()
+        );
+    }
+}

@@ -1,0 +1,64 @@
+//! What statements came to, on its way to standard output.
+
+use std::time::Instant;
+
+use futures::StreamExt as _;
+
+use super::answer::Answer;
+use super::format::{Format, Printer};
+use crate::commands::output::Output;
+use crate::failure::Failure;
+
+/// How what comes is written.
+pub(super) struct Writing {
+    pub(super) format: Format,
+    pub(super) has_timing: bool,
+    pub(super) output: Output,
+}
+
+impl Writing {
+    /// Writes what a statement came to that was begun then.
+    pub(super) async fn write(&mut self, answer: Answer, start: Instant) -> Result<(), Failure> {
+        let mut printer = Printer::new(self.format);
+        if let Some(rows) = answer.rows {
+            printer.rows(rows, &mut self.output).await?;
+        }
+        if let Some(tag) = &answer.tag {
+            printer.done(tag, &mut self.output)?;
+        }
+        self.tell_time(start);
+        Ok(())
+    }
+
+    /// The same under a title, where there are rows; how many there are.
+    pub(super) async fn write_under(
+        &mut self,
+        title: &str,
+        answer: Answer,
+    ) -> Result<u64, Failure> {
+        let Some(mut rows) = answer.rows else {
+            return Ok(0);
+        };
+        // The first piece that has a row tells.
+        let mut first = None;
+        while let Some(batch) = rows.batches.next().await {
+            let batch = batch?;
+            if batch.num_rows() > 0 {
+                first = Some(Ok(batch));
+                break;
+            }
+        }
+        let Some(first) = first else {
+            return Ok(0);
+        };
+        rows.batches = futures::stream::iter([first]).chain(rows.batches).boxed();
+        self.output.drain(&mut format!("{title}\n").into_bytes())?;
+        Printer::new(self.format).rows(rows, &mut self.output).await
+    }
+
+    fn tell_time(&self, start: Instant) {
+        if self.has_timing {
+            eprintln!("Time: {:.3} ms", start.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+}
