@@ -27,6 +27,21 @@ if ! command -v cargo >/dev/null; then
     exit 1
 fi
 
+# Clients that tests use; without them these tests are left out.
+if ! command -v psql >/dev/null; then
+    (install_packages postgresql-client) || echo "setup: no psql; its tests are left out" >&2
+fi
+clients="$HOME/.cache/orrery/clients"
+if command -v python3 >/dev/null && ! "$clients/bin/python" -c 'import psycopg' 2>/dev/null; then
+    { python3 -m venv "$clients" && "$clients/bin/pip" install -q --retries 1 --timeout 10 'psycopg[binary]>=3.2,<4'; } ||
+        echo "setup: no psycopg; its tests are left out" >&2
+fi
+if command -v mvn >/dev/null && ! ls "$clients"/postgresql-*.jar >/dev/null 2>&1; then
+    mvn -q org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
+        -Dartifact=org.postgresql:postgresql:42.7.4 -DoutputDirectory="$clients" ||
+        echo "setup: no JDBC driver; its tests are left out" >&2
+fi
+
 version=$(rustc --version | sed -E 's/^rustc 1\.([0-9]+).*/\1/')
 if [ "$version" -lt "$rust_minor_min" ]; then
     echo "setup: rustc 1.$version is too old; run 'rustup update stable' for 1.$rust_minor_min or later" >&2

@@ -332,6 +332,26 @@ pub(crate) struct ServerArguments {
     pub(crate) strict_prefixes: bool,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
+    #[command(flatten)]
+    pub(crate) postgres: PostgresArguments,
+}
+
+/// How PostgreSQL's clients are served.
+#[derive(Args)]
+pub(crate) struct PostgresArguments {
+    /// Answer SQL to PostgreSQL's clients at this address, such as 127.0.0.1:5433. Beyond this machine they need a password: that of the environment's
+    /// ORRERY_PG_PASSWORD, or of a file
+    #[arg(long, value_name = "HOST:PORT", value_parser = listen_address)]
+    pub(crate) pg: Option<SocketAddr>,
+    /// The password of PostgreSQL's clients is the first line of this file
+    #[arg(long, value_name = "FILE", requires = "pg")]
+    pub(crate) pg_password_file: Option<PathBuf>,
+    /// Certificate (PEM) for those of them that ask for TLS
+    #[arg(long, value_name = "FILE", requires_all = ["pg", "pg_key"])]
+    pub(crate) pg_certificate: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "pg_certificate")]
+    pub(crate) pg_key: Option<PathBuf>,
 }
 
 /// What to do with prefixes.

@@ -7,7 +7,9 @@
 //!
 //! Changes come by `updates`, `graphs` and `sql`, past `guard`, and are made one after the other by `writes`.
 //!
-//! There is no access control and no TLS here: the default address is loopback, where changes are
+//! [`postgres`](orrery_postgres) speaks with PostgreSQL's clients beside these.
+//!
+//! There is no access control and no TLS for HTTP: the default address is loopback, where changes are
 //! taken from this machine's programs only, and a server for others stands behind a proxy that has both.
 
 mod access_log;
@@ -33,6 +35,7 @@ mod options;
 mod output;
 mod parameters;
 mod paths;
+mod postgres;
 mod prefixes;
 mod protocol;
 mod query_threads;

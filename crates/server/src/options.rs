@@ -2,6 +2,7 @@
 
 use crate::endpoints::EndpointOptions;
 use orrery_loader::{BackgroundOptions, CompactOptions};
+use orrery_postgres::PostgresOptions;
 use orrery_remote::AllowList;
 use orrery_sparql::EngineOptions;
 use orrery_storage::WriterOptions;
@@ -52,6 +53,8 @@ pub struct ServerOptions {
     pub connections_max: usize,
     /// Whom `SERVICE` may ask.
     pub endpoints: EndpointOptions,
+    /// How PostgreSQL's clients are served, if they are.
+    pub postgres: Option<PostgresOptions>,
 }
 
 impl ServerOptions {
@@ -76,6 +79,7 @@ impl ServerOptions {
             warm_bytes: None,
             connections_max: 1024,
             endpoints: EndpointOptions::default(),
+            postgres: None,
         }
     }
 }

@@ -87,15 +87,22 @@ pub fn router(
     options: HttpOptions,
     is_over: watch::Receiver<bool>,
 ) -> io::Result<Router> {
-    let edge = Edge {
+    Ok(routes(shared(engine, writing, options, is_over)?))
+}
+
+/// What the handlers share; starts the query threads.
+pub(crate) fn shared(
+    engine: Arc<Engine>,
+    writing: Writing,
+    options: HttpOptions,
+    is_over: watch::Receiver<bool>,
+) -> io::Result<Arc<ServerState>> {
+    let hosts = HostRule::new(
+        writing.listen,
         // What pages of all origins may read, and those who may write from anywhere, need no protection by a name.
-        hosts: HostRule::new(
-            writing.listen,
-            options.allow_any_origin || writing.allow_writes,
-            &options.allow_hosts,
-        ),
-        allow_any_origin: options.allow_any_origin,
-    };
+        options.allow_any_origin || writing.allow_writes,
+        &options.allow_hosts,
+    );
     let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let bodies_bytes_max = engine.options().memory_bytes / BODIES_MEMORY_PART;
     let bulk = compaction_within(engine.options().memory_bytes);
@@ -108,7 +115,7 @@ pub fn router(
         SessionOptions::default(),
     )
     .with_graphs(Arc::new(EngineGraphs::new(Arc::clone(&engine))));
-    let state = Arc::new(ServerState {
+    Ok(Arc::new(ServerState {
         is_over,
         engine,
         feeds: Feeds::new(options.feeds_max),
@@ -129,45 +136,53 @@ pub fn router(
         },
         query_threads,
         write_rule: WriteRule::new(writing.listen, writing.allow_writes),
-        hosts: edge.hosts.clone(),
+        hosts,
         options,
-    });
-    let router =
-        Router::new()
-            .route("/", known(get(console::page)))
-            .route("/console.js", known(get(console::script)))
-            .route("/console.css", known(get(console::style)))
-            .route("/health", known(get(health::health)))
-            .route("/sparql", any(sparql))
-            .route("/sparql/", any(sparql))
-            .route("/explain", any(explain))
-            .route("/sql", any(sql))
-            .route("/changes", known(get(change_feed)))
-            .route("/checkpoint", known(post(checkpoint)))
-            .route("/compact", known(post(compaction)))
-            .route("/prefixes", known(get(list_prefixes).post(change_prefixes)))
-            .route("/graphs", any(graph_store))
-            .route("/graphs/", any(graph_store))
-            .route("/graphs/{*graph}", any(graph_store))
-            // Handlers bound the bodies that they read.
-            .layer(DefaultBodyLimit::disable())
-            .fallback(not_found)
-            .with_state(state)
-            .layer(
-                CompressionLayer::new()
-                    .gzip(true)
-                    // Level 1: a third of the size at ten times the speed of the default level.
-                    .quality(CompressionLevel::Fastest)
-                    // Parquet is compressed already.
-                    .compress_when(SizeAbove::new(GZIP_BYTES_MIN).and(
-                        NotForContentType::const_new("application/vnd.apache.parquet"),
+    }))
+}
+
+/// The paths of the server over that.
+pub(crate) fn routes(state: Arc<ServerState>) -> Router {
+    let edge = Edge {
+        hosts: state.hosts.clone(),
+        allow_any_origin: state.options.allow_any_origin,
+    };
+    Router::new()
+        .route("/", known(get(console::page)))
+        .route("/console.js", known(get(console::script)))
+        .route("/console.css", known(get(console::style)))
+        .route("/health", known(get(health::health)))
+        .route("/sparql", any(sparql))
+        .route("/sparql/", any(sparql))
+        .route("/explain", any(explain))
+        .route("/sql", any(sql))
+        .route("/changes", known(get(change_feed)))
+        .route("/checkpoint", known(post(checkpoint)))
+        .route("/compact", known(post(compaction)))
+        .route("/prefixes", known(get(list_prefixes).post(change_prefixes)))
+        .route("/graphs", any(graph_store))
+        .route("/graphs/", any(graph_store))
+        .route("/graphs/{*graph}", any(graph_store))
+        // Handlers bound the bodies that they read.
+        .layer(DefaultBodyLimit::disable())
+        .fallback(not_found)
+        .with_state(state)
+        .layer(
+            CompressionLayer::new()
+                .gzip(true)
+                // Level 1: a third of the size at ten times the speed of the default level.
+                .quality(CompressionLevel::Fastest)
+                // Parquet is compressed already.
+                .compress_when(
+                    SizeAbove::new(GZIP_BYTES_MIN).and(NotForContentType::const_new(
+                        "application/vnd.apache.parquet",
                     )),
-            )
-            .layer(middleware::from_fn(move |request, next| {
-                edge::around(edge.clone(), request, next)
-            }))
-            .layer(middleware::from_fn(log_access));
-    Ok(router)
+                ),
+        )
+        .layer(middleware::from_fn(move |request, next| {
+            edge::around(edge.clone(), request, next)
+        }))
+        .layer(middleware::from_fn(log_access))
 }
 
 /// A path that refuses other methods in our words.

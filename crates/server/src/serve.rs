@@ -8,15 +8,17 @@
 
 use crate::documents::Documents;
 use crate::options::{ServerOptions, compaction_within};
+use crate::postgres::Postgres;
 use crate::query_threads::STACK_BYTES;
 use crate::refusals::Explained;
-use crate::router::{Writing, router};
+use crate::router::{Writing, routes, shared};
 use crate::warming::Warming;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
+use orrery_postgres::Listener;
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_storage::{ByteCount, Database, Writer, reason};
 use std::io;
@@ -80,6 +82,9 @@ pub enum ServeError {
     /// The client for requests to other endpoints could not be set up.
     #[error(transparent)]
     Remote(#[from] orrery_remote::Error),
+    /// PostgreSQL's clients cannot be served.
+    #[error(transparent)]
+    Postgres(#[from] orrery_postgres::StartError),
     /// Threads could not be had from the system.
     #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
@@ -91,6 +96,8 @@ pub struct Server {
     database: Arc<Database>,
     listener: TcpListener,
     router: Router,
+    /// None where PostgreSQL's clients are not served.
+    postgres: Option<Postgres>,
     /// Tells the router that the grace period is over.
     over: watch::Sender<bool>,
     /// None where the server only reads.
@@ -135,6 +142,11 @@ impl Server {
                     address: options.listen,
                     source,
                 })?;
+        let postgres = match options.postgres.take() {
+            Some(options) => Some(Listener::bind(options).await?),
+            None => None,
+        };
+        let sql_writer = writer.as_ref().ok().cloned();
         let compaction = writer
             .as_ref()
             .ok()
@@ -149,10 +161,14 @@ impl Server {
                 .counted_in(&engine),
         };
         let (over, is_over) = watch::channel(false);
+        let state = shared(engine, writing, options.http, is_over)?;
+        let postgres =
+            postgres.map(|listener| Postgres::new(listener, Arc::clone(&state), sql_writer));
         Ok(Self {
             database,
             listener,
-            router: router(engine, writing, options.http, is_over)?,
+            router: routes(state),
+            postgres,
             over,
             compaction: compaction.map_err(|error| ServeError::System(io::Error::other(error)))?,
             warming,
@@ -166,9 +182,15 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// The address that PostgreSQL's clients can connect to.
+    pub fn postgres_addr(&self) -> Option<io::Result<SocketAddr>> {
+        self.postgres.as_ref().map(Postgres::local_addr)
+    }
+
     /// Answers requests until `shutdown` completes and the grace period is over.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
         let (stop, stopping) = watch::channel(false);
+        let postgres = self.postgres.map(|it| it.start(stopping.clone()));
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
         let mut refresh = pin!(refresh_forever(self.database));
@@ -206,6 +228,11 @@ impl Server {
             if !ended_within(LAST_WORD_MAX, &mut connections).await {
                 connections.shutdown().await;
             }
+        }
+        if let Some(postgres) = postgres
+            && let Err(error) = postgres.await
+        {
+            tracing::error!("serving PostgreSQL's clients failed: {error}");
         }
         let background = (self.compaction, self.warming);
         // It ends a compaction that is under way, and waits for that.

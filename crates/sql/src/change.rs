@@ -6,6 +6,7 @@ use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use orrery_storage::table::Tables;
 use orrery_storage::{ChangeMemory, TableSavepoint, Transaction};
+use parking_lot::Mutex;
 
 use crate::planner::{Planner, SeenGraphs};
 use crate::threads::on_own_thread;
@@ -13,8 +14,9 @@ use crate::{Error, Result, SqlState};
 
 /// A transaction in the hands of one statement.
 pub(crate) struct Change {
-    /// Missing while another thread works with it, and after that thread has panicked.
-    transaction: Option<Transaction>,
+    /// Missing while another thread works with it, and after that thread has panicked. Nobody waits for the lock: it lets a statement be looked at from
+    /// whichever thread goes on with it, which a transaction alone does not.
+    transaction: Mutex<Option<Transaction>>,
     is_autocommit: bool,
     state: SessionState,
     pool: Arc<dyn MemoryPool>,
@@ -53,7 +55,7 @@ impl Change {
             })
         });
         Self {
-            transaction: Some(transaction),
+            transaction: Mutex::new(Some(transaction)),
             is_autocommit,
             state,
             pool,
@@ -73,33 +75,33 @@ impl Change {
     }
 
     pub(crate) fn into_transaction(self) -> Option<Transaction> {
-        self.transaction
+        self.transaction.into_inner()
     }
 
-    fn transaction(&self) -> Result<&Transaction> {
-        self.transaction.as_ref().ok_or_else(lost)
+    fn look<R>(&self, at: impl FnOnce(&Transaction) -> R) -> Result<R> {
+        self.transaction.lock().as_ref().map(at).ok_or_else(lost)
     }
 
     /// The transaction, for what does not hold up other tasks for long.
     pub(crate) fn transaction_mut(&mut self) -> Result<&mut Transaction> {
-        self.transaction.as_mut().ok_or_else(lost)
+        self.transaction.get_mut().as_mut().ok_or_else(lost)
     }
 
     /// What the statement can be undone to.
     pub(crate) fn savepoint(&self) -> Result<TableSavepoint> {
-        Ok(self.transaction()?.table_savepoint())
+        self.look(Transaction::table_savepoint)
     }
 
     /// The tables with what the transaction has changed so far.
     pub(crate) fn tables(&self) -> Result<Arc<Tables>> {
-        Ok(Arc::clone(self.transaction()?.tables()))
+        self.look(|transaction| Arc::clone(transaction.tables()))
     }
 
     /// Plans over these.
     pub(crate) fn planner(&self) -> Result<Planner> {
         Ok(Planner::new(
             self.state.clone(),
-            self.transaction()?.tables(),
+            &self.tables()?,
             self.graphs.clone(),
         ))
     }
@@ -114,13 +116,13 @@ impl Change {
         &mut self,
         work: impl FnOnce(&mut Transaction) -> Result<R> + Send + 'static,
     ) -> Result<R> {
-        let mut transaction = self.transaction.take().ok_or_else(lost)?;
+        let mut transaction = self.transaction.get_mut().take().ok_or_else(lost)?;
         let (transaction, done) = on_own_thread(move || {
             let done = work(&mut transaction);
             Ok((transaction, done))
         })
         .await?;
-        self.transaction = Some(transaction);
+        *self.transaction.get_mut() = Some(transaction);
         done
     }
 

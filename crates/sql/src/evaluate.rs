@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::arrow::util::display::array_value_to_string;
-use datafusion::common::DFSchema;
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::Expr;
@@ -62,6 +62,19 @@ pub(crate) fn constant(
     column: &ColumnDefinition,
 ) -> Result<ArrayRef> {
     Default::new(state, value, column)?.values(1)
+}
+
+/// The value of an expression over no columns, in the type that it has.
+pub(crate) fn scalar(state: &SessionState, value: &Expr, schema: &DFSchema) -> Result<ScalarValue> {
+    let value = expression(state, value, schema)?;
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
+    let value = batch
+        .map_err(Into::into)
+        .and_then(|batch| value.evaluate(&batch))
+        .and_then(|value| value.into_array(1))
+        .and_then(|value| ScalarValue::try_from_array(&value, 0));
+    value.map_err(|error| Error::of_run(&error))
 }
 
 /// Fails for the type of an expression that is no condition.

@@ -12,9 +12,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::ScalarValue;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DataFusionError, ScalarValue};
+use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::{Expr as PlannedExpr, LogicalPlan};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
     AssignmentTarget, CastKind, DataType as SqlType, Expr, SetExpr, Statement as Sql, TableFactor,
@@ -38,6 +40,8 @@ pub struct Prepared {
     pub(crate) statement: Statement,
     parameters: Vec<Option<DataType>>,
     columns: Option<SchemaRef>,
+    /// Types that whoever prepared it has told.
+    told: Vec<Option<DataType>>,
     /// The plan of a query, and the tables that it was made over.
     kept: Mutex<Option<(Arc<Tables>, LogicalPlan)>>,
 }
@@ -48,7 +52,9 @@ impl Prepared {
         statement: Statement,
         tables: &Arc<Tables>,
         plan: LogicalPlan,
+        told: &[Option<DataType>],
     ) -> Result<Self> {
+        let plan = with_types(plan, told, &statement.text)?;
         let types = plan
             .get_parameter_types()
             .map_err(|error| Error::of_engine(&error, &statement.text))?;
@@ -60,6 +66,7 @@ impl Prepared {
         }
         Ok(Self {
             columns: Some(Arc::clone(plan.schema().inner())),
+            told: told.to_vec(),
             kept: Mutex::new(Some((Arc::clone(tables), plan))),
             statement,
             parameters,
@@ -67,15 +74,30 @@ impl Prepared {
     }
 
     /// Anything else.
-    pub(crate) fn other(statement: Statement, tables: &Tables) -> Result<Self> {
+    pub(crate) fn other(
+        statement: Statement,
+        tables: &Tables,
+        columns: Option<SchemaRef>,
+        told: &[Option<DataType>],
+    ) -> Result<Self> {
         let mut parameters = vec![None; parameters_of(&statement)?];
         for (name, data_type) in assigned_types(&statement, tables) {
             if let Some(place) = place_of(&name).and_then(|place| parameters.get_mut(place)) {
                 *place = Some(data_type);
             }
         }
+        // What is told and does not fit is assigned, which rounds where a cast cuts off.
+        for (place, told) in parameters.iter_mut().zip(told) {
+            if let Some(DataType::Decimal128(..)) = told {
+                // Whatever digits it has.
+                *place = None;
+            } else if told.is_some() {
+                place.clone_from(told);
+            }
+        }
         Ok(Self {
-            columns: None,
+            columns,
+            told: told.to_vec(),
             kept: Mutex::new(None),
             statement,
             parameters,
@@ -87,9 +109,24 @@ impl Prepared {
         &self.parameters
     }
 
-    /// The columns of its rows, if it is a query.
+    /// The columns of its rows, if it has any.
     pub fn columns(&self) -> Option<&SchemaRef> {
         self.columns.as_ref()
+    }
+
+    /// Whether it changes something.
+    pub fn is_change(&self) -> bool {
+        match &self.statement.parsed {
+            Parsed::Statement(parsed) => {
+                crate::changes::is_change(parsed) || crate::definitions::is_definition(parsed)
+            }
+            _ => false,
+        }
+    }
+
+    /// A new plan, with the types that were told.
+    pub(crate) fn told(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        with_types(plan, &self.told, &self.statement.text)
     }
 
     /// The plan over these tables, if that is kept.
@@ -144,6 +181,33 @@ impl Prepared {
         }
         Ok(statement)
     }
+}
+
+/// A plan whose parameters have these types, as far as they are told.
+fn with_types(plan: LogicalPlan, told: &[Option<DataType>], text: &str) -> Result<LogicalPlan> {
+    if told.iter().all(Option::is_none) {
+        return Ok(plan);
+    }
+    let typed = |expr: PlannedExpr| -> Result<_, DataFusionError> {
+        let PlannedExpr::Placeholder(placeholder) = expr else {
+            return Ok(Transformed::no(expr));
+        };
+        let place = place_of(&placeholder.id);
+        let told = place.and_then(|place| told.get(place)).cloned().flatten();
+        let Some(told) = told else {
+            return Ok(Transformed::no(PlannedExpr::Placeholder(placeholder)));
+        };
+        let field = Arc::new(Field::new(&placeholder.id, told, true));
+        let placeholder = Placeholder::new_with_field(placeholder.id, Some(field));
+        Ok(Transformed::yes(PlannedExpr::Placeholder(placeholder)))
+    };
+    let typed = plan.transform_up_with_subqueries(|plan| {
+        let plan = plan.map_expressions(|expr| expr.transform_up(typed))?;
+        // Also where nothing changed in it: its inputs may have other types now.
+        plan.map_data(LogicalPlan::recompute_schema)
+    });
+    let typed = typed.map_err(|error| Error::of_engine(&error, text))?;
+    Ok(typed.data)
 }
 
 /// `$1` is the first.

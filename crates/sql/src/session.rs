@@ -6,11 +6,12 @@
 //! Making a session registers some four hundred functions, which takes about a millisecond; it is for a connection, not for a query. A session
 //! runs one statement at a time.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::config::Dialect;
 use datafusion::execution::memory_pool::MemoryPool;
@@ -26,6 +27,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 use orrery_runtime::Runtime;
+use orrery_storage::table::Tables;
 use orrery_storage::{CommitOptions, Database, Snapshot, Writer};
 use parking_lot::Mutex;
 
@@ -36,6 +38,7 @@ use crate::names::{CATALOG, SCHEMA};
 use crate::outcome::{Outcome, Tag};
 use crate::planner::{Planner, SeenGraphs};
 use crate::prepared::{Prepared, parameters_of};
+use crate::settings::{Settings, setting_name, shown_columns};
 use crate::statement::{STACK_BYTES_MIN, Statement, parse, parse_one};
 use crate::threads::on_own_thread;
 use crate::transaction::{Block, Taken, TransactionStatus, serialization_failure, watch};
@@ -48,6 +51,8 @@ pub struct SessionOptions {
     pub idle_max: Duration,
     /// Who commits, for the list of commits.
     pub who: String,
+    /// The user that `current_user` says.
+    pub user: String,
 }
 
 impl Default for SessionOptions {
@@ -55,17 +60,21 @@ impl Default for SessionOptions {
         Self {
             idle_max: Duration::from_secs(60),
             who: String::new(),
+            user: CATALOG.to_owned(),
         }
     }
 }
 
 /// One client's; see the module.
 pub struct Session {
-    state: SessionState,
+    pub(crate) state: SessionState,
     database: Arc<Database>,
     writer: Option<Writer>,
     options: SessionOptions,
-    block: Arc<Mutex<Block>>,
+    pub(crate) block: Arc<Mutex<Block>>,
+    pub(crate) settings: Arc<Mutex<Settings>>,
+    /// Statements by their names.
+    pub(crate) kept: Mutex<HashMap<String, Arc<Prepared>>>,
     pool: Arc<dyn MemoryPool>,
     memory_bytes: u64,
     graphs: Option<Arc<dyn GraphSource>>,
@@ -103,6 +112,8 @@ impl Session {
         let mut rules = Analyzer::new().rules;
         rules.insert(0, Arc::new(Sums));
         rules.push(Arc::new(Checked));
+        let settings = Arc::new(Mutex::new(Settings::default()));
+        settings.lock().set_user(&options.user);
         let state = SessionStateBuilder::new()
             .with_config(config(task.session_config().batch_size(), threads))
             .with_runtime_env(task.runtime_env())
@@ -115,6 +126,8 @@ impl Session {
             writer,
             options,
             block: Arc::default(),
+            settings,
+            kept: Mutex::default(),
             pool: Arc::clone(&task.runtime_env().memory_pool),
             memory_bytes: runtime.memory_bytes(),
             graphs: None,
@@ -128,15 +141,19 @@ impl Session {
         self
     }
 
-    /// A session of somebody else over the same database, with the same settings and no transaction. It costs less than a new one.
+    /// A session of somebody else over the same database, with settings, statements and a transaction of its own. It costs less than a new one.
     #[must_use]
     pub fn another(&self) -> Self {
+        let mut settings = Settings::default();
+        settings.set_user(&self.options.user);
         Self {
             state: self.state.clone(),
             database: Arc::clone(&self.database),
             writer: self.writer.clone(),
             options: self.options.clone(),
             block: Arc::default(),
+            settings: Arc::new(Mutex::new(settings)),
+            kept: Mutex::default(),
             pool: Arc::clone(&self.pool),
             memory_bytes: self.memory_bytes,
             graphs: self.graphs.clone(),
@@ -196,23 +213,115 @@ impl Session {
     /// # Errors
     /// When it is not SQL, or is a query that cannot be planned.
     pub async fn prepare(&self, text: &str) -> Result<Prepared> {
+        self.prepare_parsed(parse_one(text)?, text, &[]).await
+    }
+
+    /// The same, where some of the parameters' types are told. None of a text without a statement.
+    ///
+    /// # Errors
+    /// As [`Self::prepare`].
+    pub async fn prepare_told(
+        &self,
+        text: &str,
+        told: &[Option<DataType>],
+    ) -> Result<Option<Prepared>> {
+        let mut statements = parse(text)?;
+        match (statements.pop_front(), statements.len()) {
+            (None, _) => Ok(None),
+            (Some(parsed), 0) => Ok(Some(self.prepare_parsed(parsed, text, told).await?)),
+            (Some(_), _) => Err(Error::new(
+                SqlState::SyntaxError,
+                "cannot insert multiple commands into a prepared statement",
+            )),
+        }
+    }
+
+    pub(crate) async fn prepare_parsed(
+        &self,
+        parsed: Parsed,
+        text: &str,
+        told: &[Option<DataType>],
+    ) -> Result<Prepared> {
         let statement = Statement {
-            parsed: parse_one(text)?,
+            parsed,
             text: text.into(),
         };
         let snapshot = self.seen()?;
         let tables = snapshot.tables();
-        if !is_query(&statement.parsed) {
-            return Prepared::other(statement, tables);
-        }
         let planner = self.planner(&snapshot);
+        if !is_query(&statement.parsed) {
+            let columns = self.columns_of(&planner, tables, &statement).await?;
+            return Prepared::other(statement, tables, columns, told);
+        }
         let plan = planner.logical(statement.parsed.clone(), text).await?;
         refuse_changes(&plan)?;
-        let prepared = Prepared::query(statement, tables, plan)?;
+        let prepared = Prepared::query(statement, tables, plan, told)?;
         if planner.reads_graphs() {
             prepared.forget_plan();
         }
         Ok(prepared)
+    }
+
+    /// The columns of the rows that a statement gives which is no query.
+    async fn columns_of(
+        &self,
+        planner: &Planner,
+        tables: &Tables,
+        statement: &Statement,
+    ) -> Result<Option<SchemaRef>> {
+        let text = &statement.text;
+        let Parsed::Statement(parsed) = &statement.parsed else {
+            return Ok(match &statement.parsed {
+                Parsed::Explain(_) => {
+                    let plan = planner.logical(statement.parsed.clone(), text).await?;
+                    Some(Arc::clone(plan.schema().inner()))
+                }
+                _ => None,
+            });
+        };
+        match &**parsed {
+            ast::Statement::ShowVariable { variable } => {
+                let name = setting_name(variable.iter().map(|part| part.value.as_str()));
+                Ok(Some(shown_columns(&name)))
+            }
+            ast::Statement::Explain { .. } => {
+                let plan = planner.logical(statement.parsed.clone(), text).await?;
+                Ok(Some(Arc::clone(plan.schema().inner())))
+            }
+            ast::Statement::Execute {
+                name: Some(name), ..
+            } => {
+                let kept = self.kept_statement(&crate::identifiers::simple(name)?);
+                Ok(kept.and_then(|kept| kept.columns().cloned()))
+            }
+            parsed => changes::returned_columns(planner, tables, parsed, text).await,
+        }
+    }
+
+    /// Opens a transaction as BEGIN does.
+    pub fn begin_block(&self) {
+        self.block.lock().begin(false);
+        self.settings.lock().begin();
+    }
+
+    /// Ends the transaction as COMMIT or ROLLBACK do.
+    ///
+    /// # Errors
+    /// When it cannot be committed; it is over then, too.
+    pub async fn end_block(&self, commits: bool) -> Result<()> {
+        match commits {
+            true => self.commit().await.map(drop),
+            false => {
+                self.block.lock().end();
+                self.settings.lock().end(false);
+                Ok(())
+            }
+        }
+    }
+
+    /// Notes that something has failed outside of a statement: an open transaction has, then.
+    pub fn fail(&self) {
+        self.block.lock().fail_statement();
     }
 
     /// Runs a prepared statement with these values.
@@ -241,7 +350,7 @@ impl Session {
             Some(plan) => plan,
             None => {
                 let parsed = prepared.statement.parsed.clone();
-                let plan = planner.logical(parsed, text).await?;
+                let plan = prepared.told(planner.logical(parsed, text).await?)?;
                 if !planner.reads_graphs() {
                     prepared.keep(snapshot.tables(), plan.clone());
                 }
@@ -256,6 +365,10 @@ impl Session {
     }
 
     pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
+        // PREPARE has parameters without values.
+        if let Some(done) = self.own(&statement.parsed, &statement.text).await? {
+            return Ok(done);
+        }
         if parameters_of(statement)? > 0 {
             return Err(Error::new(
                 SqlState::UndefinedParameter,
@@ -296,6 +409,7 @@ impl Session {
                 let read_only =
                     ast::TransactionMode::AccessMode(ast::TransactionAccessMode::ReadOnly);
                 block.begin(modes.contains(&read_only));
+                self.settings.lock().begin();
                 if *begin { "BEGIN" } else { "START TRANSACTION" }
             }
             Sql::Commit { chain: false, .. } => match self.commit().await? {
@@ -307,6 +421,7 @@ impl Session {
                 savepoint: None,
             } => {
                 self.block.lock().end();
+                self.settings.lock().end(false);
                 "ROLLBACK"
             }
             Sql::Rollback {
@@ -335,11 +450,18 @@ impl Session {
     /// Commits what the open transaction has changed, and says how it stood.
     async fn commit(&self) -> Result<TransactionStatus> {
         let (transaction, status) = self.block.lock().end();
-        if let Some(transaction) = transaction {
-            let options = self.commit_options();
-            on_own_thread(move || Ok(transaction.commit(options)?.wait()?)).await?;
-        }
-        Ok(status)
+        let committed = match transaction {
+            Some(transaction) => {
+                let options = self.commit_options();
+                on_own_thread(move || Ok(transaction.commit(options)?.wait()?))
+                    .await
+                    .map(drop)
+            }
+            None => Ok(()),
+        };
+        let is_committed = committed.is_ok() && status == TransactionStatus::Open;
+        self.settings.lock().end(is_committed);
+        committed.map(|()| status)
     }
 
     fn commit_options(&self) -> CommitOptions {
@@ -452,8 +574,10 @@ impl Session {
         };
         let taken = {
             let mut block = self.block.lock();
+            let is_read_only = self.settings.lock().is_on("default_transaction_read_only");
             // A unit brings its transaction.
-            if block.is_read_only() || (self.writer.is_none() && !block.holds_turn()) {
+            let may_write = self.writer.is_some() || block.holds_turn();
+            if block.is_read_only() || is_read_only || !may_write {
                 return Err(read_only());
             }
             block.take()

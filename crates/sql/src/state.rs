@@ -61,6 +61,8 @@ states! {
     InFailedSqlTransaction "25P02"
     /// The transaction was ended because nothing was asked in it for too long.
     IdleInTransactionSessionTimeout "25P03"
+    /// No statement is kept under that name.
+    InvalidSqlStatementName "26000"
     /// Something else needs what is to go.
     DependentObjectsStillExist "2BP01"
     /// No such savepoint.
@@ -101,6 +103,8 @@ states! {
     UndefinedTable "42P01"
     /// A parameter without a value.
     UndefinedParameter "42P02"
+    /// A statement is kept under that name already.
+    DuplicatePreparedStatement "42P05"
     /// A schema of that name is there already.
     DuplicateSchema "42P06"
     /// A table, view or index of that name is there already.
@@ -117,6 +121,8 @@ states! {
     StatementTooComplex "54001"
     /// More columns than a table may have.
     TooManyColumns "54011"
+    /// A setting that says what cannot be otherwise.
+    CantChangeRuntimeParam "55P02"
     /// Nobody waits for the answer any more, or time is up.
     QueryCanceled "57014"
     /// A file cannot be read or written.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use orrery_postgres::{Password, PostgresOptions, StartError, TlsFiles};
 use orrery_server::{HttpOptions, ServerOptions, stop_signal};
 use orrery_storage::WriterOptions;
 
@@ -58,6 +59,41 @@ pub(crate) fn options(
             strict_prefixes: arguments.strict_prefixes,
             ..HttpOptions::default()
         },
+        postgres: postgres(arguments)?,
         ..ServerOptions::new(directory)
     })
+}
+
+/// The name of the variable that may have the password: a command line is seen by everybody on the machine.
+const PASSWORD_VARIABLE: &str = "ORRERY_PG_PASSWORD";
+
+fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Failure> {
+    let given = &arguments.postgres;
+    let Some(listen) = given.pg else {
+        return Ok(None);
+    };
+    let password = match &given.pg_password_file {
+        Some(path) => {
+            let wrong = |reason: String| {
+                let path = path.clone();
+                orrery_server::ServeError::from(StartError::File { path, reason })
+            };
+            let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+            let line = text.lines().next().unwrap_or_default();
+            let password = Password::new(line);
+            Some(password.ok_or_else(|| wrong("its first line is empty".to_owned()))?)
+        }
+        None => std::env::var(PASSWORD_VARIABLE)
+            .ok()
+            .as_deref()
+            .and_then(Password::new),
+    };
+    let tls = given.pg_certificate.clone().zip(given.pg_key.clone());
+    Ok(Some(PostgresOptions {
+        password,
+        tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
+        statement_time_default: arguments.timeout.0.min(arguments.timeout_max.0),
+        statement_time_max: arguments.timeout_max.0,
+        ..PostgresOptions::new(listen)
+    }))
 }

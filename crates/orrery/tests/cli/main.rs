@@ -15,6 +15,7 @@ mod killed_load;
 mod killed_server;
 mod language_tags;
 mod own_address;
+mod postgres;
 mod prefixes;
 mod round_trip;
 mod serve;

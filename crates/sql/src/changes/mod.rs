@@ -20,6 +20,8 @@ mod update;
 
 use datafusion::sql::sqlparser::ast::Statement;
 
+pub(crate) use returning::columns as returned_columns;
+
 use crate::change::Change;
 use crate::outcome::Outcome;
 use crate::{Error, Result};

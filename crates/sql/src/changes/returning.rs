@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
-use datafusion::arrow::datatypes::Schema;
-use datafusion::sql::sqlparser::ast::{Ident, SelectItem};
-use orrery_storage::table::TableDefinition;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::sql::sqlparser::ast::{
+    FromTable, Ident, SelectItem, Statement, TableFactor, TableObject,
+};
+use orrery_storage::table::{TableDefinition, Tables};
 
 use super::select::{select, table};
 use crate::change::Change;
+use crate::identifiers::{folded, quoted};
+use crate::lookup::table_named;
 use crate::outcome::{Outcome, Tag};
+use crate::planner::Planner;
 use crate::types::schema_of;
 use crate::{Error, Result};
 
@@ -50,4 +55,58 @@ pub(super) fn batch_of(definition: &TableDefinition, rows: Vec<ArrayRef>) -> Res
         false => RecordBatch::try_new(schema, rows),
     };
     batch.map_err(|error| Error::of_run(&error.into()))
+}
+
+/// The columns that a statement gives back, without doing it; none if it gives nothing back.
+pub(crate) async fn columns(
+    planner: &Planner,
+    tables: &Tables,
+    statement: &Statement,
+    text: &str,
+) -> Result<Option<SchemaRef>> {
+    let (name, alias, items) = match statement {
+        Statement::Insert(insert) => {
+            let TableObject::TableName(name) = &insert.table else {
+                return Ok(None);
+            };
+            let alias = insert.table_alias.as_ref().map(|alias| &alias.alias);
+            (name, alias, &insert.returning)
+        }
+        Statement::Update(update) => {
+            let TableFactor::Table { name, alias, .. } = &update.table.relation else {
+                return Ok(None);
+            };
+            (
+                name,
+                alias.as_ref().map(|alias| &alias.name),
+                &update.returning,
+            )
+        }
+        Statement::Delete(delete) => {
+            let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+            let Some(TableFactor::Table { name, alias, .. }) = from.first().map(|it| &it.relation)
+            else {
+                return Ok(None);
+            };
+            (
+                name,
+                alias.as_ref().map(|alias| &alias.name),
+                &delete.returning,
+            )
+        }
+        _ => return Ok(None),
+    };
+    let Some(items) = items else {
+        return Ok(None);
+    };
+    let definition = table_named(tables, name)?.definition();
+    let alias = match alias {
+        Some(alias) => folded(alias)?,
+        None => definition.name.clone(),
+    };
+    let rows = batch_of(definition, Vec::new())?;
+    let name = planner.add_rows("returned", rows.schema(), vec![rows])?;
+    let query = select(items.clone(), vec![table(name, quoted(&alias))?], None)?;
+    let plan = planner.query(query, text).await?;
+    Ok(Some(Arc::clone(plan.schema().inner())))
 }

@@ -1,0 +1,190 @@
+"""psycopg 3 against a server whose address (host:port) is the argument; fails where something is not as PostgreSQL does it."""
+
+import datetime
+import decimal
+import sys
+import threading
+import time
+
+import psycopg
+
+HOST, PORT = sys.argv[1].rsplit(":", 1)
+PASSWORD = sys.argv[2] if len(sys.argv) > 2 else None
+
+
+def connect(**options):
+    options.setdefault("autocommit", True)
+    return psycopg.connect(
+        host=HOST, port=PORT, user="tester", dbname="orrery", password=PASSWORD, **options
+    )
+
+
+def refused(state, do):
+    try:
+        do()
+    except psycopg.Error as error:
+        assert error.sqlstate == state, (error.sqlstate, state, str(error))
+        return error
+    raise AssertionError(f"{state} was expected")
+
+
+ROW = (
+    True,
+    -7,
+    2_000_000_000,
+    -(2**62),
+    decimal.Decimal("-12345678901234567.89"),
+    0.5,
+    1e300,
+    datetime.date(2026, 11, 23),
+    datetime.datetime(1999, 12, 31, 23, 59, 59, 500000),
+    datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc),
+    "it's ä \u20ac",
+    b"\x00\xff\\",
+)
+TYPES = "boolean, smallint, integer, bigint, numeric(19,2), real, double precision, date, timestamp, timestamptz, text, bytea".split(", ")
+
+
+def types_in_both_formats(connection):
+    columns = ", ".join(f"c{i} {t}" for i, t in enumerate(TYPES))
+    connection.execute(f"create table types (id int primary key, {columns})")
+    places = ", ".join(["%s"] * (len(TYPES) + 1))
+    connection.execute(f"insert into types values ({places})", (1, *ROW))
+    connection.execute(f"insert into types values ({places})", (2, *[None] * len(TYPES)))
+    binary = ", ".join(["%b"] * len(TYPES))
+    connection.execute(f"insert into types values (3, {binary})", ROW)
+    for is_binary in (False, True):
+        rows = connection.execute("select * from types order by id", binary=is_binary).fetchall()
+        assert rows == [(1, *ROW), (2, *[None] * len(TYPES)), (3, *ROW)], (is_binary, rows)
+    for i, value in enumerate(ROW):
+        for place in ("%s", "%b", "%t"):
+            found = connection.execute(f"select id from types where c{i} = {place} order by id", (value,)).fetchall()
+            assert found == [(1,), (3,)], (TYPES[i], place, found)
+    described = connection.execute("select * from types where false").description
+    names = [connection.adapters.types[column.type_code].name for column in described]
+    assert names == ["int4", "bool", "int2", "int4", "int8", "numeric", "float4", "float8", "date", "timestamp", "timestamptz", "text", "bytea"], names
+    assert connection.execute("select c5, c6 from types where id = 1").fetchone() == (0.5, 1e300)
+
+
+def statements_and_portions(connection):
+    connection.execute("create table many (id bigint primary key, name text not null)")
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            "insert into many values (%s, %s)", [(i, f"name {i}") for i in range(2_000)]
+        )
+        assert cursor.rowcount == 2_000
+        returned = cursor.execute("insert into many values (%s, %s) returning id, upper(name) as n", (5000, "x"))
+        assert returned.fetchall() == [(5000, "X")] and cursor.description[1].name == "n"
+        # Prepared after a few times, and forgotten on the way.
+        for i in range(20):
+            found = cursor.execute("select name from many where id = %s", (i,)).fetchone()
+            assert found == (f"name {i}",)
+        assert cursor.execute("select %s", ("x",)).fetchone() == ("x",)
+        assert cursor.execute("select %s::int + 1", (41,)).fetchone() == (42,)
+        assert cursor.execute("select 1 where false").fetchall() == []
+        rows = list(cursor.stream("select id from many order by id"))
+        assert len(rows) == 2_001
+        assert cursor.execute("").statusmessage in (None, "")
+    many = "select id from many where id < 3 order by id; select 'b'"
+    cursor = connection.execute(many)
+    assert cursor.fetchall() == [(0,), (1,), (2,)]
+    assert cursor.nextset() and cursor.fetchall() == [("b",)]
+
+
+def errors(connection):
+    error = refused("42P01", lambda: connection.execute("select * from nowhere"))
+    assert "nowhere" in str(error)
+    error = refused("42601", lambda: connection.execute("selec 1"))
+    assert error.diag.severity_nonlocalized == "ERROR" and error.diag.message_primary
+    refused("42703", lambda: connection.execute("select nothing from many"))
+    error = refused("23505", lambda: connection.execute("insert into many values (1, 'again')"))
+    assert "(1)" in error.diag.message_detail, error.diag.message_detail
+    refused("23502", lambda: connection.execute("insert into many values (9999, null)"))
+    refused("22P02", lambda: connection.execute("insert into many values (%s, 'x')", ("y",)))
+    refused("22012", lambda: connection.execute("select 1 / (id - id) from many"))
+    # And it goes on.
+    assert connection.execute("select 1").fetchone() == (1,)
+
+
+def transactions(connection):
+    # A text of several statements is one transaction.
+    refused("23505", lambda: connection.execute("insert into many values (7000, 'a'); insert into many values (1, 'b')"))
+    assert connection.execute("select count(*) from many where id = 7000").fetchone() == (0,)
+    status = psycopg.pq.TransactionStatus
+    with connect(autocommit=False) as other:
+        assert other.info.transaction_status == status.IDLE
+        other.execute("insert into many values (7001, 'a')")
+        assert other.info.transaction_status == status.INTRANS
+        other.execute("savepoint s")
+        refused("23505", lambda: other.execute("insert into many values (7001, 'a')"))
+        assert other.info.transaction_status == status.INERROR
+        refused("25P02", lambda: other.execute("select 1"))
+        other.execute("rollback to s")
+        assert other.info.transaction_status == status.INTRANS
+        other.commit()
+        assert other.info.transaction_status == status.IDLE
+        other.execute("delete from many where id = 7001")
+        other.rollback()
+    assert connection.execute("select count(*) from many where id = 7001").fetchone() == (1,)
+    # Changes of one pipeline are one transaction.
+    try:
+        with connection.pipeline():
+            connection.execute("insert into many values (7002, 'a')")
+            connection.execute("insert into many values (7001, 'b')")
+    except psycopg.errors.UniqueViolation:
+        pass
+    assert connection.execute("select count(*) from many where id = 7002").fetchone() == (0,)
+    with connection.pipeline():
+        connection.execute("insert into many values (7003, 'a')")
+        connection.execute("insert into many values (7004, 'b')")
+    assert connection.execute("select count(*) from many where id > 7002").fetchone() == (2,)
+    # A client that goes leaves nothing, and holds nobody up.
+    gone = connect(autocommit=False)
+    gone.execute("insert into many values (8000, 'a')")
+    gone.pgconn.finish()
+    connection.execute("insert into many values (8001, 'a')")
+    assert connection.execute("select count(*) from many where id = 8000").fetchone() == (0,)
+
+
+def settings(connection):
+    assert connection.info.parameter_status("server_encoding") == "UTF8"
+    assert connection.info.parameter_status("standard_conforming_strings") == "on"
+    assert connection.info.server_version >= 150000
+    connection.execute("set application_name = 'tester'")
+    assert connection.info.parameter_status("application_name") == "tester"
+    assert connection.execute("show application_name").fetchone() == ("tester",)
+    connection.execute("reset application_name")
+    assert connection.execute("show application_name").fetchone() != ("tester",)
+    refused("42704", lambda: connection.execute("set nonsense = 1"))
+    refused("22023", lambda: connection.execute("set timezone = 'Europe/Berlin'"))
+    connection.execute("prepare p (int) as select $1 + 1")
+    assert connection.execute("execute p (4)").fetchone() == (5,)
+    connection.execute("deallocate p")
+    refused("26000", lambda: connection.execute("execute p (4)"))
+    with connect(autocommit=False) as other:
+        other.execute("set transaction isolation level serializable, read only")
+        refused("25006", lambda: other.execute("delete from many"))
+    connection.execute("discard all")
+
+
+def cancel(connection):
+    slow = "select count(*) from generate_series(1, 1000000000000) as g (v) where v % 7 = 3"
+    timer = threading.Timer(0.3, connection.cancel)
+    timer.start()
+    refused("57014", lambda: connection.execute(slow))
+    timer.join()
+    connection.execute("set statement_timeout = '200ms'")
+    refused("57014", lambda: connection.execute(slow))
+    connection.execute("reset statement_timeout")
+    assert connection.execute("select 1").fetchone() == (1,)
+
+
+def main():
+    with connect() as connection:
+        for step in (types_in_both_formats, statements_and_portions, errors, transactions, settings, cancel):
+            started = time.monotonic()
+            step(connection)
+            print(f"{step.__name__}: {time.monotonic() - started:.2f} s", flush=True)
+
+
+main()

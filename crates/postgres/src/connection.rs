@@ -1,0 +1,296 @@
+//! One client that was let in: its messages, one after the other.
+//!
+//! A statement is stopped when the client asks for it, when its time is up, when the server stops, or when the client goes; whichever it is, what
+//! the statement holds goes with it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::{BufMut, BytesMut};
+use orrery_sql::{Error, Prepared, Session, SessionOptions, TransactionStatus};
+
+use crate::frontend::Frontend;
+use crate::guard::{Guard, reached, shutting_down};
+use crate::message::put_message;
+use crate::portal::Portal;
+use crate::refusal::{Refusal, Stopped};
+use crate::shared::{Shared, Stage, Turn, close};
+use crate::startup::Greeting;
+use crate::wire::Wire;
+
+/// A statement that a client has sent beforehand.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    /// None of an empty text.
+    pub(crate) prepared: Option<Arc<Prepared>>,
+    /// The types of its parameters as they are told.
+    pub(crate) types: Arc<[u32]>,
+}
+
+/// See the module.
+pub(crate) struct Connection {
+    pub(crate) wire: Wire,
+    pub(crate) session: Session,
+    pub(crate) statements: HashMap<String, Known>,
+    pub(crate) portals: HashMap<String, Portal>,
+    /// The open transaction was not begun by the client: it ends with the message, or with Sync.
+    pub(crate) is_implicit: bool,
+    pub(crate) guard: Guard,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Connection {
+    /// Makes the session of a client; none if it was refused, which it was told then.
+    pub(crate) async fn start(
+        mut wire: Wire,
+        greeting: Greeting,
+        shared: Arc<Shared>,
+    ) -> Stopped<Option<Self>> {
+        let user = greeting.settings.get("user").cloned().unwrap_or_default();
+        let context = &shared.context;
+        let session = Session::new(
+            &context.runtime,
+            Arc::clone(&context.database),
+            context.writer.clone(),
+            SessionOptions {
+                who: format!("postgresql {user}"),
+                user: user.clone(),
+                ..SessionOptions::default()
+            },
+        )
+        .with_graphs(Arc::clone(&context.graphs));
+        if let Err(refusal) = settle(&session, &greeting, &user) {
+            refusal.write(&mut wire.output);
+            close(wire).await;
+            return Ok(None);
+        }
+        let key = shared.keys.key();
+        put_message(&mut wire.output, b'R', |body| body.put_u32(0));
+        for (name, value) in session.reported_settings() {
+            put_parameter(&mut wire.output, &name, &value);
+        }
+        put_message(&mut wire.output, b'K', |body| {
+            body.put_i32(key.process);
+            body.put_i32(key.secret);
+        });
+        let mut connection = Self {
+            wire,
+            session,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            is_implicit: false,
+            guard: Guard {
+                key,
+                stage: shared.stage.clone(),
+                until: None,
+            },
+            shared,
+        };
+        connection.put_ready();
+        connection.wire.flush().await?;
+        Ok(Some(connection))
+    }
+
+    /// Answers until the client goes or the server stops.
+    pub(crate) async fn run(mut self) -> Stopped<()> {
+        // After a failure, until Sync.
+        let mut is_skipping = false;
+        let mut stage = self.shared.stage.clone();
+        loop {
+            let message = tokio::select! {
+                message = self.wire.any_message() => message,
+                () = reached(&mut stage, Stage::Stopping) => Err(shutting_down().into()),
+            };
+            let is_extended = self.wire.is_extended();
+            let done = match message {
+                Ok(Frontend::Terminate) => return Ok(()),
+                Ok(Frontend::Sync) => {
+                    is_skipping = false;
+                    self.sync().await
+                }
+                Ok(_) if is_skipping => continue,
+                Ok(Frontend::Query(text)) => {
+                    let done = self.simple(&text).await;
+                    self.answered(done).await
+                }
+                Ok(message) => self.extended(message).await,
+                Err(stop) => Err(stop),
+            };
+            let Err(stop) = done else {
+                continue;
+            };
+            self.roll_back().await;
+            let refusal = self.wire.refuse(stop)?;
+            if refusal.is_fatal() {
+                close(self.wire).await;
+                return Err(refusal.into());
+            }
+            if is_extended {
+                is_skipping = true;
+            } else {
+                self.ready().await?;
+            }
+        }
+    }
+
+    /// What comes after a simple query, if it was done or refused.
+    async fn answered(&mut self, done: Stopped<()>) -> Stopped<()> {
+        match done {
+            Ok(()) => self.ready().await,
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Gives up what was begun without the client; a transaction that it has begun has failed.
+    async fn roll_back(&mut self) {
+        if !std::mem::take(&mut self.is_implicit) {
+            self.session.fail();
+        } else if let Err(error) = self.session.end_block(false).await {
+            tracing::warn!("a transaction was not rolled back: {error}");
+        }
+    }
+
+    /// Ends what was begun without the client.
+    pub(crate) async fn commit_implicit(&mut self) -> Stopped<()> {
+        if std::mem::take(&mut self.is_implicit)
+            && self.session.transaction_status() != TransactionStatus::Idle
+        {
+            self.session.end_block(true).await?;
+        }
+        Ok(())
+    }
+
+    async fn sync(&mut self) -> Stopped<()> {
+        let committed = self.commit_implicit().await;
+        if let Err(stop) = committed {
+            self.session.fail();
+            self.wire.refuse(stop)?;
+        }
+        self.ready().await
+    }
+
+    /// Tells that the next message may come. Portals live as long as the transaction.
+    async fn ready(&mut self) -> Stopped<()> {
+        if self.session.transaction_status() == TransactionStatus::Idle {
+            self.portals.clear();
+        }
+        for (name, value) in self.session.changed_settings() {
+            put_parameter(&mut self.wire.output, &name, &value);
+        }
+        self.put_ready();
+        Ok(self.wire.flush().await?)
+    }
+
+    fn put_ready(&mut self) {
+        let status = match self.session.transaction_status() {
+            TransactionStatus::Idle => b'I',
+            TransactionStatus::Open => b'T',
+            TransactionStatus::Failed => b'E',
+        };
+        put_message(&mut self.wire.output, b'Z', |body| body.put_u8(status));
+    }
+
+    /// A statement begins: its time, and its turn.
+    pub(crate) async fn begin_statement(&mut self) -> Stopped<Turn> {
+        let options = &self.shared.options;
+        let asked = self.session.statement_timeout();
+        let asked = asked.unwrap_or(options.statement_time_default);
+        self.guard.begin(asked.min(options.statement_time_max));
+        let turns = Arc::clone(&self.shared.context.turns);
+        let turn = self
+            .guard
+            .run(&mut self.wire, async { Ok(turns.turn().await) });
+        let turn = turn.await?;
+        turn.map_err(|why| Refusal::new("53000", why).into())
+    }
+}
+
+fn put_parameter(output: &mut BytesMut, name: &str, value: &str) {
+    put_message(output, b'S', |body| {
+        for text in [name, value] {
+            body.put_slice(text.as_bytes());
+            body.put_u8(0);
+        }
+    });
+}
+
+/// Checks what the client wants, and sets what it has asked for.
+fn settle(session: &Session, greeting: &Greeting, user: &str) -> Result<(), Refusal> {
+    let fatal = |error: Error| Refusal {
+        severity: "FATAL",
+        ..Refusal::from(error)
+    };
+    for (name, value) in &greeting.settings {
+        match name.as_str() {
+            "user" => {}
+            "database" => {
+                if ![orrery_sql::DATABASE, "postgres", user].contains(&value.as_str()) {
+                    return Err(Refusal::fatal(
+                        "3D000",
+                        format!(
+                            "database \"{value}\" does not exist; its name is \"{}\"",
+                            orrery_sql::DATABASE
+                        ),
+                    ));
+                }
+            }
+            "replication" => {
+                return Err(Refusal::fatal("0A000", "replication is not supported"));
+            }
+            "options" => {
+                for (name, value) in options_of(value) {
+                    session.set_at_start(&name, &value).map_err(fatal)?;
+                }
+            }
+            name => session.set_at_start(name, value).map_err(fatal)?,
+        }
+    }
+    Ok(())
+}
+
+/// `-c name=value --name=value`, blanks and backslashes escaped by a backslash.
+fn options_of(text: &str) -> Vec<(String, String)> {
+    let mut words = vec![String::new()];
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => {
+                let last = words.len() - 1;
+                words[last].extend(characters.next());
+            }
+            blank if blank.is_whitespace() => words.push(String::new()),
+            other => {
+                let last = words.len() - 1;
+                words[last].push(other);
+            }
+        }
+    }
+    let words = words
+        .into_iter()
+        .filter(|word| !word.is_empty() && word != "-c");
+    let pairs = words.filter_map(|word| {
+        let word = word
+            .strip_prefix("--")
+            .or(word.strip_prefix("-c"))
+            .unwrap_or(&word);
+        let (name, value) = word.split_once('=')?;
+        Some((name.replace('-', "_"), value.to_owned()))
+    });
+    pairs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_at_the_start_are_taken_apart() {
+        let expected = [
+            ("a".to_owned(), "1".to_owned()),
+            ("b_c".to_owned(), "x y".to_owned()),
+        ];
+        assert_eq!(options_of("-c a=1 --b-c=x\\ y"), expected);
+        assert_eq!(options_of("-ca=1"), expected[..1]);
+        assert_eq!(options_of(""), []);
+    }
+}

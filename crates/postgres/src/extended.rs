@@ -1,0 +1,298 @@
+//! The extended protocol: a text is understood once, bound to values, described, and run as a whole or in portions.
+//!
+//! ```text
+//!   Parse -> statement     Bind statement, values -> portal     Execute portal, at most n rows -> rows, then CommandComplete or PortalSuspended
+//! ```
+//!
+//! Changes between two Syncs are one transaction, as in PostgreSQL. One that Sync follows at once is committed by itself.
+
+use std::sync::Arc;
+
+use bytes::BufMut;
+use orrery_sql::{Outcome, Prepared, ScalarValue};
+
+use crate::connection::{Connection, Known};
+use crate::encode::{is_binary, put_columns};
+use crate::frontend::{Bind, Frontend, Target};
+use crate::message::put_message;
+use crate::parameters;
+use crate::portal::{Answer, Portal, PortalState};
+use crate::refusal::{Refusal, Stopped};
+use crate::types::{TEXT, oid_of, told};
+
+/// Portals that a client may have.
+const PORTALS_MAX: usize = 1_000;
+
+impl Connection {
+    /// Answers any message but a simple query.
+    pub(crate) async fn extended(&mut self, message: Frontend) -> Stopped<()> {
+        match message {
+            Frontend::Parse { name, text, types } => self.parse(name, &text, &types).await,
+            Frontend::Bind(bind) => Ok(self.bind(bind)?),
+            Frontend::Describe(target) => Ok(self.describe(&target)?),
+            Frontend::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
+            Frontend::Close(target) => {
+                self.close(&target);
+                Ok(())
+            }
+            Frontend::Flush => Ok(self.wire.flush().await?),
+            // Of a COPY that has failed already.
+            Frontend::CopyData(_) | Frontend::CopyDone | Frontend::CopyFail(_) => Ok(()),
+            Frontend::Password(_) => {
+                Err(Refusal::fatal("08P01", "a password was not asked for").into())
+            }
+            Frontend::Query(_) | Frontend::Sync | Frontend::Terminate => {
+                Err(Refusal::fatal("XX000", "a message went the wrong way").into())
+            }
+        }
+    }
+
+    async fn parse(&mut self, name: String, text: &str, types: &[u32]) -> Stopped<()> {
+        if name.is_empty() {
+            self.forget_unnamed();
+        } else if self.known(&name).is_some() {
+            return Err(Refusal::new(
+                "42P05",
+                format!("prepared statement \"{name}\" already exists"),
+            )
+            .into());
+        }
+        let told = types.iter().map(|oid| {
+            told(*oid).ok_or_else(|| {
+                Refusal::new(
+                    "0A000",
+                    format!("parameters of the type {oid} are not supported"),
+                )
+            })
+        });
+        let told: Vec<_> = told.collect::<Result<_, _>>()?;
+        let _turn = self.begin_statement().await?;
+        let prepared = self.session.prepare_told(text, &told);
+        let prepared = self.guard.run(&mut self.wire, prepared).await?;
+        let prepared = prepared.map(Arc::new);
+        let known = Known {
+            types: types_of(prepared.as_deref(), types),
+            prepared,
+        };
+        if let Some(prepared) = &known.prepared {
+            self.session.keep(&name, Arc::clone(prepared))?;
+        }
+        self.statements.insert(name, known);
+        put_message(&mut self.wire.output, b'1', |_| {});
+        Ok(())
+    }
+
+    /// The statement of a name. `DEALLOCATE` takes it from the session, and `PREPARE` puts others there.
+    fn known(&self, name: &str) -> Option<Known> {
+        let known = self.statements.get(name);
+        let same = |prepared: &Arc<Prepared>, known: &&Known| {
+            let told = known.prepared.as_ref();
+            told.is_some_and(|told| Arc::ptr_eq(told, prepared))
+        };
+        match self.session.kept_statement(name) {
+            Some(prepared) => Some(match known.filter(|known| same(&prepared, known)) {
+                Some(known) => known.clone(),
+                None => Known {
+                    types: types_of(Some(&prepared), &[]),
+                    prepared: Some(prepared),
+                },
+            }),
+            None => known.filter(|known| known.prepared.is_none()).cloned(),
+        }
+    }
+
+    fn require(&self, name: &str) -> Result<Known, Refusal> {
+        self.known(name).ok_or_else(|| match name {
+            "" => Refusal::new("26000", "unnamed prepared statement does not exist"),
+            name => Refusal::new(
+                "26000",
+                format!("prepared statement \"{name}\" does not exist"),
+            ),
+        })
+    }
+
+    /// The statement without a name goes with the next that has none.
+    pub(crate) fn forget_unnamed(&mut self) {
+        self.statements.remove("");
+        self.session.forget("");
+    }
+
+    fn bind(&mut self, bind: Bind) -> Result<(), Refusal> {
+        let known = self.require(&bind.statement)?;
+        if bind.values.len() != known.types.len() {
+            return Err(Refusal::new(
+                "08P01",
+                format!(
+                    "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
+                    bind.values.len(),
+                    bind.statement,
+                    known.types.len()
+                ),
+            ));
+        }
+        if bind.formats.len() > 1 && bind.formats.len() != bind.values.len() {
+            return Err(Refusal::new(
+                "08P01",
+                format!(
+                    "bind message has {} parameter formats but {} parameters",
+                    bind.formats.len(),
+                    bind.values.len()
+                ),
+            ));
+        }
+        let formats = bind.formats.iter().chain(&bind.result_formats);
+        if let Some(format) = formats.copied().find(|format| !matches!(format, 0 | 1)) {
+            return Err(Refusal::new(
+                "22023",
+                format!("unsupported format code: {format}"),
+            ));
+        }
+        if !bind.portal.is_empty() && self.portals.contains_key(&bind.portal) {
+            return Err(Refusal::new(
+                "42P03",
+                format!("cursor \"{}\" already exists", bind.portal),
+            ));
+        }
+        if self.portals.len() >= PORTALS_MAX {
+            return Err(Refusal::new(
+                "54000",
+                format!("there are {PORTALS_MAX} portals already"),
+            ));
+        }
+        let values = bind.values.iter().zip(known.types.iter()).enumerate();
+        let values = values.map(|(place, (bytes, oid))| {
+            parameters::value(*oid, is_binary(&bind.formats, place), bytes.as_ref())
+        });
+        let values: Vec<ScalarValue> = values.collect::<Result<_, _>>()?;
+        let portal = Portal {
+            prepared: known.prepared,
+            formats: bind.result_formats,
+            state: PortalState::Bound(values),
+        };
+        self.portals.insert(bind.portal, portal);
+        put_message(&mut self.wire.output, b'2', |_| {});
+        Ok(())
+    }
+
+    fn describe(&mut self, target: &Target) -> Result<(), Refusal> {
+        let (prepared, formats) = match target {
+            Target::Statement(name) => {
+                let known = self.require(name)?;
+                put_message(&mut self.wire.output, b't', |body| {
+                    body.put_u16(u16::try_from(known.types.len()).unwrap_or(u16::MAX));
+                    known.types.iter().for_each(|oid| body.put_u32(*oid));
+                });
+                (known.prepared, Vec::new())
+            }
+            Target::Portal(name) => {
+                let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
+                (portal.prepared.clone(), portal.formats.clone())
+            }
+        };
+        match prepared.as_ref().and_then(|prepared| prepared.columns()) {
+            Some(columns) => put_columns(&mut self.wire.output, columns, &formats),
+            None => put_message(&mut self.wire.output, b'n', |_| {}),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, target: &Target) {
+        match target {
+            Target::Statement(name) => {
+                self.statements.remove(name);
+                self.session.forget(name);
+            }
+            Target::Portal(name) => {
+                self.portals.remove(name);
+            }
+        }
+        put_message(&mut self.wire.output, b'3', |_| {});
+    }
+
+    async fn execute(&mut self, name: &str, rows_max: usize) -> Stopped<()> {
+        let portal = self.portals.get_mut(name).ok_or_else(|| no_portal(name))?;
+        let Some(prepared) = portal.prepared.clone() else {
+            put_message(&mut self.wire.output, b'I', |_| {});
+            return Ok(());
+        };
+        let formats = portal.formats.clone();
+        // What fails on the way leaves it done.
+        let answer = match std::mem::replace(&mut portal.state, PortalState::Done) {
+            PortalState::Bound(values) => {
+                let _turn = self.begin_statement().await?;
+                let Some(answer) = self.begin(&prepared, &values).await? else {
+                    return Ok(());
+                };
+                return self.send(name, answer, &formats, rows_max).await;
+            }
+            PortalState::Suspended(answer) => answer,
+            PortalState::Done => {
+                return Err(
+                    Refusal::new("55000", format!("portal \"{name}\" cannot be run")).into(),
+                );
+            }
+        };
+        let _turn = self.begin_statement().await?;
+        self.send(name, answer, &formats, rows_max).await
+    }
+
+    /// Runs a statement; none if it has no rows, and was told to be done.
+    async fn begin(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        values: &[ScalarValue],
+    ) -> Stopped<Option<Answer>> {
+        let before = self.session.transaction_status();
+        if prepared.is_change() && self.wire.next_kind() != Some(b'S') {
+            self.begin_implicit();
+        }
+        let outcome = self.session.run(prepared, values);
+        let outcome = self.guard.run(&mut self.wire, outcome).await?;
+        let columns = prepared.columns().cloned();
+        Ok(match outcome {
+            Outcome::Done(tag) => {
+                self.note_control(tag, before);
+                self.put_complete(tag);
+                None
+            }
+            Outcome::Query(rows) => Some(Answer::new(rows, columns, None)),
+            Outcome::Returned(rows, tag) => Some(Answer::new(rows, columns, Some(tag))),
+        })
+    }
+
+    async fn send(
+        &mut self,
+        name: &str,
+        mut answer: Answer,
+        formats: &[i16],
+        rows_max: usize,
+    ) -> Stopped<()> {
+        // Zero is all.
+        let rows_max = if rows_max == 0 { usize::MAX } else { rows_max };
+        let (wire, guard) = (&mut self.wire, &mut self.guard);
+        if answer.send(rows_max, formats, wire, guard).await? {
+            self.put_complete(answer.tag());
+            return Ok(());
+        }
+        put_message(&mut self.wire.output, b's', |_| {});
+        if let Some(portal) = self.portals.get_mut(name) {
+            portal.state = PortalState::Suspended(answer);
+        }
+        Ok(())
+    }
+}
+
+fn no_portal(name: &str) -> Refusal {
+    Refusal::new("34000", format!("portal \"{name}\" does not exist"))
+}
+
+/// The types of a statement's parameters: as they were told, else as they were found, else text.
+fn types_of(prepared: Option<&Prepared>, told: &[u32]) -> Arc<[u32]> {
+    let found = prepared.map_or(&[][..], Prepared::parameters);
+    let types = found.iter().enumerate().map(|(place, found)| {
+        let told = told.get(place).copied();
+        let told = told.filter(|oid| *oid != 0 && *oid != crate::types::UNKNOWN);
+        told.unwrap_or_else(|| found.as_ref().map_or(TEXT, oid_of))
+    });
+    types.collect()
+}

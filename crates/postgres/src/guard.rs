@@ -1,0 +1,84 @@
+//! What stops a statement: its client's wish, its time, the server's end, and that its client has gone.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use orrery_sql::Error;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::cancel::CancelKey;
+use crate::refusal::{Refusal, Stop, Stopped};
+use crate::shared::Stage;
+use crate::wire::Wire;
+
+/// What may stop a statement.
+pub(crate) struct Guard {
+    pub(crate) key: CancelKey,
+    pub(crate) stage: watch::Receiver<Stage>,
+    pub(crate) until: Option<Instant>,
+}
+
+impl Guard {
+    /// A statement begins.
+    pub(crate) fn begin(&mut self, time: Duration) {
+        self.key.forget();
+        self.until = Instant::now().checked_add(time);
+    }
+
+    /// Completes when something is to be stopped.
+    async fn stop(&mut self) -> Refusal {
+        let (until, stage) = (self.until, &mut self.stage);
+        let time_is_up = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.key.asked() => {
+                Refusal::new("57014", "canceling statement due to user request")
+            }
+            () = time_is_up => Refusal::new("57014", "canceling statement due to statement timeout"),
+            () = reached(stage, Stage::Over) => shutting_down(),
+        }
+    }
+
+    /// Does something until it is done or to be stopped.
+    pub(crate) async fn run<T>(
+        &mut self,
+        wire: &mut Wire,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Stopped<T> {
+        let mut work = pin!(work);
+        // Mostly it is done at once, and nobody else needs to be asked.
+        if let std::task::Poll::Ready(done) = futures::poll!(&mut work) {
+            return Ok(done?);
+        }
+        tokio::select! {
+            done = &mut work => Ok(done?),
+            refusal = self.stop() => Err(refusal.into()),
+            error = wire.watch() => Err(Stop::Gone(error)),
+        }
+    }
+
+    /// Sends what was gathered, unless it is to be stopped before the client takes it.
+    pub(crate) async fn send(&mut self, wire: &mut Wire) -> Stopped<()> {
+        tokio::select! {
+            sent = wire.flush() => Ok(sent?),
+            refusal = self.stop() => Err(refusal.into()),
+        }
+    }
+}
+
+/// Completes when the server's life has come so far. If nobody is there to say so, it has.
+pub(crate) async fn reached(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
+    let _ = stage.wait_for(|stage| *stage >= wanted).await;
+}
+
+pub(crate) fn shutting_down() -> Refusal {
+    Refusal::fatal(
+        "57P01",
+        "terminating connection due to administrator command",
+    )
+}

@@ -1,0 +1,191 @@
+//! The listener: connections come in, each becomes a task where queries compute, and a stop ends them well.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+
+use crate::connection::Connection;
+use crate::options::{PostgresOptions, StartError};
+use crate::refusal::{Refusal, Stop};
+use crate::shared::{Context, Shared, Stage, close};
+use crate::startup::{self, Tls, authenticate, greet, negotiate};
+
+/// Pause after a failed accept, which mostly means that all file descriptors are in use.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// How long the last answers may be on their way after the grace period.
+const LAST_WORD_MAX: Duration = Duration::from_secs(1);
+/// Connections of which nothing is known yet, beside those that are open: they cancel statements, or are told to come back.
+const STARTING_MAX: usize = 64;
+
+/// Listens, and does not answer yet.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    options: PostgresOptions,
+    tls: Option<Tls>,
+}
+
+impl Listener {
+    /// Binds the address. Port 0 takes any free one.
+    ///
+    /// # Errors
+    /// When others could reach the address and there is no password, when it is taken, when there is no TLS to be had from the files.
+    pub async fn bind(options: PostgresOptions) -> Result<Self, StartError> {
+        let address = options.listen;
+        if !address.ip().is_loopback() && options.password.is_none() {
+            return Err(StartError::NoPassword { address });
+        }
+        let tls = options.tls.as_ref().map(startup::tls).transpose()?;
+        let socket = TcpListener::bind(address).await;
+        Ok(Self {
+            socket: socket.map_err(|source| StartError::Listen { address, source })?,
+            options,
+            tls,
+        })
+    }
+
+    /// The address that clients can connect to.
+    ///
+    /// # Errors
+    /// When the system does not know it.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Answers until `stop` becomes true (or its sender goes) and the grace period is over.
+    pub async fn run(self, context: Context, mut stop: watch::Receiver<bool>) {
+        let (stages, stage) = watch::channel(Stage::Serving);
+        let grace = self.options.grace;
+        let shared = Arc::new(Shared {
+            connections: Arc::new(Semaphore::new(self.options.connections_max)),
+            tls: self.tls,
+            keys: Arc::default(),
+            options: self.options,
+            context,
+            stage,
+        });
+        let open_max = shared.options.connections_max + STARTING_MAX;
+        let mut open = JoinSet::new();
+        let stopped = async {
+            // Without a sender nobody is left to stop it later.
+            let _ = stop.wait_for(|is_stopping| *is_stopping).await;
+        };
+        let mut stopped = std::pin::pin!(stopped);
+        loop {
+            tokio::select! {
+                () = &mut stopped => break,
+                Some(_) = open.join_next(), if !open.is_empty() => {}
+                accepted = self.socket.accept(), if open.len() < open_max => match accepted {
+                    Ok((stream, address)) => {
+                        let shared = Arc::clone(&shared);
+                        let threads = shared.context.threads.clone();
+                        open.spawn_on(serve(stream.into_std(), address, shared), &threads);
+                    }
+                    Err(error) => {
+                        tracing::warn!("cannot accept a connection: {error}");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+            }
+        }
+        drop(self.socket);
+        // Every receiver may be gone already.
+        let _ = stages.send(Stage::Stopping);
+        if ended_within(grace, &mut open).await {
+            return;
+        }
+        tracing::warn!(
+            "{} statements of PostgreSQL's clients were still running after {grace:?} and are cancelled",
+            open.len()
+        );
+        let _ = stages.send(Stage::Over);
+        if !ended_within(LAST_WORD_MAX, &mut open).await {
+            open.shutdown().await;
+        }
+    }
+}
+
+/// Whether all connections end by themselves within this time.
+async fn ended_within(time: Duration, open: &mut JoinSet<()>) -> bool {
+    let ended = async { while open.join_next().await.is_some() {} };
+    tokio::time::timeout(time, ended).await.is_ok()
+}
+
+/// One connection, from its first byte to its last.
+async fn serve(
+    stream: std::io::Result<std::net::TcpStream>,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+) {
+    let served = async {
+        let stream = TcpStream::from_std(stream?)?;
+        // Without it the kernel holds back the second half of a small answer for 40 ms.
+        stream.set_nodelay(true)?;
+        let started = start(stream, address, Arc::clone(&shared));
+        let started = tokio::time::timeout(shared.options.startup_time_max, started).await;
+        match started {
+            Ok(Ok(Some((connection, _permit)))) => connection.run().await,
+            Ok(Ok(None)) => Ok(()),
+            Ok(Err(stop)) => Err(stop),
+            Err(_elapsed) => Err(Refusal::fatal("57P05", "nothing came").into()),
+        }
+    };
+    match served.await {
+        Ok(()) => {}
+        Err(Stop::Gone(error)) => tracing::debug!("PostgreSQL client {address} ended: {error}"),
+        Err(Stop::Refused(refusal)) => tracing::debug!(
+            "PostgreSQL client {address} was refused: {} ({})",
+            refusal.message,
+            refusal.code
+        ),
+    }
+}
+
+/// Lets a client in.
+async fn start(
+    stream: TcpStream,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+) -> Result<Option<(Connection, OwnedSemaphorePermit)>, Stop> {
+    let bytes_max = shared.options.message_bytes_max;
+    let greeted = greet(stream, shared.tls.as_ref(), &shared.keys, bytes_max).await?;
+    let Some(mut greeted) = greeted else {
+        return Ok(None);
+    };
+    let let_in = let_in(&mut greeted, address, &shared).await;
+    let startup::Greeted {
+        mut wire, greeting, ..
+    } = greeted;
+    match let_in {
+        Ok(permit) => {
+            let connection = Connection::start(wire, greeting, shared).await?;
+            Ok(connection.map(|connection| (connection, permit)))
+        }
+        Err(Stop::Refused(refusal)) => {
+            refusal.write(&mut wire.output);
+            close(wire).await;
+            Err(refusal.into())
+        }
+        Err(gone) => Err(gone),
+    }
+}
+
+async fn let_in(
+    greeted: &mut startup::Greeted,
+    address: SocketAddr,
+    shared: &Shared,
+) -> Result<OwnedSemaphorePermit, Stop> {
+    negotiate(&mut greeted.greeting, &mut greeted.wire.output);
+    let user = greeted.greeting.settings.get("user").cloned();
+    let user = user.unwrap_or_default();
+    if let Some(password) = &shared.options.password {
+        let tls = shared.tls.as_ref().filter(|_| greeted.is_secure);
+        authenticate(&mut greeted.wire, password, tls, &user, address).await?;
+    }
+    let permit = Arc::clone(&shared.connections).try_acquire_owned();
+    permit.map_err(|_| Refusal::fatal("53300", "sorry, too many clients already").into())
+}

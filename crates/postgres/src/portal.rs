@@ -1,0 +1,131 @@
+//! Rows that are on their way to a client: all of them, or so many at a time.
+
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::cast;
+use arrow::datatypes::SchemaRef;
+use futures::StreamExt;
+use orrery_sql::{Error, Prepared, ScalarValue, Tag};
+use std::sync::Arc;
+
+use crate::encode::{Rows, plain};
+use crate::guard::Guard;
+use crate::refusal::{Refusal, Stopped};
+use crate::types::oid_of;
+use crate::wire::Wire;
+
+/// A statement with values, and how far it is.
+pub(crate) struct Portal {
+    /// None of an empty text.
+    pub(crate) prepared: Option<Arc<Prepared>>,
+    pub(crate) formats: Vec<i16>,
+    pub(crate) state: PortalState,
+}
+
+pub(crate) enum PortalState {
+    /// Nothing was asked yet.
+    Bound(Vec<ScalarValue>),
+    /// Some rows were sent.
+    Suspended(Answer),
+    /// All were; or it failed.
+    Done,
+}
+
+/// Rows of an answer that were not sent yet.
+pub(crate) struct Answer {
+    rows: orrery_sql::Rows,
+    /// As they were told to the client.
+    columns: SchemaRef,
+    /// What is said at the end, if it is not how many rows were sent.
+    tag: Option<Tag>,
+    batch: Vec<ArrayRef>,
+    batch_rows: usize,
+    next: usize,
+    sent: u64,
+}
+
+impl Answer {
+    pub(crate) fn new(
+        rows: orrery_sql::Rows,
+        columns: Option<SchemaRef>,
+        tag: Option<Tag>,
+    ) -> Self {
+        Self {
+            columns: columns.unwrap_or_else(|| rows.schema()),
+            rows,
+            tag,
+            batch: Vec::new(),
+            batch_rows: 0,
+            next: 0,
+            sent: 0,
+        }
+    }
+
+    pub(crate) fn columns(&self) -> &SchemaRef {
+        &self.columns
+    }
+
+    /// What is said at the end.
+    pub(crate) fn tag(&self) -> Tag {
+        self.tag.unwrap_or(Tag::Select(self.sent))
+    }
+
+    /// Sends so many rows at most; whether that were all there are.
+    pub(crate) async fn send(
+        &mut self,
+        rows_max: usize,
+        formats: &[i16],
+        wire: &mut Wire,
+        guard: &mut Guard,
+    ) -> Stopped<bool> {
+        let mut left = rows_max;
+        loop {
+            if self.next == self.batch_rows && !self.fetch(wire, guard).await? {
+                return Ok(true);
+            }
+            left -= self.put(left, formats, wire)?;
+            if wire.is_full() {
+                guard.send(wire).await?;
+            }
+            if left == 0 {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Gathers rows of the batch, as many as may be and as are wanted now; how many.
+    fn put(&mut self, rows_max: usize, formats: &[i16], wire: &mut Wire) -> Result<usize, Refusal> {
+        let mut rows = Rows::new(&self.batch, formats)?;
+        let first = self.next;
+        while self.next < self.batch_rows && self.next - first < rows_max && !wire.is_full() {
+            rows.put(self.next, &mut wire.output)?;
+            self.next += 1;
+        }
+        let count = self.next - first;
+        self.sent += count as u64;
+        Ok(count)
+    }
+
+    /// Takes the next rows; false after the last.
+    async fn fetch(&mut self, wire: &mut Wire, guard: &mut Guard) -> Stopped<bool> {
+        self.batch.clear();
+        (self.next, self.batch_rows) = (0, 0);
+        let rows = &mut self.rows;
+        let next = async {
+            let batch = rows.next().await.transpose();
+            batch.map_err(|error| Error::of_run(&error))
+        };
+        let Some(batch) = guard.run(wire, next).await? else {
+            return Ok(false);
+        };
+        self.batch = plain(&batch)?;
+        for (column, told) in self.batch.iter_mut().zip(self.columns.fields()) {
+            if oid_of(column.data_type()) != oid_of(told.data_type()) {
+                // What a parameter is was not known when the columns were told.
+                *column = cast(column, told.data_type())
+                    .map_err(|error| Refusal::new("42804", error.to_string()))?;
+            }
+        }
+        self.batch_rows = batch.num_rows();
+        Ok(true)
+    }
+}

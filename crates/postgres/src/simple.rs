@@ -1,0 +1,94 @@
+//! The simple protocol: a text of any number of statements, answered one after the other, all rows as texts.
+//!
+//! Several statements of one text are one transaction, unless the text itself says BEGIN and COMMIT: as PostgreSQL does it. BEGIN makes what was
+//! begun so far the client's own; COMMIT and ROLLBACK end it, and what follows begins another.
+
+use bytes::BufMut;
+use orrery_sql::{Outcome, Statement, Tag, TransactionStatus};
+
+use crate::connection::Connection;
+use crate::encode::put_columns;
+use crate::message::put_message;
+use crate::portal::Answer;
+use crate::refusal::{Refusal, Stopped};
+
+impl Connection {
+    /// Answers a text.
+    pub(crate) async fn simple(&mut self, text: &str) -> Stopped<()> {
+        self.portals.remove("");
+        self.forget_unnamed();
+        let statements = self.session.statements(text)?;
+        if statements.is_empty() {
+            put_message(&mut self.wire.output, b'I', |_| {});
+            return Ok(());
+        }
+        for statement in &statements {
+            if statements.len() > 1 {
+                self.begin_implicit();
+            }
+            self.run_simple(statement).await?;
+        }
+        self.commit_implicit().await
+    }
+
+    /// Begins a transaction unless there is one.
+    pub(crate) fn begin_implicit(&mut self) {
+        if self.session.transaction_status() == TransactionStatus::Idle {
+            self.session.begin_block();
+            self.is_implicit = true;
+        }
+    }
+
+    async fn run_simple(&mut self, statement: &Statement) -> Stopped<()> {
+        let before = self.session.transaction_status();
+        let _turn = self.begin_statement().await?;
+        let outcome = self.session.execute(statement);
+        let outcome = self.guard.run(&mut self.wire, outcome).await?;
+        let mut answer = match outcome {
+            Outcome::Done(tag) => {
+                self.note_control(tag, before);
+                self.put_complete(tag);
+                return Ok(());
+            }
+            Outcome::Query(rows) => Answer::new(rows, None, None),
+            Outcome::Returned(rows, tag) => Answer::new(rows, None, Some(tag)),
+        };
+        put_columns(&mut self.wire.output, answer.columns(), &[]);
+        let (wire, guard) = (&mut self.wire, &mut self.guard);
+        answer.send(usize::MAX, &[], wire, guard).await?;
+        self.put_complete(answer.tag());
+        Ok(())
+    }
+
+    /// What statements about transactions mean for the one that was begun without the client, and what they warn of.
+    pub(crate) fn note_control(&mut self, tag: Tag, before: TransactionStatus) {
+        let Tag::Words(words) = tag else {
+            return;
+        };
+        let is_idle = self.session.transaction_status() == TransactionStatus::Idle;
+        let warning = match words {
+            "BEGIN" | "START TRANSACTION" => {
+                let was_open = before != TransactionStatus::Idle && !self.is_implicit;
+                self.is_implicit = false;
+                was_open.then_some(("25001", "there is already a transaction in progress"))
+            }
+            "COMMIT" | "ROLLBACK" if is_idle => {
+                let was_own = before != TransactionStatus::Idle && !self.is_implicit;
+                self.is_implicit = false;
+                (!was_own).then_some(("25P01", "there is no transaction in progress"))
+            }
+            _ => None,
+        };
+        if let Some((code, message)) = warning {
+            Refusal::warning(code, message).write(&mut self.wire.output);
+        }
+    }
+
+    /// Tells what was done.
+    pub(crate) fn put_complete(&mut self, tag: Tag) {
+        put_message(&mut self.wire.output, b'C', |body| {
+            body.put_slice(tag.to_string().as_bytes());
+            body.put_u8(0);
+        });
+    }
+}

@@ -1,0 +1,319 @@
+//! From a new socket to a client that is known: TLS if it asks for it, what it wants to be, and its password.
+//!
+//! ```text
+//!   SSLRequest -> 'S' and TLS, or 'N'      GSSENCRequest -> 'N'      CancelRequest -> done, without an answer
+//!   StartupMessage -> [SASL: SCRAM-SHA-256, two rounds] -> AuthenticationOk
+//! ```
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use pgwire::api::DefaultClient;
+use pgwire::api::auth::mechanism::{AuthMechanismFactory, AuthState};
+use pgwire::messages::startup::{Authentication, PasswordMessageFamily};
+use pgwire::messages::{Message, startup::SASLInitialResponse, startup::SASLResponse};
+use pgwire::tokio::server::MaybeTls;
+use pgwire::tokio::{TlsAcceptor, tokio_rustls};
+use tokio::net::TcpStream;
+
+use crate::cancel::CancelKeys;
+use crate::frontend::{Body, Frontend, Malformed};
+use crate::message::put_message;
+use crate::password::Password;
+use crate::refusal::{Refusal, Stopped};
+use crate::wire::Wire;
+
+/// Messages of clients that are not known yet.
+const MESSAGE_BYTES_MAX: usize = 10_000;
+const CANCEL_REQUEST: i32 = 80_877_102;
+const SSL_REQUEST: i32 = 80_877_103;
+const GSS_REQUEST: i32 = 80_877_104;
+/// First byte of a client that begins with TLS at once.
+const TLS_HANDSHAKE: u8 = 0x16;
+/// The name of the protocol within TLS.
+pub(crate) const ALPN: &[u8] = b"postgresql";
+/// The name of the exchange.
+const SCRAM: &str = "SCRAM-SHA-256";
+
+/// How TLS is spoken.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    pub(crate) acceptor: TlsAcceptor,
+    /// As PEM, for passwords that are bound to it.
+    pub(crate) certificate: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+/// What a client wants to be.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Greeting {
+    pub(crate) minor: u16,
+    pub(crate) settings: BTreeMap<String, String>,
+}
+
+/// A client that has said what it wants.
+pub(crate) struct Greeted {
+    pub(crate) wire: Wire,
+    pub(crate) is_secure: bool,
+    pub(crate) greeting: Greeting,
+}
+
+/// Speaks with a client until it has said what it wants to be; `None` if it wanted something else, which is done.
+pub(crate) async fn greet(
+    stream: TcpStream,
+    tls: Option<&Tls>,
+    keys: &CancelKeys,
+    message_bytes_max: usize,
+) -> Stopped<Option<Greeted>> {
+    let mut first = [0];
+    let is_direct = stream.peek(&mut first).await? == 1 && first[0] == TLS_HANDSHAKE;
+    let mut is_secure = false;
+    let mut wire = Wire::new(MaybeTls::Plain(stream), message_bytes_max);
+    if is_direct {
+        let Some(tls) = tls else {
+            return Ok(None);
+        };
+        wire = secure(wire, tls, message_bytes_max, true).await?;
+        is_secure = true;
+    }
+    // One of each kind at most.
+    for _ in 0..3 {
+        let mut packet = first_packet(&mut wire).await?;
+        match packet.number()? {
+            SSL_REQUEST => match tls {
+                Some(tls) if !is_secure => {
+                    wire.output.put_u8(b'S');
+                    wire.flush().await?;
+                    wire = secure(wire, tls, message_bytes_max, false).await?;
+                    is_secure = true;
+                }
+                _ => {
+                    wire.output.put_u8(b'N');
+                    wire.flush().await?;
+                }
+            },
+            GSS_REQUEST => {
+                wire.output.put_u8(b'N');
+                wire.flush().await?;
+            }
+            CANCEL_REQUEST => {
+                let process = packet.number()?;
+                keys.cancel(process, packet.number()?);
+                return Ok(None);
+            }
+            version => {
+                let greeted = read_greeting(version, packet);
+                return Ok(Some(Greeted {
+                    greeting: told_if_refused(&mut wire, greeted).await?,
+                    wire,
+                    is_secure,
+                }));
+            }
+        }
+    }
+    Err(Malformed("too many requests before the start").into())
+}
+
+/// Who is refused before it is known is told at once.
+async fn told_if_refused<T>(wire: &mut Wire, result: Result<T, Refusal>) -> Stopped<T> {
+    if let Err(refusal) = &result {
+        refusal.write(&mut wire.output);
+        wire.flush().await?;
+    }
+    Ok(result?)
+}
+
+async fn first_packet(wire: &mut Wire) -> Stopped<Body> {
+    let mut head = wire.bytes(4).await?;
+    let length = head.get_u32() as usize;
+    if !(8..=MESSAGE_BYTES_MAX).contains(&length) {
+        // Somebody who speaks another protocol would not understand an answer.
+        return Err(Refusal::fatal("08P01", "invalid length of startup packet").into());
+    }
+    Ok(Body(wire.bytes(length - 4).await?))
+}
+
+async fn secure(wire: Wire, tls: &Tls, message_bytes_max: usize, is_direct: bool) -> Stopped<Wire> {
+    // Whoever stands between could have put something before the first encrypted byte.
+    let socket = wire.into_socket();
+    let Some(MaybeTls::Plain(stream)) = socket else {
+        return Err(Refusal::fatal("08P01", "received unencrypted data after SSL request").into());
+    };
+    let stream = tls.acceptor.accept(stream).await?;
+    if is_direct && stream.get_ref().1.alpn_protocol() != Some(ALPN) {
+        return Err(Refusal::fatal("08P01", "direct TLS without the protocol's name").into());
+    }
+    let socket = MaybeTls::Tls(Box::new(stream));
+    Ok(Wire::new(socket, message_bytes_max))
+}
+
+fn read_greeting(version: i32, mut packet: Body) -> Result<Greeting, Refusal> {
+    if version >> 16 != 3 {
+        return Err(Refusal::fatal(
+            "0A000",
+            format!(
+                "unsupported frontend protocol {}.{}: server supports 3.0",
+                version >> 16,
+                version & 0xffff
+            ),
+        ));
+    }
+    let mut settings = BTreeMap::new();
+    loop {
+        let name = packet.text()?;
+        if name.is_empty() {
+            break;
+        }
+        settings.insert(name, packet.text()?);
+    }
+    if !settings.contains_key("user") {
+        return Err(Refusal::fatal(
+            "28000",
+            "no PostgreSQL user name specified in startup packet",
+        ));
+    }
+    Ok(Greeting {
+        minor: (version & 0xffff) as u16,
+        settings,
+    })
+}
+
+/// Tells a client of a newer protocol which one is spoken, and which of its wishes are not known.
+pub(crate) fn negotiate(greeting: &mut Greeting, output: &mut BytesMut) {
+    let (unknown, settings): (BTreeMap<_, _>, _) = std::mem::take(&mut greeting.settings)
+        .into_iter()
+        .partition(|(name, _)| name.starts_with("_pq_."));
+    greeting.settings = settings;
+    if greeting.minor == 0 && unknown.is_empty() {
+        return;
+    }
+    put_message(output, b'v', |body| {
+        body.put_u32(0);
+        body.put_u32(u32::try_from(unknown.len()).unwrap_or(u32::MAX));
+        for name in unknown.keys() {
+            body.put_slice(name.as_bytes());
+            body.put_u8(0);
+        }
+    });
+}
+
+/// Asks for the password. Who does not know it is told so, and nothing else.
+pub(crate) async fn authenticate(
+    wire: &mut Wire,
+    password: &Password,
+    tls: Option<&Tls>,
+    user: &str,
+    address: SocketAddr,
+) -> Stopped<()> {
+    let exchange = password
+        .exchange(tls.map(|tls| &*tls.certificate))
+        .map_err(|error| Refusal::fatal("XX000", error.to_string()))?;
+    let mut exchange: Box<dyn pgwire::api::auth::mechanism::AuthMechanism> = exchange.create();
+    let client = DefaultClient::<()>::new(address, tls.is_some());
+    let wrong = || {
+        Refusal::fatal(
+            "28P01",
+            format!("password authentication failed for user \"{user}\""),
+        )
+    };
+    let mut state = exchange.begin(&client).await.map_err(|_| wrong())?;
+    let mut is_first = true;
+    loop {
+        match state {
+            AuthState::InProgress(request) => ask(wire, &request).await?,
+            AuthState::Ok { final_message, .. } => {
+                if let Some(last) = final_message {
+                    put(wire, &last)?;
+                }
+                return Ok(());
+            }
+            AuthState::Failed(_) => return Err(wrong().into()),
+        }
+        let Frontend::Password(body) = wire.message(MESSAGE_BYTES_MAX).await? else {
+            return Err(Refusal::fatal("08P01", "expected SASL response").into());
+        };
+        let answer = match is_first {
+            true => first_answer(body)?,
+            false => PasswordMessageFamily::SASLResponse(SASLResponse::new(body)),
+        };
+        is_first = false;
+        state = exchange.next(&client, answer).await.map_err(|error| {
+            tracing::info!("PostgreSQL client {address}: no password exchange: {error}");
+            wrong()
+        })?;
+    }
+}
+
+fn put(wire: &mut Wire, request: &Authentication) -> Result<(), Refusal> {
+    let put = request.encode(&mut wire.output);
+    put.map_err(|error| Refusal::fatal("XX000", error.to_string()))
+}
+
+async fn ask(wire: &mut Wire, request: &Authentication) -> Stopped<()> {
+    put(wire, request)?;
+    Ok(wire.flush().await?)
+}
+
+/// The name of the exchange that the client has chosen, and its first words.
+fn first_answer(body: Bytes) -> Result<PasswordMessageFamily, Refusal> {
+    let mut body = Body(body);
+    let method = body.text()?;
+    if !method.starts_with(SCRAM) {
+        return Err(Refusal::fatal(
+            "28000",
+            format!("{method} is not supported"),
+        ));
+    }
+    let length = body.number()?;
+    let data = usize::try_from(length)
+        .ok()
+        .filter(|length| *length == body.0.remaining())
+        .map(|_| std::mem::take(&mut body.0));
+    Ok(PasswordMessageFamily::SASLInitialResponse(
+        SASLInitialResponse::new(method, data),
+    ))
+}
+
+/// Reads a certificate and its key.
+pub(crate) fn tls(files: &crate::TlsFiles) -> Result<Tls, crate::StartError> {
+    use tokio_rustls::rustls::pki_types::pem::PemObject;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    use tokio_rustls::rustls::{ServerConfig, crypto::ring::default_provider};
+
+    let wrong = |path: &std::path::Path, reason: String| crate::StartError::File {
+        path: path.to_owned(),
+        reason,
+    };
+    let read = |path: &std::path::Path| {
+        std::fs::read(path).map_err(|error| wrong(path, error.to_string()))
+    };
+    let certificate = read(&files.certificate)?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&certificate).collect();
+    let chain = chain.map_err(|error| wrong(&files.certificate, error.to_string()))?;
+    if chain.is_empty() {
+        return Err(wrong(
+            &files.certificate,
+            "it has no certificate".to_owned(),
+        ));
+    }
+    let key = PrivateKeyDer::from_pem_slice(&read(&files.key)?)
+        .map_err(|error| wrong(&files.key, format!("it has no private key: {error}")))?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong(&files.certificate, error.to_string()))?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| wrong(&files.certificate, error.to_string()))?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    Ok(Tls {
+        acceptor: TlsAcceptor::from(Arc::new(config)),
+        certificate: certificate.into(),
+    })
+}

@@ -1,0 +1,155 @@
+//! The bytes of one client, both ways.
+//!
+//! What is to be sent is gathered, and sent when the client waits for it or when it has become long: then whoever makes more of it waits for the
+//! client. What the client sends is read up to the length that a message may have.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use pgwire::tokio::server::MaybeTls;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::frontend::Frontend;
+use crate::refusal::{Refusal, Stop, Stopped};
+
+/// So much is gathered before it is sent.
+const OUTPUT_BYTES: usize = 64 << 10;
+/// So much is read at once.
+const INPUT_BYTES: usize = 8 << 10;
+/// While a statement runs, so much is read of what comes behind it.
+const AHEAD_BYTES_MAX: usize = 64 << 10;
+/// A client that takes nothing for so long is given up.
+const SEND_TIME_MAX: Duration = Duration::from_secs(60);
+/// Type and length.
+const HEAD_BYTES: usize = 5;
+
+/// See the module.
+pub(crate) struct Wire {
+    socket: MaybeTls,
+    input: BytesMut,
+    pub(crate) output: BytesMut,
+    message_bytes_max: usize,
+    last_kind: u8,
+}
+
+impl Wire {
+    pub(crate) fn new(socket: MaybeTls, message_bytes_max: usize) -> Self {
+        Self {
+            socket,
+            input: BytesMut::with_capacity(INPUT_BYTES),
+            output: BytesMut::with_capacity(INPUT_BYTES),
+            message_bytes_max,
+            last_kind: 0,
+        }
+    }
+
+    /// The socket, where nothing was read yet that has not been taken.
+    pub(crate) fn into_socket(self) -> Option<MaybeTls> {
+        self.input.is_empty().then_some(self.socket)
+    }
+
+    /// Sends what was gathered.
+    ///
+    /// May be dropped at any time: what was not sent is sent next. A client that takes nothing for too long is given up.
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        while !self.output.is_empty() {
+            let sent = self.socket.write_buf(&mut self.output);
+            match tokio::time::timeout(SEND_TIME_MAX, sent).await {
+                Ok(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(sent) => sent?,
+                Err(_elapsed) => return Err(io::ErrorKind::TimedOut.into()),
+            };
+        }
+        self.socket.flush().await
+    }
+
+    /// Whether what was gathered should be sent now.
+    pub(crate) fn is_full(&self) -> bool {
+        self.output.len() >= OUTPUT_BYTES
+    }
+
+    /// Reads some bytes.
+    async fn fill(&mut self) -> io::Result<()> {
+        self.input.reserve(INPUT_BYTES);
+        match self.socket.read_buf(&mut self.input).await? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads what comes while a statement runs; completes only when the client has gone. May be dropped at any time.
+    pub(crate) async fn watch(&mut self) -> io::Error {
+        loop {
+            if self.input.len() >= AHEAD_BYTES_MAX {
+                return std::future::pending().await;
+            }
+            if let Err(error) = self.fill().await {
+                return error;
+            }
+        }
+    }
+
+    /// Exactly so many bytes.
+    pub(crate) async fn bytes(&mut self, count: usize) -> io::Result<Bytes> {
+        while self.input.len() < count {
+            self.fill().await?;
+        }
+        Ok(self.input.split_to(count).freeze())
+    }
+
+    /// The type of the next message if that is there already.
+    pub(crate) fn next_kind(&self) -> Option<u8> {
+        self.input.first().copied()
+    }
+
+    /// The next message. A body that is none of its type is taken off nevertheless.
+    pub(crate) async fn message(&mut self, bytes_max: usize) -> Stopped<Frontend> {
+        while self.input.len() < HEAD_BYTES {
+            self.fill().await?;
+        }
+        let kind = self.input[0];
+        let length = [self.input[1], self.input[2], self.input[3], self.input[4]];
+        let length = u32::from_be_bytes(length) as usize;
+        if length < 4 || length > bytes_max.min(self.message_bytes_max) {
+            // What follows cannot be told from what belongs to it.
+            return Err(
+                Refusal::fatal("08P01", format!("invalid message length: {length} bytes")).into(),
+            );
+        }
+        while self.input.len() < length + 1 {
+            self.fill().await?;
+        }
+        let mut message = self.input.split_to(length + 1).freeze();
+        let body = message.split_off(HEAD_BYTES);
+        self.last_kind = kind;
+        Ok(Frontend::read(kind, body)?)
+    }
+
+    /// Whether what fails in the last message is followed by nothing until Sync.
+    pub(crate) fn is_extended(&self) -> bool {
+        matches!(self.last_kind, b'P' | b'B' | b'D' | b'C' | b'E')
+    }
+
+    /// A message of any length that is taken.
+    pub(crate) async fn any_message(&mut self) -> Stopped<Frontend> {
+        self.message(self.message_bytes_max).await
+    }
+
+    /// Ends the connection after what was gathered.
+    pub(crate) async fn close(mut self) -> io::Result<()> {
+        self.flush().await?;
+        self.socket.shutdown().await
+    }
+
+    /// Gathers a refusal; `Gone` is handed on.
+    pub(crate) fn refuse(&mut self, stop: Stop) -> io::Result<Refusal> {
+        match stop {
+            Stop::Refused(refusal) => {
+                refusal.write(&mut self.output);
+                Ok(refusal)
+            }
+            Stop::Gone(error) => Err(error),
+        }
+    }
+}

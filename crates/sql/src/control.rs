@@ -1,0 +1,309 @@
+//! Statements about the session itself: its settings, and the statements that it keeps under names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray};
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::sql::parser::{ResetStatement, Statement as Parsed};
+use datafusion::sql::sqlparser::ast::{
+    ContextModifier, DiscardObject, Expr, ObjectName, Set, Statement as Sql, TransactionAccessMode,
+    TransactionMode, Value,
+};
+
+use crate::evaluate::scalar;
+use crate::identifiers::{folded, simple};
+use crate::outcome::{Outcome, Tag};
+use crate::prepared::Prepared;
+use crate::session::Session;
+use crate::settings::{Scope, setting_name, shown_columns};
+use crate::transaction::TransactionStatus;
+use crate::{Error, Result, SqlState};
+
+/// Statements that a session may keep.
+const KEPT_MAX: usize = 10_000;
+
+impl Session {
+    /// Does such a statement; `None` for any other.
+    pub(crate) async fn own(&self, statement: &Parsed, text: &str) -> Result<Option<Outcome>> {
+        let sql = match statement {
+            Parsed::Statement(sql) => sql,
+            Parsed::Reset(ResetStatement::Variable(name)) => {
+                self.noted()?;
+                self.reset(name)?;
+                return Ok(Some(Outcome::Done(Tag::Words("RESET"))));
+            }
+            _ => return Ok(None),
+        };
+        let words = match &**sql {
+            Sql::Set(set) => {
+                self.noted()?;
+                self.set(set)?;
+                "SET"
+            }
+            Sql::ShowVariable { variable } => {
+                self.noted()?;
+                let name = setting_name(variable.iter().map(|part| part.value.as_str()));
+                return Ok(Some(Outcome::Query(self.show(&name)?)));
+            }
+            Sql::Discard { object_type } => {
+                self.discard(object_type)?;
+                match object_type {
+                    DiscardObject::ALL => "DISCARD ALL",
+                    DiscardObject::PLANS => "DISCARD PLANS",
+                    DiscardObject::SEQUENCES => "DISCARD SEQUENCES",
+                    DiscardObject::TEMP => "DISCARD TEMP",
+                }
+            }
+            Sql::Deallocate { name, .. } => {
+                if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all") {
+                    self.kept.lock().clear();
+                    "DEALLOCATE ALL"
+                } else if self.forget(&folded(name)?) {
+                    "DEALLOCATE"
+                } else {
+                    return Err(no_statement(&name.value));
+                }
+            }
+            Sql::Prepare {
+                name,
+                data_types,
+                statement,
+            } => {
+                self.noted()?;
+                let name = folded(name)?;
+                if self.kept.lock().contains_key(&name) {
+                    return Err(Error::new(
+                        SqlState::DuplicatePreparedStatement,
+                        format!("prepared statement \"{name}\" already exists"),
+                    ));
+                }
+                let told = data_types
+                    .iter()
+                    .map(|it| crate::types::column_type(it).map(|it| Some(it.arrow())));
+                let told: Vec<_> = told.collect::<Result<_>>()?;
+                let parsed = Parsed::Statement(statement.clone());
+                let prepared = self.prepare_parsed(parsed, text, &told).await?;
+                self.keep(&name, Arc::new(prepared))?;
+                "PREPARE"
+            }
+            Sql::Execute {
+                name: Some(name),
+                parameters,
+                immediate: false,
+                ..
+            } => {
+                let name = simple(name)?;
+                let prepared = self
+                    .kept_statement(&name)
+                    .ok_or_else(|| no_statement(&name))?;
+                let values = parameters.iter().map(|expr| self.constant(expr));
+                let values: Vec<ScalarValue> = values.collect::<Result<_>>()?;
+                return Ok(Some(Box::pin(self.run(&prepared, &values)).await?));
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Outcome::Done(Tag::Words(words))))
+    }
+
+    /// Keeps a statement under a name.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn keep(&self, name: &str, prepared: Arc<Prepared>) -> Result<()> {
+        let mut kept = self.kept.lock();
+        if kept.len() >= KEPT_MAX {
+            return Err(Error::new(
+                SqlState::ProgramLimitExceeded,
+                format!("a session keeps {KEPT_MAX} prepared statements"),
+            ));
+        }
+        kept.insert(name.to_owned(), prepared);
+        Ok(())
+    }
+
+    /// The statement that is kept under a name.
+    pub fn kept_statement(&self, name: &str) -> Option<Arc<Prepared>> {
+        self.kept.lock().get(name).cloned()
+    }
+
+    /// Keeps it no longer; whether there was one.
+    pub fn forget(&self, name: &str) -> bool {
+        self.kept.lock().remove(name).is_some()
+    }
+
+    /// Sets what a client asks for as it comes.
+    ///
+    /// # Errors
+    /// When there is no such setting, or it cannot have that value.
+    pub fn set_at_start(&self, name: &str, value: &str) -> Result<()> {
+        self.settings.lock().set_at_start(name, value)
+    }
+
+    /// Settings that clients are told at the start.
+    pub fn reported_settings(&self) -> Vec<(String, String)> {
+        self.settings.lock().reported()
+    }
+
+    /// Those of them that have changed since this was asked.
+    pub fn changed_settings(&self) -> Vec<(String, String)> {
+        self.settings.lock().take_changed()
+    }
+
+    /// How long a statement may take; none is as long as whoever runs it says.
+    pub fn statement_timeout(&self) -> Option<Duration> {
+        self.settings.lock().statement_timeout()
+    }
+
+    /// Fails in a transaction that has failed.
+    fn noted(&self) -> Result<()> {
+        self.block.lock().note_statement()
+    }
+
+    fn set(&self, set: &Set) -> Result<()> {
+        let scope_of = |is_local: bool| match is_local {
+            true => Scope::Transaction,
+            false => Scope::Session,
+        };
+        let mut settings = self.settings.lock();
+        match set {
+            Set::SingleAssignment {
+                scope,
+                hivevar: false,
+                variable,
+                values,
+            } => {
+                let parts = variable.0.iter().filter_map(|part| part.as_ident());
+                let name = setting_name(parts.map(|part| part.value.as_str()));
+                let values = values.iter().map(word).collect::<Result<Vec<_>>>()?;
+                let value = match values.as_slice() {
+                    [one] if one.eq_ignore_ascii_case("default") => None,
+                    _ => Some(values.join(", ")),
+                };
+                let scope = scope_of(*scope == Some(ContextModifier::Local));
+                settings.set(&name, value.as_deref(), scope)
+            }
+            Set::SetTimeZone { local, value } => {
+                let value = word(value)?;
+                let is_default = ["default", "local"].contains(&value.to_lowercase().as_str());
+                let value = (!is_default).then_some(value.as_str());
+                settings.set("TimeZone", value, scope_of(*local))
+            }
+            Set::SetNames { charset_name, .. } => {
+                settings.set("client_encoding", Some(&charset_name.value), Scope::Session)
+            }
+            Set::SetNamesDefault {} => settings.set("client_encoding", None, Scope::Session),
+            Set::SetRole {
+                role_name: None, ..
+            } => Ok(()),
+            Set::SetTransaction {
+                modes,
+                snapshot: None,
+                session,
+            } => {
+                drop(settings);
+                self.set_transaction(modes, *session)
+            }
+            other => Err(Error::unsupported(other)),
+        }
+    }
+
+    /// Whatever level is asked for, transactions are serializable: no level promises more.
+    fn set_transaction(&self, modes: &[TransactionMode], is_session: bool) -> Result<()> {
+        let access = modes.iter().find_map(|mode| match mode {
+            TransactionMode::AccessMode(access) => Some(*access),
+            TransactionMode::IsolationLevel(_) => None,
+        });
+        let Some(access) = access else {
+            return Ok(());
+        };
+        let is_read_only = access == TransactionAccessMode::ReadOnly;
+        if is_session {
+            let value = if is_read_only { "on" } else { "off" };
+            let mut settings = self.settings.lock();
+            return settings.set("default_transaction_read_only", Some(value), Scope::Session);
+        }
+        let mut block = self.block.lock();
+        if is_read_only && block.status() != TransactionStatus::Idle {
+            block.begin(true);
+        }
+        Ok(())
+    }
+
+    fn reset(&self, name: &ObjectName) -> Result<()> {
+        let parts = name.0.iter().filter_map(|part| part.as_ident());
+        let name = setting_name(parts.map(|part| part.value.as_str()));
+        let mut settings = self.settings.lock();
+        match name.eq_ignore_ascii_case("all") {
+            true => {
+                settings.reset();
+                Ok(())
+            }
+            false => settings.set(&name, None, Scope::Session),
+        }
+    }
+
+    fn discard(&self, what: &DiscardObject) -> Result<()> {
+        if *what == DiscardObject::ALL {
+            if self.transaction_status() != TransactionStatus::Idle {
+                return Err(Error::new(
+                    SqlState::ActiveSqlTransaction,
+                    "DISCARD ALL cannot run inside a transaction block",
+                ));
+            }
+            self.kept.lock().clear();
+            self.settings.lock().reset();
+        }
+        Ok(())
+    }
+
+    fn show(&self, name: &str) -> Result<SendableRecordBatchStream> {
+        let settings = self.settings.lock();
+        let schema = shown_columns(name);
+        let texts = |texts: Vec<String>| Arc::new(StringArray::from(texts)) as ArrayRef;
+        let columns = match name.eq_ignore_ascii_case("all") {
+            true => {
+                let all = settings.all();
+                vec![
+                    texts(all.iter().map(|it| it.0.to_owned()).collect()),
+                    texts(all.iter().map(|it| it.1.clone()).collect()),
+                    texts(all.iter().map(|it| it.2.to_owned()).collect()),
+                ]
+            }
+            false => vec![texts(vec![settings.require(name)?])],
+        };
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns);
+        let batch = batch.map_err(|error| Error::of_run(&error.into()))?;
+        let rows = futures::stream::iter([Ok(batch)]);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+
+    /// The value of an expression over nothing.
+    fn constant(&self, expr: &Expr) -> Result<ScalarValue> {
+        scalar(&self.state, expr, &DFSchema::empty())
+    }
+}
+
+/// A value as SET takes it: a word, a text or a number.
+fn word(value: &Expr) -> Result<String> {
+    Ok(match value {
+        Expr::Identifier(name) => name.value.clone(),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) | Value::EscapedStringLiteral(text) => text.clone(),
+            Value::Boolean(value) => value.to_string(),
+            Value::Number(number, _) => number.to_string(),
+            other => other.to_string(),
+        },
+        Expr::UnaryOp { .. } => value.to_string().replace(' ', ""),
+        other => return Err(Error::unsupported(format!("SET to {other}"))),
+    })
+}
+
+fn no_statement(name: &str) -> Error {
+    Error::new(
+        SqlState::InvalidSqlStatementName,
+        format!("prepared statement \"{name}\" does not exist"),
+    )
+}

@@ -1,0 +1,635 @@
+//! Settings of a session, by the names that PostgreSQL has for them.
+//!
+//! Some say what cannot be otherwise here (texts are UTF-8, times are in UTC): these can be set to what they are. Some are kept and have no effect, for
+//! clients set them as a matter of course. What is set within a transaction is undone with it, and `SET LOCAL` ends with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+
+use crate::{Error, Result, SqlState};
+
+/// The version of PostgreSQL whose clients' ways are followed.
+pub(crate) const SERVER_VERSION: &str = "15.0";
+/// Settings of a client's own, such as `myapp.user`.
+const OWN_MAX: usize = 100;
+/// Longest value.
+const VALUE_BYTES_MAX: usize = 10_000;
+
+/// What a setting can be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    /// Only what it is.
+    Fixed,
+    /// Only one of these, each of which means the first; other values are another server's.
+    Same(&'static [&'static str]),
+    Boolean,
+    Text,
+    /// A number, of milliseconds if it has no unit.
+    Time,
+    Number,
+    OneOf(&'static [&'static str]),
+}
+
+struct Known {
+    name: &'static str,
+    value: &'static str,
+    kind: Kind,
+    /// Clients are told it at the start, and when it changes.
+    is_reported: bool,
+    about: &'static str,
+}
+
+const fn known(
+    name: &'static str,
+    value: &'static str,
+    kind: Kind,
+    is_reported: bool,
+    about: &'static str,
+) -> Known {
+    Known {
+        name,
+        value,
+        kind,
+        is_reported,
+        about,
+    }
+}
+
+const UTF8: Kind = Kind::Same(&["utf8", "utf-8", "unicode"]);
+const LEVELS: Kind = Kind::OneOf(&[
+    "serializable",
+    "repeatable read",
+    "read committed",
+    "read uncommitted",
+]);
+const MESSAGES: Kind = Kind::OneOf(&[
+    "debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "info", "warning", "error",
+    "fatal", "panic",
+]);
+
+/// In the order of their names without regard to case.
+const KNOWN: &[Known] = &[
+    known("application_name", "", Kind::Text, true, "Who asks."),
+    known(
+        "block_size",
+        "8192",
+        Kind::Fixed,
+        false,
+        "For programs that ask for it.",
+    ),
+    known(
+        "bytea_output",
+        "hex",
+        Kind::Same(&["hex"]),
+        false,
+        "How bytes are written.",
+    ),
+    known(
+        "client_encoding",
+        "UTF8",
+        UTF8,
+        true,
+        "The encoding of texts.",
+    ),
+    known(
+        "client_min_messages",
+        "notice",
+        MESSAGES,
+        false,
+        "Has no effect.",
+    ),
+    known(
+        "DateStyle",
+        "ISO, MDY",
+        Kind::Same(&["iso, mdy", "iso", "iso,mdy", "iso, ymd", "iso, dmy"]),
+        true,
+        "How dates are written.",
+    ),
+    known(
+        "default_transaction_isolation",
+        "serializable",
+        LEVELS,
+        false,
+        "Transactions are serializable whatever it says.",
+    ),
+    known(
+        "default_transaction_read_only",
+        "off",
+        Kind::Boolean,
+        true,
+        "Refuses changes.",
+    ),
+    known(
+        "extra_float_digits",
+        "1",
+        Kind::Number,
+        false,
+        "Has no effect: floats have the digits that they need.",
+    ),
+    known(
+        "idle_in_transaction_session_timeout",
+        "0",
+        Kind::Time,
+        false,
+        "Has no effect.",
+    ),
+    known("in_hot_standby", "off", Kind::Fixed, true, "It is none."),
+    known(
+        "integer_datetimes",
+        "on",
+        Kind::Fixed,
+        true,
+        "Times are integers.",
+    ),
+    known(
+        "IntervalStyle",
+        "postgres",
+        Kind::Same(&["postgres", "iso_8601"]),
+        true,
+        "Kept for clients.",
+    ),
+    known(
+        "is_superuser",
+        "on",
+        Kind::Fixed,
+        true,
+        "There are no rights yet.",
+    ),
+    known(
+        "lc_collate",
+        "C",
+        Kind::Fixed,
+        false,
+        "Texts are compared by their bytes.",
+    ),
+    known(
+        "lc_ctype",
+        "C",
+        Kind::Fixed,
+        false,
+        "Texts are compared by their bytes.",
+    ),
+    known("lc_messages", "C", Kind::Text, false, "Has no effect."),
+    known("lc_monetary", "C", Kind::Text, false, "Has no effect."),
+    known("lc_numeric", "C", Kind::Text, false, "Has no effect."),
+    known("lc_time", "C", Kind::Text, false, "Has no effect."),
+    known("lock_timeout", "0", Kind::Time, false, "Has no effect."),
+    known(
+        "max_identifier_length",
+        "63",
+        Kind::Fixed,
+        false,
+        "Bytes of a name.",
+    ),
+    known(
+        "max_index_keys",
+        "32",
+        Kind::Fixed,
+        false,
+        "Columns of a key.",
+    ),
+    known("row_security", "on", Kind::Boolean, false, "Has no effect."),
+    known(
+        "search_path",
+        "\"$user\", public",
+        Kind::Text,
+        true,
+        "Where names without a schema are looked for.",
+    ),
+    known(
+        "server_encoding",
+        "UTF8",
+        Kind::Fixed,
+        true,
+        "The encoding of texts.",
+    ),
+    known(
+        "server_version",
+        SERVER_VERSION,
+        Kind::Fixed,
+        true,
+        "The version of PostgreSQL whose clients work.",
+    ),
+    known(
+        "server_version_num",
+        "150000",
+        Kind::Fixed,
+        false,
+        "The same as a number.",
+    ),
+    known("session_authorization", "", Kind::Text, true, "The user."),
+    known(
+        "standard_conforming_strings",
+        "on",
+        Kind::Same(&["on", "true", "1", "yes"]),
+        true,
+        "A backslash in a text is one.",
+    ),
+    known(
+        "statement_timeout",
+        "0",
+        Kind::Time,
+        false,
+        "Time of a statement; 0 is the server's.",
+    ),
+    known(
+        "synchronous_commit",
+        "on",
+        Kind::Text,
+        false,
+        "Has no effect: commits are on disk.",
+    ),
+    known(
+        "TimeZone",
+        "UTC",
+        Kind::Same(&[
+            "utc",
+            "gmt",
+            "etc/utc",
+            "z",
+            "0",
+            "+00",
+            "+00:00",
+            "universal",
+            "zulu",
+            "etc/gmt",
+        ]),
+        true,
+        "Times are in UTC.",
+    ),
+    known(
+        "transaction_isolation",
+        "serializable",
+        LEVELS,
+        false,
+        "Transactions are serializable whatever it says.",
+    ),
+    known(
+        "transaction_read_only",
+        "off",
+        Kind::Boolean,
+        false,
+        "Refuses changes.",
+    ),
+    known(
+        "work_mem",
+        "4MB",
+        Kind::Text,
+        false,
+        "Has no effect: memory is the server's.",
+    ),
+    known(
+        "xmloption",
+        "content",
+        Kind::OneOf(&["content", "document"]),
+        false,
+        "Has no effect.",
+    ),
+];
+
+fn known_as(name: &str) -> Option<&'static Known> {
+    KNOWN
+        .iter()
+        .find(|known| known.name.eq_ignore_ascii_case(name))
+}
+
+/// How long a setting stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Session,
+    Transaction,
+}
+
+/// What a session has set.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    /// What RESET goes back to, where that is not the default.
+    at_start: BTreeMap<String, String>,
+    session: BTreeMap<String, String>,
+    local: BTreeMap<String, String>,
+    /// As they were at BEGIN.
+    before: Option<BTreeMap<String, String>>,
+    changed: BTreeSet<&'static str>,
+}
+
+impl Settings {
+    /// The value of a setting.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        let name = known_as(name).map_or_else(|| name.to_lowercase(), |it| it.name.to_owned());
+        let given = [&self.local, &self.session, &self.at_start];
+        let given = given.iter().find_map(|map| map.get(&name));
+        match (given, known_as(&name)) {
+            (Some(value), _) => Some(value.clone()),
+            (None, Some(known)) => Some(known.value.to_owned()),
+            (None, None) => None,
+        }
+    }
+
+    /// The same, for a text that names it.
+    pub(crate) fn require(&self, name: &str) -> Result<String> {
+        self.get(name).ok_or_else(|| unrecognized(name))
+    }
+
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| value == "on")
+    }
+
+    /// All of them that PostgreSQL has: name, value, what it is about.
+    pub(crate) fn all(&self) -> Vec<(&'static str, String, &'static str)> {
+        let all = KNOWN.iter().map(|known| {
+            let value = self.get(known.name).unwrap_or_default();
+            (known.name, value, known.about)
+        });
+        all.collect()
+    }
+
+    /// Those that clients are told.
+    pub(crate) fn reported(&self) -> Vec<(String, String)> {
+        let reported = KNOWN.iter().filter(|known| known.is_reported);
+        let value = |name: &str| self.get(name).unwrap_or_default();
+        reported
+            .map(|known| (known.name.to_owned(), value(known.name)))
+            .collect()
+    }
+
+    /// Those of them that have changed since this was asked.
+    pub(crate) fn take_changed(&mut self) -> Vec<(String, String)> {
+        let changed = std::mem::take(&mut self.changed);
+        let value = |name: &str| self.get(name).unwrap_or_default();
+        changed
+            .into_iter()
+            .map(|name| (name.to_owned(), value(name)))
+            .collect()
+    }
+
+    /// `SET`; `DEFAULT` is none.
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>, scope: Scope) -> Result<()> {
+        let (name, value) = match value {
+            Some(value) => (self.place(name)?, Some(checked(name, value)?)),
+            None => (self.place(name)?, None),
+        };
+        self.note(&name);
+        let map = match scope {
+            Scope::Session => {
+                self.local.remove(&name);
+                &mut self.session
+            }
+            Scope::Transaction => &mut self.local,
+        };
+        match value {
+            Some(value) => map.insert(name, value),
+            None => map.remove(&name),
+        };
+        Ok(())
+    }
+
+    /// What a client asks for as it comes. The zone of its machine is not held against it: it is told which one there is.
+    pub(crate) fn set_at_start(&mut self, name: &str, value: &str) -> Result<()> {
+        let is_place = name.eq_ignore_ascii_case("TimeZone");
+        match self
+            .place(name)
+            .and_then(|place| Ok((place, checked(name, value)?)))
+        {
+            Ok((place, value)) => {
+                self.at_start.insert(place, value);
+                Ok(())
+            }
+            Err(_) if is_place => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The user, which is a setting too.
+    pub(crate) fn set_user(&mut self, user: &str) {
+        let name = "session_authorization".to_owned();
+        self.at_start.insert(name, user.to_owned());
+    }
+
+    /// `RESET ALL`.
+    pub(crate) fn reset(&mut self) {
+        let names: Vec<String> = self
+            .session
+            .keys()
+            .chain(self.local.keys())
+            .cloned()
+            .collect();
+        names.iter().for_each(|name| self.note(name));
+        self.session.clear();
+        self.local.clear();
+    }
+
+    /// `BEGIN`.
+    pub(crate) fn begin(&mut self) {
+        if self.before.is_none() {
+            self.before = Some(self.session.clone());
+        }
+    }
+
+    /// The end of a transaction.
+    pub(crate) fn end(&mut self, is_committed: bool) {
+        let locals = std::mem::take(&mut self.local);
+        locals.keys().for_each(|name| self.note(name));
+        let Some(before) = self.before.take() else {
+            return;
+        };
+        if !is_committed && before != self.session {
+            let now = std::mem::replace(&mut self.session, before);
+            now.keys().for_each(|name| self.note(name));
+        }
+    }
+
+    /// How long a statement may take; none is as long as the server says.
+    pub(crate) fn statement_timeout(&self) -> Option<Duration> {
+        let set = self.get("statement_timeout")?;
+        let time = milliseconds(&set)?;
+        (time > 0).then(|| Duration::from_millis(time))
+    }
+
+    fn note(&mut self, name: &str) {
+        if let Some(known) = known_as(name).filter(|known| known.is_reported) {
+            self.changed.insert(known.name);
+        }
+    }
+
+    /// The name under which a setting is kept.
+    fn place(&self, name: &str) -> Result<String> {
+        match known_as(name) {
+            Some(known) => Ok(known.name.to_owned()),
+            // With a dot it is a client's own.
+            None if !name.contains('.') => Err(unrecognized(name)),
+            None if self.session.len() + self.local.len() >= OWN_MAX => Err(Error::new(
+                SqlState::ProgramLimitExceeded,
+                format!("a session keeps {OWN_MAX} settings"),
+            )),
+            None => Ok(name.to_lowercase()),
+        }
+    }
+}
+
+fn unrecognized(name: &str) -> Error {
+    Error::new(
+        SqlState::UndefinedObject,
+        format!("unrecognized configuration parameter \"{name}\""),
+    )
+}
+
+fn invalid(name: &str, value: &str) -> Error {
+    Error::new(
+        SqlState::InvalidParameterValue,
+        format!("invalid value for parameter \"{name}\": \"{value}\""),
+    )
+}
+
+/// A value as it is kept.
+fn checked(name: &str, value: &str) -> Result<String> {
+    if value.len() > VALUE_BYTES_MAX {
+        return Err(invalid(name, "a long one"));
+    }
+    let Some(known) = known_as(name) else {
+        return Ok(value.to_owned());
+    };
+    let lower = value.trim().to_lowercase();
+    match known.kind {
+        Kind::Fixed if lower == known.value.to_lowercase() => Ok(known.value.to_owned()),
+        Kind::Fixed => Err(Error::new(
+            SqlState::CantChangeRuntimeParam,
+            format!("parameter \"{name}\" cannot be changed"),
+        )),
+        Kind::Same(values) if values.contains(&lower.as_str()) => Ok(known.value.to_owned()),
+        Kind::Same(_) => {
+            Err(invalid(name, value).with_hint(format!("Here it is always {}.", known.value)))
+        }
+        Kind::Boolean => match lower.as_str() {
+            "on" | "true" | "yes" | "1" | "t" | "y" => Ok("on".to_owned()),
+            "off" | "false" | "no" | "0" | "f" | "n" => Ok("off".to_owned()),
+            _ => Err(invalid(name, value)),
+        },
+        Kind::Text if known.name == "search_path" => search_path(value),
+        Kind::Text => Ok(value.to_owned()),
+        Kind::Time => match milliseconds(&lower) {
+            Some(_) => Ok(value.trim().to_owned()),
+            None => Err(invalid(name, value)),
+        },
+        Kind::Number => match lower.parse::<i32>() {
+            Ok(number) => Ok(number.to_string()),
+            Err(_) => Err(invalid(name, value)),
+        },
+        Kind::OneOf(values) if values.contains(&lower.as_str()) => Ok(lower),
+        Kind::OneOf(_) => Err(invalid(name, value)),
+    }
+}
+
+/// Names without a schema are looked for in `public`, and nowhere else but in the catalog.
+fn search_path(value: &str) -> Result<String> {
+    let names = value.split(',').map(|name| name.trim().trim_matches('"'));
+    let mut own = names.filter(|name| !matches!(*name, "" | "$user" | "pg_catalog"));
+    match own.next() {
+        None | Some("public") => Ok(value.to_owned()),
+        Some(_) => Err(Error::unsupported(
+            "a search_path that does not begin with public",
+        )),
+    }
+}
+
+/// `5000`, `5s`, `1min`.
+fn milliseconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number: u64 = text[..digits].parse().ok()?;
+    let unit = match text[digits..].trim() {
+        "" | "ms" => 1,
+        "s" => 1_000,
+        "min" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    // PostgreSQL's are 32 bits wide.
+    number
+        .checked_mul(unit)
+        .filter(|time| *time <= i32::MAX as u64)
+}
+
+/// The columns that SHOW has.
+pub(crate) fn shown_columns(name: &str) -> SchemaRef {
+    let text = |name: &str| Field::new(name, DataType::Utf8, false);
+    Arc::new(match name.eq_ignore_ascii_case("all") {
+        true => Schema::new(vec![text("name"), text("setting"), text("description")]),
+        false => Schema::new(vec![text(&name.to_lowercase())]),
+    })
+}
+
+/// The name of a setting as a text has it: `TIME ZONE` and `TRANSACTION ISOLATION LEVEL` are names too.
+pub(crate) fn setting_name<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+    let parts: Vec<&str> = parts.collect();
+    let upper: Vec<String> = parts.iter().map(|part| part.to_uppercase()).collect();
+    let upper: Vec<&str> = upper.iter().map(String::as_str).collect();
+    match upper.as_slice() {
+        ["TIME", "ZONE"] => "TimeZone".to_owned(),
+        ["TRANSACTION", "ISOLATION", "LEVEL"] => "transaction_isolation".to_owned(),
+        ["SESSION", "AUTHORIZATION"] => "session_authorization".to_owned(),
+        _ => parts.join("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_end_with_their_transaction() {
+        let mut settings = Settings::default();
+        let set = |settings: &mut Settings, value, scope| {
+            settings
+                .set("Application_Name", Some(value), scope)
+                .unwrap();
+        };
+        set(&mut settings, "a", Scope::Session);
+        settings.begin();
+        set(&mut settings, "b", Scope::Session);
+        set(&mut settings, "c", Scope::Transaction);
+        assert_eq!(settings.get("application_name").unwrap(), "c");
+        settings.end(true);
+        assert_eq!(settings.get("application_name").unwrap(), "b");
+        settings.begin();
+        set(&mut settings, "d", Scope::Session);
+        settings.end(false);
+        assert_eq!(settings.get("application_name").unwrap(), "b");
+        assert_eq!(settings.take_changed().len(), 1);
+        assert!(settings.take_changed().is_empty());
+    }
+
+    #[test]
+    fn values_that_mean_something_else_here_are_refused() {
+        let mut settings = Settings::default();
+        let mut set = |name: &str, value: &str| {
+            let done = settings.set(name, Some(value), Scope::Session);
+            done.map_err(|error| error.state.code())
+        };
+        assert_eq!(set("timezone", "utc"), Ok(()));
+        assert_eq!(set("timezone", "Europe/Berlin"), Err("22023"));
+        assert_eq!(set("client_encoding", "LATIN1"), Err("22023"));
+        assert_eq!(set("server_version", "9"), Err("55P02"));
+        assert_eq!(set("nonsense", "1"), Err("42704"));
+        assert_eq!(set("my.own", "1"), Ok(()));
+        assert_eq!(set("search_path", "\"$user\", public"), Ok(()));
+        assert_eq!(set("search_path", "other"), Err("0A000"));
+        assert_eq!(set("statement_timeout", "2s"), Ok(()));
+        assert_eq!(set("statement_timeout", "2 weeks"), Err("22023"));
+        assert_eq!(settings.statement_timeout(), Some(Duration::from_secs(2)));
+        assert!(settings.set_at_start("TimeZone", "Europe/Berlin").is_ok());
+        assert_eq!(settings.get("TimeZone").unwrap(), "UTC");
+    }
+
+    #[test]
+    fn the_list_is_in_order_and_its_values_are_taken() {
+        let names: Vec<String> = KNOWN.iter().map(|it| it.name.to_lowercase()).collect();
+        assert!(names.is_sorted());
+        for known in KNOWN {
+            assert_eq!(checked(known.name, known.value).unwrap(), known.value);
+        }
+    }
+}
