@@ -9,7 +9,10 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench soak crash conformance oracle syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write
+.PHONY: help setup build programs demo test quick lint doc bench soak crash conformance oracle oracle-sql syntax-oracle oracle-sql: programs
+	$(CARGO_TARGET_DIR)/release/oracle --sql $(or $(QUERIES),50000) --seed $(or $(SEED),1)
+
+instructions instructions-check instructions-accept compare relational structure structure-write
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -24,6 +27,7 @@ help:
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60, the server stays within MEMORY=1G; then updates, loads and compactions'
 	@echo 'make syntax-oracle  1,000,000 damaged texts: our parser against an independent one (TEXTS=, SEED=)'
 	@echo 'make oracle  200,000 random queries against an independent evaluator (QUERIES=, SEED=)'
+	@echo 'make oracle-sql  50,000 random queries of SQL against DuckDB (QUERIES=, SEED=)'
 	@echo 'make instructions   instructions of the hot paths under valgrind, beside those that are kept'
 	@echo 'make instructions-accept   keeps them, and the allocations of the queries'
 	@echo 'make conformance   the test suites of the W3C; writes docs/conformance.md'

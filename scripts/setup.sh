@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes a bare machine ready to build: a Rust toolchain, a C compiler (zstd and
-# bzip2 are C), rustfmt and clippy. Does nothing where all of it is there.
+# bzip2 are C), rustfmt and clippy; and DuckDB for Python, with which answers in
+# SQL are compared. Does nothing where all of it is there.
 set -euo pipefail
 
 rust_minor_min=94
@@ -54,3 +55,9 @@ for tool in cargo-fmt cargo-clippy; do
         break
     fi
 done
+
+# Without it the comparison is passed over, and says so.
+if command -v python3 >/dev/null && [ -z "${ORRERY_DUCKDB:-}" ]; then
+    "$(dirname "$0")/../bench/peers/relational.py" "$HOME/.cache/orrery/python" setup ||
+        echo "setup: answers in SQL will not be compared with DuckDB" >&2
+fi

@@ -1,63 +1,38 @@
 //! Integer arithmetic that fails where it runs over, as PostgreSQL's does.
 //!
-//! DataFusion's `+`, `-` and `*` of integers wrap, and so does `sum` of 64-bit integers. Two rules of the analyzer mend that:
+//! DataFusion's `+`, `-` and `*` of integers wrap, and so does `sum` of 64-bit integers. Two of the analyzer's rules (`rules`) mend that:
 //!
 //! ```text
-//! Sums      before types are settled:   sum(bigint)           ->  sum(CAST(... AS numeric)), which is what PostgreSQL gives
-//! Checked   after they are settled:     integer + - * integer ->  a function of the same name that fails (22003)
+//! wide_sum   before types are settled:   sum(bigint)                    ->  sum(CAST(... AS numeric)), which is what PostgreSQL gives
+//! checked    after they are settled:     integer + - * integer          ->  a function of the same name that fails (22003)
+//!                                        sum(numeric(29 digits or more) ->  one that fails (`decimal_sum`)
 //! ```
 //!
-//! `sum(integer)` is a bigint, which four thousand million rows at least are needed to run over; so it stays as it is. Decimals are not touched: theirs fail.
+//! `sum(integer)` is a bigint, which four thousand million rows at least are needed to run over; so it stays as it is. Operators on decimals are not touched:
+//! theirs fail.
 
 use std::hash::Hash;
 use std::sync::Arc;
 
 use datafusion::arrow::compute::kernels::numeric;
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::expr::{AggregateFunctionParams, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    AggregateUDF, BinaryExpr, ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, WindowFunctionDefinition,
 };
-use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply;
 
+use crate::decimal_sum::sum_of;
 use crate::{Error, SqlState};
 
 /// Digits of the greatest integer of 64 bits.
 const BIGINT_DIGITS: u8 = 19;
 
-/// Sums of 64-bit integers as decimals.
-#[derive(Debug)]
-pub(crate) struct Sums;
-
-impl AnalyzerRule for Sums {
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.transform_up_with_subqueries(|plan| {
-            let names = NamePreserver::new(&plan);
-            let schema = inputs(&plan);
-            let plan = plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let wider = expr.transform_up(|expr| wide_sum(expr, &schema))?;
-                Ok(wider.update_data(|expr| name.restore(expr)))
-            })?;
-            // The types of what is below may be others now.
-            plan.map_data(LogicalPlan::recompute_schema)
-        })?;
-        Ok(plan.data)
-    }
-
-    fn name(&self) -> &str {
-        "sums_of_integers"
-    }
-}
-
-fn wide_sum(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+/// Sums of 64-bit integers as decimals; of an expression whose parts are done.
+pub(crate) fn wide_sum(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let is_sum = |name: &str, params: &[Expr]| -> Result<bool> {
         Ok(name == "sum" && matches!(params, [of] if of.get_type(schema)? == DataType::Int64))
     };
@@ -83,40 +58,9 @@ fn wide_sum(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// Integer arithmetic by functions that fail.
-#[derive(Debug)]
-pub(crate) struct Checked;
-
-impl AnalyzerRule for Checked {
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.transform_up_with_subqueries(|plan| {
-            let names = NamePreserver::new(&plan);
-            let schema = inputs(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let checked = checked(expr, &schema)?;
-                Ok(checked.update_data(|expr| name.restore(expr)))
-            })
-        })?;
-        Ok(plan.data)
-    }
-
-    fn name(&self) -> &str {
-        "checked_arithmetic"
-    }
-}
-
-/// What the expressions of a node can name.
-fn inputs(plan: &LogicalPlan) -> DFSchema {
-    match plan {
-        LogicalPlan::TableScan(scan) => scan.projected_schema.as_ref().clone(),
-        plan => merge_schema(&plan.inputs()),
-    }
-}
-
-/// An expression whose types are settled, with all integer arithmetic checked.
+/// An expression whose types are settled, its arithmetic checked; its parts are done.
 pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    expr.transform_up(|expr| match expr {
+    match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let function = match op {
                 Operator::Plus => Kind::Plus,
@@ -130,6 +74,20 @@ pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
                 false => Ok(Transformed::no(binary(left, op, right))),
             }
         }
+        Expr::AggregateFunction(mut sum) => {
+            let Some(checked) = checked_sum(sum.func.name(), &sum.params.args, schema)? else {
+                return Ok(Transformed::no(Expr::AggregateFunction(sum)));
+            };
+            sum.func = checked;
+            Ok(Transformed::yes(Expr::AggregateFunction(sum)))
+        }
+        Expr::WindowFunction(mut sum) => {
+            let Some(checked) = checked_sum(sum.fun.name(), &sum.params.args, schema)? else {
+                return Ok(Transformed::no(Expr::WindowFunction(sum)));
+            };
+            sum.fun = WindowFunctionDefinition::AggregateUDF(checked);
+            Ok(Transformed::yes(Expr::WindowFunction(sum)))
+        }
         Expr::Negative(of) => {
             let data_type = of.get_type(schema)?;
             if !data_type.is_integer() || matches!(*of, Expr::Literal(..)) {
@@ -139,6 +97,14 @@ pub(crate) fn checked(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
             Ok(Transformed::yes(Kind::Minus.call(vec![zero, *of])))
         }
         expr => Ok(Transformed::no(expr)),
+    }
+}
+
+/// The function in the place of this one, if it is a sum that would wrap.
+fn checked_sum(name: &str, args: &[Expr], schema: &DFSchema) -> Result<Option<Arc<AggregateUDF>>> {
+    Ok(match args {
+        [of] if name == "sum" => sum_of(&of.get_type(schema)?),
+        _ => None,
     })
 }
 
@@ -202,6 +168,18 @@ impl ScalarUDFImpl for Arithmetic {
         args.first()
             .cloned()
             .ok_or_else(|| DataFusionError::Plan(format!("{} has two operands", self.kind.sign())))
+    }
+
+    /// NULL where an operand is, as the operator: the planner has noted that already.
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let types = args
+            .arg_fields
+            .iter()
+            .map(|field| field.data_type().clone());
+        let types: Vec<DataType> = types.collect();
+        let is_nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        let field = Field::new(self.name(), self.return_type(&types)?, is_nullable);
+        Ok(Arc::new(field))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -373,6 +373,18 @@ fn state_of_plan(words: &str) -> SqlState {
             "Cannot create filter with non-boolean predicate",
             SqlState::DatatypeMismatch,
         ),
+        ("more than one row", SqlState::CardinalityViolation),
+        ("have different number of columns", SqlState::SyntaxError),
+        (
+            "must have the same number of columns",
+            SqlState::SyntaxError,
+        ),
+        ("Arithmetic Overflow", SqlState::NumericValueOutOfRange),
+        ("Correlated scalar subquery", SqlState::FeatureNotSupported),
+        (
+            "The subquery should only return one column",
+            SqlState::FeatureNotSupported,
+        ),
         ("not supported", SqlState::FeatureNotSupported),
     ];
     let known = STATES.iter().find(|(part, _)| words.contains(part));

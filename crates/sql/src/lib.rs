@@ -13,17 +13,21 @@
 //! Solutions of SPARQL and the quads are tables, too (`graph`), which a session reads from whoever it is given.
 //!
 //! Statements that change something work on the storage's transaction (`change`): definitions of tables, indexes, views and schemas (`definitions`), and
-//! rows (`changes`). Each is done as a whole or not at all. Integer arithmetic that runs over fails (`arithmetic`).
+//! rows (`changes`). Each is done as a whole or not at all. Where SQL means something else by an expression than DataFusion does, rules of the analyzer
+//! mend it (`rules`): integers that run over, sums of decimals, times, bytes, zeros.
 
 mod arithmetic;
+mod bytes;
 mod catalog;
 mod change;
 mod changes;
 mod control;
+mod decimal_sum;
 mod definitions;
 mod described;
 mod error;
 mod evaluate;
+mod floats;
 mod graph;
 mod identifiers;
 mod kind;
@@ -31,10 +35,12 @@ mod load;
 mod lookup;
 mod names;
 mod outcome;
+mod plan_size;
 mod planner;
 mod prepared;
 mod references;
 mod rows;
+mod rules;
 mod scan;
 mod session;
 mod settings;
@@ -42,6 +48,7 @@ mod split;
 mod state;
 mod statement;
 mod threads;
+mod times;
 mod transaction;
 mod types;
 mod unit;

@@ -19,7 +19,6 @@ use datafusion::common::{DFSchema, DataFusionError, TableReference};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::{LogicalPlan, TableType};
-use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement;
@@ -28,12 +27,14 @@ use orrery_storage::Snapshot;
 use orrery_storage::table::{Tables, ViewDefinition};
 use parking_lot::RwLock;
 
-use crate::arithmetic::checked;
 use crate::catalog::catalog;
 use crate::described::{self, DESCRIBED, described};
 use crate::graph::{GraphSource, QUADS, SparqlFunction, declare_columns, quads};
 use crate::names::{CATALOG, SCHEMA};
+use crate::plan_size::refuse_large;
+use crate::rules::settled;
 use crate::statement::parse_one;
+use crate::times::with_precisions;
 use crate::{Error, Result, SqlState};
 
 /// Views may be made of views so often.
@@ -141,6 +142,7 @@ impl Planner {
         text: &'p str,
         depth: usize,
     ) -> futures::future::BoxFuture<'p, Result<LogicalPlan>> {
+        settle_times(&mut statement);
         Box::pin(async move {
             let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
             declare_columns(&mut statement)?;
@@ -149,7 +151,9 @@ impl Planner {
                 self.add_view(&reference, depth).await?;
             }
             let plan = self.state.statement_to_plan(statement).await;
-            plan.map_err(of_engine)
+            let plan = plan.map_err(of_engine)?;
+            refuse_large(&plan)?;
+            Ok(plan)
         })
     }
 
@@ -224,22 +228,27 @@ impl Planner {
     }
 }
 
+/// Gives the types of times in a statement their digits.
+fn settle_times(statement: &mut Statement) {
+    match statement {
+        Statement::Explain(explain) => settle_times(&mut explain.statement),
+        Statement::Statement(parsed) => with_precisions(parsed),
+        _ => {}
+    }
+}
+
 /// Computes an expression over the columns of one table.
 pub(crate) fn expression(
     state: &SessionState,
     expr: &ast::Expr,
     schema: &DFSchema,
 ) -> Result<Arc<dyn PhysicalExpr>> {
-    let written = ast::ExprWithAlias {
-        expr: expr.clone(),
-        alias: None,
-    };
+    let mut expr = expr.clone();
+    with_precisions(&mut expr);
+    let written = ast::ExprWithAlias { expr, alias: None };
     let compile = || -> Result<_, DataFusionError> {
         let expr = state.create_logical_expr_from_sql_expr(written, schema)?;
-        let context = SimplifyContext::builder().with_schema(Arc::new(schema.clone()));
-        let expr = ExprSimplifier::new(context.build()).coerce(expr, schema)?;
-        let expr = checked(expr, schema)?.data;
-        state.create_physical_expr(expr, schema)
+        state.create_physical_expr(settled(state, expr, schema)?, schema)
     };
     compile().map_err(|error| Error::of_run(&error))
 }

@@ -357,6 +357,9 @@ fn literal(value: &ScalarValue) -> Result<Expr> {
                 false => number,
             }
         }
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+            cast(text, SqlType::Bytea)
+        }
         DataType::Date32 | DataType::Date64 => cast(text, SqlType::Date),
         DataType::Timestamp(_, None) => cast(text, SqlType::Timestamp(None, TimezoneInfo::None)),
         DataType::Timestamp(_, Some(_)) => {

@@ -31,13 +31,13 @@ use orrery_storage::table::Tables;
 use orrery_storage::{CommitOptions, Database, Snapshot, Writer};
 use parking_lot::Mutex;
 
-use crate::arithmetic::{Checked, Sums};
 use crate::change::Change;
 use crate::graph::GraphSource;
 use crate::names::{CATALOG, SCHEMA};
 use crate::outcome::{Outcome, Tag};
 use crate::planner::{Planner, SeenGraphs};
 use crate::prepared::{Prepared, parameters_of};
+use crate::rules::{AfterTypes, BeforeTypes};
 use crate::settings::{Settings, setting_name, shown_columns};
 use crate::statement::{STACK_BYTES_MIN, Statement, parse, parse_one};
 use crate::threads::on_own_thread;
@@ -110,8 +110,8 @@ impl Session {
         let task = runtime.task(None);
         let threads = runtime.workers().threads();
         let mut rules = Analyzer::new().rules;
-        rules.insert(0, Arc::new(Sums));
-        rules.push(Arc::new(Checked));
+        rules.insert(0, Arc::new(BeforeTypes));
+        rules.push(Arc::new(AfterTypes));
         let settings = Arc::new(Mutex::new(Settings::default()));
         settings.lock().set_user(&options.user);
         let state = SessionStateBuilder::new()

@@ -1,18 +1,23 @@
 //! From a text to statements, within limits.
 //!
-//! The parser counts brackets and subqueries, but not `1 + 1 + 1 + ...`, which is as deep as it is long. Such a tree is dropped by recursion, so there
-//! is a limit to what may stand in a row without a comma, before there is a tree; and the planner clones it by recursion, at about 1 KB of stack a
-//! level, so there is one to the depth of expressions.
+//! Before there is a tree, its depth and its memory are bounded by what its tokens are ([`limits`]). Of the tree itself, expressions may not be too
+//! deep: the planner clones them by recursion, at about 1 KB of stack a level; and the tables of a statement, each of which makes its plan deeper, are counted.
 
-use std::collections::VecDeque;
+mod limits;
+mod precedence;
+
+use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
-use datafusion::sql::sqlparser::ast::{self, Expr, SelectItem, SetExpr, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    self, Expr, SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor,
+};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
+use self::limits::refuse_excess;
+use self::precedence::Precedence;
 use crate::{Error, Result, SqlState};
 
 /// Longer texts are refused: a plan takes a hundred times the memory of its text.
@@ -21,10 +26,12 @@ pub const SQL_BYTES_MAX: usize = 4 << 20;
 const STATEMENTS_MAX: usize = 100_000;
 /// Brackets and subqueries may be nested so deep.
 const NESTING_MAX: usize = 100;
-/// So many words, numbers and signs may follow each other without a comma. A tree of so many operators is dropped within 2 MB of stack.
-const TOKENS_IN_A_ROW_MAX: usize = 4_000;
 /// Operators may stand below each other so deep.
 const EXPRESSION_DEPTH_MAX: usize = 500;
+/// Tables, views and subqueries that the FROM clauses of one statement may name.
+const RELATIONS_MAX: usize = 1_000;
+/// Tables that a common table expression may come to, with those that it names in the place of their names.
+const EXPANDED_RELATIONS_MAX: u64 = 5_000;
 /// So much stack is there wherever the planner begins to recurse: enough for a clone of the deepest expression.
 pub(crate) const STACK_BYTES_MIN: usize = 1 << 20;
 
@@ -47,8 +54,8 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
             ),
         ));
     }
-    refuse_rows_of_tokens(text)?;
-    let statements = DFParserBuilder::new(text)
+    refuse_excess(text)?;
+    let mut statements = DFParserBuilder::new(text)
         .with_dialect(&PostgreSqlDialect {})
         .with_recursion_limit(NESTING_MAX)
         .build()
@@ -61,6 +68,11 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
         ));
     }
     statements.iter().try_for_each(refuse_depth)?;
+    for statement in &mut statements {
+        if let Parsed::Statement(parsed) = explained(statement) {
+            let _: ControlFlow<()> = parsed.visit(&mut Precedence);
+        }
+    }
     Ok(statements)
 }
 
@@ -101,26 +113,12 @@ fn not_an_expression(text: &str) -> Error {
     )
 }
 
-fn refuse_rows_of_tokens(text: &str) -> Result<()> {
-    let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize() else {
-        // The parser says where.
-        return Ok(());
-    };
-    let mut in_a_row = 0;
-    for token in tokens {
-        match token {
-            Token::Comma | Token::SemiColon => in_a_row = 0,
-            Token::Whitespace(_) => {}
-            _ => in_a_row += 1,
-        }
-        if in_a_row > TOKENS_IN_A_ROW_MAX {
-            return Err(Error::new(
-                SqlState::StatementTooComplex,
-                format!("more than {TOKENS_IN_A_ROW_MAX} words and signs stand in a row"),
-            ));
-        }
+/// What an EXPLAIN is about: there is one at most.
+fn explained(statement: &mut Parsed) -> &mut Parsed {
+    match statement {
+        Parsed::Explain(explain) => &mut explain.statement,
+        other => other,
     }
-    Ok(())
 }
 
 fn refuse_depth(statement: &Parsed) -> Result<()> {
@@ -132,32 +130,96 @@ fn refuse_depth(statement: &Parsed) -> Result<()> {
         // Expressions have no place in the others.
         return Ok(());
     };
-    match statement.visit(&mut Depth(0)) {
+    match statement.visit(&mut Seen::default()) {
         ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::new(
-            SqlState::StatementTooComplex,
-            format!("an expression is more than {EXPRESSION_DEPTH_MAX} operators deep"),
-        )),
+        ControlFlow::Break(error) => Err(error),
     }
 }
 
-/// How deep the visitor is.
-struct Depth(usize);
+/// Where the visitor is, and what it has seen.
+#[derive(Default)]
+struct Seen {
+    /// How deep in expressions.
+    depth: usize,
+    /// Tables, views and subqueries in FROM.
+    relations: usize,
+}
 
-impl Visitor for Depth {
-    type Break = ();
+impl Visitor for Seen {
+    type Break = Error;
 
-    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
-        self.0 += 1;
-        if self.0 > EXPRESSION_DEPTH_MAX {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<Error> {
+        self.depth += 1;
+        if self.depth > EXPRESSION_DEPTH_MAX {
+            return ControlFlow::Break(Error::new(
+                SqlState::StatementTooComplex,
+                format!("an expression is more than {EXPRESSION_DEPTH_MAX} operators deep"),
+            ));
         }
-    }
-
-    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
-        self.0 -= 1;
         ControlFlow::Continue(())
     }
+
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    /// Of a WITH, whether it is too large; of sets, whether it counts rows: the engine takes these for a question whether a row is in the other set, not how often.
+    fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<Error> {
+        if query.with.as_ref().is_some_and(is_expanded_too_far) {
+            return ControlFlow::Break(Error::new(
+                SqlState::StatementTooComplex,
+                format!(
+                    "common table expressions name each other more than {EXPANDED_RELATIONS_MAX} times"
+                ),
+            ));
+        }
+        let mut rest = vec![&*query.body];
+        while let Some(set) = rest.pop() {
+            let SetExpr::SetOperation {
+                op,
+                set_quantifier,
+                left,
+                right,
+            } = set
+            else {
+                continue;
+            };
+            let is_union = *op == ast::SetOperator::Union;
+            if *set_quantifier == ast::SetQuantifier::All && !is_union {
+                return ControlFlow::Break(Error::unsupported(format!("{op} ALL")));
+            }
+            rest.extend([&**left, &**right]);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, _: &TableFactor) -> ControlFlow<Error> {
+        self.relations += 1;
+        if self.relations > RELATIONS_MAX {
+            return ControlFlow::Break(Error::new(
+                SqlState::StatementTooComplex,
+                format!("a statement names more than {RELATIONS_MAX} tables"),
+            ));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether a table of a WITH has too many relations when those before it stand in the place of their names: the planner looks at each again and again.
+fn is_expanded_too_far(with: &ast::With) -> bool {
+    let mut sizes: HashMap<String, u64> = HashMap::new();
+    for table in &with.cte_tables {
+        let mut size = 1_u64;
+        let _: ControlFlow<()> = ast::visit_relations(&*table.query, |name| {
+            let named = sizes.get(&name.to_string().to_lowercase());
+            size = size.saturating_add(named.copied().unwrap_or(1));
+            ControlFlow::Continue(())
+        });
+        if size > EXPANDED_RELATIONS_MAX {
+            return true;
+        }
+        sizes.insert(table.alias.name.to_string().to_lowercase(), size);
+    }
+    false
 }

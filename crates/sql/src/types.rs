@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use orrery_storage::table::{ColumnType, DECIMAL_DIGITS_MAX, TableDefinition};
 
+use crate::floats::normal;
 use crate::{Error, Result, SqlState};
 
 /// Characters that `varchar(n)` and `char(n)` may be declared with, as PostgreSQL has it.
@@ -202,7 +203,7 @@ pub(crate) fn assign(values: &ArrayRef, name: &str, to: ColumnType) -> Result<Ar
             length_max: Some(length_max),
             is_padded,
         } => fitted(&cast(values, &target, to)?, length_max, is_padded, to),
-        _ if *from == target => Ok(Arc::clone(values)),
+        ColumnType::Real | ColumnType::Double => Ok(normal(&cast(values, &target, to)?)),
         _ => cast(values, &target, to),
     }
 }
@@ -358,7 +359,7 @@ fn fitted(values: &ArrayRef, length_max: u32, is_padded: bool, to: ColumnType) -
 }
 
 /// Bytes as PostgreSQL writes them: `\x` and hexadecimal digits, or the characters themselves.
-fn bytes_of_text(values: &ArrayRef) -> Result<ArrayRef> {
+pub(crate) fn bytes_of_text(values: &ArrayRef) -> Result<ArrayRef> {
     let texts = cast(values, &DataType::Utf8View, ColumnType::Blob)?;
     let mut bytes = BinaryViewBuilder::with_capacity(values.len());
     for text in texts.as_string_view() {

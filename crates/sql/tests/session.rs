@@ -251,3 +251,96 @@ fn sql_keeps_within_the_memory_of_the_engine() {
         "{message}"
     );
 }
+
+/// Trees that the parser makes without counting, plans that grow by each name: all of them are refused, by a thread with the stack that servers' threads have.
+#[test]
+fn texts_of_any_shape_leave_the_process_alive() {
+    let house = house(256 << 20);
+    let doubled = |count: usize| {
+        let tables = (1..count).map(|n| {
+            let before = n - 1;
+            format!(", w{n} as (select p.x from w{before} p, w{before} q)")
+        });
+        let last = count - 1;
+        format!(
+            "with w0 as (select 1 x){} select * from w{last}",
+            tables.collect::<String>()
+        )
+    };
+    let chained = |count: usize| {
+        let tables = (1..count).map(|n| format!(", w{n} as (select x from w{})", n - 1));
+        let last = count - 1;
+        format!(
+            "with w0 as (select 1 x){} select * from w{last}",
+            tables.collect::<String>()
+        )
+    };
+    let tables = |count: usize| {
+        let tables = (0..count).map(|n| format!("person a{n}"));
+        tables.collect::<Vec<_>>().join(", ")
+    };
+    for (text, code) in [
+        (
+            format!("select {}true", "1 in (1,1) or ".repeat(100_000)),
+            "54001",
+        ),
+        (
+            format!("select 1,1{}", " union all select 1,1".repeat(20_000)),
+            "54001",
+        ),
+        (
+            format!("select 1,1{}", " except select 1,1".repeat(20_000)),
+            "54001",
+        ),
+        (format!("select 1 from {}", tables(50_000)), "54001"),
+        (
+            format!(
+                "select 1 from person{}",
+                " join person on true".repeat(20_000)
+            ),
+            "54001",
+        ),
+        (chained(20_000), "54001"),
+        (doubled(41), "54001"),
+        ("explain ".repeat(4_000) + "select 1", "42601"),
+        (format!("select 1{}", ",1".repeat(1_900_000)), "54000"),
+    ] {
+        let error = house
+            .house
+            .run(&house.session, &text)
+            .expect_err(&text[..60]);
+        assert_eq!(error.state.code(), code, "{}: {error}", &text[..60]);
+    }
+    // And these are taken.
+    let union = format!(
+        "select count(*) from (select 1{}) q",
+        " union all select 1".repeat(100)
+    );
+    assert_eq!(house.house.rows(&house.session, &union), ["101"]);
+    assert_eq!(house.house.rows(&house.session, &doubled(6)), ["1"]);
+    assert_eq!(house.house.rows(&house.session, &chained(60)), ["1"]);
+    let list = format!("select 1 in (1{})", ",2".repeat(10_000));
+    assert_eq!(house.house.rows(&house.session, &list), ["true"]);
+}
+
+#[test]
+fn views_over_views_are_counted_as_often_as_they_are_named() {
+    let house = house(256 << 20);
+    let mut refused = None;
+    house
+        .house
+        .done(&house.session, "create view v0 as select 1 as x");
+    for n in 1..32 {
+        let before = n - 1;
+        let view = format!(
+            "create view v{n} as select p.x from v{before} p join v{before} q on p.x = q.x"
+        );
+        if let Err(error) = house.house.run(&house.session, &view) {
+            refused = Some((n, error.state.code()));
+            break;
+        }
+    }
+    let (deep, code) = refused.unwrap();
+    assert!((10..20).contains(&deep), "{deep}");
+    assert_eq!(code, "54001");
+}

@@ -14,12 +14,12 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
-    Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr,
+    Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal,
 };
 use datafusion::physical_expr::utils::collect_columns;
 use orrery_storage::table::{ColumnId, ColumnType, Projection, ProjectionFile};
 
-use super::compared::{comparison, values_of_list};
+use super::compared::comparison;
 use super::failed;
 use super::zone_test::{CodeSet, ZoneTest, Zoned};
 
@@ -219,6 +219,7 @@ fn is_simple(expression: &Arc<dyn PhysicalExpr>) -> bool {
     use datafusion::logical_expr::Operator;
     use datafusion::physical_expr::expressions::{BinaryExpr, NotExpr};
     let is_column = |arg: &Arc<dyn PhysicalExpr>| arg.downcast_ref::<Column>().is_some();
+    let is_literal = |arg: &Arc<dyn PhysicalExpr>| arg.downcast_ref::<Literal>().is_some();
     if let Some(binary) = expression.downcast_ref::<BinaryExpr>() {
         return match binary.op() {
             Operator::And | Operator::Or => is_simple(binary.left()) && is_simple(binary.right()),
@@ -238,10 +239,10 @@ fn is_simple(expression: &Arc<dyn PhysicalExpr>) -> bool {
         return is_simple(not.arg());
     }
     if let Some(list) = expression.downcast_ref::<InListExpr>() {
-        return list.negated() && is_column(list.expr()) || values_of_list(list).is_some();
+        return is_column(list.expr()) && list.list().iter().all(is_literal);
     }
     if let Some(like) = expression.downcast_ref::<LikeExpr>() {
-        return is_column(like.expr());
+        return is_column(like.expr()) && is_literal(like.pattern());
     }
     let is_null = expression.downcast_ref::<IsNullExpr>();
     let not_null = expression.downcast_ref::<IsNotNullExpr>();

@@ -65,7 +65,8 @@ fn schema_of(definition: &TableDefinition) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// What rows of it cannot have in common.
+/// What rows of it cannot have in common. The planner takes each of these for a key, whether columns are NULL or not; rows that are NULL in columns of a
+/// unique index may be many, so that such an index is none.
 fn constraints_of(definition: &TableDefinition) -> Constraints {
     let places = |ids: &[ColumnId]| -> Option<Vec<usize>> {
         let place = |id: &ColumnId| definition.columns.iter().position(|it| it.id == *id);
@@ -75,7 +76,12 @@ fn constraints_of(definition: &TableDefinition) -> Constraints {
     if let Some(key) = &definition.primary_key {
         constraints.extend(places(&key.columns).map(Constraint::PrimaryKey));
     }
-    for index in definition.indexes.iter().filter(|index| index.is_unique) {
+    let is_nullable = |id: &ColumnId| {
+        let column = definition.columns.iter().find(|it| it.id == *id);
+        column.is_none_or(|column| column.is_nullable)
+    };
+    let keys = definition.indexes.iter();
+    for index in keys.filter(|index| index.is_unique && !index.columns.iter().any(is_nullable)) {
         constraints.extend(places(&index.columns).map(Constraint::Unique));
     }
     Constraints::new_unverified(constraints)

@@ -186,8 +186,12 @@ impl Zoned<'_> {
         operator: Operator,
         value: &ScalarValue,
     ) -> Result<ZoneTest> {
-        if value.is_null() && operator != Operator::IsNotDistinctFrom {
-            return Ok(ZoneTest::Nothing);
+        if value.is_null() {
+            // Of the others, `IS DISTINCT FROM NULL` is true for all that is not.
+            return Ok(match operator.returns_null_on_null() {
+                true => ZoneTest::Nothing,
+                false => ZoneTest::Unknown,
+            });
         }
         let Some(known) = self.known(column)? else {
             return Ok(ZoneTest::Unknown);

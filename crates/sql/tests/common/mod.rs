@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::util::display::array_value_to_string;
 use futures::TryStreamExt;
 use orrery_runtime::{Runtime, RuntimeOptions};
@@ -24,6 +25,9 @@ pub(crate) struct House {
 pub(crate) struct Answer {
     pub(crate) batches: Vec<RecordBatch>,
     pub(crate) tag: Tag,
+    pub(crate) schema: SchemaRef,
+    /// Whether it is one of rows.
+    pub(crate) is_of_rows: bool,
 }
 
 impl House {
@@ -89,20 +93,27 @@ impl House {
                 };
                 Ok::<_, Error>(match session.execute(&statement).await? {
                     Outcome::Query(rows) => {
+                        let schema = rows.schema();
                         let batches = collected(rows.try_collect().await)?;
                         let count = batches.iter().map(|batch| batch.num_rows() as u64).sum();
                         Answer {
                             batches,
                             tag: Tag::Select(count),
+                            schema,
+                            is_of_rows: true,
                         }
                     }
                     Outcome::Returned(rows, tag) => Answer {
+                        schema: rows.schema(),
+                        is_of_rows: true,
                         batches: collected(rows.try_collect().await)?,
                         tag,
                     },
                     Outcome::Done(tag) => Answer {
                         batches: Vec::new(),
                         tag,
+                        schema: Arc::new(Schema::empty()),
+                        is_of_rows: false,
                     },
                 })
             })?;

@@ -3,19 +3,23 @@
 //! `make oracle`, or `oracle [--queries N] [--seed N] [--threads N] [--differences N]`. `oracle --estimates N [--seed N]` reports
 //! instead how good the planner's estimates are on the first N queries; `oracle --updates N [--seed N]` compares N cases of updates instead,
 //! `oracle --syntax N [--seed N]` the parser with spargebra's on N damaged texts.
+//!
+//! `make oracle-sql`, or `oracle --sql N [--seed N] [--threads N]`, compares N queries in SQL with DuckDB; `oracle --sql-set N [--seed N]` prints
+//! what makes the tables of data set N, and its queries.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use orrery_testsuite::oracle::{
-    Options, Report, UpdateOptions, UpdateReport, estimates, numbers, run, run_updates,
-    syntax_of_damaged,
+    Options, Report, SqlOptions, UpdateOptions, UpdateReport, estimates, numbers, run, run_sql,
+    run_updates, sql_of_data_set, syntax_of_damaged,
 };
 
 /// For so many queries, one over numbers alone.
 const QUERIES_PER_NUMBER_QUERY: u64 = 20;
 /// Queries between two lines of progress.
 const PROGRESS_QUERIES: u64 = 20_000;
+const PROGRESS_SQL_QUERIES: u64 = 2_000;
 
 fn main() -> ExitCode {
     let OracleArguments {
@@ -23,6 +27,8 @@ fn main() -> ExitCode {
         estimated,
         updates,
         texts,
+        sql,
+        sql_set,
     } = match options(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
@@ -31,6 +37,13 @@ fn main() -> ExitCode {
         }
     };
     let start = Instant::now();
+    if let Some(number) = sql_set {
+        print!("{}", sql_of_data_set(options.seed, number));
+        return ExitCode::SUCCESS;
+    }
+    if sql > 0 {
+        return compare_sql(sql, &options, start);
+    }
     // Panics of an engine are differences, and told as such.
     std::panic::set_hook(Box::new(|_| {}));
     if estimated > 0 {
@@ -104,6 +117,35 @@ fn main() -> ExitCode {
     }
 }
 
+fn compare_sql(queries: u64, options: &Options, start: Instant) -> ExitCode {
+    let options = SqlOptions {
+        queries,
+        seed: options.seed,
+        threads: options.threads,
+        differences_max: options.differences_max,
+    };
+    let progress = |done: u64| {
+        if done.is_multiple_of(PROGRESS_SQL_QUERIES) {
+            eprintln!("{done} queries after {} s", start.elapsed().as_secs());
+        }
+    };
+    match run_sql(options, &progress) {
+        Ok(report) if report.version.is_empty() => {
+            eprintln!("oracle: Python has no DuckDB; `make setup` installs it");
+            ExitCode::FAILURE
+        }
+        Ok(report) => {
+            println!("{report}");
+            println!("seed {}, {} s", options.seed, start.elapsed().as_secs());
+            ExitCode::from(u8::from(!report.differences.is_empty()))
+        }
+        Err(error) => {
+            eprintln!("oracle: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// What the command line asks for.
 struct OracleArguments {
     options: Options,
@@ -113,10 +155,14 @@ struct OracleArguments {
     updates: u64,
     /// How many damaged texts to parse instead.
     texts: u64,
+    /// How many queries of SQL to compare instead.
+    sql: u64,
+    /// Of which data set of these to print what makes it.
+    sql_set: Option<u64>,
 }
 
 fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArguments, String> {
-    let (mut estimated, mut updates, mut texts) = (0, 0, 0);
+    let (mut estimated, mut updates, mut texts, mut sql, mut sql_set) = (0, 0, 0, 0, None);
     let mut options = Options {
         queries: 200_000,
         seed: 1,
@@ -132,6 +178,8 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArgument
             "--estimates" => estimated = value,
             "--updates" => updates = value,
             "--syntax" => texts = value,
+            "--sql" => sql = value,
+            "--sql-set" => sql_set = Some(value),
             "--seed" => options.seed = value,
             "--threads" => options.threads = small,
             "--differences" => options.differences_max = small,
@@ -143,6 +191,8 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArgument
         estimated,
         updates,
         texts,
+        sql,
+        sql_set,
     })
 }
 

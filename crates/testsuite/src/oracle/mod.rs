@@ -11,7 +11,8 @@
 //! compared only among our own plans, or what differs is made alike; `docs/oracle.md` lists all of these. Numbers have a
 //! reference of their own (`exact.rs`), which stands in for that of the evaluator too.
 //!
-//! Updates are compared too, with a model of sets of quads (`updates`), and so is the parser, with spargebra's (`syntax`).
+//! Updates are compared too, with a model of sets of quads (`updates`), and so is the parser, with spargebra's (`syntax`). SQL has an oracle of its own,
+//! DuckDB (`sql`).
 //!
 //! `make oracle` runs 200,000 queries; 2,000 are run by the tests. The same seed gives the same queries.
 
@@ -30,6 +31,7 @@ mod rewrite;
 mod run;
 mod shrink;
 mod siblings;
+mod sql;
 mod store;
 mod syntax;
 mod tree;
@@ -39,6 +41,7 @@ pub use case::Difference;
 pub use estimates::estimates;
 pub use numbers::numbers;
 pub use run::{FoundDifference, Options, Report, run};
+pub use sql::{SqlDifference, SqlOptions, SqlOracleError, SqlReport, run_sql, sql_of_data_set};
 pub use store::{Arrival, Variant, VariantCounts};
 pub use syntax::{SyntaxReport, syntax_of_damaged, syntax_of_suites};
 pub use updates::{UpdateOptions, UpdateReport, run_updates};

@@ -1,0 +1,139 @@
+//! What the analyzer does to expressions beside DataFusion's own: SQL's meaning where theirs is another.
+//!
+//! ```text
+//! BeforeTypes   before types are settled:   sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`);
+//!                                           windows in the order of bytes
+//! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
+//!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`)
+//! ```
+//!
+//! Each visits every expression of a plan once. The conditions and defaults of tables go the same way, without a plan ([`settled`]).
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, LogicalPlan, WindowFrameBound, WindowFrameUnits,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
+
+use crate::arithmetic::{checked, wide_sum};
+use crate::bytes::written_as_bytes;
+use crate::floats::with_one_zero;
+use crate::times::in_microseconds;
+
+/// What comes before types are settled.
+#[derive(Debug)]
+pub(crate) struct BeforeTypes;
+
+/// What comes when they are.
+#[derive(Debug)]
+pub(crate) struct AfterTypes;
+
+impl AnalyzerRule for BeforeTypes {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            let plan = map_expressions(plan, before_types)?;
+            // The types of what is below may be others now.
+            plan.map_data(LogicalPlan::recompute_schema)
+        })?;
+        Ok(plan.data)
+    }
+
+    fn name(&self) -> &str {
+        "sql_before_types"
+    }
+}
+
+impl AnalyzerRule for AfterTypes {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = plan.transform_up_with_subqueries(|plan| map_expressions(plan, after_types))?;
+        Ok(plan.data)
+    }
+
+    fn name(&self) -> &str {
+        "sql_after_types"
+    }
+}
+
+/// An expression over columns, ready to be compiled; `now()` is when the statement began.
+pub(crate) fn settled(state: &SessionState, expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    let context = SimplifyContext::builder()
+        .with_schema(Arc::new(schema.clone()))
+        .with_config_options(Arc::clone(state.config_options()))
+        .with_query_execution_start_time(state.execution_props().query_execution_start_time)
+        .build();
+    let simplifier = ExprSimplifier::new(context);
+    let expr = before_types(expr, schema)?.data;
+    let expr = simplifier.coerce(expr, schema)?;
+    simplifier.simplify(after_types(expr, schema)?.data)
+}
+
+fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    expr.transform_up(|expr| {
+        let expr = wide_sum(expr, schema)?;
+        let expr = expr.transform_data(|expr| in_microseconds(expr, schema))?;
+        expr.transform_data(|expr| peers_of_bytes(expr, schema))
+    })
+}
+
+/// A window over rows in the order of bytes, of which DataFusion knows no ranges. Where the frame's ends are those of peers, groups of peers are the same.
+fn peers_of_bytes(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Expr::WindowFunction(mut window) = expr else {
+        return Ok(Transformed::no(expr));
+    };
+    let is_of_peers = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::CurrentRow => true,
+        WindowFrameBound::Preceding(by) | WindowFrameBound::Following(by) => by.is_null(),
+    };
+    let by = window.params.order_by.first();
+    let by = by.map(|by| by.expr.get_type(schema)).transpose()?;
+    let is_of_bytes = matches!(
+        by,
+        Some(DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+    );
+    let frame = &window.params.window_frame;
+    let is_range = frame.units == WindowFrameUnits::Range;
+    let has_peers = is_of_peers(&frame.start_bound) && is_of_peers(&frame.end_bound);
+    if !(is_of_bytes && is_range && has_peers) {
+        return Ok(Transformed::no(Expr::WindowFunction(window)));
+    }
+    window.params.window_frame.units = WindowFrameUnits::Groups;
+    Ok(Transformed::yes(Expr::WindowFunction(window)))
+}
+
+fn after_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    expr.transform_up(|expr| {
+        let expr = checked(expr, schema)?;
+        let expr = expr.transform_data(|expr| written_as_bytes(expr, schema))?;
+        expr.transform_data(|expr| with_one_zero(expr, schema))
+    })
+}
+
+fn map_expressions(
+    plan: LogicalPlan,
+    change: fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&plan);
+    let schema = inputs(&plan);
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let changed = change(expr, &schema)?;
+        Ok(changed.update_data(|expr| name.restore(expr)))
+    })
+}
+
+/// What the expressions of a node can name.
+fn inputs(plan: &LogicalPlan) -> DFSchema {
+    match plan {
+        LogicalPlan::TableScan(scan) => scan.projected_schema.as_ref().clone(),
+        plan => merge_schema(&plan.inputs()),
+    }
+}

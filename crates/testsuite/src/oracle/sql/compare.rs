@@ -1,0 +1,132 @@
+//! Whether two answers are one.
+//!
+//! Numbers are compared as numbers, whatever type they have at each side; floats to twelve digits, for the order of their sums is free.
+
+use super::duckdb::Rows;
+
+/// Rows that are shown of a difference.
+const SHOWN: usize = 8;
+
+/// What differs, in a few lines.
+pub(super) fn difference(ours: &Rows, theirs: &Rows, is_ordered: bool) -> Option<String> {
+    let mut ours: Vec<String> = ours.iter().map(|row| line(row)).collect();
+    let mut theirs: Vec<String> = theirs.iter().map(|row| line(row)).collect();
+    if !is_ordered {
+        ours.sort_unstable();
+        theirs.sort_unstable();
+    }
+    if ours == theirs {
+        return None;
+    }
+    let only = |of: &[String], other: &[String]| {
+        let mut rest: Vec<&String> = other.iter().collect();
+        rest.sort_unstable();
+        let mut only = Vec::new();
+        for row in of {
+            match rest.binary_search(&row) {
+                Ok(at) => {
+                    rest.remove(at);
+                }
+                Err(_) => only.push(row.clone()),
+            }
+        }
+        only
+    };
+    let (more, less) = (only(&ours, &theirs), only(&theirs, &ours));
+    let mut words = format!("{} rows, DuckDB has {}", ours.len(), theirs.len());
+    if more.is_empty() && less.is_empty() {
+        words.push_str(", in another order");
+        let at = ours
+            .iter()
+            .zip(&theirs)
+            .position(|(ours, theirs)| ours != theirs);
+        let at = at.unwrap_or(0);
+        for row in ours.iter().skip(at).take(SHOWN) {
+            words.push_str(&format!("\n  ours   {row}"));
+        }
+        for row in theirs.iter().skip(at).take(SHOWN) {
+            words.push_str(&format!("\n  DuckDB {row}"));
+        }
+    }
+    for row in more.iter().take(SHOWN) {
+        words.push_str(&format!("\n  ours   {row}"));
+    }
+    for row in less.iter().take(SHOWN) {
+        words.push_str(&format!("\n  DuckDB {row}"));
+    }
+    Some(words)
+}
+
+fn line(row: &[Option<String>]) -> String {
+    let values = row.iter().map(|value| match value {
+        Some(value) => canonical(value),
+        None => "NULL".to_owned(),
+    });
+    values.collect::<Vec<_>>().join(" | ")
+}
+
+fn canonical(value: &str) -> String {
+    let (kind, text) = value.split_at(1);
+    match kind {
+        "n" => exact(text),
+        "f" => float(text),
+        "t" => format!("{text:?}"),
+        "s" => time(text),
+        _ => text.to_owned(),
+    }
+}
+
+/// Without zeros at the end, and without a point that has nothing behind it.
+fn exact(text: &str) -> String {
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => text,
+    };
+    if text == "-0" { "0" } else { text }.to_owned()
+}
+
+fn float(text: &str) -> String {
+    let Ok(value) = text.parse::<f64>() else {
+        return text.to_lowercase();
+    };
+    let rounded = format!("{value:.11e}").parse().unwrap_or(value);
+    exact(&format!("{:.15}", rounded + 0.0))
+}
+
+/// Microseconds without zeros at the end.
+fn time(text: &str) -> String {
+    exact(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(of: &[&[&str]]) -> Rows {
+        let row = |row: &&[&str]| row.iter().map(|value| Some((*value).to_owned())).collect();
+        of.iter().map(row).collect()
+    }
+
+    #[test]
+    fn numbers_are_one_in_every_type_and_texts_are_not() {
+        let ours = rows(&[&["n1.50", "f2.0", "n-0.00", "s2020-01-01 00:00:00", "f-0.0"]]);
+        let theirs = rows(&[&["f1.5", "n2", "n0", "s2020-01-01 00:00:00.000000", "f0.0"]]);
+        assert_eq!(difference(&ours, &theirs, true), None);
+        let texts = (rows(&[&["t1.50"]]), rows(&[&["t1.5"]]));
+        assert!(difference(&texts.0, &texts.1, true).is_some());
+    }
+
+    #[test]
+    fn order_counts_where_there_is_one_and_rows_are_counted() {
+        let ours = rows(&[&["n1"], &["n2"]]);
+        let theirs = rows(&[&["n2"], &["n1"]]);
+        assert_eq!(difference(&ours, &theirs, false), None);
+        assert!(difference(&ours, &theirs, true).is_some());
+        let twice = rows(&[&["n1"], &["n2"], &["n2"]]);
+        let words = difference(&twice, &theirs, false).unwrap_or_default();
+        assert!(
+            words.contains("3 rows, DuckDB has 2\n  ours   2"),
+            "{words}"
+        );
+    }
+}
