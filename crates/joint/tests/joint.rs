@@ -79,7 +79,7 @@ impl House {
                         let collected: Result<Vec<_>, _> = rows.try_collect().await;
                         collected.map_err(|error| Error::of_run(&error))?
                     }
-                    Outcome::Done(_) => Vec::new(),
+                    Outcome::CopyIn(_) | Outcome::CopyOut(_) | Outcome::Done(_) => Vec::new(),
                 })
             })?;
             for batch in batches {

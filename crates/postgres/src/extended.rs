@@ -257,6 +257,9 @@ impl Connection {
             }
             Outcome::Query(rows) => Some(Answer::new(rows, columns, None)),
             Outcome::Returned(rows, tag) => Some(Answer::new(rows, columns, Some(tag))),
+            Outcome::CopyIn(_) | Outcome::CopyOut(_) => {
+                return Err(crate::simple::no_copy().into());
+            }
         })
     }
 

@@ -52,6 +52,7 @@ impl Connection {
             }
             Outcome::Query(rows) => Answer::new(rows, None, None),
             Outcome::Returned(rows, tag) => Answer::new(rows, None, Some(tag)),
+            Outcome::CopyIn(_) | Outcome::CopyOut(_) => return Err(no_copy().into()),
         };
         put_columns(&mut self.wire.output, answer.columns(), &[]);
         let (wire, guard) = (&mut self.wire, &mut self.guard);
@@ -91,4 +92,12 @@ impl Connection {
             body.put_u8(0);
         });
     }
+}
+
+/// The data of COPY have no messages here yet; what it began is undone with it.
+pub(crate) fn no_copy() -> Refusal {
+    Refusal::new(
+        "0A000",
+        "COPY FROM STDIN and TO STDOUT are not supported".to_owned(),
+    )
 }

@@ -9,11 +9,15 @@ use datafusion_execution::TaskContext;
 use datafusion_execution::config::SessionConfig;
 use datafusion_execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion_execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use tokio::sync::Semaphore;
 
 use crate::adjacencies::Adjacencies;
 use crate::error::Result;
 use crate::memory::{HeldMemory, Memory};
 use crate::workers::Workers;
+
+/// Threads that may wait for a turn as a writer.
+const WAITING_THREADS: usize = 1;
 
 /// What a runtime may use.
 #[derive(Clone, Debug)]
@@ -39,6 +43,7 @@ pub struct Runtime {
     task: Arc<TaskContext>,
     workers: Arc<Workers>,
     adjacencies: Arc<Adjacencies>,
+    turns: Arc<Semaphore>,
 }
 
 impl fmt::Debug for Runtime {
@@ -66,6 +71,7 @@ impl Runtime {
         Ok(Self {
             workers: Workers::new(options.threads),
             adjacencies: Arc::new(Adjacencies::new(memory.adjacencies_bytes())),
+            turns: Arc::new(Semaphore::new(WAITING_THREADS)),
             memory,
             memory_bytes: options.memory_bytes,
             task: task_context(session, environment),
@@ -85,6 +91,12 @@ impl Runtime {
     /// The adjacencies in memory, which all queries share.
     pub fn adjacencies(&self) -> &Arc<Adjacencies> {
         &self.adjacencies
+    }
+
+    /// Who may wait for a turn as a writer on a thread of its own. All others wait for this, which takes no thread: whoever has the turn needs
+    /// one to go on, and they would have them all.
+    pub fn turns(&self) -> &Arc<Semaphore> {
+        &self.turns
     }
 
     /// What a query runs with: batches of so many rows if it asks for that.

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use crate::planner::{Planner, SeenGraphs};
 use crate::threads::on_own_thread;
+use crate::transaction::BlockNumber;
 use crate::{Error, Result, SqlState};
 
 /// A transaction in the hands of one statement.
@@ -17,7 +18,7 @@ pub(crate) struct Change {
     /// Missing while another thread works with it, and after that thread has panicked. Nobody waits for the lock: it lets a statement be looked at from
     /// whichever thread goes on with it, which a transaction alone does not.
     transaction: Mutex<Option<Transaction>>,
-    is_autocommit: bool,
+    block: Option<BlockNumber>,
     state: SessionState,
     pool: Arc<dyn MemoryPool>,
     graphs: Option<SeenGraphs>,
@@ -43,7 +44,7 @@ impl ChangeMemory for EngineMemory {
 impl Change {
     pub(crate) fn new(
         mut transaction: Transaction,
-        is_autocommit: bool,
+        block: Option<BlockNumber>,
         state: SessionState,
         pool: Arc<dyn MemoryPool>,
         limit_bytes: u64,
@@ -56,7 +57,7 @@ impl Change {
         });
         Self {
             transaction: Mutex::new(Some(transaction)),
-            is_autocommit,
+            block,
             state,
             pool,
             graphs: None,
@@ -69,9 +70,9 @@ impl Change {
         self
     }
 
-    /// Whether it is to be committed when the statement is done.
-    pub(crate) fn is_autocommit(&self) -> bool {
-        self.is_autocommit
+    /// The block that it is to be given back to; without one it is committed when the statement is done.
+    pub(crate) fn block(&self) -> Option<BlockNumber> {
+        self.block
     }
 
     pub(crate) fn into_transaction(self) -> Option<Transaction> {

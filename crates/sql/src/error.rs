@@ -29,6 +29,8 @@ pub struct Error {
     pub detail: Option<String>,
     /// What to do.
     pub hint: Option<String>,
+    /// Where it happened that is not in the text: the line of a file.
+    pub context: Option<String>,
 }
 
 impl fmt::Display for Error {
@@ -39,6 +41,9 @@ impl fmt::Display for Error {
         }
         if let Some(hint) = &self.hint {
             write!(f, "; {hint}")?;
+        }
+        if let Some(context) = &self.context {
+            write!(f, "; {context}")?;
         }
         if let Some(position) = self.position {
             write!(f, " (at character {position})")?;
@@ -65,6 +70,7 @@ impl Error {
             position: None,
             detail: None,
             hint: None,
+            context: None,
         }
     }
 
@@ -78,6 +84,12 @@ impl Error {
 
     pub(crate) fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
+        self
+    }
+
+    /// Unless a place is told already.
+    pub(crate) fn with_context(mut self, context: impl Into<String>) -> Self {
+        self.context.get_or_insert_with(|| context.into());
         self
     }
 

@@ -1,5 +1,6 @@
 //! Expressions that a definition has: defaults and conditions, computed for batches of rows.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
@@ -8,7 +9,7 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{Expr, visit_expressions_mut};
 use orrery_storage::table::{ColumnDefinition, TableDefinition};
 
 use crate::planner::expression;
@@ -77,6 +78,19 @@ pub(crate) fn scalar(state: &SessionState, value: &Expr, schema: &DFSchema) -> R
     value.map_err(|error| Error::of_run(&error))
 }
 
+/// A condition whose columns have no table before them: it is of one table, which may have another name one day.
+pub(crate) fn unqualified(mut condition: Expr) -> Expr {
+    let _: ControlFlow<()> = visit_expressions_mut(&mut condition, |expr| {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let Some(column) = parts.pop()
+        {
+            *expr = Expr::Identifier(column);
+        }
+        ControlFlow::Continue(())
+    });
+    condition
+}
+
 /// Fails for the type of an expression that is no condition.
 pub(crate) fn require_boolean(data_type: &DataType) -> Result<()> {
     match data_type {
@@ -103,7 +117,7 @@ impl Conditions {
         let qualified = DFSchema::try_from_qualified_schema(table.name.as_str(), &schema);
         let qualified = qualified.map_err(|error| Error::of_run(&error))?;
         let conditions = table.checks.iter().map(|check| {
-            let condition = parse_expression(&check.condition)?;
+            let condition = unqualified(parse_expression(&check.condition)?);
             let condition = expression(state, &condition, &qualified)?;
             Ok((check.name.clone(), condition))
         });
@@ -111,6 +125,16 @@ impl Conditions {
             table: table.name.clone(),
             conditions: conditions.collect::<Result<_>>()?,
             schema,
+        })
+    }
+
+    /// The same of rows that were there before.
+    pub(crate) fn check_stored(&self, columns: &[ArrayRef]) -> Result<()> {
+        self.check(columns).map_err(|error| Error {
+            message: error
+                .message
+                .replace("new row for relation", "some row of relation"),
+            ..error
         })
     }
 

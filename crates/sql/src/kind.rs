@@ -18,12 +18,26 @@ pub enum StatementKind {
 }
 
 impl Statement {
+    /// Whether it is a `COPY` whose data come from the client, or go to it.
+    pub fn copies_with_client(&self) -> bool {
+        matches!(&self.parsed, Parsed::Statement(parsed) if matches!(
+            parsed.as_ref(),
+            ast::Statement::Copy {
+                target: ast::CopyTarget::Stdin | ast::CopyTarget::Stdout,
+                ..
+            }
+        ))
+    }
+
     /// The kind of this one.
     pub fn kind(&self) -> StatementKind {
-        let Parsed::Statement(parsed) = &self.parsed else {
-            return StatementKind::Read;
+        let parsed = match &self.parsed {
+            Parsed::Statement(parsed) => parsed,
+            Parsed::CreateExternalTable(_) => return StatementKind::Change,
+            _ => return StatementKind::Read,
         };
         match parsed.as_ref() {
+            ast::Statement::Copy { to: false, .. } => StatementKind::Change,
             ast::Statement::StartTransaction { .. }
             | ast::Statement::Commit { .. }
             | ast::Statement::Rollback {

@@ -56,11 +56,7 @@ pub(crate) async fn load<P>(
 where
     P: Future<Output = Result<Arc<dyn ExecutionPlan>>>,
 {
-    let before = transaction.tables().table(table).cloned();
-    let before = before.ok_or_else(|| {
-        let what = format!("there is no table {}", table.0);
-        Error::new(SqlState::UndefinedTable, what)
-    })?;
+    let before = table_before(transaction, table)?;
     let mut rewrite = transaction.rewrite_table(table)?;
     let next_row_number = match before.definition().primary_key {
         None => append(&mut rewrite, &before, plan(true).await?, task).await?,
@@ -75,6 +71,49 @@ where
             before.next_row_number()
         }
     };
+    finish(transaction, rewrite, &before, next_row_number, task).await
+}
+
+/// The same with rows that a plan makes once, in one partition: they are sorted without looking whether they are already.
+///
+/// # Errors
+/// As [`load`].
+pub(crate) async fn load_once(
+    transaction: &mut Transaction,
+    table: RelationId,
+    plan: Arc<dyn ExecutionPlan>,
+    task: &Arc<TaskContext>,
+) -> Result<u64> {
+    let before = table_before(transaction, table)?;
+    let mut rewrite = transaction.rewrite_table(table)?;
+    let next_row_number = match before.definition().primary_key {
+        None => append(&mut rewrite, &before, plan, task).await?,
+        Some(_) => {
+            let sorted = sort(in_layout(plan, &before)?, before.primary())?;
+            let merged = merge(&before, sorted)?;
+            write_sorted(&mut rewrite, 0, merged, task).await?;
+            before.next_row_number()
+        }
+    };
+    finish(transaction, rewrite, &before, next_row_number, task).await
+}
+
+fn table_before(transaction: &Transaction, table: RelationId) -> Result<TableState> {
+    let before = transaction.tables().table(table).cloned();
+    before.ok_or_else(|| {
+        let what = format!("there is no table {}", table.0);
+        Error::new(SqlState::UndefinedTable, what)
+    })
+}
+
+/// Writes the indexes of a table whose primary projection is written, and puts all of it to the transaction.
+async fn finish(
+    transaction: &mut Transaction,
+    mut rewrite: TableRewrite,
+    before: &TableState,
+    next_row_number: u64,
+    task: &Arc<TaskContext>,
+) -> Result<u64> {
     let primary = rewrite.written(0)?;
     for number in 1..rewrite.layouts().len() {
         let index = Projection::new(rewrite.layouts()[number].clone(), None);

@@ -5,6 +5,7 @@ use orrery_storage::table::{
     ColumnDefinition, ColumnId, RelationId, TableDefinition, TableState, Tables,
 };
 
+use crate::files::is_external;
 use crate::identifiers::qualified;
 use crate::{Error, Result, SqlState};
 
@@ -14,10 +15,14 @@ pub(crate) fn table_named<'t>(tables: &'t Tables, name: &ObjectName) -> Result<&
     if let Some(table) = tables.table_named(&schema, &name) {
         return Ok(table);
     }
-    if tables.view_named(&schema, &name).is_some() {
+    if let Some(view) = tables.view_named(&schema, &name) {
+        let what = match is_external(&view.query) {
+            true => "an external table, which is for reading",
+            false => "a view, not a table",
+        };
         return Err(Error::new(
             SqlState::WrongObjectType,
-            format!("\"{name}\" is a view, not a table"),
+            format!("\"{name}\" is {what}"),
         ));
     }
     Err(undefined("relation", &shown(&schema, &name)))

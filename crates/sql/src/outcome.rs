@@ -2,14 +2,21 @@
 
 use std::fmt;
 
-use datafusion::execution::SendableRecordBatchStream;
+use crate::copy::{CopyIn, CopyOut};
+
+/// Rows as they come.
+pub use datafusion::execution::SendableRecordBatchStream as Rows;
 
 /// Rows, or what was done.
 pub enum Outcome {
     /// Rows of a query, as they come. What fails later is in the stream, of which [`Error::of_run`](crate::Error::of_run) makes one of ours.
-    Query(SendableRecordBatchStream),
+    Query(Rows),
     /// Rows that a change gives back; it is done, and committed unless a transaction is open.
-    Returned(SendableRecordBatchStream, Tag),
+    Returned(Rows, Tag),
+    /// `COPY ... TO STDOUT`: bytes of rows, for the client.
+    CopyOut(CopyOut),
+    /// `COPY ... FROM STDIN`: it takes what the client sends, and is done when that is finished.
+    CopyIn(CopyIn),
     /// No rows.
     Done(Tag),
 }
@@ -19,6 +26,8 @@ impl fmt::Debug for Outcome {
         match self {
             Self::Query(_) => f.write_str("Query"),
             Self::Returned(_, tag) => write!(f, "Returned({tag})"),
+            Self::CopyOut(copy) => write!(f, "{copy:?}"),
+            Self::CopyIn(copy) => write!(f, "{copy:?}"),
             Self::Done(tag) => write!(f, "Done({tag})"),
         }
     }
@@ -35,6 +44,8 @@ pub enum Tag {
     Update(u64),
     /// So many rows went.
     Delete(u64),
+    /// So many rows were read from a file or a client, or written to one.
+    Copy(u64),
     /// Something that is not counted.
     Words(&'static str),
 }
@@ -46,6 +57,7 @@ impl fmt::Display for Tag {
             Self::Insert(rows) => write!(f, "INSERT 0 {rows}"),
             Self::Update(rows) => write!(f, "UPDATE {rows}"),
             Self::Delete(rows) => write!(f, "DELETE {rows}"),
+            Self::Copy(rows) => write!(f, "COPY {rows}"),
             Self::Words(words) => f.write_str(words),
         }
     }

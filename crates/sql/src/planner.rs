@@ -29,6 +29,7 @@ use parking_lot::RwLock;
 
 use crate::catalog::catalog;
 use crate::described::{self, DESCRIBED, described};
+use crate::files::{ExternalTable, file_table, is_external, named_files, rename_files};
 use crate::graph::{GraphSource, QUADS, SparqlFunction, declare_columns, quads};
 use crate::names::{CATALOG, SCHEMA};
 use crate::plan_size::refuse_large;
@@ -146,6 +147,12 @@ impl Planner {
         Box::pin(async move {
             let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
             declare_columns(&mut statement)?;
+            let mut files = Vec::new();
+            for name in named_files(&statement) {
+                let table = file_table(&self.state, &name).await?;
+                files.push((name.clone(), self.add(&name, table)));
+            }
+            rename_files(&mut statement, &files);
             let named = self.state.resolve_table_references(&statement);
             for reference in named.map_err(of_engine)? {
                 self.add_view(&reference, depth).await?;
@@ -173,10 +180,24 @@ impl Planner {
                 format!("views are nested more than {VIEWS_DEEP_MAX} deep"),
             ));
         }
-        let plan = self.plan_of_view(view, depth + 1).await?;
-        let table = ViewTable::new(plan, Some(view.query.clone()));
-        self.extra.tables.write().insert(place, Arc::new(table));
+        let table: Arc<dyn TableProvider> = match is_external(&view.query) {
+            true => {
+                ExternalTable::parse(&view.query)?
+                    .provider(&self.state)
+                    .await?
+            }
+            false => {
+                let plan = self.plan_of_view(view, depth + 1).await?;
+                Arc::new(ViewTable::new(plan, Some(view.query.clone())))
+            }
+        };
+        self.extra.tables.write().insert(place, table);
         Ok(())
+    }
+
+    /// The plan of a view's query.
+    pub(crate) async fn view(&self, view: &ViewDefinition) -> Result<LogicalPlan> {
+        self.plan_of_view(view, 1).await
     }
 
     async fn plan_of_view(&self, view: &ViewDefinition, depth: usize) -> Result<LogicalPlan> {
@@ -365,8 +386,11 @@ impl SchemaProvider for SeenSchema {
 
     /// A view's is known without its plan, which is made for the statements alone that name it.
     async fn table_type(&self, name: &str) -> Result<Option<TableType>, DataFusionError> {
-        if self.tables.view_named(&self.name, name).is_some() {
-            return Ok(Some(TableType::View));
+        if let Some(view) = self.tables.view_named(&self.name, name) {
+            return Ok(Some(match is_external(&view.query) {
+                true => TableType::Base,
+                false => TableType::View,
+            }));
         }
         let table = self.table(name).await?;
         Ok(table.map(|table| table.table_type()))

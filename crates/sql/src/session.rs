@@ -14,24 +14,25 @@ use std::time::Duration;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::config::Dialect;
-use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::execution::{
     SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext,
 };
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::analyzer::Analyzer;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast;
-use futures::StreamExt;
+use datafusion::sql::sqlparser::ast::{self, CopySource, CopyTarget};
 use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
-use orrery_storage::{CommitOptions, Database, Snapshot, Writer};
+use orrery_storage::{CommitOptions, Database, Snapshot, TableSavepoint, Transaction, Writer};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use crate::change::Change;
+use crate::copy::{CopyFrom, CopyIn, CopyOut, CopyTo, Source, write_file};
+use crate::files::FileAccess;
 use crate::graph::GraphSource;
 use crate::names::{CATALOG, SCHEMA};
 use crate::outcome::{Outcome, Tag};
@@ -41,7 +42,9 @@ use crate::rules::{AfterTypes, BeforeTypes};
 use crate::settings::{Settings, setting_name, shown_columns};
 use crate::statement::{STACK_BYTES_MIN, Statement, parse, parse_one};
 use crate::threads::on_own_thread;
-use crate::transaction::{Block, Taken, TransactionStatus, serialization_failure, watch};
+use crate::transaction::{
+    Answer, AtWork, Block, Taken, TransactionStatus, serialization_failure, watch,
+};
 use crate::{Error, Result, SqlState, changes, definitions};
 
 /// Settings of a session.
@@ -53,6 +56,8 @@ pub struct SessionOptions {
     pub who: String,
     /// The user that `current_user` says.
     pub user: String,
+    /// Whether statements may use files of this machine and of object stores.
+    pub files: FileAccess,
 }
 
 impl Default for SessionOptions {
@@ -61,11 +66,13 @@ impl Default for SessionOptions {
             idle_max: Duration::from_secs(60),
             who: String::new(),
             user: CATALOG.to_owned(),
+            files: FileAccess::refused(),
         }
     }
 }
 
 /// One client's; see the module.
+#[derive(Clone)]
 pub struct Session {
     pub(crate) state: SessionState,
     database: Arc<Database>,
@@ -74,10 +81,11 @@ pub struct Session {
     pub(crate) block: Arc<Mutex<Block>>,
     pub(crate) settings: Arc<Mutex<Settings>>,
     /// Statements by their names.
-    pub(crate) kept: Mutex<HashMap<String, Arc<Prepared>>>,
+    pub(crate) kept: Arc<Mutex<HashMap<String, Arc<Prepared>>>>,
     pool: Arc<dyn MemoryPool>,
     memory_bytes: u64,
     graphs: Option<Arc<dyn GraphSource>>,
+    turns: Arc<Semaphore>,
 }
 
 impl fmt::Debug for Session {
@@ -115,7 +123,10 @@ impl Session {
         let settings = Arc::new(Mutex::new(Settings::default()));
         settings.lock().set_user(&options.user);
         let state = SessionStateBuilder::new()
-            .with_config(config(task.session_config().batch_size(), threads))
+            .with_config(
+                config(task.session_config().batch_size(), threads)
+                    .with_extension(Arc::new(options.files.clone())),
+            )
             .with_runtime_env(task.runtime_env())
             .with_default_features()
             .with_analyzer_rules(rules)
@@ -127,10 +138,11 @@ impl Session {
             options,
             block: Arc::default(),
             settings,
-            kept: Mutex::default(),
+            kept: Arc::default(),
             pool: Arc::clone(&task.runtime_env().memory_pool),
             memory_bytes: runtime.memory_bytes(),
             graphs: None,
+            turns: Arc::clone(runtime.turns()),
         }
     }
 
@@ -153,10 +165,11 @@ impl Session {
             options: self.options.clone(),
             block: Arc::default(),
             settings: Arc::new(Mutex::new(settings)),
-            kept: Mutex::default(),
+            kept: Arc::default(),
             pool: Arc::clone(&self.pool),
             memory_bytes: self.memory_bytes,
             graphs: self.graphs.clone(),
+            turns: Arc::clone(&self.turns),
         }
     }
 
@@ -200,11 +213,10 @@ impl Session {
     /// When it names what is not there, breaks a constraint, is not supported, or fails as it runs. What it changed is undone then, and a
     /// transaction that is open has failed.
     pub async fn execute(&self, statement: &Statement) -> Result<Outcome> {
+        let at_work = AtWork::new(&self.block);
         let done = self.run_statement(statement).await;
-        if done.is_err() {
-            self.block.lock().fail_statement();
-        }
-        watch(&self.block, self.options.idle_max);
+        drop(at_work);
+        self.note_end(done.is_err());
         done
     }
 
@@ -321,7 +333,9 @@ impl Session {
 
     /// Notes that something has failed outside of a statement: an open transaction has, then.
     pub fn fail(&self) {
-        self.block.lock().fail_statement();
+        let mut block = self.block.lock();
+        let number = block.number();
+        block.fail_statement(number);
     }
 
     /// Runs a prepared statement with these values.
@@ -332,12 +346,21 @@ impl Session {
         if !is_query(&prepared.statement.parsed) {
             return self.execute(&prepared.with_values(values)?).await;
         }
+        let at_work = AtWork::new(&self.block);
         let done = self.run_query(prepared, values).await;
-        if done.is_err() {
-            self.block.lock().fail_statement();
+        drop(at_work);
+        self.note_end(done.is_err());
+        done
+    }
+
+    /// After a statement: a block that is open has failed with it, and is looked after if it holds the turn.
+    fn note_end(&self, is_failed: bool) {
+        if is_failed {
+            let mut block = self.block.lock();
+            let number = block.number();
+            block.fail_statement(number);
         }
         watch(&self.block, self.options.idle_max);
-        done
     }
 
     async fn run_query(&self, prepared: &Prepared, values: &[ScalarValue]) -> Result<Outcome> {
@@ -383,11 +406,20 @@ impl Session {
         self.block.lock().note_statement()?;
         match &statement.parsed {
             Parsed::Statement(parsed) => match parsed.as_ref() {
+                ast::Statement::Copy { .. } => self.copy(parsed).await,
                 parsed if changes::is_change(parsed) || definitions::is_definition(parsed) => {
                     self.change(parsed, &statement.text).await
                 }
                 _ => self.query(statement.parsed.clone(), &statement.text).await,
             },
+            Parsed::CreateExternalTable(external) => {
+                let mut change = self
+                    .begin_change(|| "CREATE EXTERNAL TABLE".to_owned())
+                    .await?;
+                let savepoint = change.savepoint()?;
+                let done = definitions::create_external(&mut change, external).await;
+                self.end_change(change, &savepoint, done).await
+            }
             other => self.query(other.clone(), &statement.text).await,
         }
     }
@@ -449,7 +481,14 @@ impl Session {
 
     /// Commits what the open transaction has changed, and says how it stood.
     async fn commit(&self) -> Result<TransactionStatus> {
-        let (transaction, status) = self.block.lock().end();
+        let ended = self.block.lock().end_for_commit();
+        let (transaction, status) = match ended {
+            Ok(ended) => ended,
+            Err(error) => {
+                self.settings.lock().end(false);
+                return Err(error);
+            }
+        };
         let committed = match transaction {
             Some(transaction) => {
                 let options = self.commit_options();
@@ -516,33 +555,135 @@ impl Session {
 
     /// A stream whose failure is that of the open transaction.
     fn failing(&self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
-        let block = Arc::clone(&self.block);
-        let schema = stream.schema();
-        let stream = stream.inspect(move |batch| match batch {
-            Ok(_) => block.lock().note_life(),
-            Err(_) => block.lock().fail_statement(),
-        });
-        Box::pin(RecordBatchStreamAdapter::new(schema, stream))
+        Box::pin(Answer::new(&self.block, stream))
     }
 
     /// Runs what changes something: as a whole or not at all.
     async fn change(&self, statement: &ast::Statement, text: &str) -> Result<Outcome> {
-        let mut change = self.begin_change(statement).await?;
+        let mut change = self.begin_change(|| first_word(statement)).await?;
         let savepoint = change.savepoint()?;
         let done = match changes::is_change(statement) {
             true => changes::run(&mut change, statement, text).await,
             false => definitions::run(&mut change, statement, text).await,
         };
-        let is_autocommit = change.is_autocommit();
+        self.end_change(change, &savepoint, done).await
+    }
+
+    /// `COPY`, from and to files and the client.
+    async fn copy(&self, statement: &ast::Statement) -> Result<Outcome> {
+        let ast::Statement::Copy {
+            source,
+            to,
+            target,
+            options,
+            ..
+        } = statement
+        else {
+            return Err(Error::unsupported(first_word(statement)));
+        };
+        match (source, to) {
+            (
+                CopySource::Table {
+                    table_name,
+                    columns,
+                },
+                false,
+            ) => {
+                let copy = CopyFrom::new(table_name, columns, options)?;
+                self.copy_from(copy, target).await
+            }
+            (source, _) => {
+                let copy = CopyTo::new(source, options)?;
+                self.copy_to(&copy, target).await
+            }
+        }
+    }
+
+    async fn copy_from(&self, copy: CopyFrom, target: &CopyTarget) -> Result<Outcome> {
+        let environment = self.state.runtime_env();
+        match target {
+            CopyTarget::File { filename } => {
+                let location = self.options.files.open(filename, environment)?;
+                let files = location.files(|_| true).await?;
+                let count = self.copy_rows(&copy, Source::Files(files)).await?;
+                Ok(Outcome::Done(Tag::Copy(count)))
+            }
+            CopyTarget::Stdin => {
+                if copy.is_parquet() {
+                    return Err(Error::unsupported(
+                        "COPY FROM STDIN with the format parquet",
+                    ));
+                }
+                self.may_change(|| "COPY FROM".to_owned())?;
+                let columns = copy.given(self.seen()?.tables())?.len();
+                let session = self.clone();
+                Ok(Outcome::CopyIn(CopyIn::begin(
+                    columns,
+                    |pieces| async move {
+                        let source = Source::Client(pieces, session.options.idle_max);
+                        let done = session.copy_rows(&copy, source).await;
+                        watch(&session.block, session.options.idle_max);
+                        done.map(Tag::Copy)
+                    },
+                )))
+            }
+            CopyTarget::Stdout | CopyTarget::Program { .. } => {
+                Err(Error::unsupported(format!("COPY FROM {target}")))
+            }
+        }
+    }
+
+    async fn copy_rows(&self, copy: &CopyFrom, source: Source) -> Result<u64> {
+        let mut change = self.begin_change(|| "COPY FROM".to_owned()).await?;
+        let savepoint = change.savepoint()?;
+        let done = copy.run(&mut change, source).await;
+        self.end_change(change, &savepoint, done).await
+    }
+
+    async fn copy_to(&self, copy: &CopyTo, target: &CopyTarget) -> Result<Outcome> {
+        let location = match target {
+            CopyTarget::Stdout if copy.is_parquet() => {
+                return Err(Error::unsupported("COPY TO STDOUT with the format parquet"));
+            }
+            CopyTarget::Stdout => None,
+            CopyTarget::File { filename } => {
+                let environment = self.state.runtime_env();
+                Some(self.options.files.open(filename, environment)?)
+            }
+            CopyTarget::Stdin | CopyTarget::Program { .. } => {
+                return Err(Error::unsupported(format!("COPY TO {target}")));
+            }
+        };
+        let planner = self.planner(&self.seen()?);
+        let plan = planner.query(copy.query.clone(), "").await?;
+        let rows = self.failing(planner.stream(&plan, "").await?);
+        let columns = rows.schema().fields().len();
+        let memory = MemoryConsumer::new("rows of a COPY").register(&self.pool);
+        let chunks = copy.chunks(rows, memory)?;
+        Ok(match location {
+            None => Outcome::CopyOut(CopyOut::new(columns, chunks)),
+            Some(location) => Outcome::Done(Tag::Copy(write_file(&location, chunks).await?)),
+        })
+    }
+
+    /// Commits what a statement has done, or gives it to the open transaction; undoes it if it failed.
+    async fn end_change<T>(
+        &self,
+        change: Change,
+        savepoint: &TableSavepoint,
+        done: Result<T>,
+    ) -> Result<T> {
+        let block = change.block();
         let transaction = change.into_transaction();
         match (done, transaction) {
-            (Ok(done), Some(transaction)) if is_autocommit => {
-                let options = self.commit_options();
-                on_own_thread(move || Ok(transaction.commit(options)?.wait()?)).await?;
-                Ok(done)
-            }
             (Ok(done), Some(transaction)) => {
-                self.block.lock().give_back(transaction);
+                match block {
+                    Some(number) => self.block.lock().give_back(number, transaction),
+                    None => {
+                        let options = self.commit_options();
+                        on_own_thread(move || Ok(transaction.commit(options)?.wait()?)).await?;
+                    }
+                }
                 Ok(done)
             }
             (Ok(_), None) => Err(Error::new(
@@ -551,52 +692,64 @@ impl Session {
             )),
             (Err(error), transaction) => {
                 let undone = transaction.map(|mut transaction| {
-                    transaction.undo_to(&savepoint);
+                    transaction.undo_to(savepoint);
                     transaction
                 });
-                if !is_autocommit {
-                    self.block.lock().fail(undone);
+                if let Some(number) = block {
+                    self.block.lock().fail(number, undone);
                 }
                 Err(error)
             }
         }
     }
 
-    /// Takes the writers' turn, or goes on with the open transaction.
-    async fn begin_change(&self, statement: &ast::Statement) -> Result<Change> {
-        let read_only = || {
-            let what = statement.to_string();
-            let what = what.split_whitespace().next().unwrap_or_default();
-            Error::new(
+    /// Who writes, where that is not a unit's affair; fails where nothing may be changed.
+    fn may_change(&self, what: impl FnOnce() -> String) -> Result<Option<Writer>> {
+        let block = self.block.lock();
+        let is_read_only = self.settings.lock().is_on("default_transaction_read_only");
+        // A unit brings its transaction.
+        let may_write = self.writer.is_some() || block.holds_turn();
+        match block.is_read_only() || is_read_only || !may_write {
+            false => Ok(self.writer.clone()),
+            true => Err(Error::new(
                 SqlState::ReadOnlySqlTransaction,
-                format!("cannot execute {what} in a read-only transaction"),
-            )
-        };
-        let taken = {
-            let mut block = self.block.lock();
-            let is_read_only = self.settings.lock().is_on("default_transaction_read_only");
-            // A unit brings its transaction.
-            let may_write = self.writer.is_some() || block.holds_turn();
-            if block.is_read_only() || is_read_only || !may_write {
-                return Err(read_only());
-            }
-            block.take()
-        };
-        let begin = async || {
-            let writer = self.writer.clone().ok_or_else(read_only)?;
-            on_own_thread(move || Ok(writer.begin()?)).await
-        };
+                format!("cannot execute {} in a read-only transaction", what()),
+            )),
+        }
+    }
+
+    /// Waits for the writers' turn. Whoever waits, and one who has gone meanwhile, keeps no thread from the one who has it.
+    async fn turn(&self, writer: Option<Writer>) -> Result<Transaction> {
+        let writer = writer.ok_or_else(|| {
+            Error::new(SqlState::ReadOnlySqlTransaction, "there is no writer here")
+        })?;
+        let turns = Arc::clone(&self.turns);
+        let waits = turns.acquire_owned().await;
+        let waits =
+            waits.map_err(|error| Error::new(SqlState::InternalError, error.to_string()))?;
+        on_own_thread(move || {
+            let transaction = writer.begin();
+            drop(waits);
+            Ok(transaction?)
+        })
+        .await
+    }
+
+    /// Takes the writers' turn, or goes on with the open transaction. `what` is the statement's first words.
+    async fn begin_change(&self, what: impl FnOnce() -> String) -> Result<Change> {
+        let writer = self.may_change(what)?;
+        let taken = self.block.lock().take();
         let mut state = self.state.clone();
         state.mark_start_execution();
-        let (transaction, is_autocommit) = match taken {
-            Taken::Transaction(transaction) => (*transaction, false),
-            Taken::Autocommit => (begin().await?, true),
-            Taken::After(commit) => {
-                let transaction = begin().await?;
+        let (transaction, block) = match taken {
+            Taken::Transaction(number, transaction) => (*transaction, Some(number)),
+            Taken::Autocommit => (self.turn(writer).await?, None),
+            Taken::After(number, commit) => {
+                let transaction = self.turn(writer).await?;
                 if commit.is_some_and(|commit| commit != transaction.begins_after()) {
                     return Err(serialization_failure());
                 }
-                (transaction, false)
+                (transaction, Some(number))
             }
         };
         let mut transaction = transaction;
@@ -607,7 +760,7 @@ impl Session {
         };
         let change = Change::new(
             transaction,
-            is_autocommit,
+            block,
             state,
             Arc::clone(&self.pool),
             self.memory_bytes,
@@ -634,6 +787,13 @@ impl PlannedQuery {
     pub fn run(self) -> Result<SendableRecordBatchStream> {
         execute_stream(self.plan, self.task).map_err(|error| Error::of_run(&error))
     }
+}
+
+/// What a statement is called.
+fn first_word(statement: &ast::Statement) -> String {
+    let words = statement.to_string();
+    let word = words.split_whitespace().next();
+    word.unwrap_or_default().to_owned()
 }
 
 fn config(batch_rows: usize, threads: usize) -> SessionConfig {

@@ -37,6 +37,8 @@ states! {
     InvalidDatetimeFormat "22007"
     /// Division by zero.
     DivisionByZero "22012"
+    /// Bytes that are no text.
+    CharacterNotInRepertoire "22021"
     /// A setting or an argument with a value that it cannot have.
     InvalidParameterValue "22023"
     /// A text that is not a value of the type wanted.
@@ -73,6 +75,8 @@ states! {
     SerializationFailure "40001"
     /// Neither syntax nor a name, but not to be planned.
     SyntaxErrorOrAccessRuleViolation "42000"
+    /// What the session was not allowed to do.
+    InsufficientPrivilege "42501"
     /// Not SQL.
     SyntaxError "42601"
     /// A column that cannot be as it is defined.
@@ -127,6 +131,8 @@ states! {
     QueryCanceled "57014"
     /// A file cannot be read or written.
     IoError "58030"
+    /// No such file.
+    UndefinedFile "58P01"
     /// A mistake of ours.
     InternalError "XX000"
 }

@@ -10,15 +10,18 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use datafusion::common::DataFusionError;
 use datafusion::sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion::sql::sqlparser::ast::{
     self, Expr, SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 use self::limits::refuse_excess;
 use self::precedence::Precedence;
-use crate::{Error, Result, SqlState};
+use crate::{Error, Result, SqlState, copy};
 
 /// Longer texts are refused: a plan takes a hundred times the memory of its text.
 pub const SQL_BYTES_MAX: usize = 4 << 20;
@@ -55,12 +58,7 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
         ));
     }
     refuse_excess(text)?;
-    let mut statements = DFParserBuilder::new(text)
-        .with_dialect(&PostgreSqlDialect {})
-        .with_recursion_limit(NESTING_MAX)
-        .build()
-        .and_then(|mut parser| parser.parse_statements())
-        .map_err(|error| Error::of_engine(&error, text))?;
+    let mut statements = parse_all(text)?;
     if statements.len() > STATEMENTS_MAX {
         return Err(Error::new(
             SqlState::ProgramLimitExceeded,
@@ -74,6 +72,32 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
         }
     }
     Ok(statements)
+}
+
+/// Statements and the semicolons between them. `COPY` is parsed by ourselves.
+fn parse_all(text: &str) -> Result<VecDeque<Parsed>> {
+    let of_engine = |error| Error::of_engine(&error, text);
+    let mut parser = DFParserBuilder::new(text)
+        .with_dialect(&PostgreSqlDialect {})
+        .with_recursion_limit(NESTING_MAX)
+        .build()
+        .map_err(of_engine)?;
+    let mut statements = VecDeque::new();
+    loop {
+        while parser.parser.consume_token(&Token::SemiColon) {}
+        if parser.parser.peek_token_ref().token == Token::EOF {
+            return Ok(statements);
+        }
+        statements.push_back(match parser.parser.peek_keyword(Keyword::COPY) {
+            true => Parsed::Statement(Box::new(copy::parse(&mut parser.parser, text)?)),
+            false => parser.parse_statement().map_err(of_engine)?,
+        });
+        let next = parser.parser.peek_token();
+        if !matches!(next.token, Token::SemiColon | Token::EOF) {
+            let error = parser.parser.expected("end of statement", next);
+            return error.map_err(|error| of_engine(DataFusionError::SQL(Box::new(error), None)));
+        }
+    }
 }
 
 /// The statement of a text that has one.

@@ -12,11 +12,19 @@
 //! somebody changed meanwhile fails then. That is snapshot isolation with the first committer winning, and serializable at that, for what a block read is what its
 //! commit follows upon. A block that holds its turn and asks for nothing is ended after a while ([`SessionOptions::idle_max`](crate::SessionOptions)).
 //!
+//! A statement that runs, and rows that somebody waits for, are no pause, however long they take.
+//!
 //! A statement that fails within a block leaves the block to `ROLLBACK` or `ROLLBACK TO` (25P02), and gives its turn back at once if there is no savepoint.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
+use futures::{Stream, StreamExt};
 use orrery_storage::{Snapshot, TableSavepoint, Transaction};
 use parking_lot::Mutex;
 
@@ -40,14 +48,22 @@ pub enum TransactionStatus {
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     open: Option<Open>,
+    /// Of the block that is open, or was last: what an earlier one began is none of its business.
+    number: BlockNumber,
     is_failed: bool,
     /// It was ended because nothing was asked in it.
     is_expired: bool,
     /// When something was asked, or a row was taken, last.
     asked: Option<Instant>,
+    /// Statements that run, and streams whose next rows somebody waits for.
+    at_work: usize,
     /// Whether somebody looks after the pauses.
     is_watched: bool,
 }
+
+/// Which of a session's blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct BlockNumber(u64);
 
 #[derive(Debug, Default)]
 struct Open {
@@ -73,6 +89,7 @@ impl Block {
     /// `BEGIN`; whether there was none before.
     pub(crate) fn begin(&mut self, is_read_only: bool) -> bool {
         let is_new = self.open.is_none();
+        self.number.0 += u64::from(is_new);
         self.open.get_or_insert_default().is_read_only |= is_read_only;
         is_new
     }
@@ -86,6 +103,7 @@ impl Block {
             ));
         }
         self.note_life();
+        self.number.0 += 1;
         self.open = Some(Open {
             is_read_only: transaction.is_none(),
             after: transaction.as_ref().map(Transaction::begins_after),
@@ -103,17 +121,20 @@ impl Block {
     pub(crate) fn note_statement(&mut self) -> Result<()> {
         self.note_life();
         match (self.is_expired, self.status()) {
-            (true, TransactionStatus::Failed) => Err(Error::new(
-                SqlState::IdleInTransactionSessionTimeout,
-                "the transaction was ended because nothing was asked in it for too long",
-            )
-            .with_hint("ROLLBACK, and begin again.")),
+            (true, TransactionStatus::Failed) => {
+                Err(expired().with_hint("ROLLBACK, and begin again."))
+            }
             (false, TransactionStatus::Failed) => Err(Error::new(
                 SqlState::InFailedSqlTransaction,
                 "current transaction is aborted, commands ignored until end of transaction block",
             )),
             (_, TransactionStatus::Idle | TransactionStatus::Open) => Ok(()),
         }
+    }
+
+    /// The block that is open, if one is.
+    pub(crate) fn number(&self) -> Option<BlockNumber> {
+        self.open.as_ref().map(|_| self.number)
     }
 
     /// Notes that somebody is there.
@@ -146,17 +167,20 @@ impl Block {
         };
         self.is_failed = true;
         match open.transaction.take() {
-            Some(transaction) => Taken::Transaction(Box::new(transaction)),
+            Some(transaction) => Taken::Transaction(self.number, Box::new(transaction)),
             None => {
                 let read = open.snapshot.as_ref().map(|snapshot| snapshot.commit());
-                Taken::After(open.after.or(read))
+                Taken::After(self.number, open.after.or(read))
             }
         }
     }
 
-    /// The statement was done.
-    pub(crate) fn give_back(&mut self, transaction: Transaction) {
+    /// A statement of a block was done. Where that block is over, so is the transaction.
+    pub(crate) fn give_back(&mut self, number: BlockNumber, transaction: Transaction) {
         self.note_life();
+        if self.number() != Some(number) {
+            return;
+        }
         if let Some(open) = &mut self.open {
             open.after = Some(transaction.begins_after());
             open.transaction = Some(transaction);
@@ -164,9 +188,12 @@ impl Block {
         }
     }
 
-    /// The statement failed, and was undone.
-    pub(crate) fn fail(&mut self, transaction: Option<Transaction>) {
-        self.is_failed = self.open.is_some();
+    /// A statement of a block failed, and was undone.
+    pub(crate) fn fail(&mut self, number: BlockNumber, transaction: Option<Transaction>) {
+        if self.number() != Some(number) {
+            return;
+        }
+        self.is_failed = true;
         if let (Some(open), Some(transaction)) = (&mut self.open, transaction)
             && !open.savepoints.is_empty()
         {
@@ -175,13 +202,25 @@ impl Block {
         }
     }
 
-    /// A statement failed that has changed nothing, or its answer did.
-    pub(crate) fn fail_statement(&mut self) {
-        let transaction = self.open.as_mut().and_then(|open| open.transaction.take());
-        self.fail(transaction);
+    /// A statement failed that has changed nothing, or its answer did; of a block, if one was open when it began.
+    pub(crate) fn fail_statement(&mut self, number: Option<BlockNumber>) {
+        if let (Some(number), true) = (number, self.number() == number) {
+            let transaction = self.open.as_mut().and_then(|open| open.transaction.take());
+            self.fail(number, transaction);
+        }
     }
 
-    /// `COMMIT`: what is to be committed. The block is over; a failed one has nothing.
+    /// `COMMIT`: what is to be committed. The block is over; a failed one has nothing, and one that was ended without being asked is told so.
+    pub(crate) fn end_for_commit(&mut self) -> Result<(Option<Transaction>, TransactionStatus)> {
+        let is_expired = self.is_expired;
+        let ended = self.end();
+        match is_expired {
+            true => Err(expired().with_detail("Nothing of it was committed.")),
+            false => Ok(ended),
+        }
+    }
+
+    /// `ROLLBACK`, and the half of `COMMIT`.
     pub(crate) fn end(&mut self) -> (Option<Transaction>, TransactionStatus) {
         let status = self.status();
         let open = self.open.take();
@@ -252,9 +291,16 @@ pub(crate) enum Taken {
     /// A transaction of its own.
     Autocommit,
     /// The block's.
-    Transaction(Box<Transaction>),
+    Transaction(BlockNumber, Box<Transaction>),
     /// One that is to become the block's, after this commit if there is one.
-    After(Option<u64>),
+    After(BlockNumber, Option<u64>),
+}
+
+fn expired() -> Error {
+    Error::new(
+        SqlState::IdleInTransactionSessionTimeout,
+        "the transaction was ended because nothing was asked in it for too long",
+    )
 }
 
 fn place_of(savepoints: &[(String, Option<TableSavepoint>)], name: &str) -> Result<usize> {
@@ -322,6 +368,9 @@ impl Block {
             self.is_watched = false;
             return None;
         }
+        if self.at_work > 0 {
+            return Some(idle_max);
+        }
         let idle = self.asked.map_or(idle_max, |asked| asked.elapsed());
         let left = idle_max.saturating_sub(idle);
         if !left.is_zero() {
@@ -338,5 +387,68 @@ impl Block {
             idle_max.as_secs()
         );
         None
+    }
+}
+
+/// While this lives, a statement runs, or somebody waits for its rows.
+#[derive(Debug)]
+pub(crate) struct AtWork(Arc<Mutex<Block>>);
+
+impl AtWork {
+    pub(crate) fn new(block: &Arc<Mutex<Block>>) -> Self {
+        block.lock().at_work += 1;
+        Self(Arc::clone(block))
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        let mut block = self.0.lock();
+        block.at_work -= 1;
+        block.note_life();
+    }
+}
+
+/// Rows of a statement: waiting for them is no pause of the block, and their failure is that of the block in which they were asked for.
+pub(crate) struct Answer {
+    rows: SendableRecordBatchStream,
+    block: Arc<Mutex<Block>>,
+    number: Option<BlockNumber>,
+    waiting: Option<AtWork>,
+}
+
+impl Answer {
+    pub(crate) fn new(block: &Arc<Mutex<Block>>, rows: SendableRecordBatchStream) -> Self {
+        Self {
+            number: block.lock().number(),
+            block: Arc::clone(block),
+            rows,
+            waiting: None,
+        }
+    }
+}
+
+impl Stream for Answer {
+    type Item = datafusion::common::Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let answer = &mut *self;
+        if answer.waiting.is_none() {
+            answer.waiting = Some(AtWork::new(&answer.block));
+        }
+        let polled = answer.rows.poll_next_unpin(context);
+        if polled.is_ready() {
+            answer.waiting = None;
+        }
+        if let Poll::Ready(Some(Err(_))) = &polled {
+            answer.block.lock().fail_statement(answer.number);
+        }
+        polled
+    }
+}
+
+impl RecordBatchStream for Answer {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
     }
 }

@@ -49,6 +49,11 @@ impl Session {
             .with_hint("Leave BEGIN, COMMIT and ROLLBACK out."));
         }
         let does_change = transaction.is_some();
+        if statements.iter().any(Statement::copies_with_client) {
+            return Err(Error::unsupported(
+                "COPY FROM STDIN or TO STDOUT among statements that are sent at once",
+            ));
+        }
         self.block().lock().begin_unit(transaction)?;
         let run = self.run_all(statements, does_change).await;
         let seen = self.seen();
@@ -70,7 +75,10 @@ impl Session {
             match self.run_statement(statement).await? {
                 // What fails in it counts, though nobody sees its rows.
                 Outcome::Query(rows) => drain(rows).await?,
-                Outcome::Returned(..) | Outcome::Done(_) => {}
+                Outcome::Returned(..)
+                | Outcome::CopyIn(_)
+                | Outcome::CopyOut(_)
+                | Outcome::Done(_) => {}
             }
         }
         match self.run_statement(last).await? {

@@ -13,7 +13,7 @@ fn rows(house: &House, session: &Session, prepared: &Prepared, values: &[ScalarV
                 let batches: Vec<_> = rows.try_collect().await.unwrap();
                 batches.iter().map(|batch| batch.num_rows()).sum()
             }
-            Outcome::Returned(..) | Outcome::Done(_) => 0,
+            _ => 0,
         }
     })
 }

@@ -98,6 +98,125 @@ fn a_block_that_idles_with_the_turn_is_ended() {
 }
 
 #[test]
+fn a_block_that_waits_for_rows_does_not_idle() {
+    let house = House::new();
+    let options = SessionOptions {
+        idle_max: Duration::from_millis(200),
+        ..SessionOptions::default()
+    };
+    let (one, two) = (house.session_with(options), house.session());
+    house.done(&two, "create table t (a bigint primary key)");
+    house.done(&one, "begin; insert into t values (1)");
+    // It gives its first row when all are sorted, long after the limit.
+    let long = "select max(a) from (select value as a, row_number() over (order by value * 7919 % 3000017) as n
+        from generate_series(1, 3000000)) t where n % 2 = 0";
+    let before = std::time::Instant::now();
+    house.done(&one, long);
+    let took = before.elapsed();
+    assert!(
+        took > Duration::from_millis(400),
+        "{took:?} is no long query"
+    );
+    house.done(&one, "commit");
+    assert_eq!(house.rows(&two, "select count(*) from t"), ["1"]);
+}
+
+#[test]
+fn the_commit_of_a_block_that_was_ended_fails() {
+    let house = House::new();
+    let options = SessionOptions {
+        idle_max: Duration::from_millis(1),
+        ..SessionOptions::default()
+    };
+    let (one, two) = (house.session_with(options), house.session());
+    house.done(&two, "create table t (a int primary key)");
+    house.done(&one, "begin; insert into t values (1)");
+    // Waits for the turn, so until the block is over.
+    house.done(&two, "insert into t values (2)");
+    let (code, message) = house.refused(&one, "commit");
+    assert_eq!(code, "25P03", "{message}");
+    assert_eq!(one.transaction_status(), TransactionStatus::Idle);
+    assert_eq!(house.rows(&one, "select a from t"), ["2"]);
+}
+
+#[test]
+fn rows_of_a_block_that_is_over_fail_no_later_one() {
+    let house = House::new();
+    let session = house.session();
+    house.done(&session, "create table t (a int primary key)");
+    house.done(&session, "begin");
+    let text = "select 1 / (value - 200000) from generate_series(1, 300000)";
+    let statement = session.statements(text).unwrap().remove(0);
+    let rows = house.threads.block_on(session.execute(&statement)).unwrap();
+    let orrery_sql::Outcome::Query(mut rows) = rows else {
+        panic!("a query has rows");
+    };
+    house.done(&session, "commit; begin; insert into t values (1)");
+    let failed = house.threads.block_on(async {
+        use futures::StreamExt;
+        loop {
+            match rows.next().await {
+                Some(Ok(_)) => {}
+                Some(Err(_)) => return true,
+                None => return false,
+            }
+        }
+    });
+    assert!(failed);
+    assert_eq!(session.transaction_status(), TransactionStatus::Open);
+    house.done(&session, "commit");
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["1"]);
+}
+
+#[test]
+fn writers_that_wait_keep_no_thread_from_the_one_who_has_the_turn() {
+    let mut house = House::new();
+    house.threads = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(3)
+        .enable_all()
+        .build()
+        .unwrap();
+    let holder = house.session();
+    house.done(&holder, "create table t (a int primary key)");
+    house.done(&holder, "begin; insert into t values (0)");
+    let waiting: Vec<_> = (1..=8)
+        .map(|number| {
+            let session = house.session();
+            let text = format!("insert into t values ({number})");
+            let statement = session.statements(&text).unwrap().remove(0);
+            house
+                .threads
+                .spawn(async move { session.execute(&statement).await.map(|_| ()) })
+        })
+        .collect();
+    let statements = holder
+        .statements("insert into t values (9); commit")
+        .unwrap();
+    house.threads.block_on(async {
+        // All of them wait now; two of them go.
+        for waiting in &waiting[..2] {
+            while !waiting.is_finished() {
+                waiting.abort();
+                tokio::task::yield_now().await;
+            }
+        }
+        let committed = async {
+            for statement in &statements {
+                holder.execute(statement).await.unwrap();
+            }
+            for waiting in waiting.into_iter().skip(2) {
+                waiting.await.unwrap().unwrap();
+            }
+        };
+        let limit = Duration::from_secs(60);
+        let done = tokio::time::timeout(limit, committed).await;
+        done.expect("the holder of the turn gets a thread");
+    });
+    assert_eq!(house.rows(&holder, "select count(*) from t"), ["8"]);
+}
+
+#[test]
 fn a_statement_that_is_stopped_leaves_nothing() {
     let house = House::new();
     let session = house.session();

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{quads, run, succeed, text};
+use crate::common::{orrery, quads, run, succeed, text};
 use crate::serve::Server;
 
 #[test]
@@ -214,4 +214,41 @@ fn a_terminal_gets_a_shell() {
     }
     let history = fs::read_to_string(home.path().join("orrery/sql_history")).unwrap();
     assert!(history.contains("\\d item"), "{history}");
+}
+
+#[test]
+fn copy_reads_standard_input_and_writes_standard_output_and_files() {
+    let home = tempfile::tempdir().unwrap();
+    let database = home.path().join("db");
+    let sql = |command: &str, input: &str| {
+        let mut child = orrery()
+            .args(["sql", "--db", text(&database), "-c", command])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Where it fails before it has read all, nobody takes the rest.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (String::from_utf8(output.stdout).unwrap(), said)
+    };
+    let (done, said) = sql(
+        "create table t (id int primary key, s text); copy t from stdin csv",
+        "2,b\n1,a\n",
+    );
+    assert_eq!(done, "CREATE TABLE\nCOPY 2\n", "{said}");
+    let (done, _) = sql("copy t to stdout (format csv, header)", "");
+    assert_eq!(done, "id,s\n1,a\n2,b\n");
+    let (_, said) = sql("copy t from stdin csv", "3,c\nx,d\n");
+    assert!(
+        said.contains("ERROR 22P02: invalid input syntax for type integer: \"x\"; COPY t, line 2, column id: \"x\""),
+        "{said}"
+    );
+    let file = home.path().join("t.parquet");
+    let (done, said) = sql(&format!("copy t to '{}' (format parquet)", text(&file)), "");
+    assert_eq!(done, "COPY 2\n", "{said}");
+    let (done, said) = sql(&format!("select count(*) as n from '{}'", text(&file)), "");
+    assert!(done.contains("2\n(1 row)"), "{done}{said}");
 }

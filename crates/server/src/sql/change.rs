@@ -42,6 +42,8 @@ pub(super) async fn make(
     let (outcome, asked) = made.await.map_err(|_dropped| lost())?;
     match outcome {
         Outcome::Done(tag) => Ok(done(tag, committed)),
+        // Refused before they begin.
+        Outcome::CopyIn(_) | Outcome::CopyOut(_) => Err(lost()),
         Outcome::Returned(rows, tag) => returned(state, asked, rows, tag, committed).await,
         Outcome::Query(rows) => {
             // Those behind changes come as `Returned`.

@@ -120,6 +120,8 @@ async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
     output.etag = Some(etag_of_read(commit, &format));
     match outcome {
         Outcome::Query(rows) | Outcome::Returned(rows, _) => write(asked, rows, output).await,
+        // Refused before they begin.
+        Outcome::CopyIn(_) | Outcome::CopyOut(_) => output.finish().await,
         // Such as a SAVEPOINT alone.
         Outcome::Done(tag) => {
             output.tag = tag_header(tag);

@@ -83,12 +83,20 @@ pub(super) async fn insert(
     let rows = change
         .apply(move |transaction| {
             let mut changed = Vec::new();
-            if let Some((rewrite, places, values)) = updated {
-                changed.push(rewrite.apply(transaction, places, &values)?);
-            }
+            let rewritten = updated.map(|(rewrite, places, values)| {
+                let rewritten = rewrite.write(transaction, places, &values)?;
+                Ok::<_, Error>((rewrite, rewritten))
+            });
+            let rewritten = rewritten.transpose()?;
             let new = taken(&split.rows, &split.new)?;
             transaction.insert_rows(own.table, &new)?;
-            references::require(transaction.tables(), &own.definition, &new)?;
+            // When all rows are there: they may refer to each other.
+            let tables = Arc::clone(transaction.tables());
+            if let Some((rewrite, rewritten)) = rewritten {
+                rewrite.check(&tables, &rewritten)?;
+                changed.push(rewritten.after);
+            }
+            references::require(&tables, &own.definition, &new)?;
             changed.push(new);
             changed.retain(|rows| !rows.is_empty());
             joined(&changed)
@@ -165,7 +173,7 @@ fn split(
     let (mut new, mut conflicts, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for row in 0..count {
         let mut is_conflict = false;
-        for key in &mut keys {
+        for key in &keys {
             let Some(place) = key.conflict(row, is_update)? else {
                 continue;
             };
@@ -178,6 +186,10 @@ fn split(
         }
         if !is_conflict {
             new.push(row as u32);
+        }
+        // A row that is passed over takes nobody's key.
+        if !is_conflict || is_update {
+            keys.iter_mut().for_each(|key| key.note(row));
         }
     }
     if !is_update {
@@ -199,6 +211,7 @@ struct Keys<'a> {
     keys: KeyRows,
     /// Rows with a NULL in it conflict with none.
     has_null: Vec<bool>,
+    /// Those of rows that come, or are changed.
     seen: HashSet<Vec<u8>>,
 }
 
@@ -228,12 +241,12 @@ impl<'a> Keys<'a> {
     }
 
     /// Whether the key of a row is there: in the table, at a place, or in a row before.
-    fn conflict(&mut self, row: usize, is_update: bool) -> Result<Option<Option<RowPlace>>> {
+    fn conflict(&self, row: usize, is_update: bool) -> Result<Option<Option<RowPlace>>> {
         if self.has_null[row] {
             return Ok(None);
         }
         let key = self.keys.get(row);
-        let is_first = self.seen.insert(key.to_vec());
+        let is_first = !self.seen.contains(key);
         if !is_first && is_update {
             return Err(Error::new(
                 SqlState::CardinalityViolation,
@@ -248,6 +261,13 @@ impl<'a> Keys<'a> {
         }
         let place = self.projection.locate_prefix(key)?.into_iter().next();
         Ok(place.map(Some))
+    }
+
+    /// Notes that a row comes, or is changed.
+    fn note(&mut self, row: usize) {
+        if !self.has_null[row] {
+            self.seen.insert(self.keys.get(row).to_vec());
+        }
     }
 
     /// Where the row at a place of this projection is in the primary one.

@@ -6,7 +6,9 @@ use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::sql::sqlparser::ast::{CreateTable, Insert, OnInsert, Query, SetExpr, TableObject};
+use datafusion::sql::sqlparser::ast::{
+    CreateTable, Ident, Insert, OnInsert, Query, SetExpr, TableObject,
+};
 use futures::TryStreamExt;
 use orrery_storage::table::{DefinitionChange, TableDefinition};
 
@@ -34,7 +36,8 @@ pub(super) async fn run(change: &mut Change, statement: &Insert, text: &str) -> 
     };
     let tables = change.tables()?;
     let definition = Arc::clone(table_named(&tables, name)?.definition());
-    let given = given_columns(&definition, statement)?;
+    let names = statement.columns.iter().map(simple);
+    let given = named_columns(&definition, names)?;
     let alias = match &statement.table_alias {
         Some(alias) => quoted(&folded(&alias.alias)?),
         None => quoted(&definition.name),
@@ -95,14 +98,21 @@ fn refuse_options(statement: &Insert) -> Result<()> {
 }
 
 /// The columns that a statement names, or all.
-fn given_columns(definition: &TableDefinition, statement: &Insert) -> Result<Vec<String>> {
-    if statement.columns.is_empty() {
+pub(crate) fn given_columns(definition: &TableDefinition, names: &[Ident]) -> Result<Vec<String>> {
+    named_columns(definition, names.iter().map(folded))
+}
+
+fn named_columns(
+    definition: &TableDefinition,
+    names: impl ExactSizeIterator<Item = Result<String>>,
+) -> Result<Vec<String>> {
+    if names.len() == 0 {
         let columns = definition.columns.iter();
         return Ok(columns.map(|column| column.name.clone()).collect());
     }
     let mut given = Vec::new();
-    for name in &statement.columns {
-        let name = simple(name)?;
+    for name in names {
+        let name = name?;
         column_named(definition, &name)?;
         if given.contains(&name) {
             return Err(Error::new(
@@ -167,6 +177,20 @@ fn with_defaults(query: &Query, definition: &TableDefinition, given: &[String]) 
         }
     }
     Ok(query)
+}
+
+/// Inserts all rows of a query, in bulk if they are many; how many they are.
+pub(crate) async fn insert_query(
+    change: &mut Change,
+    maker: &Maker,
+    query: &LogicalPlan,
+    text: &str,
+) -> Result<u64> {
+    if let Some(count) = bulk::insert(change, maker, query, text).await? {
+        return Ok(count);
+    }
+    let stream = change.planner()?.stream(query, text).await?;
+    Ok(insert_all(change, maker, stream, false).await?.1)
 }
 
 /// Inserts all rows of a query, in pieces; returns them if they are to be kept, and how many they are.
@@ -244,8 +268,7 @@ pub(super) async fn create_table_as(
     let tables = change.tables()?;
     let planner = change.planner()?;
     let plan = planner.query((**query).clone(), text).await?;
-    let physical = planner.stream(&plan, text).await?;
-    let schema = physical.schema();
+    let schema = planner.physical(&plan, text).await?.schema();
     let Some(definition) = table_of_values(&tables, change.state(), statement, &schema)? else {
         return Ok(Outcome::Done(Tag::Words("CREATE TABLE AS")));
     };
@@ -257,9 +280,6 @@ pub(super) async fn create_table_as(
     let names = definition.columns.iter().map(|column| column.name.clone());
     let names: Vec<String> = names.collect();
     let maker = Maker::new(change.state(), state.definition(), &names)?;
-    let count = match bulk::insert(change, &maker, &plan, text).await? {
-        Some(count) => count,
-        None => insert_all(change, &maker, physical, false).await?.1,
-    };
+    let count = insert_query(change, &maker, &plan, text).await?;
     Ok(Outcome::Done(Tag::Select(count)))
 }

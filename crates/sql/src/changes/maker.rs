@@ -23,16 +23,16 @@ enum Source {
 
 /// What makes rows of a table out of a query's.
 #[derive(Debug, Clone)]
-pub(super) struct Maker {
-    pub(super) table: RelationId,
-    pub(super) definition: Arc<TableDefinition>,
+pub(crate) struct Maker {
+    pub(crate) table: RelationId,
+    pub(crate) definition: Arc<TableDefinition>,
     sources: Vec<Source>,
     conditions: Conditions,
 }
 
 impl Maker {
     /// Of a query whose columns are for these of the table.
-    pub(super) fn new(
+    pub(crate) fn new(
         state: &SessionState,
         definition: &Arc<TableDefinition>,
         given: &[String],
@@ -54,7 +54,7 @@ impl Maker {
     }
 
     /// Rows as arrays in the order of the table's columns.
-    pub(super) fn rows(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    pub(crate) fn rows(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let columns = self.definition.columns.iter().zip(&self.sources);
         let columns = columns.map(|(column, source)| match source {
             Source::Query(place) => assign(batch.column(*place), &column.name, column.column_type),
@@ -67,25 +67,37 @@ impl Maker {
         columns.collect()
     }
 
+    /// The first column that does not take the value which a query has for it, and the place of that in the query.
+    pub(crate) fn misfit(&self, batch: &RecordBatch) -> Option<(&str, usize)> {
+        let mut columns = self.definition.columns.iter().zip(&self.sources);
+        columns.find_map(|(column, source)| match source {
+            Source::Query(place) => {
+                let assigned = assign(batch.column(*place), &column.name, column.column_type);
+                assigned.is_err().then_some((column.name.as_str(), *place))
+            }
+            Source::Default(_) | Source::Null => None,
+        })
+    }
+
     /// Fails if a row breaks a condition.
-    pub(super) fn check(&self, rows: &[ArrayRef]) -> Result<()> {
+    pub(crate) fn check(&self, rows: &[ArrayRef]) -> Result<()> {
         self.conditions.check(rows)
     }
 
     /// Whether a row may refer to another of the same statement.
-    pub(super) fn refers_to_itself(&self) -> bool {
+    pub(crate) fn refers_to_itself(&self) -> bool {
         let mut keys = self.definition.foreign_keys.iter();
         keys.any(|key| key.table == self.table)
     }
 }
 
 /// Whether an expression is the word `DEFAULT`.
-pub(super) fn is_default(value: &Expr) -> bool {
+pub(crate) fn is_default(value: &Expr) -> bool {
     matches!(value, Expr::Identifier(name)
         if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
 }
 
 /// What a column gets where nothing is given.
-pub(super) fn default_of(column: &ColumnDefinition) -> Result<Expr> {
+pub(crate) fn default_of(column: &ColumnDefinition) -> Result<Expr> {
     parse_expression(column.default.as_deref().unwrap_or("NULL"))
 }

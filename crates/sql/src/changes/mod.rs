@@ -20,6 +20,8 @@ mod update;
 
 use datafusion::sql::sqlparser::ast::Statement;
 
+pub(crate) use insert::{given_columns, insert_query};
+pub(crate) use maker::Maker;
 pub(crate) use returning::columns as returned_columns;
 
 use crate::change::Change;

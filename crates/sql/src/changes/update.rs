@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Update, UpdateTableFromKind,
 };
 use orrery_storage::Transaction;
-use orrery_storage::table::{ColumnId, RowPlace, TableDefinition};
+use orrery_storage::table::{ColumnId, RowPlace, TableDefinition, Tables};
 
 use super::maker::{default_of, is_default};
 use super::returning;
@@ -124,6 +124,13 @@ pub(super) fn assigned(
     Ok(assigned)
 }
 
+/// Rows as they were, and as they are.
+#[derive(Default)]
+pub(super) struct Rewritten {
+    before: Vec<ArrayRef>,
+    pub(super) after: Vec<ArrayRef>,
+}
+
 /// Rows of a table that get other values in some columns.
 pub(super) struct Rewrite {
     pub(super) definition: Arc<TableDefinition>,
@@ -151,8 +158,20 @@ impl Rewrite {
         places: Vec<RowPlace>,
         values: &[ArrayRef],
     ) -> Result<Vec<ArrayRef>> {
+        let rewritten = self.write(transaction, places, values)?;
+        self.check(&Arc::clone(transaction.tables()), &rewritten)?;
+        Ok(rewritten.after)
+    }
+
+    /// The same without a look at foreign keys, which is to follow.
+    pub(super) fn write(
+        &self,
+        transaction: &mut Transaction,
+        places: Vec<RowPlace>,
+        values: &[ArrayRef],
+    ) -> Result<Rewritten> {
         if places.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Rewritten::default());
         }
         let definition = &self.definition;
         let table = state_of(transaction.tables(), definition.id)?;
@@ -169,10 +188,16 @@ impl Rewrite {
         // First all go, then all come: keys may change places.
         transaction.delete_rows(definition.id, places)?;
         transaction.insert_rows(definition.id, &after)?;
-        let tables = Arc::clone(transaction.tables());
-        references::require(&tables, &self.with_assigned_keys(), &after)?;
-        references::refuse_referred(&tables, definition, &before)?;
-        Ok(after)
+        Ok(Rewritten { before, after })
+    }
+
+    /// Fails if a foreign key does not hold any more.
+    pub(super) fn check(&self, tables: &Tables, rows: &Rewritten) -> Result<()> {
+        if rows.after.is_empty() {
+            return Ok(());
+        }
+        references::require(tables, &self.with_assigned_keys(), &rows.after)?;
+        references::refuse_referred(tables, &self.definition, &rows.before)
     }
 
     /// The definition with the foreign keys alone that the new values may break.

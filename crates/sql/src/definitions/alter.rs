@@ -175,7 +175,7 @@ impl Alter<'_> {
             false => {
                 refuse_nulls(self.table, &definition)?;
                 let (schema, name) = (definition.schema.clone(), definition.name.clone());
-                rebuild(self.transaction, self.table, definition.clone())?;
+                rebuild(self.transaction, self.state, self.table, definition.clone())?;
                 let table = self.transaction.tables().table_named(&schema, &name);
                 table.map_or(before.id, |table| table.definition().id)
             }
@@ -215,7 +215,27 @@ impl Alter<'_> {
         if lacks_value && self.table.rows() > 0 {
             return Err(contains_nulls(&name, &definition.name));
         }
-        self.define_checked(definition)
+        if definition.primary_key == self.definition().primary_key {
+            return self.define_checked(definition);
+        }
+        // The rows are written anew with the column, so it has to be there before.
+        let mut without_key = definition.clone();
+        without_key.primary_key = None;
+        self.define(without_key)?;
+        let tables = Arc::clone(self.transaction.tables());
+        let table = tables.table(definition.id).ok_or_else(|| {
+            Error::new(
+                SqlState::InternalError,
+                "a table is gone while it is altered",
+            )
+        })?;
+        let mut with_column = Alter {
+            transaction: self.transaction,
+            tables: &tables,
+            table,
+            state: self.state,
+        };
+        with_column.define_checked(definition)
     }
 
     fn drop_column(&mut self, name: &Ident, if_exists: bool, cascade: bool) -> Result<()> {
@@ -384,7 +404,7 @@ impl Alter<'_> {
                         default.values(1)?;
                     }
                 }
-                return rebuild(self.transaction, self.table, definition);
+                return rebuild(self.transaction, self.state, self.table, definition);
             }
             other => {
                 return Err(Error::unsupported(format!("ALTER COLUMN ... {other}")));
@@ -417,7 +437,9 @@ impl Alter<'_> {
             if cascade && crate::lookup::unique_key(&definition, columns).is_none() {
                 self.drop_foreign_keys_to(columns)?;
                 let own = definition.id;
-                definition.foreign_keys.retain(|key| key.table != own);
+                definition
+                    .foreign_keys
+                    .retain(|key| key.table != own || !are_same(&key.referenced, columns));
             } else {
                 refuse_needed_key(self.tables, &definition, columns, &what)?;
             }
@@ -425,7 +447,7 @@ impl Alter<'_> {
         if key.is_some() {
             let tables = Arc::clone(self.transaction.tables());
             let table = tables.table(definition.id).unwrap_or(self.table);
-            return rebuild(self.transaction, table, definition);
+            return rebuild(self.transaction, self.state, table, definition);
         }
         if definition == before {
             return match if_exists {
@@ -446,9 +468,9 @@ impl Alter<'_> {
         let id = self.definition().id;
         for other in super::drop::referring(self.tables, id) {
             let mut other = (*other).clone();
-            other.foreign_keys.retain(|key| {
-                key.table != id || !columns.iter().all(|column| key.referenced.contains(column))
-            });
+            other
+                .foreign_keys
+                .retain(|key| key.table != id || !are_same(&key.referenced, columns));
             self.transaction
                 .define(DefinitionChange::AlterTable(other))?;
         }
@@ -478,6 +500,11 @@ impl Alter<'_> {
         }
         self.define(definition)
     }
+}
+
+/// Whether two keys have the same columns, in any order.
+fn are_same(one: &[ColumnId], other: &[ColumnId]) -> bool {
+    one.len() == other.len() && one.iter().all(|column| other.contains(column))
 }
 
 fn is_cascade(behavior: Option<&DropBehavior>) -> bool {
@@ -565,12 +592,7 @@ fn check_rows(
     }
     let conditions = Conditions::of(state, &new)?;
     each_piece(table, |rows| {
-        conditions.check(rows).map_err(|error| Error {
-            message: error
-                .message
-                .replace("new row for relation", "some row of relation"),
-            ..error
-        })?;
+        conditions.check_stored(rows)?;
         references::require(tables, &new, rows)
     })
 }

@@ -1,5 +1,6 @@
 //! A table that is being defined: its columns and constraints are put to it one by one, for `CREATE TABLE` and `ALTER TABLE` alike.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
@@ -8,8 +9,8 @@ use datafusion::sql::sqlparser::ast::{
     TableConstraint,
 };
 use orrery_storage::table::{
-    COLUMNS_MAX, Check, ColumnDefinition, ColumnId, ForeignKey, IndexDefinition, PrimaryKey,
-    RelationId, TableDefinition, Tables,
+    COLUMNS_MAX, Check, ColumnDefinition, ColumnId, ColumnType, ForeignKey, IndexDefinition,
+    PrimaryKey, RelationId, TableDefinition, Tables,
 };
 
 use crate::evaluate;
@@ -300,7 +301,7 @@ impl Draft<'_> {
         evaluate::require_boolean(&data_type)?;
         self.definition.checks.push(Check {
             name,
-            condition: check.expr.to_string(),
+            condition: evaluate::unqualified((*check.expr).clone()).to_string(),
         });
         Ok(())
     }
@@ -347,8 +348,8 @@ impl Draft<'_> {
             let types = (
                 self.definition
                     .column(*one)
-                    .map(|it| it.column_type.arrow()),
-                other.column(*two).map(|it| it.column_type.arrow()),
+                    .map(|it| key_type(it.column_type)),
+                other.column(*two).map(|it| key_type(it.column_type)),
             );
             if types.0 != types.1 {
                 return Err(Error::new(
@@ -366,6 +367,18 @@ impl Draft<'_> {
         });
         Ok(())
     }
+}
+
+/// What two columns have in common whose keys can be compared: of `char(n)` they have no blanks at their end.
+fn key_type(of: ColumnType) -> (DataType, bool) {
+    let is_padded = matches!(
+        of,
+        ColumnType::Text {
+            is_padded: true,
+            ..
+        }
+    );
+    (of.arrow(), is_padded)
 }
 
 /// The columns that a foreign key refers to, which something must make unique.

@@ -21,6 +21,9 @@ pub(super) fn table(
     if_exists: bool,
     cascade: bool,
 ) -> Result<()> {
+    if views::drop_external(transaction, name, cascade)? {
+        return Ok(());
+    }
     let tables = Arc::clone(transaction.tables());
     let definition = match table_named(&tables, name) {
         Ok(table) => Arc::clone(table.definition()),

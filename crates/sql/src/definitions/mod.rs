@@ -10,11 +10,12 @@ mod alter;
 mod constraints;
 mod create;
 mod drop;
+mod external;
 mod rebuild;
 mod views;
 
 use datafusion::execution::SessionState;
-use datafusion::sql::sqlparser::ast::{ObjectType, Statement};
+use datafusion::sql::sqlparser::ast::{AlterTableOperation, ObjectName, ObjectType, Statement};
 use orrery_storage::Transaction;
 
 use crate::change::Change;
@@ -22,6 +23,7 @@ use crate::outcome::{Outcome, Tag};
 use crate::{Error, Result};
 
 pub(crate) use create::table_of_values;
+pub(crate) use external::create as create_external;
 
 /// Whether a statement is one of these.
 pub(crate) fn is_definition(statement: &Statement) -> bool {
@@ -43,12 +45,29 @@ pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) 
         views::create(change, view, text).await?;
         return Ok(Outcome::Done(Tag::Words("CREATE VIEW")));
     }
+    let grown = grown_table(statement);
     let statement = statement.clone();
     let state = change.state().clone();
     let tag = change
         .apply(move |transaction| define(transaction, &state, &statement))
         .await?;
+    if let Some(name) = grown {
+        views::require_unchanged(change, &name).await?;
+    }
     Ok(Outcome::Done(Tag::Words(tag)))
+}
+
+/// The table that gets another column.
+fn grown_table(statement: &Statement) -> Option<ObjectName> {
+    let Statement::AlterTable(alter) = statement else {
+        return None;
+    };
+    let is_new = |it: &AlterTableOperation| matches!(it, AlterTableOperation::AddColumn { .. });
+    alter
+        .operations
+        .iter()
+        .any(is_new)
+        .then(|| alter.name.clone())
 }
 
 fn define(

@@ -1,11 +1,13 @@
 //! A table written anew under another number, for what its files cannot take: another primary key, another type of a column.
 
 use datafusion::arrow::array::ArrayRef;
+use datafusion::execution::SessionState;
 use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, TableDefinition, TableState};
 
 use super::create::not_unique;
 use super::drop::referring;
+use crate::evaluate::Conditions;
 use crate::types::assign;
 use crate::{Error, Result, SqlState};
 
@@ -15,6 +17,7 @@ const ROWS_AT_ONCE: u64 = 32 * 1024;
 /// Puts a definition in the place of a table that has the same columns by their numbers, with all rows.
 pub(super) fn rebuild(
     transaction: &mut Transaction,
+    state: &SessionState,
     table: &TableState,
     mut definition: TableDefinition,
 ) -> Result<()> {
@@ -45,11 +48,12 @@ pub(super) fn rebuild(
         }
         transaction.define(DefinitionChange::AlterTable(other))?;
     }
-    copy(transaction, table, &definition)
+    copy(transaction, state, table, &definition)
 }
 
 fn copy(
     transaction: &mut Transaction,
+    state: &SessionState,
     table: &TableState,
     definition: &TableDefinition,
 ) -> Result<()> {
@@ -65,6 +69,8 @@ fn copy(
             "a column of a table that is written anew is missing",
         )
     })?;
+    // Another type may be another value, and another answer of a condition.
+    let conditions = Conditions::of(state, definition)?;
     let mut wanted = places.clone();
     wanted.sort_unstable();
     let positions = primary.positions();
@@ -78,6 +84,7 @@ fn copy(
             assign(values, &column.name, column.column_type)
         });
         let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
+        conditions.check_stored(&columns)?;
         transaction
             .insert_rows(definition.id, &columns)
             .map_err(|error| not_unique(error, true))?;

@@ -13,6 +13,7 @@ use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, Tables, ViewDefinition};
 
 use crate::change::Change;
+use crate::files::is_external;
 use crate::identifiers::{folded, qualified};
 use crate::lookup::{free_relation_name, shown, still_needed, undefined};
 use crate::names::SCHEMA;
@@ -21,7 +22,7 @@ use crate::types::type_of_values;
 use crate::{Error, Result, SqlState};
 
 /// Views that a database may have.
-const VIEWS_MAX: usize = 10_000;
+pub(super) const VIEWS_MAX: usize = 10_000;
 
 /// Makes a view, or gives one another query.
 pub(super) async fn create(change: &mut Change, view: &CreateView, text: &str) -> Result<()> {
@@ -57,7 +58,7 @@ pub(super) async fn create(change: &mut Change, view: &CreateView, text: &str) -
     }
     let old = tables.view_named(&schema, &name);
     let id = match (old, view.or_replace) {
-        (Some(old), true) => {
+        (Some(old), true) if !is_external(&old.query) => {
             let kept = old
                 .columns
                 .iter()
@@ -126,6 +127,9 @@ fn refuse_options(view: &CreateView) -> Result<()> {
 
 /// The tables and views that a query names, with their schemas.
 fn named_in(query: &str) -> Result<BTreeSet<(String, String)>> {
+    if is_external(query) {
+        return Ok(BTreeSet::new());
+    }
     let statement: Statement = parse_one(query)?;
     let named = resolve_table_references(&statement, true);
     let (named, _) = named.map_err(|error| Error::of_engine(&error, query))?;
@@ -150,6 +154,36 @@ pub(super) fn readers(
         }
     }
     Ok(readers)
+}
+
+/// Fails if a view gives other columns now that a table which it reads has one more: its `*` is a text, and its columns are named by their places.
+pub(super) async fn require_unchanged(change: &Change, table: &ObjectName) -> Result<()> {
+    let (schema, name) = qualified(table)?;
+    let tables = change.tables()?;
+    let planner = change.planner()?;
+    for view in readers(&tables, &schema, &name)? {
+        let is_natural = view
+            .query
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|word| word.eq_ignore_ascii_case("natural"));
+        let width = match planner.view(&view).await {
+            Ok(plan) => Some(plan.schema().fields().len()),
+            Err(_) => None,
+        };
+        if is_natural || width != Some(view.columns.len()) {
+            let view = shown(&view.schema, &view.name);
+            return Err(Error::new(
+                SqlState::DependentObjectsStillExist,
+                format!(
+                    "cannot add a column to table {name}: the columns of view {view} would change"
+                ),
+            )
+            .with_hint(format!(
+                "Drop view {view}, and create it anew, with names in the place of *."
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn refuse_circle(tables: &Tables, query: &str, view: &ViewDefinition) -> Result<()> {
@@ -180,8 +214,9 @@ pub(super) fn drop(
 ) -> Result<()> {
     let (schema, name) = qualified(name)?;
     let tables = Arc::clone(transaction.tables());
-    let Some(view) = tables.view_named(&schema, &name) else {
-        if tables.table_named(&schema, &name).is_some() {
+    let view = tables.view_named(&schema, &name);
+    let Some(view) = view.filter(|view| !is_external(&view.query)) else {
+        if view.is_some() || tables.table_named(&schema, &name).is_some() {
             return Err(Error::new(
                 SqlState::WrongObjectType,
                 format!("\"{name}\" is not a view"),
@@ -197,6 +232,24 @@ pub(super) fn drop(
     drop_dependent(transaction, &schema, &name, &what, cascade)?;
     transaction.define(DefinitionChange::DropView(view.id))?;
     Ok(())
+}
+
+/// Drops an external table; false where there is none of that name.
+pub(super) fn drop_external(
+    transaction: &mut Transaction,
+    name: &ObjectName,
+    cascade: bool,
+) -> Result<bool> {
+    let (schema, name) = qualified(name)?;
+    let tables = Arc::clone(transaction.tables());
+    let table = tables.view_named(&schema, &name);
+    let Some(table) = table.filter(|table| is_external(&table.query)) else {
+        return Ok(false);
+    };
+    let what = format!("table {}", shown(&schema, &name));
+    drop_dependent(transaction, &schema, &name, &what, cascade)?;
+    transaction.define(DefinitionChange::DropView(table.id))?;
+    Ok(true)
 }
 
 /// Drops the views that read a table or view, and those over them; fails if there are some and that is not wanted.

@@ -72,10 +72,14 @@ impl House {
 
     /// A session on an engine of its own, with so much memory.
     pub(crate) fn session_in(&self, memory_bytes: u64) -> Session {
+        self.session_in_with(memory_bytes, SessionOptions::default())
+    }
+
+    pub(crate) fn session_in_with(&self, memory_bytes: u64, options: SessionOptions) -> Session {
         let runtime = runtime(self.directory.path(), memory_bytes);
         let writer = self.writer.clone().unwrap();
         let database = Arc::clone(writer.database());
-        Session::new(&runtime, database, Some(writer), SessionOptions::default())
+        Session::new(&runtime, database, Some(writer), options)
     }
 
     pub(crate) fn read_only(&self) -> Session {
@@ -109,6 +113,9 @@ impl House {
                         batches: collected(rows.try_collect().await)?,
                         tag,
                     },
+                    Outcome::CopyIn(_) | Outcome::CopyOut(_) => {
+                        panic!("{text}: its bytes are for those who take them")
+                    }
                     Outcome::Done(tag) => Answer {
                         batches: Vec::new(),
                         tag,

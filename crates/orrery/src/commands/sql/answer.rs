@@ -4,13 +4,15 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
-use orrery_sql::{Error, Tag};
+use orrery_sql::{CopyOut, Error, Tag};
 
 use crate::failure::Failure;
 
 /// What one statement came to.
 pub(super) struct Answer {
     pub(super) rows: Option<Rows>,
+    /// Bytes for standard output.
+    pub(super) copy: Option<CopyOut>,
     /// What was done; none where the rows say it.
     pub(super) tag: Option<String>,
 }
@@ -31,7 +33,17 @@ impl Answer {
                 schema,
                 batches: batches.boxed(),
             }),
+            copy: None,
             tag: tag.map(|tag| tag.to_string()),
+        }
+    }
+
+    /// Of what has no rows.
+    pub(super) fn done(tag: Tag) -> Self {
+        Self {
+            rows: None,
+            copy: None,
+            tag: Some(tag.to_string()),
         }
     }
 }

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use orrery_joint::EngineGraphs;
 use orrery_sparql::{Engine, EngineOptions};
-use orrery_sql::{Session, SessionOptions, TransactionStatus, split};
+use orrery_sql::{FileAccess, Session, SessionOptions, TransactionStatus, split};
 use orrery_storage::{Database, WriterOptions};
 use tokio::runtime::Runtime;
 
@@ -96,6 +96,8 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
     let engine = Arc::new(Engine::new(Arc::clone(&database), options)?);
     let session_options = SessionOptions {
         who: "orrery sql".to_owned(),
+        // Whoever runs this may read and write them anyway.
+        files: FileAccess::allowed(std::env::vars()),
         ..SessionOptions::default()
     };
     let session = Session::new(engine.runtime(), database, writer, session_options)

@@ -40,7 +40,11 @@ impl Server {
         };
         let tag = header(TAG);
         if header(CONTENT_TYPE.as_str()).is_none_or(|it| it != ARROW) {
-            return Ok(Answer { rows: None, tag });
+            return Ok(Answer {
+                rows: None,
+                copy: None,
+                tag,
+            });
         }
         let mut reader = Reader::new(response, self.url.to_string());
         let first = reader.next().await?;
@@ -56,6 +60,7 @@ impl Server {
         });
         let batches = first.chain(others).boxed();
         Ok(Answer {
+            copy: None,
             rows: Some(Rows { schema, batches }),
             tag,
         })

@@ -1,6 +1,9 @@
 //! Where statements run: on a database here, or a server.
 
-use orrery_sql::{Outcome, Session, Statement, TransactionStatus};
+use std::io::Read as _;
+use std::path::Path;
+
+use orrery_sql::{CopyIn, Outcome, Session, Statement, Tag, TransactionStatus};
 
 use super::answer::Answer;
 use super::server::Server;
@@ -41,9 +44,36 @@ pub(super) async fn execute(session: &Session, statement: &Statement) -> Result<
     Ok(match session.execute(statement).await? {
         Outcome::Query(rows) => Answer::of(rows, None),
         Outcome::Returned(rows, tag) => Answer::of(rows, Some(tag)),
-        Outcome::Done(tag) => Answer {
+        Outcome::Done(tag) => Answer::done(tag),
+        Outcome::CopyIn(copy) => Answer::done(copy_in(copy).await?),
+        Outcome::CopyOut(copy) => Answer {
+            copy: Some(copy),
             rows: None,
-            tag: Some(tag.to_string()),
+            tag: None,
         },
     })
+}
+
+/// Gives a statement what stands on standard input.
+async fn copy_in(mut copy: CopyIn) -> Result<Tag, Failure> {
+    /// Bytes that are read at once.
+    const CHUNK_BYTES: usize = 256 * 1024;
+    loop {
+        let read = tokio::task::spawn_blocking(|| {
+            let mut chunk = vec![0; CHUNK_BYTES];
+            let bytes = std::io::stdin().read(&mut chunk)?;
+            chunk.truncate(bytes);
+            Ok::<_, std::io::Error>(chunk)
+        });
+        let chunk = read.await.map_err(std::io::Error::other);
+        match chunk.and_then(|chunk| chunk) {
+            Ok(chunk) if chunk.is_empty() => return Ok(copy.finish().await?),
+            Ok(chunk) => copy.send(chunk.into()).await?,
+            Err(error) => {
+                let failure = Failure::file(Path::new("standard input"), error);
+                copy.fail("standard input cannot be read").await;
+                return Err(failure);
+            }
+        }
+    }
 }

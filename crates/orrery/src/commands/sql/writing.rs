@@ -23,6 +23,11 @@ impl Writing {
         if let Some(rows) = answer.rows {
             printer.rows(rows, &mut self.output).await?;
         }
+        if let Some(mut copy) = answer.copy {
+            while let Some(rows) = copy.next().await {
+                self.output.drain(&mut rows?.bytes().to_vec())?;
+            }
+        }
         if let Some(tag) = &answer.tag {
             printer.done(tag, &mut self.output)?;
         }

@@ -1,0 +1,395 @@
+//! `COPY ... FROM`: rows of a table out of bytes.
+//!
+//! ```text
+//! bytes -> texts -> values, defaults, conditions, foreign keys --\
+//!   few rows     held until the end is there, then inserted       +-- a row that is wrong: its line, its column
+//!   many         the bulk load's rows: a file is read anew, what a client sends goes on from where it is
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::DataFusionError;
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use datafusion::sql::sqlparser::ast::{CopyOption, Ident, ObjectName};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use orrery_storage::table::{TableDefinition, Tables};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+
+use super::options::{Format, Options};
+use super::stream::{Piece, canceled};
+use crate::change::Change;
+use crate::changes::{Maker, given_columns, insert_query};
+use crate::delimited::{Dialect, Reader, TextBatch, at_value, text_batches};
+use crate::files::{FoundFile, READING_BYTES};
+use crate::load::{load, load_once};
+use crate::lookup::table_named;
+use crate::references;
+use crate::rows::joined;
+use crate::{Error, Result, SqlState};
+
+/// From so many rows on they go to new files of the table.
+const BULK_ROWS_MIN: usize = 100_000;
+/// Batches of texts that are inserted together.
+const BATCHES_AT_ONCE: usize = 4;
+
+/// A statement that is understood.
+#[derive(Debug, Clone)]
+pub(crate) struct CopyFrom {
+    table: ObjectName,
+    columns: Vec<Ident>,
+    options: Options,
+}
+
+/// Where its data are.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The client sends them; it is given up when nothing comes for so long.
+    Client(mpsc::Receiver<Piece>, Duration),
+    /// They are in files, one after the other.
+    Files(Vec<FoundFile>),
+}
+
+impl CopyFrom {
+    pub(crate) fn new(
+        table: &ObjectName,
+        columns: &[Ident],
+        options: &[CopyOption],
+    ) -> Result<Self> {
+        Ok(Self {
+            table: table.clone(),
+            columns: columns.to_vec(),
+            options: Options::of(options, false)?,
+        })
+    }
+
+    /// The columns of a record; fails where the table is not there, or has no such columns.
+    pub(crate) fn given(&self, tables: &Tables) -> Result<Vec<String>> {
+        let definition = table_named(tables, &self.table)?.definition();
+        given_columns(definition, &self.columns)
+    }
+
+    /// Whether the data are Parquet, which no client sends row by row.
+    pub(crate) fn is_parquet(&self) -> bool {
+        self.options.format == Format::Parquet
+    }
+
+    /// Inserts all rows, and says how many.
+    pub(crate) async fn run(&self, change: &mut Change, source: Source) -> Result<u64> {
+        let tables = change.tables()?;
+        let definition = Arc::clone(table_named(&tables, &self.table)?.definition());
+        let given = given_columns(&definition, &self.columns)?;
+        let maker = Maker::new(change.state(), &definition, &given)?;
+        match (&self.options.format, source) {
+            (Format::Parquet, Source::Client(..)) => Err(Error::unsupported(
+                "COPY FROM STDIN with the format parquet",
+            )),
+            (Format::Parquet, Source::Files(files)) => {
+                let plan = crate::files::parquet_plan(change.state(), &files).await?;
+                if plan.schema().fields().len() != given.len() {
+                    return Err(Error::new(
+                        SqlState::BadCopyFileFormat,
+                        format!(
+                            "{} has {} columns, and {} are wanted",
+                            files.first().map_or("the file", |file| file.name.as_str()),
+                            plan.schema().fields().len(),
+                            given.len()
+                        ),
+                    ));
+                }
+                insert_query(change, &maker, &plan, "").await
+            }
+            (Format::Delimited(dialect), source) => {
+                let texts = Texts {
+                    dialect: dialect.clone(),
+                    never_null: self
+                        .options
+                        .force_not_null
+                        .flags("FORCE_NOT_NULL", &given)?,
+                    null_if_quoted: self.options.force_null.flags("FORCE_NULL", &given)?,
+                    given,
+                    rows: Rows {
+                        schema: schema_of(&definition),
+                        tables,
+                        maker,
+                    },
+                };
+                texts.run(change, source).await
+            }
+        }
+    }
+}
+
+/// What makes rows of texts.
+#[derive(Clone)]
+struct Rows {
+    maker: Maker,
+    /// As they are before the statement.
+    tables: Arc<Tables>,
+    schema: SchemaRef,
+}
+
+/// What reads them.
+#[derive(Clone)]
+struct Texts {
+    dialect: Dialect,
+    given: Vec<String>,
+    never_null: Vec<bool>,
+    null_if_quoted: Vec<bool>,
+    rows: Rows,
+}
+
+type Made = BoxStream<'static, Result<RecordBatch>>;
+
+impl Texts {
+    async fn run(&self, change: &mut Change, source: Source) -> Result<u64> {
+        let memory = change.memory("rows of a COPY");
+        let reading = change.memory("reading of a COPY");
+        let (mut made, files) = match source {
+            Source::Client(receiver, idle_max) => {
+                let bytes = sent(receiver, idle_max);
+                let name = format!("COPY {}", self.rows.maker.definition.name);
+                (self.made(bytes, &name, reading)?, None)
+            }
+            Source::Files(files) => (self.made_of_files(files.clone(), reading), Some(files)),
+        };
+        let of_memory = |error| Error::of_run(&error);
+        let mut held = Vec::new();
+        let mut rows = 0;
+        let can_be_bulk = !self.rows.maker.refers_to_itself();
+        while let Some(batch) = made.try_next().await? {
+            rows += batch.num_rows();
+            let grown = memory.try_grow(2 * batch.get_array_memory_size());
+            held.push(batch);
+            if can_be_bulk && (rows >= BULK_ROWS_MIN || grown.is_err()) {
+                memory.free();
+                return match files {
+                    None => self.load_rest(change, held, made).await,
+                    Some(files) => {
+                        drop((held, made));
+                        self.load_files(change, files).await
+                    }
+                };
+            }
+            grown.map_err(of_memory)?;
+        }
+        self.insert(change, held).await
+    }
+
+    /// Few rows: as `INSERT` does it.
+    async fn insert(&self, change: &mut Change, held: Vec<RecordBatch>) -> Result<u64> {
+        let mut count = 0;
+        for batches in held.chunks(BATCHES_AT_ONCE) {
+            let pieces = batches.iter().map(|batch| batch.columns().to_vec());
+            let pieces: Vec<Vec<ArrayRef>> = pieces.collect();
+            let table = self.rows.maker.table;
+            count += change
+                .apply(move |transaction| Ok(transaction.insert_rows(table, &joined(&pieces)?)?))
+                .await?;
+        }
+        if self.rows.maker.refers_to_itself() {
+            let tables = change.tables()?;
+            for batch in &held {
+                references::require(&tables, &self.rows.maker.definition, batch.columns())?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Many of a client: those that came, and those that come.
+    async fn load_rest(
+        &self,
+        change: &mut Change,
+        held: Vec<RecordBatch>,
+        rest: Made,
+    ) -> Result<u64> {
+        let held = futures::stream::iter(held.into_iter().map(Ok));
+        let plan = self.rows.plan([held.chain(rest).boxed()])?;
+        let task = change.planner()?.task();
+        let table = self.rows.maker.table;
+        load_once(change.transaction_mut()?, table, plan, &task).await
+    }
+
+    /// Many of files, which can be read as often as wanted.
+    async fn load_files(&self, change: &mut Change, files: Vec<FoundFile>) -> Result<u64> {
+        let task = change.planner()?.task();
+        let memory = change.memory("reading of a COPY");
+        let plan = |is_one: bool| {
+            let parts: Vec<Made> = match is_one {
+                true => vec![self.made_of_files(files.clone(), memory.new_empty())],
+                false => {
+                    let each = files.iter();
+                    each.map(|file| self.made_of_files(vec![file.clone()], memory.new_empty()))
+                        .collect()
+                }
+            };
+            let plan = self.rows.plan(parts);
+            async move { plan }
+        };
+        let table = self.rows.maker.table;
+        load(change.transaction_mut()?, table, plan, &task).await
+    }
+
+    fn made_of_files(&self, files: Vec<FoundFile>, memory: MemoryReservation) -> Made {
+        let texts = self.clone();
+        let streams = futures::stream::iter(files).map(move |file| {
+            let name = format!("file {}", file.name);
+            let memory = memory.new_empty();
+            memory
+                .try_grow(READING_BYTES)
+                .map_err(|error| Error::of_run(&error))?;
+            texts.made(file.bytes(), &name, memory)
+        });
+        streams.try_flatten().boxed()
+    }
+
+    fn made(
+        &self,
+        bytes: BoxStream<'static, Result<Bytes>>,
+        name: &str,
+        memory: MemoryReservation,
+    ) -> Result<Made> {
+        let places = (0..self.given.len()).map(Some).collect();
+        let (dialect, given) = (self.dialect.clone(), self.given.clone());
+        let reader = Reader::new(name.to_owned(), dialect, given, places)
+            .with_nulls(self.never_null.clone(), self.null_if_quoted.clone());
+        let (rows, name) = (self.rows.clone(), name.to_owned());
+        let made = text_batches(bytes, reader, memory);
+        Ok(made.map(move |texts| rows.made(&texts?, &name)).boxed())
+    }
+}
+
+/// What a client sends, up to its end.
+fn sent(receiver: mpsc::Receiver<Piece>, idle_max: Duration) -> BoxStream<'static, Result<Bytes>> {
+    futures::stream::try_unfold(receiver, move |mut receiver| async move {
+        let piece = tokio::time::timeout(idle_max, receiver.recv()).await;
+        match piece {
+            Ok(Some(Piece::Bytes(bytes))) => Ok(Some((bytes, receiver))),
+            Ok(Some(Piece::End)) => Ok(None),
+            Ok(Some(Piece::Fail(reason))) => Err(canceled(&reason)),
+            Ok(None) => Err(canceled("the client has gone")),
+            Err(_) => Err(Error::new(
+                SqlState::IdleInTransactionSessionTimeout,
+                "COPY was ended because nothing was sent for too long",
+            )),
+        }
+    })
+    .boxed()
+}
+
+impl Rows {
+    /// Rows of the table, if all of them are right; otherwise why the first is not, and where.
+    fn made(&self, texts: &TextBatch, name: &str) -> Result<RecordBatch> {
+        let fields = 0..texts.columns.len();
+        let fields = fields.map(|it| Field::new(it.to_string(), DataType::Utf8View, true));
+        let options = RecordBatchOptions::new().with_row_count(Some(texts.rows));
+        let batch = RecordBatch::try_new_with_options(
+            Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+            texts.columns.clone(),
+            &options,
+        );
+        let batch = batch.map_err(|error| Error::of_run(&error.into()))?;
+        let error = match self.attempt(&batch) {
+            Ok(rows) => {
+                let made = RecordBatch::try_new(Arc::clone(&self.schema), rows);
+                return made.map_err(|error| Error::of_run(&error.into()));
+            }
+            Err(error) => error,
+        };
+        let (mut start, mut rows, mut error) = (0, texts.rows, error);
+        while rows > 1 {
+            let half = rows / 2;
+            match self.attempt(&batch.slice(start, half)) {
+                Err(earlier) => (rows, error) = (half, earlier),
+                Ok(_) => (start, rows) = (start + half, rows - half),
+            }
+        }
+        let alone = batch.slice(start, rows);
+        if let Err(of_row) = self.attempt(&alone) {
+            error = of_row;
+        }
+        let column = self.maker.misfit(&alone);
+        let column = column.map(|(column, place)| {
+            let values = batch.column(place).as_string_view();
+            let value =
+                (values.len() > start && values.is_valid(start)).then(|| values.value(start));
+            (column, value)
+        });
+        Err(at_value(error, name, texts.line(start), column))
+    }
+
+    fn attempt(&self, texts: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        let rows = self.maker.rows(texts)?;
+        self.maker.check(&rows)?;
+        if !self.maker.refers_to_itself() {
+            references::require(&self.tables, &self.maker.definition, &rows)?;
+        }
+        Ok(rows)
+    }
+
+    /// A plan that gives rows once, each stream in a partition of its own.
+    fn plan(&self, parts: impl IntoIterator<Item = Made>) -> Result<Arc<dyn ExecutionPlan>> {
+        let parts = parts.into_iter().map(|rows| {
+            Arc::new(Once {
+                schema: Arc::clone(&self.schema),
+                rows: Mutex::new(Some(rows)),
+            }) as Arc<dyn PartitionStream>
+        });
+        let schema = Arc::clone(&self.schema);
+        let plan = StreamingTableExec::try_new(schema, parts.collect(), None, None, false, None);
+        Ok(Arc::new(plan.map_err(|error| Error::of_run(&error))?))
+    }
+}
+
+/// The columns of a table, named by their numbers.
+fn schema_of(definition: &TableDefinition) -> SchemaRef {
+    let columns = definition.columns.iter();
+    let fields = columns.map(|column| {
+        let name = column.id.0.to_string();
+        Field::new(name, column.column_type.arrow(), true)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Rows that are there once.
+struct Once {
+    schema: SchemaRef,
+    rows: Mutex<Option<Made>>,
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").finish_non_exhaustive()
+    }
+}
+
+impl PartitionStream for Once {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let rows = self.rows.lock().take();
+        let rows = match rows {
+            Some(rows) => rows.map_err(DataFusionError::from).boxed(),
+            None => {
+                let error = Error::new(SqlState::InternalError, "rows of a COPY are read twice");
+                futures::stream::once(async { Err(error.into()) }).boxed()
+            }
+        };
+        Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.schema),
+            rows,
+        ))
+    }
+}

@@ -1,0 +1,89 @@
+//! The bytes of a file, a few at a time, and decompressed where its name says so.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use flate2::write::MultiGzDecoder;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use object_store::ObjectStoreExt as _;
+
+use super::location::{FoundFile, of_store};
+use crate::{Error, Result, SqlState};
+
+/// Bytes that are asked for at once: a local file is read by a thread of its own each time.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// Chunks that are on their way while one is worked upon.
+const CHUNKS_AHEAD: usize = 2;
+/// Compressed bytes that are decompressed at once: no more than a thousand times as many come out.
+const PACKED_BYTES: usize = 4 << 10;
+
+/// Memory that reading one file takes.
+pub(crate) const READING_BYTES: usize = 4 << 20;
+
+impl FoundFile {
+    /// Whether it is compressed with gzip.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.meta.location.as_ref().ends_with(".gz")
+    }
+
+    /// All of its bytes.
+    pub(crate) fn bytes(&self) -> BoxStream<'static, Result<Bytes>> {
+        let size = self.meta.size;
+        let starts = (0..size).step_by(CHUNK_BYTES as usize);
+        let file = self.clone();
+        let chunks = futures::stream::iter(starts).map(move |start| {
+            let file = file.clone();
+            async move {
+                let range = start..size.min(start + CHUNK_BYTES);
+                let read = file.store.get_range(&file.meta.location, range).await;
+                read.map_err(|error| of_store(&file.name, &error))
+            }
+        });
+        let chunks = chunks.buffered(CHUNKS_AHEAD);
+        match self.is_packed() {
+            false => chunks.boxed(),
+            true => unpacked(self.name.clone(), chunks.boxed()),
+        }
+    }
+}
+
+fn unpacked(
+    name: String,
+    chunks: BoxStream<'static, Result<Bytes>>,
+) -> BoxStream<'static, Result<Bytes>> {
+    let slices = chunks
+        .map_ok(|chunk| {
+            let starts = (0..chunk.len()).step_by(PACKED_BYTES);
+            let slices: Vec<Result<Bytes>> = starts
+                .map(|start| Ok(chunk.slice(start..chunk.len().min(start + PACKED_BYTES))))
+                .collect();
+            futures::stream::iter(slices)
+        })
+        .try_flatten();
+    let state = Some((slices.boxed(), MultiGzDecoder::new(Vec::new())));
+    let broken = move |error: std::io::Error| {
+        let words = format!("file {name} is no gzip, or is cut off: {error}");
+        Error::new(SqlState::IoError, words)
+    };
+    futures::stream::try_unfold(state, move |state| {
+        let broken = broken.clone();
+        async move {
+            let Some((mut slices, mut decoder)) = state else {
+                return Ok(None);
+            };
+            match slices.try_next().await? {
+                Some(slice) => {
+                    decoder.write_all(&slice).map_err(&broken)?;
+                    let bytes = std::mem::take(decoder.get_mut());
+                    Ok(Some((Bytes::from(bytes), Some((slices, decoder)))))
+                }
+                None => {
+                    let bytes = decoder.finish().map_err(&broken)?;
+                    Ok(Some((Bytes::from(bytes), None)))
+                }
+            }
+        }
+    })
+    .boxed()
+}

@@ -1,0 +1,14 @@
+//! Files outside of the database: what statements read and write by their names.
+
+mod bytes;
+mod csv;
+mod kind;
+mod listing;
+mod location;
+mod table;
+
+pub(crate) use bytes::READING_BYTES;
+pub(crate) use listing::parquet_plan;
+pub use location::FileAccess;
+pub(crate) use location::{FoundFile, Location, of_store};
+pub(crate) use table::{ExternalTable, file_table, is_external, named_files, rename_files};

@@ -1,0 +1,262 @@
+//! A table out of files: `'file.csv'` where a table may stand, and what `CREATE EXTERNAL TABLE` defined.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::catalog::TableProvider;
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::{CreateExternalTable, Statement};
+use datafusion::sql::sqlparser::ast::{
+    self, ObjectName, Value, visit_relations, visit_relations_mut,
+};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use super::csv::{Column, CsvTable};
+use super::kind::Kind;
+use super::listing::{Listed, listed};
+use super::location::{FileAccess, FoundFile};
+use crate::identifiers::{folded, qualified};
+use crate::statement::parse_one;
+use crate::types::column_type;
+use crate::{Error, Result, SqlState};
+
+/// What the text of an external table begins with, where a view has its query.
+const EXTERNAL: &str = "CREATE EXTERNAL TABLE ";
+
+/// A definition that is understood.
+#[derive(Debug)]
+pub(crate) struct ExternalTable {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    pub(crate) if_not_exists: bool,
+    pub(crate) or_replace: bool,
+    columns: Vec<Column>,
+    stored_as: String,
+    options: Vec<(String, String)>,
+    kind: Kind,
+    locations: Vec<String>,
+}
+
+/// Whether a definition with a text is an external table, and not a view.
+pub(crate) fn is_external(text: &str) -> bool {
+    text.starts_with(EXTERNAL)
+}
+
+/// What a session may do with files.
+fn access(state: &SessionState) -> FileAccess {
+    let access = state.config().get_extension::<FileAccess>();
+    access.map_or_else(FileAccess::refused, |access| (*access).clone())
+}
+
+/// The names of files that a statement has in the place of tables: those in single quotes.
+pub(crate) fn named_files(statement: &Statement) -> Vec<String> {
+    let mut names = Vec::new();
+    if let Some(statement) = plain(statement) {
+        let _: ControlFlow<()> = visit_relations(statement, |name| {
+            names.extend(file_name(name).filter(|name| !names.contains(name)));
+            ControlFlow::Continue(())
+        });
+    }
+    names
+}
+
+/// Gives tables other names.
+pub(crate) fn rename_files(statement: &mut Statement, names: &[(String, ObjectName)]) {
+    let mut explained = statement;
+    while let Statement::Explain(explain) = explained {
+        explained = &mut explain.statement;
+    }
+    if let Statement::Statement(statement) = explained {
+        let _: ControlFlow<()> = visit_relations_mut(&mut **statement, |name| {
+            let file = file_name(name);
+            let other = names.iter().find(|(old, _)| Some(old) == file.as_ref());
+            if let Some((_, other)) = other {
+                *name = other.clone();
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}
+
+fn plain(statement: &Statement) -> Option<&ast::Statement> {
+    let mut explained = statement;
+    while let Statement::Explain(explain) = explained {
+        explained = &explain.statement;
+    }
+    match explained {
+        Statement::Statement(statement) => Some(statement),
+        _ => None,
+    }
+}
+
+fn file_name(name: &ObjectName) -> Option<String> {
+    let [part] = name.0.as_slice() else {
+        return None;
+    };
+    let ident = part.as_ident()?;
+    (ident.quote_style == Some('\'')).then(|| ident.value.clone())
+}
+
+/// The table that is at a location, of the kind that its name says.
+pub(crate) async fn file_table(
+    state: &SessionState,
+    location: &str,
+) -> Result<Arc<dyn TableProvider>> {
+    let location = access(state).open(location, state.runtime_env())?;
+    let unknown = || {
+        Error::unsupported(format!("the kind of file of {}", location.name)).with_hint(
+            "Names end with .csv, .tsv, .parquet, .json, .jsonl or .ndjson; CREATE EXTERNAL TABLE ... STORED AS says it of others.",
+        )
+    };
+    let of_name = Kind::of(&location.name);
+    let files = location.files(|name| Kind::of(name).is_some()).await?;
+    let kinds = files.iter().map(|file| Kind::of(&file.name));
+    let kind = of_name.or_else(|| kinds.clone().next().flatten());
+    let kind = kind.ok_or_else(unknown)?;
+    if kinds.flatten().any(|other| other != kind) {
+        return Err(Error::new(
+            SqlState::InvalidParameterValue,
+            format!("{} has files of several kinds", location.name),
+        ));
+    }
+    of_kind(state, files, &kind, None).await
+}
+
+async fn of_kind(
+    state: &SessionState,
+    files: Vec<FoundFile>,
+    kind: &Kind,
+    columns: Option<Vec<Column>>,
+) -> Result<Arc<dyn TableProvider>> {
+    let schema = columns.as_ref().map(|columns| {
+        let fields = columns.iter();
+        let fields = fields.map(|(name, of)| Field::new(name, of.arrow(), true));
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    });
+    match kind {
+        Kind::Delimited(dialect) => {
+            let table = CsvTable::new(files, dialect.clone(), columns).await?;
+            Ok(Arc::new(table))
+        }
+        Kind::Parquet => listed(state, &files, Listed::Parquet, schema).await,
+        Kind::Json => listed(state, &files, Listed::Json, schema).await,
+    }
+}
+
+impl ExternalTable {
+    /// Of a statement.
+    pub(crate) fn new(statement: &CreateExternalTable) -> Result<Self> {
+        let given = [
+            (
+                !statement.table_partition_cols.is_empty(),
+                "PARTITIONED BY of an external table",
+            ),
+            (
+                !statement.order_exprs.is_empty(),
+                "WITH ORDER of an external table",
+            ),
+            (statement.temporary, "a temporary table"),
+            (statement.unbounded, "an unbounded table"),
+            (
+                !statement.constraints.is_empty(),
+                "a constraint of an external table",
+            ),
+        ];
+        if let Some((_, what)) = given.into_iter().find(|(is_given, _)| *is_given) {
+            return Err(Error::unsupported(what));
+        }
+        let columns = statement.columns.iter().map(|column| {
+            if let Some(option) = column.options.first() {
+                return Err(Error::unsupported(format!(
+                    "{} of an external table's column",
+                    option.option
+                )));
+            }
+            Ok((folded(&column.name)?, column_type(&column.data_type)?))
+        });
+        let options = statement.options.iter().map(|(name, value)| {
+            let value = match value {
+                Value::SingleQuotedString(text) => text.clone(),
+                Value::Boolean(value) => value.to_string(),
+                Value::Number(number, _) => number.clone(),
+                other => other.to_string(),
+            };
+            (name.clone(), value)
+        });
+        let options: Vec<(String, String)> = options.collect();
+        let (schema, name) = qualified(&statement.name)?;
+        Ok(Self {
+            schema,
+            name,
+            if_not_exists: statement.if_not_exists,
+            or_replace: statement.or_replace,
+            columns: columns.collect::<Result<_>>()?,
+            kind: Kind::stored_as(&statement.file_type, &options)?,
+            stored_as: statement.file_type.to_ascii_uppercase(),
+            options,
+            locations: statement.locations.clone(),
+        })
+    }
+
+    /// Of the text that the definition keeps.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        match parse_one(text)? {
+            Statement::CreateExternalTable(statement) => Self::new(&statement),
+            _ => Err(Error::new(
+                SqlState::InternalError,
+                "the definition of an external table is none",
+            )),
+        }
+    }
+
+    /// The table.
+    pub(crate) async fn provider(&self, state: &SessionState) -> Result<Arc<dyn TableProvider>> {
+        let access = access(state);
+        let mut files = Vec::new();
+        for location in &self.locations {
+            let location = access.open(location, state.runtime_env())?;
+            // Whatever they are called: the kind is said.
+            files.extend(location.files(|_| true).await?);
+        }
+        let columns = (!self.columns.is_empty()).then(|| self.columns.clone());
+        of_kind(state, files, &self.kind, columns).await
+    }
+
+    /// Keeps the columns that files of CSV have now: those of others are in each file.
+    pub(crate) fn keep_columns(&mut self, table: &dyn TableProvider) {
+        if self.columns.is_empty()
+            && let Some(table) = (table as &dyn std::any::Any).downcast_ref::<CsvTable>()
+        {
+            self.columns = table.columns().to_vec();
+        }
+    }
+
+    /// As a definition keeps it.
+    pub(crate) fn text(&self) -> String {
+        let quoted = |text: &str| Token::SingleQuotedString(text.replace('\'', "''")).to_string();
+        let named = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        let mut text = format!("{EXTERNAL}{}.{}", named(&self.schema), named(&self.name));
+        if !self.columns.is_empty() {
+            let columns = self.columns.iter();
+            let columns = columns.map(|(name, of)| format!("{} {of}", named(name)));
+            text.push_str(&format!(" ({})", columns.collect::<Vec<_>>().join(", ")));
+        }
+        text.push_str(&format!(" STORED AS {}", self.stored_as));
+        if !self.options.is_empty() {
+            let options = self.options.iter();
+            let options =
+                options.map(|(name, value)| format!("{} {}", quoted(name), quoted(value)));
+            text.push_str(&format!(
+                " OPTIONS ({})",
+                options.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        let locations: Vec<String> = self.locations.iter().map(|it| quoted(it)).collect();
+        match locations.as_slice() {
+            [location] => text.push_str(&format!(" LOCATION {location}")),
+            several => text.push_str(&format!(" LOCATION ({})", several.join(", "))),
+        }
+        text
+    }
+}
