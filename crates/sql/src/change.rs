@@ -19,6 +19,7 @@ pub(crate) struct Change {
     /// whichever thread goes on with it, which a transaction alone does not.
     transaction: Mutex<Option<Transaction>>,
     block: Option<BlockNumber>,
+    limit_bytes: u64,
     state: SessionState,
     pool: Arc<dyn MemoryPool>,
     graphs: Option<SeenGraphs>,
@@ -58,6 +59,7 @@ impl Change {
         Self {
             transaction: Mutex::new(Some(transaction)),
             block,
+            limit_bytes,
             state,
             pool,
             graphs: None,
@@ -125,6 +127,11 @@ impl Change {
         .await?;
         *self.transaction.get_mut() = Some(transaction);
         done
+    }
+
+    /// All that the engine may use.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.limit_bytes
     }
 
     /// A count of the memory that rows take which a statement keeps.

@@ -37,7 +37,12 @@ impl Statement {
             _ => return StatementKind::Read,
         };
         match parsed.as_ref() {
-            ast::Statement::Copy { to: false, .. } => StatementKind::Change,
+            // What is written to a file is a change, though none of the database.
+            ast::Statement::Copy { to: false, .. }
+            | ast::Statement::Copy {
+                target: ast::CopyTarget::File { .. },
+                ..
+            } => StatementKind::Change,
             ast::Statement::StartTransaction { .. }
             | ast::Statement::Commit { .. }
             | ast::Statement::Rollback {

@@ -48,7 +48,7 @@ pub(crate) struct Planner {
     state: SessionState,
     tables: Arc<Tables>,
     extra: Arc<Extra>,
-    /// Whether a plan reads a graph: it holds the state that it was made over.
+    /// Whether a plan reads a graph, or files: it holds the state that it was made over.
     reads_graphs: Arc<AtomicBool>,
 }
 
@@ -100,7 +100,7 @@ impl Planner {
         }
     }
 
-    /// Whether what was planned so far reads a graph.
+    /// Whether what was planned so far reads a graph, or files: such a plan is not to be kept.
     pub(crate) fn reads_graphs(&self) -> bool {
         self.reads_graphs.load(Ordering::Relaxed)
     }
@@ -150,6 +150,7 @@ impl Planner {
             let mut files = Vec::new();
             for name in named_files(&statement) {
                 let table = file_table(&self.state, &name).await?;
+                self.reads_graphs.store(true, Ordering::Relaxed);
                 files.push((name.clone(), self.add(&name, table)));
             }
             rename_files(&mut statement, &files);
@@ -179,6 +180,9 @@ impl Planner {
                 SqlState::StatementTooComplex,
                 format!("views are nested more than {VIEWS_DEEP_MAX} deep"),
             ));
+        }
+        if is_external(&view.query) {
+            self.reads_graphs.store(true, Ordering::Relaxed);
         }
         let table: Arc<dyn TableProvider> = match is_external(&view.query) {
             true => {

@@ -77,6 +77,8 @@ states! {
     SyntaxErrorOrAccessRuleViolation "42000"
     /// What the session was not allowed to do.
     InsufficientPrivilege "42501"
+    /// What somebody else changes at the moment.
+    ObjectInUse "55006"
     /// Not SQL.
     SyntaxError "42601"
     /// A column that cannot be as it is defined.

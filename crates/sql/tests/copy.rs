@@ -230,7 +230,7 @@ fn what_is_wrong_is_told_with_line_and_column_and_leaves_nothing() {
         (
             "1,2,\n",
             "23502",
-            "null value in column \"s\" of relation \"t\" violates not-null constraint | ",
+            "null value in column \"s\" of relation \"t\" violates not-null constraint | COPY t, line 1",
         ),
     ] {
         assert_eq!(

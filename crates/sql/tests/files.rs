@@ -198,6 +198,81 @@ fn a_broken_row_names_file_line_and_column() {
 }
 
 #[test]
+fn what_would_be_read_wrong_is_refused() {
+    let files = Files::new();
+    files.write("order/one.csv", "a,b\n1,2\n");
+    files.write("order/two.csv", "b,a\n3,4\n");
+    let order = files.path("order");
+    let (code, message) = files.refused(&format!("select a from '{order}'"));
+    assert!(code == "22P04" && message.contains("two.csv"), "{message}");
+    let swapped = files.path("order/two.csv");
+    files.done(&format!(
+        "create external table swapped (a int, b int) stored as csv location '{swapped}'"
+    ));
+    assert_eq!(files.refused("select a from swapped").0, "22P04");
+    // A pattern is of names in the directory, and takes all of them.
+    files.write("deep/x=1.csv", "a\n1\n");
+    files.write("deep/below.csv/more.csv", "a\n2\n");
+    let deep = files.path("deep/*.csv");
+    assert_eq!(files.rows(&format!("select a from '{deep}'")), ["1"]);
+    // Integers beyond 64 bits stay different.
+    let long = files.write(
+        "long.csv",
+        "id\n12345678901234567890\n12345678901234567891\n",
+    );
+    assert_eq!(
+        files.rows(&format!("select count(distinct id) from '{long}'")),
+        ["2"]
+    );
+    let commas = files.write("commas.csv", &",".repeat(10_000));
+    assert_eq!(
+        files.refused(&format!("select * from '{commas}'")).0,
+        "54011"
+    );
+    for statement in [
+        "copy (select 1) to '/dev/null'",
+        "create table t as select * from '/dev/null.csv'",
+    ] {
+        assert!(
+            ["42809", "58P01"].contains(&files.refused(statement).0),
+            "{statement}"
+        );
+    }
+    files.done("create table t (a text)");
+    assert_eq!(files.refused("copy t from '/dev/null'").0, "42809");
+    let missing = files.path("no/such/x.csv");
+    assert_eq!(files.refused(&format!("copy t to '{missing}'")).0, "58P01");
+    let packed = files.path("x.csv.gz");
+    assert_eq!(files.refused(&format!("copy t to '{packed}'")).0, "0A000");
+    // A plan that is kept would have the files of before.
+    let grows = files.write("grows.csv", "a\n1\n");
+    let text = format!("select sum(a) from '{grows}'");
+    let house = &files.house;
+    let prepared = house
+        .threads
+        .block_on(files.session.prepare(&text))
+        .unwrap();
+    fs::write(&grows, "a\n1\n20\n").unwrap();
+    let sum = house.threads.block_on(async {
+        use futures::TryStreamExt;
+        let outcome = files.session.run(&prepared, &[]).await.unwrap();
+        let orrery_sql::Outcome::Query(rows) = outcome else {
+            panic!("a query has rows");
+        };
+        rows.try_collect::<Vec<_>>().await.unwrap()
+    });
+    let column = sum
+        .iter()
+        .find(|batch| batch.num_rows() > 0)
+        .unwrap()
+        .column(0);
+    assert_eq!(
+        datafusion::arrow::util::display::array_value_to_string(column, 0).unwrap(),
+        "21"
+    );
+}
+
+#[test]
 fn an_external_table_is_kept_and_only_its_place_with_it() {
     let mut files = Files::new();
     let path = files.write("it's.csv", "1;x\n2;-\n");

@@ -79,8 +79,18 @@ impl Maker {
         })
     }
 
-    /// Fails if a row breaks a condition.
+    /// Fails if a row has NULL where there is none, or breaks a condition.
     pub(crate) fn check(&self, rows: &[ArrayRef]) -> Result<()> {
+        let columns = self.definition.columns.iter().zip(rows);
+        for (column, values) in columns {
+            if !column.is_nullable && values.null_count() > 0 {
+                return Err(orrery_storage::Error::NotNull {
+                    table: self.definition.name.clone(),
+                    column: column.name.clone(),
+                }
+                .into());
+            }
+        }
         self.conditions.check(rows)
     }
 

@@ -40,6 +40,8 @@ use crate::{Error, Result, SqlState};
 
 /// From so many rows on they go to new files of the table.
 const BULK_ROWS_MIN: usize = 100_000;
+/// Rows are held up to this part of the memory, an eighth, until it is known whether they are many.
+const HELD_SHARE: u64 = 8;
 /// Batches of texts that are inserted together.
 const BATCHES_AT_ONCE: usize = 4;
 
@@ -171,12 +173,13 @@ impl Texts {
             rows += batch.num_rows();
             let grown = memory.try_grow(2 * batch.get_array_memory_size());
             held.push(batch);
-            if can_be_bulk && (rows >= BULK_ROWS_MIN || grown.is_err()) {
-                memory.free();
+            // The sort wants the rest of the memory, and what is held counts until it has it.
+            let is_much = memory.size() as u64 >= change.memory_bytes() / HELD_SHARE;
+            if can_be_bulk && (rows >= BULK_ROWS_MIN || is_much || grown.is_err()) {
                 return match files {
-                    None => self.load_rest(change, held, made).await,
+                    None => self.load_rest(change, held, made, memory).await,
                     Some(files) => {
-                        drop((held, made));
+                        drop((held, made, memory));
                         self.load_files(change, files).await
                     }
                 };
@@ -212,8 +215,13 @@ impl Texts {
         change: &mut Change,
         held: Vec<RecordBatch>,
         rest: Made,
+        memory: MemoryReservation,
     ) -> Result<u64> {
-        let held = futures::stream::iter(held.into_iter().map(Ok));
+        let held = held.into_iter().map(move |batch| {
+            memory.shrink(memory.size().min(2 * batch.get_array_memory_size()));
+            Ok(batch)
+        });
+        let held = futures::stream::iter(held);
         let plan = self.rows.plan([held.chain(rest).boxed()])?;
         let task = change.planner()?.task();
         let table = self.rows.maker.table;
@@ -224,12 +232,15 @@ impl Texts {
     async fn load_files(&self, change: &mut Change, files: Vec<FoundFile>) -> Result<u64> {
         let task = change.planner()?.task();
         let memory = change.memory("reading of a COPY");
+        let threads = task.session_config().target_partitions().max(1);
         let plan = |is_one: bool| {
             let parts: Vec<Made> = match is_one {
                 true => vec![self.made_of_files(files.clone(), memory.new_empty())],
                 false => {
-                    let each = files.iter();
-                    each.map(|file| self.made_of_files(vec![file.clone()], memory.new_empty()))
+                    let share = files.len().div_ceil(threads).max(1);
+                    let shares = files.chunks(share);
+                    shares
+                        .map(|files| self.made_of_files(files.to_vec(), memory.new_empty()))
                         .collect()
                 }
             };

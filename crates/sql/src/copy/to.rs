@@ -134,6 +134,12 @@ pub(crate) async fn write_file(
             format!("{} is no name of one file", location.name),
         ));
     }
+    if location.name.ends_with(".gz") {
+        return Err(Error::unsupported(
+            "COPY TO a file that is to be compressed",
+        ));
+    }
+    location.refuse_what_is_no_file()?;
     let failed = |error: object_store::Error| of_store(&location.name, &error);
     let upload = location.store.put_multipart(location.url.prefix()).await;
     let upload = upload.map_err(failed)?;

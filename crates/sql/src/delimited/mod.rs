@@ -12,5 +12,5 @@ mod reader;
 mod stream;
 
 pub(crate) use dialect::{Dialect, Form};
-pub(crate) use reader::{Reader, TextBatch, at_value, first_record};
+pub(crate) use reader::{Header, Reader, TextBatch, at_value, first_record};
 pub(crate) use stream::text_batches;

@@ -6,6 +6,8 @@ use datafusion::arrow::array::{ArrayRef, StringViewBuilder};
 use memchr::{memchr, memchr_iter, memchr2};
 
 use super::dialect::{Dialect, Form};
+use orrery_storage::table::COLUMNS_MAX;
+
 use crate::{Error, Result, SqlState};
 
 /// A record may have so many bytes: it is in memory as a whole.
@@ -64,6 +66,22 @@ pub(crate) struct Reader {
     unescaped: Vec<u8>,
     /// The fields of the first record, where nothing else is wanted.
     first: Option<Vec<String>>,
+    header: Header,
+    /// Whether lines end with a carriage return and a line feed: as the first does.
+    has_returns: bool,
+    /// Whether this record has a carriage return somewhere, which may be within quotes alone.
+    has_return: bool,
+}
+
+/// What is looked at of the line of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Header {
+    /// Nothing.
+    Skipped,
+    /// No column has the name of another.
+    Places,
+    /// The columns have these names.
+    Exact,
 }
 
 impl Reader {
@@ -96,6 +114,9 @@ impl Reader {
             is_over: false,
             unescaped: Vec::new(),
             first: None,
+            header: Header::Skipped,
+            has_returns: false,
+            has_return: false,
         }
     }
 
@@ -103,6 +124,12 @@ impl Reader {
     pub(crate) fn with_nulls(mut self, never_null: Vec<bool>, null_if_quoted: Vec<bool>) -> Self {
         self.never_null = never_null;
         self.null_if_quoted = null_if_quoted;
+        self
+    }
+
+    /// The same that looks at the line of names.
+    pub(crate) fn with_header(mut self, header: Header) -> Self {
+        self.header = header;
         self
     }
 
@@ -218,7 +245,12 @@ impl Reader {
 
     fn take_bytes(&mut self, record: &[u8]) -> Result<()> {
         let is_first = std::mem::replace(&mut self.is_first, false);
-        let record = record.strip_suffix(b"\r").unwrap_or(record);
+        self.has_returns |= is_first && record.ends_with(b"\r");
+        let record = match self.has_returns {
+            true => record.strip_suffix(b"\r").unwrap_or(record),
+            false => record,
+        };
+        self.has_return = memchr(b'\r', record).is_some();
         let record = match is_first {
             true => record.strip_prefix(b"\xef\xbb\xbf").unwrap_or(record),
             false => record,
@@ -242,7 +274,9 @@ impl Reader {
                 return Err(self.at(wrong, &before));
             }
         };
-        if !(is_first && self.dialect.has_header) {
+        if is_first && self.dialect.has_header {
+            self.check_header(record)?;
+        } else {
             match self.dialect.form {
                 Form::Text => self.split_text(record)?,
                 Form::Csv => self.split_csv(record)?,
@@ -253,6 +287,42 @@ impl Reader {
         }
         self.line += 1 + memchr_iter(b'\n', record.as_bytes()).count() as u64;
         Ok(())
+    }
+
+    /// Fails where the names are other than the columns: rows would be read by their places.
+    fn check_header(&mut self, record: &str) -> Result<()> {
+        if self.header == Header::Skipped {
+            return Ok(());
+        }
+        self.first = Some(Vec::new());
+        match self.dialect.form {
+            Form::Text => self.split_text(record)?,
+            Form::Csv => self.split_csv(record)?,
+        }
+        let found = self.first.take().unwrap_or_default();
+        let is_exact = self.header == Header::Exact;
+        let wrong = (0..found.len().max(self.names.len())).find(|place| {
+            let (found, name) = (found.get(*place), self.names.get(*place));
+            let is_unnamed = found.is_some_and(String::is_empty);
+            found != name
+                && !is_unnamed
+                && (is_exact || found.is_some_and(|found| self.names.contains(found)))
+        });
+        match wrong {
+            None => Ok(()),
+            Some(place) => {
+                let shown = |name: Option<&String>| match name {
+                    Some(name) => format!("\"{name}\""),
+                    None => "no name".to_owned(),
+                };
+                let (found, name) = (found.get(place), self.names.get(place));
+                Err(self.at_line(bad(format!(
+                    "the line of names has {} where {} is expected",
+                    shown(found),
+                    shown(name)
+                ))))
+            }
+        }
     }
 
     fn split_csv(&mut self, record: &str) -> Result<()> {
@@ -268,6 +338,7 @@ impl Reader {
             let field = at;
             let end = memchr2(delimiter, quote, &bytes[at..]).map_or(bytes.len(), |it| at + it);
             if bytes.get(end) != Some(&quote) {
+                self.refuse_return(record, field, &bytes[field..end])?;
                 self.take_field(record, number, field, &record[field..end], false)?;
                 at = end;
             } else {
@@ -286,6 +357,8 @@ impl Reader {
                     }
                     if *byte == quote {
                         in_quotes = !in_quotes;
+                    } else if !in_quotes && *byte == b'\r' {
+                        return self.refuse_return(record, at, b"\r");
                     } else if !in_quotes && *byte == delimiter {
                         break;
                     } else {
@@ -329,6 +402,9 @@ impl Reader {
                 at = bytes.len().min(at + 2);
             }
             let raw = &bytes[field..at];
+            if !is_escaped {
+                self.refuse_return(record, field, raw)?;
+            }
             if !is_escaped || raw == self.dialect.null.as_bytes() {
                 self.take_field(record, number, field, &record[field..at], false)?;
             } else {
@@ -365,6 +441,10 @@ impl Reader {
         is_quoted: bool,
     ) -> Result<()> {
         if let Some(first) = &mut self.first {
+            if first.len() >= COLUMNS_MAX {
+                let what = format!("a record has more than {COLUMNS_MAX} fields");
+                return Err(self.at_line(Error::new(SqlState::TooManyColumns, what)));
+            }
             first.push(value.to_owned());
             return Ok(());
         }
@@ -387,7 +467,29 @@ impl Reader {
         Ok(())
     }
 
+    /// Fails for a carriage return that is neither quoted nor the end of a line.
+    fn refuse_return(&self, record: &str, begin: usize, field: &[u8]) -> Result<()> {
+        if !self.has_return {
+            return Ok(());
+        }
+        let Some(at) = memchr(b'\r', field) else {
+            return Ok(());
+        };
+        let what = match self.dialect.form {
+            Form::Text => "literal carriage return found in data",
+            Form::Csv => "unquoted carriage return found in data",
+        };
+        let error = bad(what).with_hint(match self.dialect.form {
+            Form::Text => "Use \"\\r\" to represent carriage return.",
+            Form::Csv => "Use quoted CSV field to represent carriage return.",
+        });
+        Err(self.at(error, &record[..begin + at]))
+    }
+
     fn require_all(&self, fields: usize) -> Result<()> {
+        if self.first.is_some() {
+            return Ok(());
+        }
         match self.names.get(fields) {
             None => Ok(()),
             Some(missing) => {
@@ -577,6 +679,25 @@ mod tests {
         let batch = reader.finish().unwrap().unwrap();
         assert_eq!((batch.rows, batch.columns.len()), (2, 0));
         assert!(reader.push(b"1\n").is_err());
+    }
+
+    #[test]
+    fn carriage_returns_are_ends_of_lines_or_quoted() {
+        let (csv, text) = (Dialect::of(Form::Csv), Dialect::of(Form::Text));
+        assert_eq!(
+            rows(&csv, 1, b"a\r\n\"b\rc\"\r\n", 3).unwrap(),
+            ["1:a", "2:b\rc"]
+        );
+        for (dialect, bytes) in [
+            (&csv, &b"a\nb\r\n"[..]),
+            (&csv, b"a\rb\r"),
+            (&csv, b"\"a\"\rb\n"),
+            (&text, b"a\rb\n"),
+        ] {
+            let error = rows(dialect, 1, bytes, 2).unwrap_err();
+            assert_eq!(error.state, SqlState::BadCopyFileFormat);
+            assert!(error.message.contains("carriage return"), "{error}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use flate2::write::MultiGzDecoder;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use object_store::ObjectStoreExt as _;
+use object_store::GetOptions;
 
 use super::location::{FoundFile, of_store};
 use crate::{Error, Result, SqlState};
@@ -36,8 +36,22 @@ impl FoundFile {
             let file = file.clone();
             async move {
                 let range = start..size.min(start + CHUNK_BYTES);
-                let read = file.store.get_range(&file.meta.location, range).await;
-                read.map_err(|error| of_store(&file.name, &error))
+                // Of the file that was looked at when the statement was planned.
+                let options = GetOptions::new()
+                    .with_range(Some(range))
+                    .with_if_match(file.meta.e_tag.clone());
+                let read = file.store.get_opts(&file.meta.location, options).await;
+                let read = match read {
+                    Ok(read) => read.bytes().await,
+                    Err(error) => Err(error),
+                };
+                read.map_err(|error| match error {
+                    object_store::Error::Precondition { .. } => Error::new(
+                        SqlState::ObjectInUse,
+                        format!("file \"{}\" was changed while it was read", file.name),
+                    ),
+                    error => of_store(&file.name, &error),
+                })
             }
         });
         let chunks = chunks.buffered(CHUNKS_AHEAD);

@@ -3,6 +3,7 @@
 //! Each file is read from its beginning by one partition. The columns are those that a definition says, or the names of the first line with the types that fit
 //! its first rows; a later value that does not fit is an error that says where it is.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ use orrery_storage::table::ColumnType;
 
 use super::bytes::READING_BYTES;
 use super::location::FoundFile;
-use crate::delimited::{Dialect, Reader, TextBatch, at_value, first_record, text_batches};
+use crate::delimited::{Dialect, Header, Reader, TextBatch, at_value, first_record, text_batches};
 use crate::types::assign;
 use crate::{Error, Result, SqlState};
 
@@ -52,6 +53,7 @@ pub(crate) struct CsvTable {
     dialect: Dialect,
     columns: Arc<[Column]>,
     schema: SchemaRef,
+    header: Header,
     /// A guess.
     rows: usize,
 }
@@ -67,6 +69,10 @@ impl CsvTable {
             .first()
             .ok_or_else(|| Error::new(SqlState::UndefinedFile, "there is no file to be read"))?;
         let sample = Sample::of(first).await?;
+        let header = match &columns {
+            Some(_) => Header::Places,
+            None => Header::Exact,
+        };
         let columns = match columns {
             Some(columns) => columns,
             None => sample.columns(first, &dialect)?,
@@ -85,6 +91,7 @@ impl CsvTable {
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             files: files.into(),
             dialect,
+            header,
             columns: columns.into(),
         })
     }
@@ -152,11 +159,8 @@ impl Sample {
             },
         );
         let names: Vec<String> = names.collect();
-        let twice = names
-            .iter()
-            .enumerate()
-            .find(|(place, name)| names[..*place].contains(name));
-        if let Some((_, name)) = twice {
+        let mut seen = HashSet::new();
+        if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
             return Err(Error::new(
                 SqlState::DuplicateColumn,
                 format!("column \"{name}\" is there more than once"),
@@ -192,6 +196,10 @@ fn fitting(texts: &[&ArrayRef]) -> ColumnType {
         length_max: None,
         is_padded: false,
     };
+    let is_digits = |value: &str| {
+        let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
     let has_values = texts.iter().any(|texts| texts.null_count() < texts.len());
     if !has_values {
         return text;
@@ -216,7 +224,13 @@ fn fitting(texts: &[&ArrayRef]) -> ColumnType {
             values.all(|value| may_be(*of, value)) && assign(texts, "", *of).is_ok()
         })
     };
-    TYPES.into_iter().find(is_fitting).unwrap_or(text)
+    let found = TYPES.into_iter().find(is_fitting).unwrap_or(text);
+    let mut values = texts.iter().flat_map(|texts| texts.as_string_view().iter());
+    // Integers that are too long are no doubles, which would make one of two.
+    match found == ColumnType::Double && values.all(|value| value.is_none_or(is_digits)) {
+        true => text,
+        false => found,
+    }
 }
 
 #[async_trait]
@@ -340,6 +354,7 @@ impl ExecutionPlan for CsvExec {
             columns: Arc::clone(&self.table.columns),
             wanted: Arc::clone(&self.wanted),
             schema: Arc::clone(&self.schema),
+            header: self.table.header,
         };
         let (dialect, pool) = (self.table.dialect.clone(), Arc::clone(&self.pool));
         let batches = futures::stream::iter(0..files.len()).map(move |number| {
@@ -381,6 +396,7 @@ struct Rows {
     columns: Arc<[Column]>,
     wanted: Arc<[usize]>,
     schema: SchemaRef,
+    header: Header,
 }
 
 impl Rows {
@@ -389,6 +405,7 @@ impl Rows {
         let place = |column: usize| self.wanted.iter().position(|wanted| *wanted == column);
         let places = (0..self.columns.len()).map(place);
         Reader::new(name.to_owned(), dialect, names.collect(), places.collect())
+            .with_header(self.header)
     }
 
     fn made(&self, texts: &TextBatch, name: &str) -> Result<RecordBatch> {

@@ -5,12 +5,13 @@
 //! to at its start.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
 use url::Url;
 
@@ -176,6 +177,10 @@ impl Location {
     ) -> Result<Vec<FoundFile>> {
         let failed = |error: object_store::Error| self.failed(&error);
         if self.url.get_glob().is_none() && !self.url.is_collection() {
+            let path = PathBuf::from(format!("/{}", self.url.prefix()));
+            if self.url.scheme() == "file" && path.exists() && !path.is_file() && !path.is_dir() {
+                return Err(no_regular_file(&self.name));
+            }
             match self.store.head(self.url.prefix()).await {
                 Ok(meta) => return Ok(vec![self.found(meta)]),
                 Err(object_store::Error::NotFound { .. }) if self.url.scheme() != "file" => {}
@@ -185,10 +190,22 @@ impl Location {
         let is_there = |meta: &ObjectMeta| {
             let name = meta.location.filename().unwrap_or_default();
             let is_hidden = name.starts_with(['.', '_']);
-            let is_chosen = self.url.get_glob().is_some() || is_wanted(name);
-            !is_hidden && is_chosen && self.url.contains(&meta.location, !self.crosses_directories)
+            !is_hidden
+                && match self.url.get_glob() {
+                    None => is_wanted(name),
+                    Some(pattern) if !self.crosses_directories => pattern.matches(name),
+                    Some(_) => self.url.contains(&meta.location, false),
+                }
         };
-        let mut listed = self.store.list(Some(self.url.prefix()));
+        let mut listed = match self.crosses_directories {
+            true => self.store.list(Some(self.url.prefix())),
+            // What is below is not looked at: it may be much, and not for everybody.
+            false => {
+                let listed = self.store.list_with_delimiter(Some(self.url.prefix()));
+                let listed = listed.await.map_err(failed)?.objects;
+                futures::stream::iter(listed.into_iter().map(Ok)).boxed()
+            }
+        };
         let mut found = Vec::new();
         while let Some(meta) = listed.try_next().await.map_err(failed)? {
             if !is_there(&meta) {
@@ -212,6 +229,29 @@ impl Location {
         Ok(found)
     }
 
+    /// Fails where a file here would take the place of something else, or make directories.
+    pub(crate) fn refuse_what_is_no_file(&self) -> Result<()> {
+        if self.url.scheme() != "file" {
+            return Ok(());
+        }
+        let path = PathBuf::from(format!("/{}", self.url.prefix()));
+        if let Ok(there) = path.symlink_metadata()
+            && !there.is_file()
+        {
+            return Err(no_regular_file(&self.name));
+        }
+        match path.parent().is_some_and(std::path::Path::is_dir) {
+            true => Ok(()),
+            false => Err(Error::new(
+                SqlState::UndefinedFile,
+                format!(
+                    "could not open file \"{}\": there is no such directory",
+                    self.name
+                ),
+            )),
+        }
+    }
+
     fn found(&self, meta: ObjectMeta) -> FoundFile {
         let is_whole = self.url.get_glob().is_none() && meta.location == *self.url.prefix();
         let name = match is_whole {
@@ -231,6 +271,14 @@ impl Location {
     pub(crate) fn failed(&self, error: &object_store::Error) -> Error {
         of_store(&self.name, error)
     }
+}
+
+fn no_regular_file(name: &str) -> Error {
+    Error::new(
+        SqlState::WrongObjectType,
+        format!("\"{name}\" is no regular file"),
+    )
+    .with_hint("COPY FROM STDIN and TO STDOUT take and give data of any kind.")
 }
 
 /// What is said of a file where its store fails.

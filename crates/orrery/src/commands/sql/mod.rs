@@ -97,12 +97,18 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
     let session_options = SessionOptions {
         who: "orrery sql".to_owned(),
         // Whoever runs this may read and write them anyway.
-        files: FileAccess::allowed(std::env::vars()),
+        files: FileAccess::allowed(settings()),
         ..SessionOptions::default()
     };
     let session = Session::new(engine.runtime(), database, writer, session_options)
         .with_graphs(Arc::new(EngineGraphs::new(Arc::clone(&engine))));
     Ok((Target::Session(Box::new(session)), threads(&engine)?))
+}
+
+/// Variables of the environment, as far as they are texts.
+fn settings() -> impl Iterator<Item = (String, String)> {
+    let text = |word: std::ffi::OsString| word.into_string().ok();
+    std::env::vars_os().filter_map(move |(name, value)| Some((text(name)?, text(value)?)))
 }
 
 /// Whether somebody types statements.
