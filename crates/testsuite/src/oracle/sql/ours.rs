@@ -59,7 +59,7 @@ impl Ours {
                         let batches = rows.try_collect::<Vec<_>>().await;
                         batches.map_err(|error| Error::of_run(&error))
                     }
-                    Outcome::Done(_) => Ok(Vec::new()),
+                    Outcome::CopyIn(_) | Outcome::CopyOut(_) | Outcome::Done(_) => Ok(Vec::new()),
                 }
             })?;
             rows.clear();
