@@ -1,7 +1,8 @@
 //! Compaction: base and changes become a new base, beside the running database.
 //!
 //! It goes the way of a load without sources. [`BackgroundCompaction`] does it whenever the changes weigh too much:
-//! reading costs what entries of the delta are met, and memory what they take.
+//! reading costs what entries of the delta are met, and memory what they take. The changes of each table are brought into its files by
+//! the same rule, whether the quads changed or not.
 
 use crate::LoadOptions;
 use crate::delta_batch::changes_of;
@@ -11,6 +12,7 @@ use crate::publish::{Parsed, finished, write};
 use crate::report::{LoadReport, Stopwatch};
 use crate::stage_dir::StageDir;
 use orrery_storage::Permutation;
+use orrery_storage::table::TableState;
 use orrery_storage::{Error, ReadView, Rebase, Writer};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -121,6 +123,32 @@ pub fn compact(
     result.map(|report| finished(report, start))
 }
 
+/// Brings the changes of all tables into their files that have any. Returns the number of tables that were written. Others read and write meanwhile.
+pub fn compact_tables(writer: &Writer, progress: &dyn Progress) -> Result<u64, LoadError> {
+    compact_some_tables(writer, progress, &TableState::has_changes)
+}
+
+fn compact_some_tables(
+    writer: &Writer,
+    progress: &dyn Progress,
+    is_due: &dyn Fn(&TableState) -> bool,
+) -> Result<u64, LoadError> {
+    let snapshot = writer.database().snapshot();
+    let due = snapshot.tables().tables().filter(|table| is_due(table));
+    let due: Vec<_> = due.map(|table| table.definition().id).collect();
+    // What it holds in memory may be given back while the tables are written.
+    drop(snapshot);
+    let mut written = 0;
+    for table in due {
+        let is_cancelled = || progress.is_cancelled();
+        written += u64::from(writer.compact_table_unless(table, &is_cancelled)?);
+        if progress.is_cancelled() {
+            return Err(LoadError::Cancelled);
+        }
+    }
+    Ok(written)
+}
+
 /// Gives up as soon as graphs were cleared since the compaction was begun, for it would come too late.
 struct UnlessTooLate<'a> {
     rebase: &'a Rebase<'a>,
@@ -155,7 +183,7 @@ fn unchanged(view: &ReadView) -> LoadReport {
 pub struct BackgroundOptions {
     /// So many changes there must be at least.
     pub changes_min: u64,
-    /// And at least the base's quads divided by this.
+    /// And at least the base's quads, or the table's rows, divided by this.
     pub base_part: u64,
     /// How it is done.
     pub compact: CompactOptions,
@@ -188,6 +216,17 @@ impl BackgroundOptions {
             // Earlier, for adjacencies are not used over a base with hidden rows.
             hidden => changes >= (base_rows + hidden) / HIDDEN_BASE_PART,
         }
+    }
+}
+
+impl BackgroundOptions {
+    /// The same for a table.
+    fn is_table_due(&self, table: &TableState) -> bool {
+        table.changes()
+            >= self
+                .changes_min
+                .max(table.rows() / self.base_part.max(1))
+                .max(1)
     }
 }
 
@@ -260,6 +299,17 @@ impl Drop for BackgroundCompaction {
 
 fn run(writer: &Writer, options: &BackgroundOptions, stop: &Stop) {
     while !stop.is_set() {
+        match compact_some_tables(writer, stop, &|table| options.is_table_due(table)) {
+            Ok(0) => {}
+            Ok(tables) => tracing::info!("brought the changes of {tables} tables into their files"),
+            Err(LoadError::Cancelled) => return,
+            Err(error) => {
+                tracing::error!(
+                    "the changes of a table stay in memory, writing them failed: {error}"
+                );
+                stop.wait(RETRY_AFTER);
+            }
+        }
         let view = writer.database().view_of_process();
         if !options.is_due(&view) {
             drop(view);

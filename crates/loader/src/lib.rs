@@ -84,7 +84,9 @@ mod xml_elements;
 mod xml_literal;
 
 pub use bulk::{BulkCommit, commit_in_bulk};
-pub use compact::{BackgroundCompaction, BackgroundOptions, CompactOptions, compact};
+pub use compact::{
+    BackgroundCompaction, BackgroundOptions, CompactOptions, compact, compact_tables,
+};
 pub use decompress::decompressed_text;
 pub use delta_batch::changes_of;
 pub use document::{Document, DocumentBounds, DocumentError, DocumentTerm, read_document};

@@ -8,11 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use arrow::array::{ArrayRef, Int32Array};
 use orrery_loader::{
     BackgroundCompaction, BackgroundOptions, CompactOptions, Format, LoadError, LoadOptions,
-    Progress, SilentProgress, Source, Stage, changes_of, compact, load, load_into,
+    Progress, SilentProgress, Source, Stage, changes_of, compact, compact_tables, load, load_into,
 };
 use orrery_storage::Permutation;
+use orrery_storage::table::{
+    ColumnDefinition, ColumnId, ColumnType, DEFAULT_SCHEMA, DefinitionChange, PrimaryKey,
+    RelationId, TableDefinition, TableState,
+};
 use orrery_storage::{CommitOptions, Database, ReadView, Snapshot, Writer, WriterOptions, verify};
 use orrery_term::{Term, TermId};
 use proptest::prelude::*;
@@ -410,6 +415,82 @@ fn the_background_compacts_when_there_are_enough_changes() {
     drop(compaction);
     drop(writer);
     assert_whole(directory.path(), &model);
+}
+
+/// A table of one column.
+fn numbers_table() -> TableDefinition {
+    TableDefinition {
+        id: RelationId(1),
+        schema: DEFAULT_SCHEMA.to_owned(),
+        name: "numbers".to_owned(),
+        columns: vec![ColumnDefinition {
+            id: ColumnId(1),
+            name: "number".to_owned(),
+            column_type: ColumnType::Integer,
+            is_nullable: false,
+            default: None,
+            initial: None,
+        }],
+        next_column: 2,
+        primary_key: Some(PrimaryKey {
+            name: "numbers_pkey".to_owned(),
+            columns: vec![ColumnId(1)],
+        }),
+        indexes: Vec::new(),
+        foreign_keys: Vec::new(),
+        checks: Vec::new(),
+    }
+}
+
+/// Inserts rows of these numbers.
+fn insert_numbers(writer: &Writer, numbers: std::ops::Range<i32>) {
+    let mut transaction = writer.begin().unwrap();
+    if transaction.tables().table(RelationId(1)).is_none() {
+        let table = DefinitionChange::CreateTable(numbers_table());
+        transaction.define(table).unwrap();
+    }
+    let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(numbers));
+    transaction.insert_rows(RelationId(1), &[numbers]).unwrap();
+    let pending = transaction.commit(CommitOptions::default());
+    pending.unwrap().wait().unwrap();
+}
+
+fn table_changes(writer: &Writer) -> u64 {
+    let snapshot = writer.database().snapshot();
+    snapshot.tables().tables().map(TableState::changes).sum()
+}
+
+#[test]
+fn the_background_brings_changes_of_tables_into_their_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let writer = open(directory.path());
+    insert_numbers(&writer, 0..2);
+    let background = BackgroundOptions {
+        changes_min: 3,
+        compact: options(64 << 20),
+        ..BackgroundOptions::default()
+    };
+    let compaction = BackgroundCompaction::start(writer.clone(), background).unwrap();
+    insert_numbers(&writer, 2..100);
+    let begin = Instant::now();
+    while table_changes(&writer) > 0 {
+        assert!(
+            begin.elapsed() < Duration::from_secs(120),
+            "nothing was brought into a file"
+        );
+        std::thread::yield_now();
+    }
+    drop(compaction);
+    // What is too little for it is done when somebody asks; then nothing is left.
+    insert_numbers(&writer, 100..102);
+    assert_eq!(compact_tables(&writer, &SilentProgress).unwrap(), 1);
+    assert_eq!(table_changes(&writer), 0);
+    assert_eq!(compact_tables(&writer, &SilentProgress).unwrap(), 0);
+    let snapshot = writer.database().snapshot();
+    let table = snapshot.tables().table(RelationId(1)).unwrap();
+    assert_eq!(table.rows(), 102);
+    drop(writer);
+    assert!(verify(directory.path(), |_| {}).unwrap().is_empty());
 }
 
 /// Clears a graph as a whole, and writes a quad into it, whenever the permutations begin.

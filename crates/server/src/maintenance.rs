@@ -3,7 +3,7 @@
 //! | path | does | answers |
 //! | --- | --- | --- |
 //! | `/checkpoint` | writes the changes in memory to files and begins a new log | `{"written":true}` |
-//! | `/compact` | makes the changes part of the base | `{"changes":17,"quads":1000,"seconds":0.2}` |
+//! | `/compact` | makes the changes part of the base, and those of tables part of their files | `{"changes":17,"quads":1000,"seconds":0.2,"tables":1}` |
 //!
 //! For those who may write, and on conditions (`If-Match`) as changes are. Both answer when it is done; readers and writers go on meanwhile. Where a checkpoint,
 //! compaction or load is under way already, the request waits for its end.
@@ -17,7 +17,7 @@ use crate::state::ServerState;
 use axum::Json;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use orrery_loader::{LoadError, SilentProgress, changes_of, compact};
+use orrery_loader::{LoadError, SilentProgress, changes_of, compact, compact_tables};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,7 @@ pub(crate) async fn answer(
                 Ok(serde_json::json!({ "written": is_written }))
             }
             Maintenance::Compaction => {
+                let tables = compact_tables(&writer, &SilentProgress)?;
                 let changes = changes_of(&writer.database().view_of_process());
                 let options = compaction_within(memory_bytes);
                 let report = compact(&writer, &options, &SilentProgress)?;
@@ -63,6 +64,7 @@ pub(crate) async fn answer(
                     "changes": changes,
                     "quads": report.quads,
                     "seconds": report.seconds,
+                    "tables": tables,
                 }))
             }
         });

@@ -20,7 +20,7 @@ use crate::table::{Projection, ProjectionFile, TABLE_CHANGES_KIND, TableState};
 use crate::{Error, Result};
 
 /// Rows read at once.
-const ROWS_AT_ONCE: u64 = 32 * 1024;
+const ROWS_AT_ONCE: usize = 32 * 1024;
 
 /// Adds what is wrong with the files of tables.
 pub(crate) fn verify_table_files(
@@ -87,11 +87,9 @@ pub(crate) fn check_indexes(directory: &Path, table: &TableState) -> Result<()> 
 fn sum_of_rows(of: &Projection, places: &[usize], index: &Projection) -> Result<(u64, u64)> {
     let mut ascending = places.to_vec();
     ascending.sort_unstable();
-    let positions = of.positions();
     let (mut rows, mut sum) = (0, 0u64);
-    for start in positions.clone().step_by(ROWS_AT_ONCE as usize) {
-        let end = positions.end.min(start + ROWS_AT_ONCE);
-        let read = of.read(start..end, &ascending)?;
+    let mut pieces = of.pieces(&ascending, ROWS_AT_ONCE);
+    while let Some(read) = pieces.next_piece()? {
         let columns: Vec<ArrayRef> = places
             .iter()
             .map(|place| read[ascending.partition_point(|other| other < place)].clone())

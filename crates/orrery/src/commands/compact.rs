@@ -1,9 +1,9 @@
-//! `orrery compact`: the changes since the last load become part of the base.
+//! `orrery compact`: the changes since the last load become part of the base, those of tables part of their files.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use orrery_loader::{CompactOptions, TerminalProgress, changes_of};
+use orrery_loader::{CompactOptions, SilentProgress, TerminalProgress, changes_of};
 use orrery_storage::{ByteCount, Database, Retention, WriterOptions};
 
 use super::http::{post, server_url};
@@ -33,10 +33,12 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
     if let Some(threads) = arguments.threads {
         options.threads = threads.max(1);
     }
+    let tables = orrery_loader::compact_tables(&writer, &SilentProgress)?;
     let changes = changes_of(&writer.database().view_of_process());
     crate::allocator::for_load(options.memory_bytes);
     let report = orrery_loader::compact(&writer, &options, &TerminalProgress::new())?;
     let mut text = match changes {
+        0 if tables > 0 => String::new(),
         0 => "there are no changes to be compacted\n".to_owned(),
         _ => format!(
             "{} taken into the base in {:.1} s\n{}, {} on disk; peak memory {}\n",
@@ -47,6 +49,9 @@ pub(crate) fn run(arguments: CompactArguments) -> Result<(), Failure> {
             ByteCount(report.peak_memory_bytes),
         ),
     };
+    if tables > 0 {
+        text += &format!("{} written anew\n", Counted(tables, "table"));
+    }
     if arguments.forget_history {
         // Commits that cancel each other are no changes to be compacted, and yet they are history.
         writer.checkpoint()?;

@@ -78,6 +78,15 @@ fn statements_are_committed_one_by_one_and_the_first_failure_ends_them() {
         "n\n3\n"
     );
     assert_eq!(quads(&database), 1);
+    // Their changes are brought into files, as those of quads into a base.
+    let compact = || succeed(&["compact", "--db", text(&database)]);
+    let compacted = compact();
+    assert!(compacted.contains("1 table written anew"), "{compacted}");
+    assert_eq!(compact(), "there are no changes to be compacted\n");
+    assert_eq!(
+        done(&["--format", "csv", "-c", "select count(*) as n from item"]),
+        "n\n3\n"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::types::assign;
 use crate::{Error, Result, SqlState};
 
 /// Rows that are read and inserted at a time.
-const ROWS_AT_ONCE: u64 = 32 * 1024;
+const ROWS_AT_ONCE: usize = 32 * 1024;
 
 /// Puts a definition in the place of a table that has the same columns by their numbers, with all rows.
 pub(super) fn rebuild(
@@ -73,11 +73,8 @@ fn copy(
     let conditions = Conditions::of(state, definition)?;
     let mut wanted = places.clone();
     wanted.sort_unstable();
-    let positions = primary.positions();
-    let mut start = positions.start;
-    while start < positions.end {
-        let end = positions.end.min(start + ROWS_AT_ONCE);
-        let read = primary.read(start..end, &wanted)?;
+    let mut pieces = primary.pieces(&wanted, ROWS_AT_ONCE);
+    while let Some(read) = pieces.next_piece()? {
         let columns = definition.columns.iter().zip(&places);
         let columns = columns.map(|(column, place)| {
             let values = &read[wanted.partition_point(|other| other < place)];
@@ -88,7 +85,6 @@ fn copy(
         transaction
             .insert_rows(definition.id, &columns)
             .map_err(|error| not_unique(error, true))?;
-        start = end;
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ pub(crate) use flushed::{
 pub use flushed::{TableEntry, TablesEntry};
 pub use key::{KeyEncoder, KeyRows, behind_prefix};
 pub(crate) use opened::TABLE_PREFIX;
-pub use projection::{Projection, RowPlace};
+pub use projection::{Pieces, Projection, RowPlace};
 pub(crate) use rewrite::NewDirectory;
 pub use rewrite::{RewrittenRows, TableRewrite};
 pub use rows::{RowBytes, RowCodec, RowError};

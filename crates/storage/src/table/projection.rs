@@ -8,6 +8,8 @@
 //!
 //! Ranges of positions that do not overlap hold different rows, and together all of them: that is how threads share a scan.
 
+use std::fmt;
+use std::iter::Peekable;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -174,6 +176,18 @@ impl Projection {
         match (stored, entries.is_empty()) {
             (Some(stored), true) => Ok(stored),
             (stored, _) => self.lay_over(stored, of_file, &entries, wanted),
+        }
+    }
+
+    /// All rows in the order of the key, some at once: the wanted columns, which must ascend.
+    pub fn pieces<'a>(&'a self, wanted: &'a [usize], rows_max: usize) -> Pieces<'a> {
+        let entries: Box<dyn Iterator<Item = &Entry> + 'a> = Box::new(self.changes.iter());
+        Pieces {
+            projection: self,
+            wanted,
+            rows_max: rows_max.max(1),
+            start: 0,
+            entries: entries.peekable(),
         }
     }
 
@@ -401,5 +415,57 @@ impl Projection {
                 what: error.to_string(),
             },
         }
+    }
+}
+
+/// The rows of a projection, piece by piece. A piece has so many rows of the file and as many new ones at most: a table without a file has all
+/// of its rows at one position.
+pub struct Pieces<'a> {
+    projection: &'a Projection,
+    wanted: &'a [usize],
+    rows_max: usize,
+    /// Where the next piece begins. New rows of this position may be given out already.
+    start: u64,
+    entries: Peekable<Box<dyn Iterator<Item = &'a Entry> + 'a>>,
+}
+
+impl fmt::Debug for Pieces<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pieces")
+            .field("start", &self.start)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pieces<'_> {
+    /// The next piece; `None` behind the last.
+    pub fn next_piece(&mut self) -> Result<Option<Vec<ArrayRef>>> {
+        let positions = self.projection.positions();
+        if self.start >= positions.end {
+            return Ok(None);
+        }
+        let mut end = positions.end.min(self.start + self.rows_max as u64);
+        let mut entries = Vec::new();
+        while entries.len() < self.rows_max
+            && let Some(entry) = self.entries.next_if(|entry| entry.position < end)
+        {
+            entries.push(entry);
+        }
+        // What is left of these positions comes with the next piece. The rows of the file before it are in this one.
+        if let Some(next) = self.entries.peek() {
+            end = end.min(next.position);
+        }
+        let projection = self.projection;
+        let of_file = self.start..end.min(projection.file_rows());
+        self.start = end;
+        let stored = match &projection.file {
+            Some(file) if !of_file.is_empty() => Some(file.read(of_file.clone(), self.wanted)?),
+            _ => None,
+        };
+        let piece = match (stored, entries.is_empty()) {
+            (Some(stored), true) => stored,
+            (stored, _) => projection.lay_over(stored, of_file, &entries, self.wanted)?,
+        };
+        Ok(Some(piece))
     }
 }

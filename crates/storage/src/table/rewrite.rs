@@ -28,7 +28,7 @@ use crate::unlisted::Unlisted;
 use crate::{Error, Result};
 
 /// Rows read at once where a table is written from its present state.
-const ROWS_AT_ONCE: u64 = 32 * 1024;
+const ROWS_AT_ONCE: usize = 32 * 1024;
 
 /// A table whose files are being written. Dropped without [`Transaction::put_rewritten`](crate::Transaction::put_rewritten), it leaves nothing.
 #[derive(Debug)]
@@ -195,20 +195,26 @@ impl TableRewrite {
         Ok(Projection::new(layout.clone(), Some(Arc::new(file))))
     }
 
-    /// Writes all projections with the rows that they have in a state of the table.
-    pub fn write_state(&mut self, state: &TableState) -> Result<()> {
+    /// Writes all projections with the rows that they have in a state of the table, unless it is `cancelled` before. Returns whether all
+    /// is written.
+    pub fn write_state(
+        &mut self,
+        state: &TableState,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<bool> {
         for (number, projection) in state.projections().enumerate() {
             let mut rows = self.projection(number)?;
             let all: Vec<usize> = (0..projection.layout().columns.len()).collect();
-            let positions = projection.positions();
-            let starts = positions.clone().step_by(ROWS_AT_ONCE as usize);
-            for start in starts {
-                let end = positions.end.min(start + ROWS_AT_ONCE);
-                rows.push(&projection.read(start..end, &all)?)?;
+            let mut pieces = projection.pieces(&all, ROWS_AT_ONCE);
+            while let Some(columns) = pieces.next_piece()? {
+                if cancelled() {
+                    return Ok(false);
+                }
+                rows.push(&columns)?;
             }
             self.finish(rows)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// All that was written, on the disk.

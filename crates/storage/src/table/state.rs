@@ -72,6 +72,17 @@ impl TableState {
         self.primary.rows()
     }
 
+    /// Number of changes that are not in its files yet: of the projection that has the most.
+    pub fn changes(&self) -> u64 {
+        let changes = self.projections().map(|it| it.changes().len());
+        changes.max().unwrap_or(0)
+    }
+
+    /// Whether there are any.
+    pub fn has_changes(&self) -> bool {
+        self.changes() > 0
+    }
+
     /// The row number that the next new row gets.
     pub fn next_row_number(&self) -> u64 {
         self.next_row_number
@@ -320,16 +331,12 @@ impl TableState {
 
     /// All rows put into a projection that has none.
     fn fill(&self, mut projection: Projection) -> Result<Projection> {
-        const ROWS_AT_ONCE: u64 = 64 * 1024;
+        const ROWS_AT_ONCE: usize = 64 * 1024;
         let wanted: Vec<usize> = (0..self.primary.layout().columns.len()).collect();
-        let positions = self.primary.positions();
-        let mut start = positions.start;
-        while start < positions.end {
-            let end = positions.end.min(start + ROWS_AT_ONCE);
-            let columns = self.primary.read(start..end, &wanted)?;
+        let mut pieces = self.primary.pieces(&wanted, ROWS_AT_ONCE);
+        while let Some(columns) = pieces.next_piece()? {
             let columns = self.project(&columns, projection.layout());
             projection = self.insert_into(&projection, &columns)?;
-            start = end;
         }
         Ok(projection)
     }

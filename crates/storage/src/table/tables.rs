@@ -317,6 +317,16 @@ impl TableChange {
         }
     }
 
+    /// The memory that rows and keys take.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let bytes = match self {
+            Self::Insert { rows, .. } => rows.memory_bytes(),
+            Self::Delete { keys, .. } => keys.memory_bytes(),
+            Self::Definition(_) | Self::Truncate(_) | Self::Rewrite { .. } => 0,
+        };
+        bytes as u64
+    }
+
     /// Appends it as a log has it: what it is u8, then of rows and keys table, count, and each after its length, as LEB128; of
     /// definitions and files the length and JSON.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {

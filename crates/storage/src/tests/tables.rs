@@ -106,6 +106,7 @@ fn index_rows(table: &TableState) -> Vec<(Option<i64>, i32, String, String)> {
 fn check(snapshot: &Snapshot, model: &Model) {
     let table = snapshot.tables().table(RelationId(1)).unwrap();
     assert_eq!(table.rows(), model.len() as u64);
+    check_pieces(table);
     let expected: Vec<ModelRow> = model.clone().into_iter().collect();
     assert_eq!(rows(table), expected);
     let mut expected: Vec<_> = model
@@ -115,6 +116,27 @@ fn check(snapshot: &Snapshot, model: &Model) {
     // NULL is behind all values.
     expected.sort_by_key(|row| (row.0.is_none(), row.clone()));
     assert_eq!(index_rows(table), expected);
+}
+
+/// Pieces of a table are its rows, and none of them is large.
+fn check_pieces(table: &TableState) {
+    let numbers = |columns: &[ArrayRef]| -> Vec<i32> {
+        let numbers = columns[0].as_primitive::<Int32Type>();
+        numbers.values().to_vec()
+    };
+    let primary = table.primary();
+    let wanted = [primary.layout().position(ColumnId(2)).unwrap()];
+    let expected = numbers(&primary.read(primary.positions(), &wanted).unwrap());
+    for rows_max in [1, 3, 1_000] {
+        let mut pieces = primary.pieces(&wanted, rows_max);
+        let mut found = Vec::new();
+        while let Some(piece) = pieces.next_piece().unwrap() {
+            let piece = numbers(&piece);
+            assert!(piece.len() <= 2 * rows_max, "{} rows", piece.len());
+            found.extend(piece);
+        }
+        assert_eq!(found, expected);
+    }
 }
 
 /// Where the row with a key is.
@@ -464,6 +486,49 @@ fn what_was_written_while_a_table_is_compacted_stays() {
     let (database, _writer) = open(directory.path());
     check(&database.snapshot(), &model);
     assert!(verify(directory.path(), |_| {}).unwrap().is_empty());
+}
+
+#[test]
+fn a_table_that_changes_faster_than_it_is_written_makes_writers_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, writer) = open(directory.path());
+    create(&writer, definition(true));
+    let row = |number: i32| ((number, "x".to_owned()), (Some(1), "note".to_owned()));
+    let mut model = Model::new();
+    let insert = |model: &mut Model, number: i32| {
+        let mut transaction = writer.begin().unwrap();
+        transaction
+            .insert_rows(RelationId(1), &arrays(&[row(number)]))
+            .unwrap();
+        end(transaction);
+        let (key, value) = row(number);
+        model.insert(key, value);
+    };
+    insert(&mut model, 0);
+    let asked = std::cell::RefCell::new((&mut model, 0));
+    // Somebody writes during both attempts beside others, of which nothing may be noted; nobody could during the third.
+    let write_beside = || {
+        let (model, number) = &mut *asked.borrow_mut();
+        *number += 1;
+        if *number <= 2 {
+            insert(model, *number);
+        }
+        false
+    };
+    let is_done = writer.compact_noting(RelationId(1), 0, &write_beside);
+    assert!(is_done.unwrap());
+    assert!(asked.into_inner().1 > 2);
+    let snapshot = database.snapshot();
+    check(&snapshot, &model);
+    let table = snapshot.tables().table(RelationId(1)).unwrap();
+    assert!(!table.has_changes());
+    // One that is cancelled leaves nothing.
+    insert(&mut model, 1_000);
+    let directories = table_directories(directory.path());
+    let is_done = writer.compact_table_unless(RelationId(1), &|| true);
+    assert!(!is_done.unwrap());
+    assert_eq!(table_directories(directory.path()), directories);
+    check(&database.snapshot(), &model);
 }
 
 #[test]

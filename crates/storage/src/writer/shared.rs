@@ -8,6 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::options::{CommitOptions, Durability, WriterOptions};
 use super::requests::Worker;
+use super::table_compaction::NotedChanges;
 use crate::delta::DeltaEntry;
 use crate::lock::{ClosedLog, WriterLock};
 use crate::log::{ClearedGraphs, LogRecord, LogWriter};
@@ -43,8 +44,8 @@ pub(super) struct State {
     pub(super) log: Arc<LogWriter>,
     /// Changes that were committed since the log file was begun.
     pub(super) changes_in_log: u64,
-    /// What commits do to tables, while somebody wants to know.
-    pub(super) noted_table_changes: Option<Vec<TableChange>>,
+    /// What commits do to a table, while it is compacted.
+    pub(super) noted_table_changes: Option<NotedChanges>,
 }
 
 /// What a commit left that is not visible yet.
@@ -154,7 +155,7 @@ impl WriteGuard {
         let appended = log.append(&record)?;
         let mut state = shared.state.lock();
         if let Some(noted) = &mut state.noted_table_changes {
-            noted.append(&mut record.tables);
+            noted.note(&mut record);
         }
         state.changes_in_log += count;
         state.latest = Arc::clone(&snapshot);

@@ -1,117 +1,225 @@
 //! Bringing the changes of a table into its files, beside running writers.
 //!
 //! ```text
-//! writers' turn   the state to start from; from here on the changes of tables are noted
+//! writers' turn   the state to start from; from here on the changes of the table are noted
 //! no lock         the rows of that state -> other files
 //! writers' turn   a commit: these files, and the changes that were noted, once more
 //! ```
 //!
 //! The commit changes no row, but it has a number like others, and a state before it reads the files of then. Where the table was emptied,
-//! written anew or redefined meanwhile, the files are given up.
+//! written anew or redefined meanwhile, the files are given up. So they are where more was changed than one commit may hold; after
+//! [`ATTEMPTS_BESIDE`] of these the table is written in the writers' turn.
 
 use std::sync::Arc;
 
 use super::handle::Writer;
 use super::options::CommitOptions;
-use super::shared::Shared;
-use crate::Result;
+use super::shared::{Shared, WriteGuard};
+use crate::log::LogRecord;
 use crate::table::{RelationId, TableChange, TableRewrite, TableState};
+use crate::{Result, Snapshot};
 
-/// A table's changes are brought into its files when they are so many, or that part of its rows if this is more: they are in memory, and each
-/// checkpoint writes them.
-const CHANGES_MIN: u64 = 100_000;
-const ROWS_PER_CHANGE: u64 = 10;
+/// What is noted of changes beside a compaction; beyond it there would be more to do once more than was brought into files.
+const NOTED_BYTES_MAX: u64 = 64 << 20;
+/// So often a table that is changed faster than it is written begins anew, before other writers have to wait.
+const ATTEMPTS_BESIDE: usize = 2;
+
+/// What commits do to a table while it is compacted.
+#[derive(Debug)]
+pub(super) struct NotedChanges {
+    table: RelationId,
+    changes: Vec<TableChange>,
+    bytes: u64,
+    bytes_max: u64,
+}
+
+impl NotedChanges {
+    fn of(table: RelationId, bytes_max: u64) -> Self {
+        Self {
+            table,
+            changes: Vec::new(),
+            bytes: 0,
+            bytes_max,
+        }
+    }
+
+    /// Takes what a commit did; beyond the bound it is counted and let go.
+    pub(super) fn note(&mut self, record: &mut LogRecord) {
+        for change in record.tables.drain(..) {
+            if change.table() == Some(self.table) {
+                self.bytes += change.memory_bytes();
+                self.changes.push(change);
+            }
+        }
+        if self.is_too_much() {
+            self.changes = Vec::new();
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.bytes > self.bytes_max
+    }
+
+    /// Whether the rows that were written are not those under the changes any more.
+    fn is_overtaken(&self) -> bool {
+        !self.changes.iter().all(|change| {
+            matches!(
+                change,
+                TableChange::Insert { .. } | TableChange::Delete { .. }
+            )
+        })
+    }
+}
+
+/// What came of one attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    Done,
+    /// There is nothing to do any more, or it was to end.
+    GivenUp,
+    /// More was changed than can be done once more.
+    Outrun,
+}
 
 impl Writer {
     /// Writes the files of a table anew if it changed since they were written. Returns whether that was done. Readers do not wait, other writers only
     /// for the commit at the end.
     pub fn compact_table(&self, table: RelationId) -> Result<bool> {
+        self.compact_table_unless(table, &|| false)
+    }
+
+    /// The same, given up as soon as it is `cancelled`, which is asked every some thousand rows.
+    pub fn compact_table_unless(
+        &self,
+        table: RelationId,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<bool> {
+        self.compact_noting(table, NOTED_BYTES_MAX, cancelled)
+    }
+
+    pub(crate) fn compact_noting(
+        &self,
+        table: RelationId,
+        noted_bytes_max: u64,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<bool> {
+        let _one = self.handle.shared.table_compaction.lock();
+        for _ in 0..ATTEMPTS_BESIDE {
+            match self.compact_beside(table, noted_bytes_max, cancelled)? {
+                Attempt::Done => return Ok(true),
+                Attempt::GivenUp => return Ok(false),
+                Attempt::Outrun => {}
+            }
+        }
+        self.compact_alone(table, cancelled)
+    }
+
+    /// While others write.
+    fn compact_beside(
+        &self,
+        table: RelationId,
+        noted_bytes_max: u64,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Attempt> {
         let shared = &self.handle.shared;
-        let _one = shared.table_compaction.lock();
         let turn = shared.take_turn();
         let source = Arc::clone(&shared.state.lock().latest);
-        let Some(state) = source
-            .tables()
-            .table(table)
-            .filter(|state| has_changes(state))
-        else {
-            return Ok(false);
+        let Some(state) = changed_table(&source, table) else {
+            return Ok(Attempt::GivenUp);
         };
-        let database = &shared.database;
-        let generation = source.manifest().generation + 1;
-        let (file_system, directory) = (database.file_system(), database.directory());
         // While nobody else looks for a free name.
-        let mut rewrite = TableRewrite::begin(file_system, directory, generation, state)?;
-        let noted = NotedChanges::begin(shared);
+        let mut rewrite = begin_rewrite(&turn, &source, state)?;
+        let noting = Noting::begin(shared, NotedChanges::of(table, noted_bytes_max));
         drop(turn);
-        rewrite.write_state(state)?;
+        if !rewrite.write_state(state, &|| cancelled() || noting.is_too_much())? {
+            return Ok(match noting.is_too_much() {
+                true => Attempt::Outrun,
+                false => Attempt::GivenUp,
+            });
+        }
 
         let mut transaction = self.begin()?;
-        let since = noted.end(table);
-        let is_overtaken = since.iter().any(|change| {
-            !matches!(
-                change,
-                TableChange::Insert { .. } | TableChange::Delete { .. }
-            )
-        });
+        let noted = noting.end();
+        if noted.is_too_much() {
+            return Ok(Attempt::Outrun);
+        }
         let is_there = transaction
             .tables()
             .table(table)
             .is_some_and(|now| now.definition() == state.definition());
-        if is_overtaken || !is_there {
+        if noted.is_overtaken() || !is_there {
+            return Ok(Attempt::GivenUp);
+        }
+        transaction.put_rewritten(rewrite, state.next_row_number())?;
+        for change in noted.changes {
+            transaction.apply_to_tables(change)?;
+        }
+        transaction.commit(as_compaction())?.wait()?;
+        Ok(Attempt::Done)
+    }
+
+    /// While others wait for their turn.
+    fn compact_alone(&self, table: RelationId, cancelled: &dyn Fn() -> bool) -> Result<bool> {
+        let mut transaction = self.begin()?;
+        let state = transaction.tables().table(table).cloned();
+        let Some(state) = state.filter(TableState::has_changes) else {
+            return Ok(false);
+        };
+        let mut rewrite = transaction.rewrite_table(table)?;
+        if !rewrite.write_state(&state, cancelled)? {
             return Ok(false);
         }
         transaction.put_rewritten(rewrite, state.next_row_number())?;
-        for change in since {
-            transaction.apply_to_tables(change)?;
-        }
-        let options = CommitOptions {
-            who: "compaction".to_owned(),
-            ..CommitOptions::default()
-        };
-        transaction.commit(options)?.wait()?;
+        transaction.commit(as_compaction())?.wait()?;
         Ok(true)
     }
+}
 
-    /// Does so with each table that has many changes for its size. Returns the number of tables.
-    pub fn compact_changed_tables(&self) -> Result<u64> {
-        let latest = Arc::clone(&self.handle.shared.state.lock().latest);
-        let tables = latest.tables().tables().filter(|table| {
-            let changes = table.projections().map(|it| it.changes().len()).max();
-            changes.unwrap_or(0) >= CHANGES_MIN.max(table.rows() / ROWS_PER_CHANGE)
-        });
-        tables.into_iter().try_fold(0, |count, table| {
-            Ok(count + u64::from(self.compact_table(table.definition().id)?))
-        })
+fn changed_table(snapshot: &Snapshot, table: RelationId) -> Option<&TableState> {
+    let table = snapshot.tables().table(table);
+    table.filter(|state| state.has_changes())
+}
+
+fn begin_rewrite(turn: &WriteGuard, source: &Snapshot, state: &TableState) -> Result<TableRewrite> {
+    let database = &turn.shared.database;
+    let generation = source.manifest().generation + 1;
+    let (file_system, directory) = (database.file_system(), database.directory());
+    TableRewrite::begin(file_system, directory, generation, state)
+}
+
+fn as_compaction() -> CommitOptions {
+    CommitOptions {
+        who: "compaction".to_owned(),
+        ..CommitOptions::default()
     }
 }
 
-fn has_changes(table: &TableState) -> bool {
-    table
-        .projections()
-        .any(|projection| !projection.changes().is_empty() || projection.file().is_none())
-}
+/// Commits are noted while it lives.
+struct Noting<'a>(&'a Shared);
 
-/// The changes of tables by all commits since it was begun.
-struct NotedChanges<'a>(&'a Shared);
-
-impl<'a> NotedChanges<'a> {
+impl<'a> Noting<'a> {
     /// For who has the turn.
-    fn begin(shared: &'a Shared) -> Self {
-        shared.state.lock().noted_table_changes = Some(Vec::new());
+    fn begin(shared: &'a Shared, noted: NotedChanges) -> Self {
+        shared.state.lock().noted_table_changes = Some(noted);
         Self(shared)
     }
 
-    /// Those of a table.
-    fn end(self, table: RelationId) -> Vec<TableChange> {
-        let noted = self.0.state.lock().noted_table_changes.take();
-        let mut noted = noted.unwrap_or_default();
-        noted.retain(|change| change.table() == Some(table));
-        noted
+    fn is_too_much(&self) -> bool {
+        let state = self.0.state.lock();
+        let noted = state.noted_table_changes.as_ref();
+        noted.is_some_and(NotedChanges::is_too_much)
     }
 }
 
-impl Drop for NotedChanges<'_> {
+impl Noting<'_> {
+    /// What was noted, for who has the turn.
+    fn end(self) -> NotedChanges {
+        let noted = self.0.state.lock().noted_table_changes.take();
+        noted.unwrap_or_else(|| NotedChanges::of(RelationId(0), 0))
+    }
+}
+
+impl Drop for Noting<'_> {
     fn drop(&mut self) {
         self.0.state.lock().noted_table_changes = None;
     }
