@@ -24,21 +24,35 @@ use crate::listed_files::{check_lengths, check_summary};
 use crate::manifest::FlushedEntry;
 use crate::snapshot::Snapshot;
 use crate::stored::{Deltas, Stored};
-use crate::table::write_tables;
+use crate::table::{Tables, write_tables};
+use crate::unlisted::{AllUnlisted, Unlisted};
 use crate::{Error, Result, varint};
 
 pub(crate) const DELTA_TERMS_KIND: FileKind = FileKind(*b"DTRM");
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Writes all changes between a snapshot's base and the snapshot into a new directory; when it returns, they are on
+/// All changes up to a snapshot, written.
+#[derive(Debug)]
+pub(crate) struct Flushed<'f> {
+    /// What the manifest is to say of it.
+    pub(crate) entry: FlushedEntry,
+    /// The snapshot's tables, knowing where their changes stand.
+    pub(crate) tables: Arc<Tables>,
+    /// The directories that were written for it.
+    pub(crate) unlisted: AllUnlisted<'f>,
+}
+
+/// Writes all changes between a snapshot's base and the snapshot into new directories; when it returns, they are on
 /// the disk.
-pub(crate) fn write(
-    file_system: &dyn FileSystem,
+pub(crate) fn write<'f>(
+    file_system: &'f dyn FileSystem,
     directory: &Path,
     name: &str,
     snapshot: &Snapshot,
-) -> Result<FlushedEntry> {
+) -> Result<Flushed<'f>> {
     let segment = directory.join(name);
+    let mut unlisted = AllUnlisted::default();
+    unlisted.push(Unlisted::directory(file_system, segment.clone()));
     file_system.create_dir_all(&segment)?;
     let mut files = Vec::new();
     let mut list = |name: String, summary: FileSummary| {
@@ -63,8 +77,9 @@ pub(crate) fn write(
     file_system.sync_dir(&segment)?;
     file_system.sync_dir(directory)?;
     let generation = snapshot.manifest().generation;
-    let tables = write_tables(file_system, directory, generation, snapshot.tables())?;
-    Ok(FlushedEntry {
+    let written = write_tables(file_system, directory, generation, snapshot.tables())?;
+    unlisted.append(written.unlisted);
+    let entry = FlushedEntry {
         commit: snapshot.commit(),
         time_us: snapshot.commit_time_us(),
         quad_count: snapshot.quad_count(),
@@ -73,8 +88,13 @@ pub(crate) fn write(
         has_named_graphs: snapshot.has_named_graphs(),
         cleared: snapshot.stored().hidden.clone(),
         delta: DirectoryComponents::of_files(name.to_owned(), files),
-        tables,
+        tables: written.entry,
         further: BTreeMap::new(),
+    };
+    Ok(Flushed {
+        entry,
+        tables: written.tables,
+        unlisted,
     })
 }
 

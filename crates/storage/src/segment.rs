@@ -227,7 +227,7 @@ impl<'a> SegmentBuilder<'a> {
     ) -> Result<Arc<Snapshot>> {
         let file_system = &*self.files.file_system;
         let directory = self.lock.directory();
-        let tables = write_tables(file_system, directory, self.generation, &self.tables)?;
+        let written = write_tables(file_system, directory, self.generation, &self.tables)?;
         let mut entry = BaseEntry {
             commit: self.commit,
             time_us: SystemClock.now_us().max(self.last_time_us),
@@ -242,7 +242,7 @@ impl<'a> SegmentBuilder<'a> {
             segment: self.files.finish(self.name.clone(), statistics)?,
             deltas: Vec::new(),
             logs: Vec::new(),
-            tables,
+            tables: written.entry,
             further: BTreeMap::new(),
         };
         let base = Base::open_unlisted(file_system, directory, &mut entry)?;
@@ -257,7 +257,9 @@ impl<'a> SegmentBuilder<'a> {
             prefixes: PrefixEntry::all_of(&self.prefixes),
             further: self.further,
         };
-        manifest.publish(file_system, directory)?;
+        let published = manifest.publish(file_system, directory);
+        written.unlisted.keep_if_listed(&published);
+        published?;
         // Readers may use it now; that leftovers stay does no harm, so it is no error.
         if let Err(error) = remove_unnamed(file_system, directory, Some(&manifest)) {
             tracing::warn!(
@@ -266,7 +268,7 @@ impl<'a> SegmentBuilder<'a> {
         }
         let stored = Stored::of_base(Arc::new(base), counts)?;
         let snapshot = Snapshot::of_stored(Arc::new(manifest), Arc::new(stored));
-        Ok(Arc::new(snapshot.with_tables(&self.tables)))
+        Ok(Arc::new(snapshot.with_tables(&written.tables)))
     }
 }
 

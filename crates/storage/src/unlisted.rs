@@ -43,6 +43,27 @@ impl<'f> Unlisted<'f> {
     }
 }
 
+/// Several of them, which one manifest names, or none.
+#[derive(Debug, Default)]
+pub(crate) struct AllUnlisted<'f>(Vec<Unlisted<'f>>);
+
+impl<'f> AllUnlisted<'f> {
+    pub(crate) fn push(&mut self, unlisted: Unlisted<'f>) {
+        self.0.push(unlisted);
+    }
+
+    pub(crate) fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
+    /// As [`Unlisted::keep_if_listed`].
+    pub(crate) fn keep_if_listed<T>(self, published: &Result<T>) {
+        for unlisted in self.0 {
+            unlisted.keep_if_listed(published);
+        }
+    }
+}
+
 impl Drop for Unlisted<'_> {
     fn drop(&mut self) {
         if self.is_kept {

@@ -17,7 +17,7 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::key::KeyRows;
 use super::rows::RowBytes;
@@ -63,6 +63,17 @@ pub enum Change {
 #[derive(Debug, Clone, Default)]
 pub struct ProjectionChanges {
     root: Arc<Root>,
+}
+
+/// Tells changes from others without keeping them in memory.
+#[derive(Debug, Clone)]
+pub(crate) struct ChangesIdentity(Weak<Root>);
+
+impl ChangesIdentity {
+    /// Whether it is theirs. While it is there, no others can be where they were.
+    pub(crate) fn is_of(&self, changes: &ProjectionChanges) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Arc::as_ptr(&changes.root))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -197,6 +208,11 @@ impl ProjectionChanges {
     /// Whether both are one and the same.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.root, &other.root)
+    }
+
+    /// What tells them from others.
+    pub(crate) fn identity(&self) -> ChangesIdentity {
+        ChangesIdentity(Arc::downgrade(&self.root))
     }
 
     /// All entries in their order.

@@ -3,10 +3,11 @@
 //! ```text
 //! DIR/table-000003-000007/000003.rows   the projection of the table with the number 3, written by the manifest of generation 7
 //!                         000004.rows   that of its index with the number 4
-//! DIR/tables-000009/000003.changes      what changed since in all of its projections, up to the checkpoint
+//! DIR/tables-000009-000003/000003.changes   what changed since in all of its projections, up to a checkpoint
 //! ```
 //!
-//! A table's directory stays as it is until the table is written anew; its changes are written as a whole at each checkpoint. So each [`TablesEntry`] tells a whole state.
+//! A table's directory stays as it is until the table is written anew. Its changes are written as a whole, at each checkpoint before which they became
+//! others; where they are those that stand there already, their directory is listed again. So each [`TablesEntry`] tells a whole state.
 //!
 //! ```text
 //! 000003.changes   block file; blocks of about 64 KiB of whole entries
@@ -15,7 +16,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,7 @@ use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber, FileKind, FileS
 use crate::components::{DirectoryComponents, FileEntry};
 use crate::io::FileSystem;
 use crate::listed_files::{check_lengths, check_summary};
+use crate::unlisted::{AllUnlisted, Unlisted};
 use crate::{Error, Result, varint};
 
 /// Begins the names of directories with the changes of tables.
@@ -52,9 +54,6 @@ pub struct TablesEntry {
     /// The views.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewDefinition>,
-    /// The changes of the tables that have some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changes: Option<DirectoryComponents>,
     /// What a newer program says of it.
     #[serde(flatten)]
     pub further: BTreeMap<String, serde_json::Value>,
@@ -72,6 +71,9 @@ pub struct TableEntry {
     /// The files of its projections; those that were never written are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<DirectoryComponents>,
+    /// What changed since they were written, if anything did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<DirectoryComponents>,
     /// What a newer program says of it.
     #[serde(flatten)]
     pub further: BTreeMap<String, serde_json::Value>,
@@ -80,8 +82,8 @@ pub struct TableEntry {
 impl TablesEntry {
     /// The directories of all files.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &DirectoryComponents> {
-        let tables = self.tables.iter().filter_map(|table| table.files.as_ref());
-        tables.chain(&self.changes)
+        let tables = self.tables.iter();
+        tables.flat_map(|table| table.files.iter().chain(&table.changes))
     }
 }
 
@@ -89,68 +91,91 @@ fn changes_file(table: RelationId) -> String {
     format!("{:06}.changes", table.0)
 }
 
-/// Writes the changes of all tables into a new directory; when it returns, they are on the disk. `None` if there never were tables.
-pub(crate) fn write_tables(
-    file_system: &dyn FileSystem,
+/// Tables, written.
+#[derive(Debug)]
+pub(crate) struct WrittenTables<'f> {
+    /// What the manifest is to say of them; `None` if there never were any.
+    pub(crate) entry: Option<TablesEntry>,
+    /// They, knowing where their changes stand.
+    pub(crate) tables: Arc<Tables>,
+    /// What was written for it.
+    pub(crate) unlisted: AllUnlisted<'f>,
+}
+
+/// Writes the changes of the tables that do not stand on the disk yet, each table's into a new directory; when it returns, they are there.
+pub(crate) fn write_tables<'f>(
+    file_system: &'f dyn FileSystem,
     directory: &Path,
     generation: u64,
-    tables: &Tables,
-) -> Result<Option<TablesEntry>> {
+    tables: &Arc<Tables>,
+) -> Result<WrittenTables<'f>> {
+    let mut unlisted = AllUnlisted::default();
     if tables.is_untouched() {
-        return Ok(None);
+        return Ok(WrittenTables {
+            entry: None,
+            tables: Arc::clone(tables),
+            unlisted,
+        });
     }
-    let name = free_name(file_system, directory, generation)?;
-    let changes_directory = directory.join(&name);
-    let mut files = Vec::new();
     let mut entries = Vec::new();
+    let mut states = Vec::new();
+    let mut has_written = false;
     for table in tables.tables() {
-        if table
-            .projections()
-            .any(|projection| !projection.changes().is_empty())
-        {
-            if files.is_empty() {
-                file_system.create_dir_all(&changes_directory)?;
+        let changes = match table.written_changes() {
+            _ if !table.has_changes() => None,
+            Some(written) => Some(written.clone()),
+            None => {
+                has_written = true;
+                let path = free_directory(file_system, directory, generation, table)?;
+                unlisted.push(Unlisted::directory(file_system, path.clone()));
+                Some(write_changes(file_system, &path, table)?)
             }
-            let name = changes_file(table.definition().id);
-            let summary = write_changes(file_system, &changes_directory.join(&name), table)?;
-            files.push(FileEntry::new(name, summary.bytes, summary.crc));
-        }
+        };
         entries.push(TableEntry {
             definition: TableDefinition::clone(table.definition()),
             next_row_number: table.next_row_number(),
             rows: table.rows(),
             files: files_of(table),
+            changes: changes.clone(),
             further: BTreeMap::new(),
         });
+        states.extend(changes.map(|changes| table.clone().with_written_changes(changes)));
     }
-    let has_changes = !files.is_empty();
-    if has_changes {
-        file_system.sync_dir(&changes_directory)?;
+    if has_written {
         file_system.sync_dir(directory)?;
     }
-    Ok(Some(TablesEntry {
-        schemas: tables.schemas().map(str::to_owned).collect(),
-        next_relation: tables.next_relation(),
-        tables: entries,
-        views: tables
-            .views()
-            .map(|view| ViewDefinition::clone(view))
-            .collect(),
-        changes: has_changes.then(|| DirectoryComponents::of_files(name, files)),
-        further: BTreeMap::new(),
-    }))
+    let written = states.into_iter();
+    let known = written.fold(Tables::clone(tables), |tables, state| {
+        tables.with_table(state)
+    });
+    Ok(WrittenTables {
+        entry: Some(TablesEntry {
+            schemas: tables.schemas().map(str::to_owned).collect(),
+            next_relation: tables.next_relation(),
+            tables: entries,
+            views: tables
+                .views()
+                .map(|view| ViewDefinition::clone(view))
+                .collect(),
+            further: BTreeMap::new(),
+        }),
+        tables: Arc::new(known),
+        unlisted,
+    })
 }
 
-/// A name that no directory has: a base and the changes that are carried over to it are written for one manifest.
-fn free_name(
+/// A directory for the changes of a table that is not there: a base and the changes that are carried over to it are written for one manifest.
+fn free_directory(
     file_system: &dyn FileSystem,
     directory: &Path,
     mut generation: u64,
-) -> Result<String> {
+    table: &TableState,
+) -> Result<PathBuf> {
+    let table = table.definition().id.0;
     loop {
-        let name = format!("{TABLE_CHANGES_PREFIX}{generation:06}");
-        if file_system.metadata(&directory.join(&name))?.is_none() {
-            return Ok(name);
+        let path = directory.join(format!("{TABLE_CHANGES_PREFIX}{generation:06}-{table:06}"));
+        if file_system.metadata(&path)?.is_none() {
+            return Ok(path);
         }
         generation += 1;
     }
@@ -170,7 +195,25 @@ fn files_of(table: &TableState) -> Option<DirectoryComponents> {
     (!used.is_empty()).then(|| DirectoryComponents::of_files(files.name.clone(), used))
 }
 
+/// Writes the changes of a table into a new directory.
 fn write_changes(
+    file_system: &dyn FileSystem,
+    directory: &Path,
+    table: &TableState,
+) -> Result<DirectoryComponents> {
+    file_system.create_dir_all(directory)?;
+    let name = changes_file(table.definition().id);
+    let summary = write_entries(file_system, &directory.join(&name), table)?;
+    file_system.sync_dir(directory)?;
+    let file = FileEntry::new(name, summary.bytes, summary.crc);
+    let directory = directory.file_name().unwrap_or_default().to_string_lossy();
+    Ok(DirectoryComponents::of_files(
+        directory.into_owned(),
+        vec![file],
+    ))
+}
+
+fn write_entries(
     file_system: &dyn FileSystem,
     path: &Path,
     table: &TableState,
@@ -211,7 +254,7 @@ pub(crate) fn open_tables(
     entry: &TablesEntry,
 ) -> Result<Tables> {
     let tables = entry.tables.iter();
-    let tables = tables.map(|table| open_table(file_system, directory, entry, table));
+    let tables = tables.map(|table| open_table(file_system, directory, table));
     Ok(Tables::restored(
         entry.schemas.iter().cloned(),
         tables.collect::<Result<Vec<_>>>()?,
@@ -223,7 +266,6 @@ pub(crate) fn open_tables(
 fn open_table(
     file_system: &dyn FileSystem,
     directory: &Path,
-    entry: &TablesEntry,
     table: &TableEntry,
 ) -> Result<TableState> {
     let definition = Arc::new(table.definition.clone());
@@ -232,15 +274,15 @@ fn open_table(
         check_lengths(file_system, &directory.join(&files.name), files)?;
         state = open_files(file_system, directory, state, files)?;
     }
-    let name = changes_file(definition.id);
-    let changes = entry.changes.iter().flat_map(|changes| {
-        let files = changes.files().filter(|file| file.name == name);
-        files.map(|file| (directory.join(&changes.name).join(&file.name), file))
-    });
-    for (path, file) in changes {
-        let changes = BlockFile::open(file_system, &path, CHANGES_KIND)?;
-        check_summary(&path, file, changes.summary())?;
-        state = read_changes(&changes, &state)?;
+    if let Some(changes) = &table.changes {
+        let name = changes_file(definition.id);
+        for file in changes.files().filter(|file| file.name == name) {
+            let path = directory.join(&changes.name).join(&file.name);
+            let read = BlockFile::open(file_system, &path, CHANGES_KIND)?;
+            check_summary(&path, file, read.summary())?;
+            state = read_changes(&read, &state)?;
+        }
+        state = state.with_written_changes(changes.clone());
     }
     let state = state.with_next_row_number(table.next_row_number);
     let wrong = {

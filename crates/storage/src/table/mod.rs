@@ -22,6 +22,7 @@ mod rows;
 mod state;
 mod tables;
 mod types;
+mod written;
 
 pub use changes::{Change, Entry, NewRow, ProjectionChanges, RowBatch};
 pub use definition::{

@@ -16,6 +16,7 @@ use super::definition::{
 };
 use super::key::KeyRows;
 use super::projection::{Projection, RowPlace};
+use super::written::WrittenChanges;
 use crate::components::DirectoryComponents;
 use crate::{Error, Result};
 
@@ -30,6 +31,8 @@ pub struct TableState {
     next_row_number: u64,
     /// The files of the projections, if they were ever written.
     files: Option<Arc<DirectoryComponents>>,
+    /// Where its changes stand, if they, or those of a state before it, were ever written.
+    written: Option<Arc<WrittenChanges>>,
 }
 
 impl TableState {
@@ -44,6 +47,7 @@ impl TableState {
             definition,
             next_row_number: 0,
             files: None,
+            written: None,
         }
     }
 
@@ -100,6 +104,7 @@ impl TableState {
             indexes: projections.collect(),
             next_row_number,
             files: self.files.clone(),
+            written: self.written.clone(),
         }
     }
 
@@ -113,6 +118,28 @@ impl TableState {
         Self {
             files: Some(files),
             ..self
+        }
+    }
+
+    /// Where its changes stand, if they do.
+    pub(crate) fn written_changes(&self) -> Option<&DirectoryComponents> {
+        self.written.as_ref()?.of(self.projections())
+    }
+
+    /// The same, whose changes were written there.
+    pub(crate) fn with_written_changes(self, files: DirectoryComponents) -> Self {
+        let written = WrittenChanges::new(files, self.projections());
+        Self {
+            written: Some(Arc::new(written)),
+            ..self
+        }
+    }
+
+    /// The same; it may have the changes of an earlier state, which stand somewhere.
+    pub(crate) fn with_written_of(&self, earlier: &Self) -> Self {
+        Self {
+            written: earlier.written.clone(),
+            ..self.clone()
         }
     }
 
@@ -314,6 +341,7 @@ impl TableState {
             indexes: Vec::new(),
             next_row_number: self.next_row_number,
             files: self.files.clone(),
+            written: self.written.clone(),
             definition: Arc::clone(&definition),
         };
         for index in &definition.indexes {

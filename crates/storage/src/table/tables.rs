@@ -179,6 +179,17 @@ impl Tables {
         after
     }
 
+    /// The same, which know where the changes of an earlier state of them were written.
+    pub(crate) fn with_written_of(&self, earlier: &Self) -> Self {
+        let mut after = self.clone();
+        for (id, table) in &mut after.tables {
+            if let Some(earlier) = earlier.tables.get(id) {
+                *table = table.with_written_of(earlier);
+            }
+        }
+        after
+    }
+
     /// What they are after a change, in the database of a directory. Fails if it cannot be made here: a log with such a change is damaged.
     pub(crate) fn apply(
         &self,

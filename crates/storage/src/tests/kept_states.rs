@@ -13,15 +13,16 @@ type States = BTreeMap<u64, BTreeSet<SmallQuad>>;
 
 /// Finishes a base without quads, which is right while the state that it began from has none.
 fn publish_empty(rebase: Rebase<'_>) -> Arc<Snapshot> {
-    rebase.files().dictionary().unwrap().finish().unwrap();
+    try_publish_empty(rebase).unwrap()
+}
+
+pub(super) fn try_publish_empty(rebase: Rebase<'_>) -> Result<Arc<Snapshot>> {
+    rebase.files().dictionary()?.finish()?;
     for permutation in BASE_PERMUTATIONS {
-        let index = rebase.files().index(permutation).unwrap();
-        index.finish().unwrap();
+        rebase.files().index(permutation)?.finish()?;
     }
     let statistics = StatisticsBuilder::default().finish();
-    rebase
-        .publish(PublishedCounts::default(), &statistics)
-        .unwrap()
+    rebase.publish(PublishedCounts::default(), &statistics)
 }
 
 /// Commits one more quad.

@@ -10,8 +10,8 @@ use super::*;
 use crate::table::*;
 
 /// number, name -> amount, note
-type Model = BTreeMap<(i32, String), (Option<i64>, String)>;
-type ModelRow = ((i32, String), (Option<i64>, String));
+pub(super) type Model = BTreeMap<(i32, String), (Option<i64>, String)>;
+pub(super) type ModelRow = ((i32, String), (Option<i64>, String));
 
 const TEXT: ColumnType = ColumnType::Text {
     length_max: None,
@@ -29,7 +29,7 @@ fn column(id: u32, name: &str, column_type: ColumnType, is_nullable: bool) -> Co
     }
 }
 
-fn definition(has_key: bool) -> TableDefinition {
+pub(super) fn definition(has_key: bool) -> TableDefinition {
     TableDefinition {
         id: RelationId(1),
         schema: DEFAULT_SCHEMA.to_owned(),
@@ -58,7 +58,7 @@ fn definition(has_key: bool) -> TableDefinition {
     }
 }
 
-fn arrays(rows: &[ModelRow]) -> Vec<ArrayRef> {
+pub(super) fn arrays(rows: &[ModelRow]) -> Vec<ArrayRef> {
     let notes = rows.iter().map(|row| Some(row.1.1.as_str()));
     let names = rows.iter().map(|row| Some(row.0.1.as_str()));
     vec![
@@ -70,7 +70,7 @@ fn arrays(rows: &[ModelRow]) -> Vec<ArrayRef> {
 }
 
 /// The rows in the order of the primary projection.
-fn rows(table: &TableState) -> Vec<ModelRow> {
+pub(super) fn rows(table: &TableState) -> Vec<ModelRow> {
     let primary = table.primary();
     let all: Vec<usize> = (0..primary.layout().columns.len()).collect();
     let columns = primary.read(primary.positions(), &all).unwrap();
@@ -191,12 +191,12 @@ fn rewrite(
 }
 
 /// Commits, and returns the number.
-fn end(transaction: Transaction) -> u64 {
+pub(super) fn end(transaction: Transaction) -> u64 {
     let pending = transaction.commit(CommitOptions::default());
     pending.unwrap().wait().unwrap()
 }
 
-fn create(writer: &Writer, definition: TableDefinition) {
+pub(super) fn create(writer: &Writer, definition: TableDefinition) {
     let mut transaction = writer.begin().unwrap();
     transaction
         .define(DefinitionChange::CreateTable(definition))

@@ -30,7 +30,8 @@ use crate::replay::{Start, log_path};
 use crate::segment::DELTA_PREFIX;
 use crate::snapshot::Snapshot;
 use crate::stored::{Deltas, Stored};
-use crate::unlisted::{Unlisted, ignore_missing};
+use crate::table::Tables;
+use crate::unlisted::ignore_missing;
 use crate::{Error, Result};
 
 impl Writer {
@@ -104,10 +105,9 @@ impl Shared {
         let file_system = &**self.database.file_system();
         let directory = self.database.directory();
         let name = format!("{DELTA_PREFIX}{:06}", flushing.manifest().generation);
-        let unlisted = Unlisted::directory(file_system, directory.join(&name));
-        let entry = flushed::write(file_system, directory, &name, &flushing)?;
+        let flushed = flushed::write(file_system, directory, &name, &flushing)?;
         let base = Arc::clone(flushing.base());
-        let stored = Arc::new(flushed::open(file_system, directory, base, &entry)?);
+        let stored = flushed::open(file_system, directory, base, &flushed.entry)?;
 
         let turn = self.take_turn();
         if !Arc::ptr_eq(self.state.lock().latest.stored(), flushing.stored()) {
@@ -116,8 +116,8 @@ impl Shared {
             return Ok(false);
         }
         let before = Arc::clone(flushing.shared_manifest());
-        let after = turn.lay_over(stored, entry, &flushing);
-        unlisted.keep_if_listed(&after);
+        let after = turn.lay_over(Arc::new(stored), flushed.entry, &flushed.tables, &flushing);
+        flushed.unlisted.keep_if_listed(&after);
         let after = after?;
         drop(turn);
         remove_dropped(file_system, directory, &before, &after);
@@ -159,6 +159,7 @@ impl WriteGuard {
         &self,
         stored: Arc<Stored>,
         entry: FlushedEntry,
+        tables: &Tables,
         flushed: &Snapshot,
     ) -> Result<Arc<Manifest>> {
         self.settle()?;
@@ -175,6 +176,7 @@ impl WriteGuard {
         let manifest = Arc::new(manifest);
         let snapshot = latest
             .with_deltas(stored, deltas, latest.counts())?
+            .with_tables(&written_there(&latest, tables))
             .with_manifest(Arc::clone(&manifest));
         let log = Arc::clone(&shared.state.lock().log);
         manifest
@@ -192,6 +194,14 @@ pub(super) fn stop_where_unknown(log: &LogWriter, error: Error) -> Error {
     match error {
         Error::WritingStopped { .. } => log.stop(&error),
         other => other,
+    }
+}
+
+/// The tables of a state, which know where those of an earlier one were written.
+pub(super) fn written_there(latest: &Snapshot, written: &Tables) -> Arc<Tables> {
+    match latest.tables().is_untouched() {
+        true => Arc::clone(latest.tables()),
+        false => Arc::new(latest.tables().with_written_of(written)),
     }
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use orrery_term::{LanguageTags, Prefixes, TermId};
 use parking_lot::MutexGuard;
 
-use super::checkpoint::{remove_dropped, stop_where_unknown};
+use super::checkpoint::{remove_dropped, stop_where_unknown, written_there};
 use super::handle::Writer;
 use super::next_log::next_log;
 use super::shared::WriteGuard;
@@ -39,8 +39,8 @@ use crate::segment::{DELTA_PREFIX, PublishedCounts, SEGMENT_PREFIX, SegmentFiles
 use crate::snapshot::Snapshot;
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
-use crate::table::write_tables;
-use crate::unlisted::{Unlisted, ignore_missing};
+use crate::table::{Tables, write_tables};
+use crate::unlisted::{AllUnlisted, ignore_missing};
 use crate::{Error, Result};
 
 /// With so many changes left, or after so many rounds, the last round takes the writers' turn.
@@ -183,6 +183,11 @@ impl Rebase<'_> {
         };
         let base = Arc::new(Base::open_unlisted(file_system, directory, &mut entry)?);
         let mut carried = Carried::new(base, counts_of_base(&entry), &self.source)?;
+        // What tables changed meanwhile is told with the quads that are carried over; a load holds the turn from its start.
+        let generation = self.source.manifest().generation + 1;
+        let tables = self.source.tables();
+        let tables = write_tables(file_system, directory, generation, tables)?;
+        entry.tables = tables.entry;
         let is_load = self.is_load;
         if self.turn.is_none() {
             carried.catch_up(|| Arc::clone(&shared.state.lock().latest))?;
@@ -191,13 +196,10 @@ impl Rebase<'_> {
             Some(turn) => turn,
             None => shared.take_turn(),
         };
-        // What tables changed meanwhile is told with the quads that are carried over; a load holds the turn from its start.
-        let generation = shared.state.lock().latest.manifest().generation + 1;
-        let tables = self.source.tables();
-        entry.tables = write_tables(file_system, directory, generation, tables)?;
         let loaded = is_load.then_some(self.removed);
         let new = (&self.language_tags, self.prefixes.as_ref());
-        let published = turn.switch(entry, carried, loaded, new);
+        let published = turn.switch(entry, &tables.tables, carried, loaded, new);
+        tables.unlisted.keep_if_listed(&published);
         // Where nobody knows, the manifest on the disk may name the files.
         self.is_published = matches!(&published, Ok(_) | Err(Error::WritingStopped { .. }));
         let published = published?;
@@ -234,6 +236,7 @@ impl WriteGuard {
     fn switch(
         &self,
         mut entry: BaseEntry,
+        tables: &Tables,
         mut carried: Carried,
         removed_by_load: Option<u64>,
         (language_tags, prefixes): (&LanguageTags, Option<&Arc<Prefixes>>),
@@ -273,19 +276,20 @@ impl WriteGuard {
         };
         let delta_name = format!("{DELTA_PREFIX}{:06}", entry.generation);
         manifest.bases.push(entry);
-        let mut unlisted = None;
+        let mut unlisted = AllUnlisted::default();
+        let mut tables = written_there(&latest, tables);
         let mut stored = carried.stored;
         // Also where the commits cancel each other: they have numbers, and may have brought terms.
         if has_carried {
-            let state = latest.with_deltas(Arc::clone(&stored), carried.deltas, counts)?;
-            unlisted = Some(Unlisted::directory(
-                file_system,
-                directory.join(&delta_name),
-            ));
+            let state = latest
+                .with_deltas(Arc::clone(&stored), carried.deltas, counts)?
+                .with_tables(&tables);
             let flushed = flushed::write(file_system, directory, &delta_name, &state)?;
+            unlisted = flushed.unlisted;
+            tables = flushed.tables;
             let base = Arc::clone(&stored.base);
-            stored = Arc::new(flushed::open(file_system, directory, base, &flushed)?);
-            manifest.present_mut().deltas.push(flushed);
+            stored = Arc::new(flushed::open(file_system, directory, base, &flushed.entry)?);
+            manifest.present_mut().deltas.push(flushed.entry);
         } else {
             let base = Arc::clone(&stored.base);
             stored = Arc::new(Stored::of_base(base, counts)?);
@@ -300,11 +304,9 @@ impl WriteGuard {
         let state = Snapshot::of_stored(Arc::new(manifest), stored)
             .with_language_tags(language_tags)
             .with_prefixes(prefixes)
-            .with_tables(latest.tables());
+            .with_tables(&tables);
         let next = next_log(file_system, directory, &state);
-        if let Some(unlisted) = unlisted {
-            unlisted.keep_if_listed(&next);
-        }
+        unlisted.keep_if_listed(&next);
         let (log, manifest) = next.map_err(|error| stop_where_unknown(&old_log, error))?;
         let after = Arc::new(state.with_manifest(Arc::new(manifest)));
         self.install(log, &after);
