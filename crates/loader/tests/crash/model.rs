@@ -10,7 +10,7 @@ use orrery_term::{Term, TermId};
 
 use crate::setting;
 use crate::workload::Workload;
-use crate::world::{DIRECTORY, Random, State, content, quad};
+use crate::world::{DIRECTORY, QUADS, Random, State, content, quad};
 
 const STEPS: usize = 40;
 /// Snapshots that readers hold on to while others write.
@@ -46,6 +46,9 @@ fn check_ranges(snapshot: &Arc<Snapshot>, state: &State, random: &mut Random) {
         }
         let bound = &positions[..prefix.len()];
         let is_like = |&&number: &&u32| {
+            if number >= QUADS {
+                return false;
+            }
             let mut same = bound
                 .iter()
                 .map(|&place| term(number, place) == term(like, place));

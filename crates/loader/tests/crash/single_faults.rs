@@ -10,13 +10,14 @@ use crate::setting;
 use crate::workload::{Step, Workload};
 use crate::world::{content, open};
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 17] = [
     Step::Commit,
     Step::Checkpoint,
     Step::Group,
     Step::Commit,
     Step::Relaxed,
     Step::Mixed,
+    Step::CompactTable,
     Step::Reopen,
     Step::Compact,
     Step::Commit,
@@ -25,6 +26,7 @@ const STEPS: [Step; 15] = [
     Step::Load,
     Step::Commit,
     Step::CompactBeside,
+    Step::CompactTable,
     Step::Commit,
 ];
 

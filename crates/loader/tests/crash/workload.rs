@@ -1,6 +1,7 @@
 //! A random sequence of everything that writes, with what must be there after each commit.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -10,11 +11,16 @@ use orrery_loader::{
 };
 use orrery_storage::io::FileSystem;
 use orrery_storage::io::testing::RecordingFileSystem;
+use orrery_storage::table::DefinitionChange;
 use orrery_storage::{
-    At, CommitOptions, Database, Durability, Error, GraphSet, PendingCommit, Result, Writer,
+    At, CommitOptions, Database, Durability, Error, GraphSet, PendingCommit, Result, Transaction,
+    Writer,
 };
 
-use crate::world::{DIRECTORY, Random, State, content, line, open, options, rows};
+use crate::world::{
+    DIRECTORY, QUADS, ROWS, Random, State, TABLE, content, definition, line, open, options, places,
+    row_arrays, rows,
+};
 
 /// Something that writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +41,8 @@ pub(crate) enum Step {
     Compact,
     /// A compaction, and transactions that come while it is under way.
     CompactBeside,
+    /// Changes of the table are brought into its files.
+    CompactTable,
     /// A bulk load into the open database.
     Load,
     Reopen,
@@ -42,7 +50,7 @@ pub(crate) enum Step {
 
 impl Step {
     pub(crate) fn random(random: &mut Random) -> Self {
-        match random.below(24) {
+        match random.below(26) {
             0..6 => Self::Commit,
             6..8 => Self::Mixed,
             8..10 => Self::Group,
@@ -53,6 +61,7 @@ impl Step {
             18 => Self::Compact,
             19 => Self::CompactBeside,
             20 => Self::Load,
+            21..23 => Self::CompactTable,
             _ => Self::Reopen,
         }
     }
@@ -140,7 +149,10 @@ impl Workload {
         let session = Session::open(&workload.file_system)?;
         let first = session.database.snapshot().commit();
         workload.states.insert(first, State::new());
-        workload.acknowledged = first;
+        let mut transaction = session.writer.begin()?;
+        transaction.define(DefinitionChange::CreateTable(definition()))?;
+        workload.states.insert(first + 1, State::new());
+        workload.acknowledged = transaction.commit(CommitOptions::default())?.wait()?;
         workload.session = Some(session);
         Ok(workload)
     }
@@ -211,6 +223,7 @@ impl Workload {
                 meanwhile.0.into_inner().unwrap().outcome?;
                 compacted.map_err(storage_error)?;
             }
+            Step::CompactTable => self.compact_table()?,
             Step::Load => self.load()?,
             Step::Reopen => self.reopen()?,
         }
@@ -272,6 +285,9 @@ impl Workload {
     fn commit(&mut self, durability: Durability) -> Result<PendingCommit> {
         let deleted = self.random.numbers(10);
         let inserted = self.random.numbers(20);
+        let rows_of_table = self.random.below(3) == 0;
+        let (row_start, row_count) = (self.random.below(ROWS as usize), self.random.below(20));
+        let is_rewritten = self.random.below(4) == 0;
         let mut transaction = self.writer()?.begin()?;
         let before = &self.states[&transaction.begins_after()];
         let mut state = before.clone();
@@ -290,8 +306,12 @@ impl Workload {
         assert_eq!(transaction.delete(&mut deleted)?, expected[0]);
         let mut inserted = rows(&mut transaction, inserted)?;
         assert_eq!(transaction.insert(&mut inserted)?, expected[1]);
+        if rows_of_table {
+            let rows = row_start..ROWS.min((row_start + row_count) as u32) as usize;
+            change_rows(&mut transaction, &mut state, rows, is_rewritten)?;
+        }
         let number = transaction.begins_after() + 1;
-        if changes != (0, 0) {
+        if state != self.states[&transaction.begins_after()] {
             // From here on nobody knows, unless it is acknowledged or refused.
             self.states.insert(number, state);
         }
@@ -306,6 +326,22 @@ impl Workload {
         let told = (pending.added() as usize, pending.removed() as usize);
         assert_eq!(told, changes);
         Ok(pending)
+    }
+
+    /// A compaction of the table is a commit that changes nothing.
+    fn compact_table(&mut self) -> Result<()> {
+        let writer = self.writer()?;
+        let before = writer.begin()?.begins_after();
+        let state = self.states[&before].clone();
+        self.states.insert(before + 1, state);
+        let is_done = writer.compact_table(TABLE);
+        if matches!(is_done, Ok(false) | Err(Error::NoSpace { .. })) {
+            self.states.remove(&(before + 1));
+        }
+        if is_done? {
+            self.acknowledged = before + 1;
+        }
+        Ok(())
     }
 
     /// Clears a graph, all named ones or all, as a whole where they have quads enough; then inserts a few quads again.
@@ -323,6 +359,7 @@ impl Workload {
             _ => GraphSet::one(rows(&mut transaction, [any])?[0][3]),
         };
         let is_in = |number: u32| match which {
+            _ if number >= QUADS => false,
             0 => true,
             1 => crate::world::quad(number).3.is_some(),
             _ => crate::world::quad(number).3 == crate::world::quad(any).3,
@@ -423,4 +460,33 @@ impl Workload {
     pub(crate) fn state(&self) -> &State {
         self.states.last_key_value().expect("at least the first").1
     }
+}
+
+/// Of the rows of the table with these numbers those that are there go, and the others come; then perhaps all are written to other files.
+fn change_rows(
+    transaction: &mut Transaction,
+    state: &mut State,
+    numbers: Range<usize>,
+    is_rewritten: bool,
+) -> Result<()> {
+    let numbers = numbers.map(|number| number as u32);
+    let is_there = |number: &u32| state.contains(&(QUADS + number));
+    let (gone, come): (Vec<u32>, Vec<u32>) = numbers.partition(is_there);
+    let table = |transaction: &Transaction| {
+        let table = transaction.tables().table(TABLE);
+        table.expect("the table is there").clone()
+    };
+    let places = places(&table(transaction), &gone)?;
+    assert_eq!(transaction.delete_rows(TABLE, places)?, gone.len() as u64);
+    let arrays = row_arrays(&come);
+    assert_eq!(transaction.insert_rows(TABLE, &arrays)?, come.len() as u64);
+    if is_rewritten && !(gone.is_empty() && come.is_empty()) {
+        let rows = table(transaction);
+        let mut rewrite = transaction.rewrite_table(TABLE)?;
+        rewrite.write_state(&rows, &|| false)?;
+        transaction.put_rewritten(rewrite, rows.next_row_number())?;
+    }
+    state.retain(|number| *number < QUADS || !gone.contains(&(number - QUADS)));
+    state.extend(come.iter().map(|number| QUADS + number));
+    Ok(())
 }

@@ -5,7 +5,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use arrow::array::{ArrayRef, AsArray, Int32Array, StringViewArray};
+use arrow::datatypes::Int32Type;
 use orrery_storage::io::{Clock, FileSystem};
+use orrery_storage::table::{
+    ColumnDefinition, ColumnId, ColumnType, DEFAULT_SCHEMA, IndexDefinition, KeyRows, PrimaryKey,
+    RelationId, RowPlace, TableDefinition, TableState,
+};
 use orrery_storage::{
     Database, ReadView, Result, Retention, SmallQuad, Snapshot, Transaction, WriterOptions,
 };
@@ -17,7 +23,14 @@ pub(crate) const DIRECTORY: &str = "/db";
 /// How many different quads there are.
 pub(crate) const QUADS: u32 = 300;
 
-/// The quads of a state, by number.
+/// How many different rows a table has beside them. In a state, those are the numbers from [`QUADS`] on.
+pub(crate) const ROWS: u32 = 60;
+
+/// The table, and its index.
+pub(crate) const TABLE: RelationId = RelationId(1);
+const INDEX: RelationId = RelationId(2);
+
+/// The quads of a state, by number, and the rows of the table.
 pub(crate) type State = BTreeSet<u32>;
 
 static ALL: LazyLock<BTreeMap<SmallQuad, u32>> =
@@ -99,7 +112,103 @@ pub(crate) fn content(snapshot: &Arc<Snapshot>) -> Result<State> {
         }
     }
     assert_eq!(state.len() as u64, view.quad_count());
+    if let Some(table) = snapshot.tables().table(TABLE) {
+        assert_eq!(table.rows(), row_numbers(table)?.len() as u64);
+        state.extend(row_numbers(table)?.iter().map(|number| QUADS + number));
+    }
     Ok(state)
+}
+
+/// A table of a number and a text, by the number, with an index by the text.
+pub(crate) fn definition() -> TableDefinition {
+    let column = |id: u32, name: &str, column_type| ColumnDefinition {
+        id: ColumnId(id),
+        name: name.to_owned(),
+        column_type,
+        is_nullable: false,
+        default: None,
+        initial: None,
+    };
+    let text = ColumnType::Text {
+        length_max: None,
+        is_padded: false,
+    };
+    TableDefinition {
+        id: TABLE,
+        schema: DEFAULT_SCHEMA.to_owned(),
+        name: "rows".to_owned(),
+        columns: vec![
+            column(1, "number", ColumnType::Integer),
+            column(2, "text", text),
+        ],
+        next_column: 3,
+        primary_key: Some(PrimaryKey {
+            name: "rows_pkey".to_owned(),
+            columns: vec![ColumnId(1)],
+        }),
+        indexes: vec![IndexDefinition {
+            id: INDEX,
+            name: "rows_text".to_owned(),
+            columns: vec![ColumnId(2)],
+            included: Vec::new(),
+            is_unique: true,
+            is_constraint: false,
+        }],
+        foreign_keys: Vec::new(),
+        checks: Vec::new(),
+    }
+}
+
+fn text_of_row(number: u32) -> String {
+    // In another order than the numbers.
+    format!(
+        "text {} {}",
+        number % 7,
+        "long ".repeat(number as usize % 9)
+    ) + &number.to_string()
+}
+
+/// Rows of the table by their numbers, as a transaction takes them.
+pub(crate) fn row_arrays(numbers: &[u32]) -> Vec<ArrayRef> {
+    let keys = numbers.iter().map(|&number| number as i32);
+    let texts = numbers.iter().map(|&number| Some(text_of_row(number)));
+    vec![
+        Arc::new(Int32Array::from_iter_values(keys)),
+        Arc::new(texts.collect::<StringViewArray>()),
+    ]
+}
+
+/// Where rows of the table are, which must be there; their numbers ascend.
+pub(crate) fn places(table: &TableState, numbers: &[u32]) -> Result<Vec<RowPlace>> {
+    let keys: ArrayRef = row_arrays(numbers).swap_remove(0);
+    let mut encoded = KeyRows::default();
+    let primary = table.primary();
+    primary.keys().encode_rows(&[keys], &mut encoded)?;
+    let places = primary.locate(&encoded)?;
+    assert!(places.iter().all(Option::is_some), "a row is missing");
+    Ok(places.into_iter().flatten().collect())
+}
+
+/// The numbers of the rows, if the index has the same.
+fn row_numbers(table: &TableState) -> Result<Vec<u32>> {
+    let mut of_each = Vec::new();
+    for (projection, key) in table.projections().zip([0, 1]) {
+        let columns = projection.read(projection.positions(), &[0, 1])?;
+        let numbers = columns[key].as_primitive::<Int32Type>();
+        let texts = columns[1 - key].as_string_view();
+        let mut found = Vec::new();
+        for (number, text) in numbers.values().iter().zip(texts.iter()) {
+            let number = number.cast_unsigned();
+            assert_eq!(text, Some(&*text_of_row(number)), "row {number}");
+            found.push(number);
+        }
+        found.sort_unstable();
+        of_each.push(found);
+    }
+    let of_index = of_each.pop().unwrap();
+    let of_table = of_each.pop().unwrap();
+    assert_eq!(of_table, of_index);
+    Ok(of_table)
 }
 
 /// Opens the database for reading.
