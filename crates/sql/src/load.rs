@@ -116,12 +116,51 @@ async fn finish(
 ) -> Result<u64> {
     let primary = rewrite.written(0)?;
     for number in 1..rewrite.layouts().len() {
-        let index = Projection::new(rewrite.layouts()[number].clone(), None);
-        let rows = stored_rows(&primary, index.layout(), threads(task), None)?;
-        write_sorted(&mut rewrite, number, sort(rows, &index)?, task).await?;
+        write_index(&mut rewrite, number, &primary, task).await?;
     }
     let rows = transaction.put_rewritten(rewrite, next_row_number)?;
     Ok(rows - before.rows())
+}
+
+/// Puts the rows that a table had into it again, which was emptied and got other indexes in this transaction. What has the order that it had is
+/// copied, the others are sorted within the memory given.
+///
+/// # Errors
+/// When two rows are equal in a unique index, or a file cannot be written: then the statement is to be undone.
+pub(crate) async fn refill(
+    transaction: &mut Transaction,
+    before: &TableState,
+    task: &Arc<TaskContext>,
+) -> Result<()> {
+    let mut rewrite = transaction.rewrite_table(before.definition().id)?;
+    for number in 0..rewrite.layouts().len() {
+        let layout = rewrite.layouts()[number].clone();
+        let mut old = before.projections();
+        match old.find(|projection| *projection.layout() == layout) {
+            Some(same) => {
+                let rows = stored_rows(same, &layout, 1, None)?;
+                write_sorted(&mut rewrite, number, rows, task).await?;
+            }
+            None => {
+                let primary = before.primary();
+                write_index(&mut rewrite, number, primary, task).await?;
+            }
+        }
+    }
+    transaction.put_rewritten(rewrite, before.next_row_number())?;
+    Ok(())
+}
+
+/// Writes the projection of an index with the rows of the primary one.
+async fn write_index(
+    rewrite: &mut TableRewrite,
+    number: usize,
+    primary: &Projection,
+    task: &Arc<TaskContext>,
+) -> Result<()> {
+    let index = Projection::new(rewrite.layouts()[number].clone(), None);
+    let rows = stored_rows(primary, index.layout(), threads(task), None)?;
+    write_sorted(rewrite, number, sort(rows, &index)?, task).await
 }
 
 fn threads(task: &TaskContext) -> usize {

@@ -6,10 +6,12 @@ use datafusion::sql::sqlparser::ast::{
     CreateIndex, CreateTable, CreateTableOptions, IndexType, SchemaName,
 };
 use orrery_storage::Transaction;
-use orrery_storage::table::{DefinitionChange, RelationId, TableDefinition, Tables};
+use orrery_storage::table::{DefinitionChange, RelationId, TableDefinition, TableState, Tables};
 
 use super::constraints::{Draft, plain_columns};
+use crate::change::Change;
 use crate::identifiers::{qualified, simple};
+use crate::load::refill;
 use crate::lookup::{chosen_name, free_relation_name, table_named};
 use crate::types::type_of_values;
 use crate::{Error, Result, SqlState};
@@ -162,12 +164,39 @@ fn refuse_options(statement: &CreateTable) -> Result<()> {
     }
 }
 
+/// An index of a table with more rows is written to a file: in memory it would take some ten times the file.
+const ROWS_IN_MEMORY_MAX: u64 = 10_000;
+
 /// Makes an index, and fills it.
-pub(super) fn index(
+pub(super) async fn index(change: &mut Change, statement: &CreateIndex) -> Result<()> {
+    let (state, own) = (change.state().clone(), statement.clone());
+    let emptied = change
+        .apply(move |transaction| define_index(transaction, &state, &own))
+        .await?;
+    let Some(before) = emptied else { return Ok(()) };
+    let task = change.planner()?.task();
+    let filled = refill(change.transaction_mut()?, &before, &task).await;
+    filled.map_err(|error| match error.state {
+        SqlState::UniqueViolation => {
+            let detail = error.detail.unwrap_or_default();
+            let index = error.message.split_once("constraint ");
+            let index = index.map_or("", |(_, index)| index);
+            Error::new(
+                SqlState::UniqueViolation,
+                format!("could not create unique index {index}"),
+            )
+            .with_detail(detail.replace(" already exists.", " is duplicated."))
+        }
+        _ => error,
+    })
+}
+
+/// The same, but that an index of many rows is not filled: its table is emptied, and returned as it was.
+fn define_index(
     transaction: &mut Transaction,
     state: &SessionState,
     statement: &CreateIndex,
-) -> Result<()> {
+) -> Result<Option<TableState>> {
     let tables = std::sync::Arc::clone(transaction.tables());
     let table = table_named(&tables, &statement.table_name)?;
     if let Some(kind) = &statement.using
@@ -206,7 +235,7 @@ pub(super) fn index(
                 Err(error)
                     if statement.if_not_exists && error.state == SqlState::DuplicateTable =>
                 {
-                    return Ok(());
+                    return Ok(None);
                 }
                 free => free.map(|()| name)?,
             }
@@ -223,10 +252,15 @@ pub(super) fn index(
         }
     };
     draft.add_index(name, columns, included, statement.unique, false)?;
+    let is_large = table.rows() > ROWS_IN_MEMORY_MAX;
+    if is_large {
+        // So that neither this transaction nor whoever reads the log fills the index in memory.
+        transaction.truncate(table.definition().id)?;
+    }
     transaction
         .define(DefinitionChange::AlterTable(draft.definition))
         .map_err(|error| not_unique(error, statement.unique))?;
-    Ok(())
+    Ok(is_large.then(|| table.clone()))
 }
 
 /// What is said where rows that are there already break what is to make them unique.

@@ -45,6 +45,10 @@ pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) 
         views::create(change, view, text).await?;
         return Ok(Outcome::Done(Tag::Words("CREATE VIEW")));
     }
+    if let Statement::CreateIndex(index) = statement {
+        create::index(change, index).await?;
+        return Ok(Outcome::Done(Tag::Words("CREATE INDEX")));
+    }
     let grown = grown_table(statement);
     let statement = statement.clone();
     let state = change.state().clone();
@@ -79,10 +83,6 @@ fn define(
         Statement::CreateTable(statement) => {
             create::table(transaction, state, statement)?;
             "CREATE TABLE"
-        }
-        Statement::CreateIndex(statement) => {
-            create::index(transaction, state, statement)?;
-            "CREATE INDEX"
         }
         Statement::CreateSchema {
             schema_name,
