@@ -215,6 +215,7 @@ fn of_storage(error: &orrery_storage::Error) -> Error {
                 .with_detail(format!("Key ({columns})=({key}) already exists."));
         }
         Stored::CommitConflict { .. } => SqlState::SerializationFailure,
+        Stored::NoSuchCommit { .. } => SqlState::SnapshotTooOld,
         Stored::TransactionMemory { .. } => SqlState::OutOfMemory,
         Stored::TransactionTooLarge { .. } => SqlState::ProgramLimitExceeded,
         Stored::Rows { .. } | Stored::WrongArray { .. } | Stored::InvalidInput { .. } => {

@@ -26,7 +26,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{self, CopySource, CopyTarget};
 use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
-use orrery_storage::{CommitOptions, Database, Snapshot, TableSavepoint, Transaction, Writer};
+use orrery_storage::{At, CommitOptions, Database, Snapshot, TableSavepoint, Transaction, Writer};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -475,8 +475,45 @@ impl Session {
                 block.release(&name(savepoint)?)?;
                 "RELEASE"
             }
+            Sql::Set(ast::Set::SetTransaction {
+                snapshot: Some(snapshot),
+                ..
+            }) => {
+                self.read_old(&snapshot.value).await?;
+                "SET"
+            }
             _ => return Ok(None),
         })))
+    }
+
+    /// Lets the open transaction read the state that a value names: by the number of a commit, or by a time.
+    async fn read_old(&self, named: &ast::Value) -> Result<()> {
+        {
+            let mut block = self.block.lock();
+            block.note_statement()?;
+            block.refuse_queries_before()?;
+        }
+        let text = match named {
+            ast::Value::Number(number, _) => number.to_string(),
+            other => other.clone().into_string().unwrap_or_default(),
+        };
+        let at: At = text.parse().map_err(|_| {
+            Error::new(
+                SqlState::InvalidParameterValue,
+                format!("invalid snapshot identifier: \"{text}\""),
+            )
+            .with_hint("It is the number of a commit, '17', or a time, '2026-11-21T10:00:00Z'.")
+        })?;
+        let database = Arc::clone(&self.database);
+        let follows = self.writer.is_none();
+        let old = on_own_thread(move || {
+            if follows {
+                database.refresh()?;
+            }
+            Ok(database.snapshot_at(at)?)
+        });
+        let old = old.await?;
+        self.block.lock().read_old(old)
     }
 
     /// Commits what the open transaction has changed, and says how it stood.

@@ -135,6 +135,8 @@ states! {
     IoError "58030"
     /// No such file.
     UndefinedFile "58P01"
+    /// An old state that is not kept.
+    SnapshotTooOld "72000"
     /// A mistake of ours.
     InternalError "XX000"
 }

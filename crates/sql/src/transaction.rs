@@ -142,6 +142,32 @@ impl Block {
         self.asked = Some(Instant::now());
     }
 
+    /// `SET TRANSACTION SNAPSHOT`: the block reads an old state and changes nothing. Fails where it has read or changed something.
+    pub(crate) fn read_old(&mut self, old: Arc<Snapshot>) -> Result<()> {
+        let open = self.open_before_queries()?;
+        open.snapshot = Some(old);
+        open.is_read_only = true;
+        Ok(())
+    }
+
+    /// Fails unless a block is open that has neither read nor changed anything.
+    pub(crate) fn refuse_queries_before(&mut self) -> Result<()> {
+        self.open_before_queries().map(|_| ())
+    }
+
+    fn open_before_queries(&mut self) -> Result<&mut Open> {
+        let what = "SET TRANSACTION SNAPSHOT";
+        let open = self.open.as_mut().ok_or_else(|| outside(what))?;
+        let has_begun = open.snapshot.is_some() || open.after.is_some();
+        match has_begun || open.transaction.is_some() {
+            true => Err(Error::new(
+                SqlState::ActiveSqlTransaction,
+                format!("{what} must be called before any query"),
+            )),
+            false => Ok(open),
+        }
+    }
+
     /// What reads see: of the transaction, or of the snapshot that is seen first in the block.
     pub(crate) fn read(&mut self, newest: impl FnOnce() -> Arc<Snapshot>) -> Result<Arc<Snapshot>> {
         let Some(open) = &mut self.open else {

@@ -63,6 +63,106 @@ fn readers_see_what_is_committed_and_a_block_sees_one_state() {
 }
 
 #[test]
+fn a_transaction_reads_an_old_state_by_its_commit_or_by_a_time() {
+    let mut house = House::new();
+    let session = house.session();
+    house.done(&session, "create table t (a int primary key)");
+    let created = house.commit();
+    house.done(&session, "insert into t values (1), (2)");
+    let inserted = house.commit();
+    house.done(
+        &session,
+        "delete from t where a = 1; alter table t add column b int default 7; create table u (c int)",
+    );
+    drop(session);
+    let count = "select count(*), sum(a) from t";
+    for is_opened_anew in [false, true] {
+        if is_opened_anew {
+            house.open();
+        }
+        let session = house.session();
+        let at = |state: &str| {
+            let set = format!("begin; set transaction snapshot '{state}'");
+            house.done(&session, &set);
+        };
+        at(&inserted.to_string());
+        assert_eq!(house.rows(&session, count), ["2 3"]);
+        // Its columns and tables are those of then.
+        assert_eq!(house.rows(&session, "select * from t"), ["1", "2"]);
+        assert_eq!(house.refused(&session, "select * from u").0, "42P01");
+        house.done(&session, "rollback");
+        at(&created.to_string());
+        assert_eq!(house.rows(&session, count), ["0 NULL"]);
+        // Nothing is changed in it.
+        let refused = house.refused(&session, "insert into t values (9)");
+        assert_eq!(refused.0, "25006", "{}", refused.1);
+        house.done(&session, "rollback");
+        at("9999-12-31");
+        assert_eq!(house.rows(&session, count), ["1 2"]);
+        house.done(&session, "commit");
+        assert_eq!(house.rows(&session, "select * from t"), ["2 7"]);
+    }
+    let session = house.session();
+    // What is not there, what is no state, and what comes too late.
+    for (statements, code) in [
+        ("begin; set transaction snapshot '1000000'", "72000"),
+        ("begin; set transaction snapshot '1971-01-01'", "72000"),
+        ("begin; set transaction snapshot 'yesterday'", "22023"),
+        ("set transaction snapshot '1'", "25P01"),
+        ("begin; select 1; set transaction snapshot '1'", "25001"),
+    ] {
+        let (found, message) = house.refused(&session, statements);
+        assert_eq!(found, code, "{statements}: {message}");
+        house.done(&session, "rollback");
+    }
+}
+
+#[test]
+fn an_index_of_many_rows_is_in_a_file_and_not_in_memory() {
+    let mut house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table t (a int primary key, b int, c text);
+         create index first on t (b);
+         insert into t select value, value % 7, 'c' || value / 2 from generate_series(1, 20000);
+         delete from t where a > 19990",
+    );
+    let (code, message) = house.refused(&session, "create unique index second on t (c)");
+    assert_eq!(code, "23505", "{message}");
+    assert!(
+        message.starts_with("could not create unique index \"second\"; Key (c)=("),
+        "{message}"
+    );
+    assert!(message.contains(") is duplicated."), "{message}");
+    let counted = "select count(*), sum(a), count(distinct c) from t";
+    let before = house.rows(&session, counted);
+    assert_eq!(before, ["19990 199810045 9996"]);
+    house.done(
+        &session,
+        "begin; insert into t values (0, 1, 'c0'); create index second on t (c) include (b); commit",
+    );
+    drop(session);
+    for is_opened_anew in [false, true] {
+        if is_opened_anew {
+            house.open();
+        }
+        let snapshot = house.writer.as_ref().unwrap().database().snapshot();
+        let table = snapshot.tables().table_named("public", "t").unwrap();
+        assert_eq!(table.indexes().count(), 2);
+        assert_eq!(table.changes(), 0);
+        let session = house.session();
+        assert_eq!(house.rows(&session, counted), ["19991 199810045 9996"]);
+        let found = "select a, b from t where c = 'c0' order by a";
+        assert_eq!(house.rows(&session, found), ["0 1", "1 1"]);
+        // All projections take part in changes.
+        house.done(&session, "begin; delete from t where c = 'c0'");
+        assert_eq!(house.rows(&session, found), [""; 0]);
+        house.done(&session, "rollback");
+    }
+}
+
+#[test]
 fn beginning_takes_no_turn_and_a_block_that_failed_gives_it_back() {
     let house = House::new();
     let (one, two) = (house.session(), house.session());

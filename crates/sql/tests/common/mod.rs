@@ -60,6 +60,12 @@ impl House {
         self.writer = Some(writer(&self.path()));
     }
 
+    /// The number of the last commit.
+    pub(crate) fn commit(&self) -> u64 {
+        let writer = self.writer.as_ref().unwrap();
+        writer.database().snapshot().commit()
+    }
+
     pub(crate) fn session(&self) -> Session {
         self.session_with(SessionOptions::default())
     }
