@@ -9,6 +9,8 @@
 //! index     a projection: its key columns, the primary key, what it includes; sorted by the first two
 //! ```
 
+use std::collections::BTreeSet;
+
 use arrow::array::{ArrayRef, new_null_array};
 use serde::{Deserialize, Serialize};
 
@@ -176,6 +178,43 @@ const ROW_NUMBER_COLUMN: ProjectionColumn = ProjectionColumn {
 };
 
 impl TableDefinition {
+    /// Fails if projections cannot be made of it: where numbers are used twice, or name columns that are not there. What the SQL side makes is always
+    /// right; what comes from a log or a manifest may be anything.
+    pub(crate) fn check(&self) -> crate::Result<()> {
+        let wrong = |what: &str| Error::Rows {
+            what: format!("the definition of the table {} {what}", self.id.0),
+        };
+        let mut columns = BTreeSet::new();
+        for column in &self.columns {
+            let is_new = columns.insert(column.id);
+            if !is_new || column.id == ROW_NUMBER || column.id.0 >= self.next_column {
+                return Err(wrong("has a column whose number it cannot have"));
+            }
+            if column.initial.is_some() {
+                self.initial(column.id)?;
+            }
+        }
+        if columns.len() > COLUMNS_MAX {
+            return Err(wrong("has too many columns"));
+        }
+        let mut relations = BTreeSet::from([self.id]);
+        let is_new = self.indexes.iter().all(|index| relations.insert(index.id));
+        if !is_new || relations.last().is_some_and(|last| last.0 == u32::MAX) {
+            return Err(wrong("has a number that it cannot have"));
+        }
+        let primary_key = self.primary_key.iter().map(|key| (&key.columns, [].iter()));
+        let indexes = self.indexes.iter();
+        let indexes = indexes.map(|index| (&index.columns, index.included.iter()));
+        for (key, included) in primary_key.chain(indexes) {
+            let distinct: BTreeSet<ColumnId> = key.iter().copied().collect();
+            let are_there = key.iter().chain(included).all(|id| columns.contains(id));
+            if key.is_empty() || distinct.len() < key.len() || !are_there {
+                return Err(wrong("has a key of columns that cannot be one"));
+            }
+        }
+        Ok(())
+    }
+
     /// The column with a number.
     pub fn column(&self, id: ColumnId) -> Option<&ColumnDefinition> {
         self.columns.iter().find(|column| column.id == id)

@@ -268,6 +268,7 @@ fn open_table(
     directory: &Path,
     table: &TableEntry,
 ) -> Result<TableState> {
+    table.definition.check()?;
     let definition = Arc::new(table.definition.clone());
     let mut state = TableState::empty(Arc::clone(&definition));
     if let Some(files) = &table.files {
@@ -328,7 +329,12 @@ fn read_changes(file: &BlockFile, state: &TableState) -> Result<TableState> {
                     read_entry(&mut block).ok_or_else(|| corrupt(offset, "an entry is cut off"))?;
                 let (step, row) = entry;
                 position = position.saturating_add(step);
-                if position >= projection.positions().end || count == 0 {
+                // A row is new, or is one of the file that is gone.
+                let is_within = match row {
+                    Some(_) => position < projection.positions().end,
+                    None => position + 1 < projection.positions().end,
+                };
+                if !is_within || count == 0 {
                     return Err(corrupt(offset, "an entry is behind the last row"));
                 }
                 places.push((position, row.is_some()));

@@ -156,8 +156,20 @@ impl TableState {
     ///
     /// Fails with [`Error::NotNull`] and [`Error::Duplicate`].
     pub fn insert(&self, columns: &[ArrayRef]) -> Result<(Self, Vec<ArrayRef>)> {
+        let (columns, next_row_number) = self.numbered(columns)?;
+        let state = self.insert_projected(&columns, next_row_number)?;
+        Ok((state, columns))
+    }
+
+    /// New rows as the primary projection is to have them, and the next row number after them.
+    pub(crate) fn numbered(&self, columns: &[ArrayRef]) -> Result<(Vec<ArrayRef>, u64)> {
         let rows = columns.first().map_or(0, |column| column.len());
-        let numbers = self.next_row_number..self.next_row_number + rows as u64;
+        let end = self.next_row_number.checked_add(rows as u64);
+        let end = end.filter(|end| i64::try_from(*end).is_ok());
+        let end = end.ok_or_else(|| Error::Rows {
+            what: format!("{} has no row numbers left", self.definition.name),
+        })?;
+        let numbers = self.next_row_number..end;
         let by_id = |id: ColumnId| -> Option<ArrayRef> {
             if id == ROW_NUMBER {
                 let numbers = numbers.clone().map(u64::cast_signed);
@@ -182,8 +194,7 @@ impl TableState {
             Some(_) => self.next_row_number,
             None => numbers.end,
         };
-        let state = self.insert_projected(&columns, next_row_number)?;
-        Ok((state, columns))
+        Ok((columns, next_row_number))
     }
 
     /// With rows in the order of the primary projection's columns, as [`Self::insert`] returns them.
@@ -264,7 +275,7 @@ impl TableState {
         Ok(())
     }
 
-    fn check_nulls(&self, columns: &[ArrayRef]) -> Result<()> {
+    pub(crate) fn check_nulls(&self, columns: &[ArrayRef]) -> Result<()> {
         let layout = self.primary.layout();
         let of_key = layout.key_columns;
         for (place, (column, array)) in layout.columns.iter().zip(columns).enumerate() {
@@ -330,6 +341,17 @@ impl TableState {
     /// The same with another definition of the same columns in the primary key; projections of indexes that are new are filled from the rows, in
     /// pieces of some thousand.
     pub fn redefined(&self, definition: Arc<TableDefinition>) -> Result<Self> {
+        let key = |layout: &ProjectionLayout| -> Vec<_> {
+            let columns = layout.key().iter();
+            columns
+                .map(|column| (column.id, column.column_type))
+                .collect()
+        };
+        if key(&definition.primary_layout()) != key(self.primary.layout()) {
+            return Err(Error::Rows {
+                what: format!("{} cannot get another primary key", definition.name),
+            });
+        }
         let primary = match definition.primary_layout() == *self.primary.layout() {
             true => self.primary.clone(),
             false => self

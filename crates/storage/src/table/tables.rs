@@ -248,11 +248,13 @@ impl Tables {
                 after.schemas.remove(name);
             }
             DefinitionChange::CreateTable(definition) => {
+                definition.check()?;
                 after.note_numbers(definition);
                 let table = TableState::empty(Arc::new(definition.clone()));
                 after.tables.insert(definition.id, table);
             }
             DefinitionChange::AlterTable(definition) => {
+                definition.check()?;
                 after.note_numbers(definition);
                 let table = self.existing(definition.id)?;
                 let table = table.redefined(Arc::new(definition.clone()))?;
@@ -262,7 +264,10 @@ impl Tables {
                 after.tables.remove(id);
             }
             DefinitionChange::DefineView(view) => {
-                after.next_relation = after.next_relation.max(view.id.0 + 1);
+                let next = view.id.0.checked_add(1).ok_or_else(|| Error::Rows {
+                    what: "a view has a number that it cannot have".to_owned(),
+                })?;
+                after.next_relation = after.next_relation.max(next);
                 after.views.insert(view.id, Arc::new(view.clone()));
             }
             DefinitionChange::DropView(id) => {

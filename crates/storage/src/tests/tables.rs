@@ -700,3 +700,67 @@ fn many_new_rows_at_one_place_are_found_by_their_keys() {
         assert_eq!(found.len(), usize::from(amount < 3_000), "{amount}");
     }
 }
+
+#[test]
+fn definitions_that_no_projection_can_be_made_of_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (database, writer) = open(directory.path());
+    create(&writer, definition(true));
+    let mut transaction = writer.begin().unwrap();
+    transaction
+        .insert_rows(
+            RelationId(1),
+            &arrays(&[((1, "x".to_owned()), (None, String::new()))]),
+        )
+        .unwrap();
+    let mistakes: [&dyn Fn(&mut TableDefinition); 10] = [
+        &|table| table.columns[1].id = ColumnId(1),
+        &|table| table.columns[1].id = ROW_NUMBER,
+        &|table| table.next_column = 4,
+        &|table| table.columns[2].initial = Some("no digits".to_owned()),
+        &|table| {
+            table
+                .primary_key
+                .as_mut()
+                .unwrap()
+                .columns
+                .push(ColumnId(9))
+        },
+        &|table| table.primary_key.as_mut().unwrap().columns.clear(),
+        &|table| table.indexes[0].columns.push(ColumnId(3)),
+        &|table| table.indexes[0].included.push(ColumnId(9)),
+        &|table| table.indexes[0].id = RelationId(u32::MAX),
+        // The rows stand by the old one.
+        &|table| table.primary_key = None,
+    ];
+    for (number, mistake) in mistakes.iter().enumerate() {
+        let mut wrong = definition(true);
+        mistake(&mut wrong);
+        let change = DefinitionChange::AlterTable(wrong);
+        let error = transaction.define(change).unwrap_err();
+        assert!(matches!(error, Error::Rows { .. }), "{number}: {error}");
+    }
+    end(transaction);
+    let snapshot = database.snapshot();
+    assert_eq!(snapshot.tables().table(RelationId(1)).unwrap().rows(), 1);
+}
+
+#[test]
+fn what_the_memory_has_no_room_for_is_refused_before_it_is_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_database, writer) = open(directory.path());
+    create(&writer, definition(true));
+    let rows: Vec<ModelRow> = (0..200_000)
+        .map(|number| ((number, "x".to_owned()), (None, String::new())))
+        .collect();
+    let arrays = arrays(&rows);
+    // What narrow rows take: two projections, with an entry, a key and a row in each.
+    let mut transaction = writer.begin().unwrap();
+    transaction.count_memory(|| Box::new(FixedMemory::new(24 << 20)));
+    let refused = transaction.insert_rows(RelationId(1), &arrays);
+    assert!(
+        matches!(refused, Err(Error::TransactionMemory { needed_bytes, .. }) if needed_bytes > 30 << 20),
+        "{refused:?}"
+    );
+    assert_eq!(transaction.tables().table(RelationId(1)).unwrap().rows(), 0);
+}

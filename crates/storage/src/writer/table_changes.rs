@@ -14,6 +14,9 @@ use crate::table::{
 };
 use crate::{Error, Result};
 
+/// What an entry takes among the changes of a projection, and what is put together to make it.
+const ENTRY_BYTES: u64 = 64;
+
 impl Transaction {
     /// The tables with this transaction's own changes so far.
     pub fn tables(&self) -> &Arc<Tables> {
@@ -31,8 +34,10 @@ impl Transaction {
     /// Fails with [`Error::NotNull`] and [`Error::Duplicate`], and has inserted none then.
     pub fn insert_rows(&mut self, table: RelationId, columns: &[ArrayRef]) -> Result<u64> {
         let before = self.table(table)?;
-        let (after, columns) = before.insert(columns)?;
-        let rows = after.primary().codec().encode(&columns);
+        let (columns, next_row_number) = before.numbered(columns)?;
+        // Of what may be NULL it is said before anything is encoded.
+        before.check_nulls(&columns)?;
+        let rows = before.primary().codec().encode(&columns);
         let rows = rows.map_err(|error| Error::Rows {
             what: error.to_string(),
         })?;
@@ -40,10 +45,12 @@ impl Transaction {
         if inserted == 0 {
             return Ok(0);
         }
-        // Once for the log, once for each projection, by what stands in the log.
+        // Once for the log; in each projection the row, its key, which is no longer than twice of it, and its entry.
         let bytes = rows.memory_bytes() as u64;
-        self.memory
-            .take(bytes * (1 + after.projections().count() as u64))?;
+        let projections = before.projections().count() as u64;
+        let of_projections = (3 * bytes + inserted * ENTRY_BYTES) * projections;
+        self.memory.take(bytes + of_projections)?;
+        let after = before.insert_projected(&columns, next_row_number)?;
         self.table_changes.push(TableChange::Insert {
             table,
             next_row_number: after.next_row_number(),
@@ -61,7 +68,9 @@ impl Transaction {
         if deleted == 0 {
             return Ok(0);
         }
-        self.memory.take(keys.memory_bytes() as u64)?;
+        let projections = before.projections().count() as u64;
+        let entries = deleted * ENTRY_BYTES * projections;
+        self.memory.take(keys.memory_bytes() as u64 + entries)?;
         let after = before.delete(places)?;
         self.table_changes.push(TableChange::Delete { table, keys });
         self.tables = Arc::new(self.tables.with_table(after));
