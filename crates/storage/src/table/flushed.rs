@@ -96,7 +96,7 @@ fn changes_file(table: RelationId) -> String {
 pub(crate) struct WrittenTables<'f> {
     /// What the manifest is to say of them; `None` if there never were any.
     pub(crate) entry: Option<TablesEntry>,
-    /// They, knowing where their changes stand.
+    /// They, knowing where their changes stand; the same where nothing was written.
     pub(crate) tables: Arc<Tables>,
     /// What was written for it.
     pub(crate) unlisted: AllUnlisted<'f>,
@@ -119,16 +119,16 @@ pub(crate) fn write_tables<'f>(
     }
     let mut entries = Vec::new();
     let mut states = Vec::new();
-    let mut has_written = false;
     for table in tables.tables() {
         let changes = match table.written_changes() {
             _ if !table.has_changes() => None,
             Some(written) => Some(written.clone()),
             None => {
-                has_written = true;
                 let path = free_directory(file_system, directory, generation, table)?;
                 unlisted.push(Unlisted::directory(file_system, path.clone()));
-                Some(write_changes(file_system, &path, table)?)
+                let written = write_changes(file_system, &path, table)?;
+                states.push(table.clone().with_written_changes(written.clone()));
+                Some(written)
             }
         };
         entries.push(TableEntry {
@@ -136,18 +136,19 @@ pub(crate) fn write_tables<'f>(
             next_row_number: table.next_row_number(),
             rows: table.rows(),
             files: files_of(table),
-            changes: changes.clone(),
+            changes,
             further: BTreeMap::new(),
         });
-        states.extend(changes.map(|changes| table.clone().with_written_changes(changes)));
     }
-    if has_written {
+    let mut known = Arc::clone(tables);
+    if !states.is_empty() {
         file_system.sync_dir(directory)?;
+        let mut tables = Tables::clone(tables);
+        for state in states {
+            tables = tables.with_table(state);
+        }
+        known = Arc::new(tables);
     }
-    let written = states.into_iter();
-    let known = written.fold(Tables::clone(tables), |tables, state| {
-        tables.with_table(state)
-    });
     Ok(WrittenTables {
         entry: Some(TablesEntry {
             schemas: tables.schemas().map(str::to_owned).collect(),
@@ -159,7 +160,7 @@ pub(crate) fn write_tables<'f>(
                 .collect(),
             further: BTreeMap::new(),
         }),
-        tables: Arc::new(known),
+        tables: known,
         unlisted,
     })
 }

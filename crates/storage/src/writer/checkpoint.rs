@@ -159,7 +159,7 @@ impl WriteGuard {
         &self,
         stored: Arc<Stored>,
         entry: FlushedEntry,
-        tables: &Tables,
+        tables: &Arc<Tables>,
         flushed: &Snapshot,
     ) -> Result<Arc<Manifest>> {
         self.settle()?;
@@ -176,7 +176,7 @@ impl WriteGuard {
         let manifest = Arc::new(manifest);
         let snapshot = latest
             .with_deltas(stored, deltas, latest.counts())?
-            .with_tables(&written_there(&latest, tables))
+            .with_tables(&written_there(&latest, flushed, tables))
             .with_manifest(Arc::clone(&manifest));
         let log = Arc::clone(&shared.state.lock().log);
         manifest
@@ -197,9 +197,13 @@ pub(super) fn stop_where_unknown(log: &LogWriter, error: Error) -> Error {
     }
 }
 
-/// The tables of a state, which know where those of an earlier one were written.
-pub(super) fn written_there(latest: &Snapshot, written: &Tables) -> Arc<Tables> {
-    match latest.tables().is_untouched() {
+/// The tables of a state, which know where those of an earlier one were written; the same ones if none was.
+pub(super) fn written_there(
+    latest: &Snapshot,
+    earlier: &Snapshot,
+    written: &Arc<Tables>,
+) -> Arc<Tables> {
+    match Arc::ptr_eq(earlier.tables(), written) {
         true => Arc::clone(latest.tables()),
         false => Arc::new(latest.tables().with_written_of(written)),
     }

@@ -198,7 +198,7 @@ impl Rebase<'_> {
         };
         let loaded = is_load.then_some(self.removed);
         let new = (&self.language_tags, self.prefixes.as_ref());
-        let published = turn.switch(entry, &tables.tables, carried, loaded, new);
+        let published = turn.switch(entry, (&self.source, &tables.tables), carried, loaded, new);
         tables.unlisted.keep_if_listed(&published);
         // Where nobody knows, the manifest on the disk may name the files.
         self.is_published = matches!(&published, Ok(_) | Err(Error::WritingStopped { .. }));
@@ -236,7 +236,7 @@ impl WriteGuard {
     fn switch(
         &self,
         mut entry: BaseEntry,
-        tables: &Tables,
+        (source, tables): (&Snapshot, &Arc<Tables>),
         mut carried: Carried,
         removed_by_load: Option<u64>,
         (language_tags, prefixes): (&LanguageTags, Option<&Arc<Prefixes>>),
@@ -277,7 +277,7 @@ impl WriteGuard {
         let delta_name = format!("{DELTA_PREFIX}{:06}", entry.generation);
         manifest.bases.push(entry);
         let mut unlisted = AllUnlisted::default();
-        let mut tables = written_there(&latest, tables);
+        let mut tables = written_there(&latest, source, tables);
         let mut stored = carried.stored;
         // Also where the commits cancel each other: they have numbers, and may have brought terms.
         if has_carried {
