@@ -9,10 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench soak crash conformance oracle oracle-sql syntax-oracle oracle-sql: programs
-	$(CARGO_TARGET_DIR)/release/oracle --sql $(or $(QUERIES),50000) --seed $(or $(SEED),1)
-
-instructions instructions-check instructions-accept compare relational structure structure-write
+.PHONY: help setup build programs demo test quick lint doc bench bench-tpch compare-duckdb soak crash conformance oracle oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -23,6 +20,8 @@ help:
 	@echo 'make bench   the store on 10 million triples, against its bars (PRODUCTS=28482)'
 	@echo 'make compare ours and Virtuoso on 10 million triples; writes docs/performance.md (20 minutes)'
 	@echo 'make relational   the same data as triples and as tables of DuckDB, side by side; writes docs/performance.md'
+	@echo 'make bench-tpch   TPC-H at scale 1: load, answers, power test, throughput test (SCALE=)'
+	@echo 'make compare-duckdb   TPC-H on both, side by side; writes docs/performance.md'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60, the server stays within MEMORY=1G; then updates, loads and compactions'
 	@echo 'make syntax-oracle  1,000,000 damaged texts: our parser against an independent one (TEXTS=, SEED=)'
@@ -73,6 +72,12 @@ compare: build
 relational: build
 	$(ORRERY) bench relational --products $(if $(filter command line,$(origin PRODUCTS)),$(PRODUCTS),28482) --document docs/performance.md
 
+bench-tpch: build
+	$(ORRERY) bench tpch --scale $(or $(SCALE),1) $(if $(wildcard $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),1)),--answers $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),1))
+
+compare-duckdb: build
+	$(ORRERY) bench compare --peer duckdb --scale $(or $(SCALE),1) --document docs/performance.md
+
 SOAK := $(CARGO_TARGET_DIR)/soak
 soak: build
 	mkdir -p $(SOAK)
@@ -94,6 +99,10 @@ syntax-oracle: programs
 oracle: programs
 	$(CARGO_TARGET_DIR)/release/oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)
 	$(CARGO_TARGET_DIR)/release/oracle --updates $(or $(UPDATES),5000) --seed $(or $(SEED),1)
+
+# Asks DuckDB of PyPI (scripts/setup.sh installs it).
+oracle-sql: programs
+	$(CARGO_TARGET_DIR)/release/oracle --sql $(or $(QUERIES),50000) --seed $(or $(SEED),1)
 
 instructions instructions-check instructions-accept: programs
 	@scripts/instructions.sh $(or $(word 2,$(subst -, ,$@)),show)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""DuckDB (from PyPI) as the peer of `orrery bench relational`: the same data as tables, asked in SQL, in this process.
+"""DuckDB (from PyPI) as the peer of `orrery bench relational` and `orrery bench compare --peer duckdb`: asked in SQL, in this process.
 
   relational.py PACKAGES setup                      installs it into the folder PACKAGES if it is missing there
-  relational.py PACKAGES load DATABASE SCHEMA CSVS  a new database from a script of SQL, which finds the folder of
-                                                    CSV files in the variable `csv`
+  relational.py PACKAGES load DATABASE SCHEMA FILES THREADS
+                                                    a new database from a script of SQL, which finds the folder of
+                                                    files in the variable `csv`; prints its bytes and the seconds
   relational.py PACKAGES ask DATABASE THREADS       answers questions, a line of JSON each, until its input ends:
       {"sql": "..", "runs": 3, "export": false}  ->  {"seconds": [..], "rows": [[..], ..]}
 
@@ -28,18 +29,20 @@ def setup(packages):
         sys.exit("relational.py: pip could not install DuckDB; please install it: " + " ".join(command))
 
 
-def load(database, schema, csv):
+def load(database, schema, csv, threads):
     import duckdb
 
     for old in (database, database + ".wal"):
         if os.path.exists(old):
             os.remove(old)
-    connection = duckdb.connect(database)
+    start = time.perf_counter()
+    connection = duckdb.connect(database, config={"threads": threads})
     connection.execute("SET VARIABLE csv = ?", [csv])
     with open(schema, encoding="utf-8") as script:
         connection.execute(script.read())
     connection.close()
-    print("bytes", os.path.getsize(database))
+    seconds = time.perf_counter() - start
+    print(json.dumps({"bytes": os.path.getsize(database), "seconds": seconds}))
 
 
 def ask(database, threads):

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use orrery_bench::tpch::Scale;
 use orrery_storage::At;
 
 use crate::units::{Bytes, Seconds, listen_address};
@@ -514,6 +515,33 @@ pub(crate) enum BenchSuite {
     Relational(RelationalArguments),
     /// How far the planner's estimates are from what its plans find
     Estimates(EstimatesArguments),
+    /// TPC-H on tables: load, answers, power test, throughput test
+    Tpch(TpchArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct TpchArguments {
+    /// Scale factor: 1 stands for about 1 GB of text
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) scale: Scale,
+    /// Folder with the right answers, q01.csv to q22.csv; without it they are not looked at
+    #[arg(long, value_name = "DIR")]
+    pub(crate) answers: Option<PathBuf>,
+    /// Streams of the throughput test; as many as the specification asks for if not given, 0 leaves the test out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(crate) streams: Option<u32>,
+    /// Threads of the engine
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// Memory of the engine
+    #[arg(long, value_name = "SIZE", default_value = "8G")]
+    pub(crate) memory: Bytes,
+    /// Where files and database are kept
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
 }
 
 #[derive(Args)]
@@ -560,7 +588,7 @@ pub(crate) struct ColdArguments {
 
 #[derive(Args)]
 pub(crate) struct CompareArguments {
-    /// The other store: a script of this name in the folder of peers sets it up
+    /// The other store: a script of this name in the folder of peers sets it up; `duckdb` for TPC-H on tables
     #[arg(long, value_name = "NAME", default_value = "virtuoso")]
     pub(crate) peer: String,
     /// Folder with the peers' scripts
@@ -569,6 +597,18 @@ pub(crate) struct CompareArguments {
     /// Query mixes of the explore queries
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) mixes: u32,
+    /// With duckdb: TPC-H's scale factor
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) scale: Scale,
+    /// With duckdb: how often each query is asked of both; the quickest run counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
+    /// With duckdb: threads, at both
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// With duckdb: memory of our engine
+    #[arg(long, value_name = "SIZE", default_value = "8G")]
+    pub(crate) memory: Bytes,
     /// Also write the table into this document, between `<!-- compare NAME -->` and
     /// `<!-- end of compare NAME -->`
     #[arg(long, value_name = "FILE")]

@@ -68,7 +68,7 @@ impl SchemaProvider for StoredSchema {
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let table = self.tables.table_named(&self.name, name);
-        Ok(table.map(|table| Arc::new(StoredTable::new(table.clone())) as _))
+        Ok(table.map(|table| Arc::new(StoredTable::among(table.clone(), &self.tables)) as _))
     }
 
     fn table_exist(&self, name: &str) -> bool {

@@ -14,6 +14,7 @@ use orrery_storage::table::{
     TableDefinition, TableState, Tables,
 };
 
+use crate::key_sets::KeySets;
 use crate::lookup::unique_key;
 use crate::rows::{state_of, taken};
 use crate::{Error, Result, SqlState};
@@ -27,9 +28,22 @@ pub(crate) fn require(
     definition: &TableDefinition,
     rows: &[ArrayRef],
 ) -> Result<()> {
-    for key in &definition.foreign_keys {
+    require_within(tables, definition, rows, None)
+}
+
+/// The same of many rows, with the keys that are known to be there.
+pub(crate) fn require_within(
+    tables: &Tables,
+    definition: &TableDefinition,
+    rows: &[ArrayRef],
+    known: Option<&KeySets>,
+) -> Result<()> {
+    for (number, key) in definition.foreign_keys.iter().enumerate() {
         let referring = columns_of(definition, rows, &key.columns)?;
         let referring = without_nulls(&referring)?;
+        if known.is_some_and(|known| known.has_all(number, &referring)) {
+            continue;
+        }
         let other = state_of(tables, key.table)?;
         let wanted = Wanted::new(&other, &key.referenced, &referring)?;
         if let Some(row) = wanted.missing()? {

@@ -20,6 +20,7 @@ use datafusion::execution::{
 };
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::analyzer::Analyzer;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as Parsed;
@@ -34,6 +35,8 @@ use crate::change::Change;
 use crate::copy::{CopyFrom, CopyIn, CopyOut, CopyTo, Source, write_file};
 use crate::files::FileAccess;
 use crate::graph::GraphSource;
+use crate::hashed_groups::HashedGroups;
+use crate::join_order::OrderedJoins;
 use crate::names::{CATALOG, SCHEMA};
 use crate::outcome::{Outcome, Tag};
 use crate::planner::{Planner, SeenGraphs};
@@ -46,6 +49,10 @@ use crate::transaction::{
     Answer, AtWork, Block, Taken, TransactionStatus, serialization_failure, watch,
 };
 use crate::{Error, Result, SqlState, changes, definitions};
+
+/// A join keeps so many rows or bytes of its left side once for all threads.
+const SHARED_ROWS_MAX: usize = 512 * 1024;
+const SHARED_BYTES_MAX: usize = 32 << 20;
 
 /// Settings of a session.
 #[derive(Debug, Clone)]
@@ -122,6 +129,8 @@ impl Session {
         rules.push(Arc::new(AfterTypes));
         let settings = Arc::new(Mutex::new(Settings::default()));
         settings.lock().set_user(&options.user);
+        let mut physical = PhysicalOptimizer::new().rules;
+        physical.insert(0, Arc::new(HashedGroups));
         let state = SessionStateBuilder::new()
             .with_config(
                 config(task.session_config().batch_size(), threads)
@@ -130,6 +139,8 @@ impl Session {
             .with_runtime_env(task.runtime_env())
             .with_default_features()
             .with_analyzer_rules(rules)
+            .with_query_planner(Arc::new(OrderedJoins))
+            .with_physical_optimizer_rules(physical)
             .build();
         Self {
             state,
@@ -844,6 +855,12 @@ fn config(batch_rows: usize, threads: usize) -> SessionConfig {
     parser.dialect = Dialect::PostgreSQL;
     parser.parse_float_as_decimal = true;
     parser.collect_spans = true;
+    let optimizer = &mut config.options_mut().optimizer;
+    // What is divided by the first column of a group is divided enough, however few the parts are.
+    optimizer.subset_repartition_threshold = 1;
+    // A table of hashes that all threads look into spares moving the rows of both sides, as long as one thread makes it quickly enough.
+    optimizer.hash_join_single_partition_threshold_rows = SHARED_ROWS_MAX;
+    optimizer.hash_join_single_partition_threshold = SHARED_BYTES_MAX;
     config
 }
 

@@ -107,7 +107,7 @@ pub(super) fn remove(database: &Path) -> Result<(), BenchError> {
     }
 }
 
-fn folder_bytes(folder: &Path) -> io::Result<u64> {
+pub(super) fn folder_bytes(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

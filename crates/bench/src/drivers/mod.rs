@@ -9,6 +9,7 @@ mod binary;
 mod cold;
 mod compare;
 mod count;
+mod duckdb;
 mod estimates;
 mod explore;
 mod floor;
@@ -20,6 +21,7 @@ mod pool;
 mod relational;
 mod soak;
 mod store;
+mod tpch;
 mod update;
 mod walks;
 
@@ -31,6 +33,7 @@ use thiserror::Error;
 use crate::bsbm::parameters::ParameterError;
 use crate::bsbm::templates::MissingParameter;
 use crate::http_client::HttpError;
+use crate::tpch::TpchError;
 
 pub use binary::{Binary, ServerProcess};
 pub use cold::{ColdOptions, ColdReport, ColdStart, cold};
@@ -48,6 +51,9 @@ pub use pool::parameter_pool;
 pub use relational::{RelationalOptions, RelationalReport, RelationalTimes, relational};
 pub use soak::{SoakOptions, SoakReport, soak};
 pub use store::{Bar, StoreOptions, StoreReport, store};
+pub use tpch::{
+    TpchCompareReport, TpchOptions, TpchPair, TpchQueryTimes, TpchReport, compare_duckdb, tpch,
+};
 pub use update::{
     MixReport, ReadingReport, ReadingTimes, TransactionReport, UpdateBenchOptions, UpdatePart,
     UpdateReport, update,
@@ -120,6 +126,26 @@ pub enum BenchError {
     /// There are no parameters for the queries.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
+    /// Data or answers of TPC-H.
+    #[error(transparent)]
+    Tpch(#[from] TpchError),
+    /// The database in this process.
+    #[error(transparent)]
+    Storage(#[from] orrery_storage::Error),
+    /// A statement of SQL failed.
+    #[error("{statement} ...: {error}")]
+    Sql {
+        /// Its first characters.
+        statement: String,
+        /// Why.
+        error: Box<orrery_sql::Error>,
+    },
+    /// The engine in this process cannot start.
+    #[error("the engine cannot start: {message}")]
+    Engine {
+        /// Why.
+        message: String,
+    },
     /// A query template cannot be filled.
     #[error(transparent)]
     Template(#[from] MissingParameter),

@@ -130,6 +130,19 @@ impl Answer {
         Ok(Self(rows))
     }
 
+    /// Takes texts in rows; NULL is the empty one.
+    pub fn of_texts(rows: Vec<Vec<String>>) -> Self {
+        Self(rows)
+    }
+
+    /// The number that is all of the answer.
+    pub fn number(&self) -> Option<u64> {
+        match self.0.as_slice() {
+            [row] if row.len() == 1 => row[0].parse().ok(),
+            _ => None,
+        }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.0.len()

@@ -24,7 +24,7 @@ mod table;
 pub use answer::{Answer, Difference};
 pub use error::TpchError;
 pub use metrics::{Metrics, PowerTimes, ThroughputTimes};
-pub use parquet::write_parquet;
+pub use parquet::{write_keys, write_parquet, write_refresh};
 pub use query::{ColumnKind, QUERIES, Query};
 pub use refresh::{REFRESH_SETS_MAX, RefreshSet};
 pub use scale::Scale;

@@ -1,12 +1,16 @@
-//! A table as a Parquet file, as other databases load it too.
+//! Tables and refresh sets as Parquet files, as other databases load them too.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::file::properties::WriterProperties;
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 
 use super::{Scale, TpchError, TpchTable};
 
@@ -19,6 +23,41 @@ const BATCH_ROWS: usize = 8_192;
 /// # Errors
 /// When the file cannot be written.
 pub fn write_parquet(table: TpchTable, scale: Scale, path: &Path) -> Result<u64, TpchError> {
+    let batches = table.batches(scale, BATCH_ROWS);
+    let schema = batches.schema();
+    write_batches(&schema, batches, path)
+}
+
+/// Writes what a refresh set inserts into a table.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_refresh(
+    table: TpchTable,
+    scale: Scale,
+    batches: &[RecordBatch],
+    path: &Path,
+) -> Result<u64, TpchError> {
+    let schema = table.batches(scale, 1).schema();
+    write_batches(&schema, batches.iter().cloned().map(Ok), path)
+}
+
+/// Writes keys as the one column `name`.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_keys(name: &str, keys: &[i64], path: &Path) -> Result<u64, TpchError> {
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values(keys.iter().copied()));
+    let batch = RecordBatch::try_from_iter([(name, column)])?;
+    write_batches(&batch.schema(), [Ok(batch)], path)
+}
+
+/// Under another name until it is whole, for files are kept from run to run.
+fn write_batches(
+    schema: &SchemaRef,
+    batches: impl IntoIterator<Item = Result<RecordBatch, ArrowError>>,
+    path: &Path,
+) -> Result<u64, TpchError> {
     let of_file = |source: io::Error| TpchError::File {
         path: path.to_owned(),
         source,
@@ -27,14 +66,14 @@ pub fn write_parquet(table: TpchTable, scale: Scale, path: &Path) -> Result<u64,
         path: path.to_owned(),
         source,
     };
-    let batches = table.batches(scale, BATCH_ROWS);
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .build();
-    let file = BufWriter::new(File::create(path).map_err(of_file)?);
+    let unfinished = path.with_extension("unfinished");
+    let file = BufWriter::new(File::create(&unfinished).map_err(of_file)?);
     let mut writer =
-        ArrowWriter::try_new(file, batches.schema(), Some(properties)).map_err(of_parquet)?;
+        ArrowWriter::try_new(file, Arc::clone(schema), Some(properties)).map_err(of_parquet)?;
     let mut rows = 0;
     for batch in batches {
         let batch = batch?;
@@ -43,6 +82,7 @@ pub fn write_parquet(table: TpchTable, scale: Scale, path: &Path) -> Result<u64,
     }
     let mut file = writer.into_inner().map_err(of_parquet)?;
     file.flush().map_err(of_file)?;
+    std::fs::rename(&unfinished, path).map_err(of_file)?;
     Ok(rows)
 }
 

@@ -6,20 +6,25 @@ use std::path::{Path, PathBuf};
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
     Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions, Peer,
-    RelationalOptions, ServerProcess, SoakOptions, StoreOptions, UpdateBenchOptions, cold, compare,
-    estimates, explore, floor, relational, soak, store, update,
+    RelationalOptions, ServerProcess, SoakOptions, StoreOptions, TpchOptions, UpdateBenchOptions,
+    cold, compare, compare_duckdb, estimates, explore, floor, relational, soak, store, tpch,
+    update,
 };
 use orrery_bench::report::with_section;
+use orrery_bench::tpch::streams;
 use orrery_storage::ByteCount;
 
 use super::output::Output;
 use crate::arguments::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
     FloorArguments, GenerateArguments, RelationalArguments, ReportFormat, SoakArguments,
-    StoreBenchArguments, UpdateBenchArguments,
+    StoreBenchArguments, TpchArguments, UpdateBenchArguments,
 };
 use crate::failure::Failure;
 use crate::units::ShowCount;
+
+/// The peer of tables; others are of triples.
+const DUCKDB: &str = "duckdb";
 
 pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
     match suite {
@@ -33,6 +38,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Compare(arguments) => run_compare(arguments),
         BenchSuite::Relational(arguments) => run_relational(arguments),
         BenchSuite::Estimates(arguments) => run_estimates(arguments),
+        BenchSuite::Tpch(arguments) => run_tpch(arguments),
     }
 }
 
@@ -117,6 +123,25 @@ fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {
     }
     let cache = arguments.store.cache.unwrap_or_else(default_cache);
     std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
+    if arguments.peer == DUCKDB {
+        crate::allocator::for_load(arguments.memory.0);
+        let options = TpchOptions {
+            scale: arguments.scale,
+            cache,
+            answers: None,
+            streams: 0,
+            threads: arguments.threads,
+            memory_bytes: arguments.memory.0,
+            runs: arguments.runs,
+        };
+        let script = arguments.peers.join("relational.py");
+        let report = compare_duckdb(&options, script, &mut |next| eprintln!("{next} ..."))?;
+        show(&report, arguments.store.report)?;
+        if let Some(path) = &arguments.document {
+            write_section(path, &section, &report.to_string())?;
+        }
+        return differing(report.differences.len(), report.pairs.len(), "DuckDB's");
+    }
     let options = CompareOptions {
         data: GenerateOptions {
             products: arguments.store.products,
@@ -133,12 +158,43 @@ fn run_compare(arguments: CompareArguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.document {
         write_section(path, &section, &report.to_string())?;
     }
-    match report.differences.len() {
+    let differences = report.differences.len();
+    differing(differences, report.answers_compared, "the peer's")
+}
+
+fn differing(count: usize, compared: usize, whose: &str) -> Result<(), Failure> {
+    match count {
         0 => Ok(()),
         count => Err(Failure::Other(format!(
-            "{count} of {} answers differ from the peer's",
-            report.answers_compared
+            "{count} of {compared} answers differ from {whose}"
         ))),
+    }
+}
+
+fn run_tpch(arguments: TpchArguments) -> Result<(), Failure> {
+    crate::allocator::for_load(arguments.memory.0);
+    let cache = arguments.cache.unwrap_or_else(default_cache);
+    std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
+    let streams = match arguments.streams {
+        Some(streams) => streams as usize,
+        None => streams(arguments.scale),
+    };
+    let options = TpchOptions {
+        scale: arguments.scale,
+        cache,
+        answers: arguments.answers,
+        streams,
+        threads: arguments.threads,
+        memory_bytes: arguments.memory.0,
+        runs: 1,
+    };
+    let report = tpch(&options, &mut |next| eprintln!("{next} ..."))?;
+    show(&report, arguments.report)?;
+    match report.mistakes.len() {
+        0 => Ok(()),
+        _ => Err(Failure::Other(
+            "an answer or a table is wrong; see above".to_owned(),
+        )),
     }
 }
 
@@ -166,13 +222,8 @@ fn run_relational(arguments: RelationalArguments) -> Result<(), Failure> {
     if let Some(path) = &arguments.document {
         write_section(path, SECTION, &report.to_string())?;
     }
-    match report.differences.len() {
-        0 => Ok(()),
-        count => Err(Failure::Other(format!(
-            "{count} of {} answers differ from the tables'",
-            report.questions.len()
-        ))),
-    }
+    let differences = report.differences.len();
+    differing(differences, report.questions.len(), "the tables'")
 }
 
 /// Replaces a section of a document on disk.

@@ -21,4 +21,5 @@ mod round_trip;
 mod serve;
 mod server_memory;
 mod sql;
+mod tpch;
 mod whole_graphs;

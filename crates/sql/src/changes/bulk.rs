@@ -19,6 +19,7 @@ use orrery_storage::table::{TableDefinition, Tables};
 
 use super::maker::Maker;
 use crate::change::Change;
+use crate::key_sets::KeySets;
 use crate::load::load;
 use crate::planner::Planner;
 use crate::references;
@@ -26,6 +27,8 @@ use crate::{Error, Result};
 
 /// From so many rows on.
 const ROWS_MIN: usize = 100_000;
+/// And so many where there is no row yet, so that nothing is written again.
+const FIRST_ROWS_MIN: usize = 10_000;
 
 /// Inserts the rows of a query in bulk and returns how many; `None`, and nothing done, where they are few, or have to be looked at together.
 pub(super) async fn insert(
@@ -34,27 +37,37 @@ pub(super) async fn insert(
     query: &LogicalPlan,
     text: &str,
 ) -> Result<Option<u64>> {
-    if maker.refers_to_itself() || !is_large(change, query, text).await? {
+    if maker.refers_to_itself() || !is_large(change, maker, query, text).await? {
         return Ok(None);
     }
     let tables = change.tables()?;
     let several = change.planner()?;
     let one = several.in_one_partition();
     let task = several.task();
+    let memory = change.memory("keys that a load refers to");
+    let keys = KeySets::new(&tables, &maker.definition, memory)?;
+    let making = Making {
+        maker: maker.clone(),
+        tables,
+        keys,
+    };
     let plan = |is_one: bool| {
         let planner = if is_one { &one } else { &several };
-        made_rows(planner, query, text, maker, &tables)
+        made_rows(planner, query, text, &making)
     };
     let transaction = change.transaction_mut()?;
     load(transaction, maker.table, plan, &task).await.map(Some)
 }
 
-async fn is_large(change: &Change, query: &LogicalPlan, text: &str) -> Result<bool> {
+async fn is_large(change: &Change, maker: &Maker, query: &LogicalPlan, text: &str) -> Result<bool> {
     let plan = change.planner()?.physical(query, text).await?;
     let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new());
     let statistics = statistics.map_err(|error| Error::of_run(&error))?;
     let rows = statistics.num_rows.get_value();
-    Ok(rows.is_some_and(|rows| *rows >= ROWS_MIN))
+    let tables = change.tables()?;
+    let is_empty = tables.table(maker.table).is_some_and(|it| it.rows() == 0);
+    let least = if is_empty { FIRST_ROWS_MIN } else { ROWS_MIN };
+    Ok(rows.is_some_and(|rows| *rows >= least))
 }
 
 /// The rows of a table that a query's become.
@@ -62,18 +75,16 @@ async fn made_rows(
     planner: &Planner,
     query: &LogicalPlan,
     text: &str,
-    maker: &Maker,
-    tables: &Arc<Tables>,
+    making: &Making,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let query = planner.physical(query, text).await?;
-    let schema = schema_of(&maker.definition);
+    let schema = schema_of(&making.maker.definition);
     let parts = 0..query.output_partitioning().partition_count();
     let parts = parts.map(|partition| {
         Arc::new(MadeRows {
             query: Arc::clone(&query),
             partition,
-            maker: maker.clone(),
-            tables: Arc::clone(tables),
+            making: making.clone(),
             schema: Arc::clone(&schema),
         }) as Arc<dyn PartitionStream>
     });
@@ -102,8 +113,7 @@ fn schema_of(definition: &TableDefinition) -> SchemaRef {
 struct MadeRows {
     query: Arc<dyn ExecutionPlan>,
     partition: usize,
-    maker: Maker,
-    tables: Arc<Tables>,
+    making: Making,
     schema: SchemaRef,
 }
 
@@ -115,16 +125,20 @@ impl fmt::Debug for MadeRows {
     }
 }
 
+/// What makes rows, and looks whether they may be.
+#[derive(Clone)]
+struct Making {
+    maker: Maker,
+    tables: Arc<Tables>,
+    keys: Arc<KeySets>,
+}
+
 /// Rows of a query as the table has them, if all conditions hold.
-fn made(
-    batch: &RecordBatch,
-    maker: &Maker,
-    tables: &Tables,
-    schema: &SchemaRef,
-) -> Result<RecordBatch> {
+fn made(batch: &RecordBatch, making: &Making, schema: &SchemaRef) -> Result<RecordBatch> {
+    let maker = &making.maker;
     let rows = maker.rows(batch)?;
     maker.check(&rows)?;
-    references::require(tables, &maker.definition, &rows)?;
+    references::require_within(&making.tables, &maker.definition, &rows, Some(&making.keys))?;
     RecordBatch::try_new(Arc::clone(schema), rows).map_err(|error| Error::of_run(&error.into()))
 }
 
@@ -137,9 +151,9 @@ impl PartitionStream for MadeRows {
         let schema = Arc::clone(&self.schema);
         let batches = match self.query.execute(self.partition, task) {
             Ok(batches) => {
-                let (maker, tables) = (self.maker.clone(), Arc::clone(&self.tables));
+                let making = self.making.clone();
                 let made = move |batch: Result<RecordBatch, DataFusionError>| {
-                    let rows = made(&batch?, &maker, &tables, &schema)?;
+                    let rows = made(&batch?, &making, &schema)?;
                     Ok::<_, DataFusionError>(rows)
                 };
                 batches.map(made).boxed()

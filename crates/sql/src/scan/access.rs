@@ -14,6 +14,7 @@ use orrery_column::VECTOR_ROWS;
 use orrery_storage::table::{ColumnId, Projection, TableState};
 
 use super::condition::Condition;
+use super::divided::Divided;
 use super::failed;
 use super::key_range::KeyRanges;
 use super::left::passing;
@@ -39,6 +40,8 @@ pub(super) struct Access {
     pub(super) look_up: Option<Projection>,
     /// Positions of that which is scanned.
     pub(super) ranges: KeyRanges,
+    /// Where that is divided among the partitions by its key.
+    pub(super) divided: Option<Divided>,
     pub(super) conditions: Arc<[Condition]>,
     /// How many rows are reckoned to come, and whether that is certain.
     pub(super) rows: u64,
@@ -93,6 +96,7 @@ pub(super) fn choose(
         projection: projection.clone(),
         index,
         look_up,
+        divided: None,
         is_exact: made.is_empty(),
         ranges,
         conditions: made.into(),

@@ -14,6 +14,8 @@
 //! and a slow partition leaves the rest to the others. Rows that changed since the files were written are decoded morsel by morsel, looked at by the
 //! same conditions, and put where they belong.
 //!
+//! Of a large table each partition has a range of the key instead, if the key's first column is given (`divided`).
+//!
 //! An index that lacks columns serves for few rows: their primary keys are read from it, and looked up (`look_up`).
 //!
 //! A scan holds a batch and the numbers of its rows, and the new rows of a morsel; nothing here grows with the table.
@@ -21,6 +23,7 @@
 mod access;
 mod compared;
 mod condition;
+mod divided;
 mod hint;
 mod key_range;
 mod left;

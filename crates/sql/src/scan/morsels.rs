@@ -1,6 +1,7 @@
 //! Positions divided among the partitions of a scan.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use orrery_storage::table::file::GROUP_ROWS;
@@ -51,6 +52,37 @@ impl Morsels {
         Self {
             ranges: self.ranges.clone(),
             next: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// The morsels of all partitions: one queue, or one for each.
+#[derive(Debug, Clone)]
+pub(super) enum Queues {
+    Shared(Arc<Morsels>),
+    OfEach(Vec<Arc<Morsels>>),
+}
+
+impl Queues {
+    /// Those of a partition.
+    pub(super) fn of(&self, partition: usize) -> Arc<Morsels> {
+        match self {
+            Self::Shared(all) => Arc::clone(all),
+            Self::OfEach(each) => match each.get(partition) {
+                Some(its) => Arc::clone(its),
+                None => Arc::new(Morsels::new(&[])),
+            },
+        }
+    }
+
+    /// The same, none taken.
+    pub(super) fn untouched(&self) -> Self {
+        match self {
+            Self::Shared(all) => Self::Shared(Arc::new(all.untouched())),
+            Self::OfEach(each) => {
+                let each = each.iter().map(|its| Arc::new(its.untouched()));
+                Self::OfEach(each.collect())
+            }
         }
     }
 }

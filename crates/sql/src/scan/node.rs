@@ -14,7 +14,9 @@ use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
 use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, PhysicalExpr, RangePartitioning, SplitPoint,
+};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
@@ -31,20 +33,28 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
-use orrery_storage::table::{ColumnId, TableState};
+use orrery_storage::table::file::GROUP_ROWS;
+use orrery_storage::table::{ColumnId, TableState, Tables};
 
 use super::access::{Access, choose};
+use super::divided::Divided;
+use super::failed;
 use super::hint::Dynamic;
 use super::look_up::LookUpStream;
-use super::morsels::Morsels;
+use super::morsels::{Morsels, Queues};
 use super::plan::{Counts, Plan};
 use super::stream::ScanStream;
 use super::told;
+
+/// Of fewer rows, whoever is first takes the next ones.
+const DIVIDED_ROWS_MIN: u64 = 4 * GROUP_ROWS as u64;
 
 /// What a scan is to do.
 #[derive(Clone)]
 pub(super) struct Wanted {
     pub(super) table: TableState,
+    /// All tables of the snapshot, if they are known.
+    pub(super) tables: Option<Arc<Tables>>,
     /// The columns that are given.
     pub(super) columns: Vec<ColumnId>,
     /// All columns that filters can name, by their index.
@@ -74,7 +84,7 @@ impl Wanted {
 pub(super) struct ScanExec {
     wanted: Wanted,
     access: Arc<Access>,
-    morsels: Arc<Morsels>,
+    morsels: Queues,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -92,12 +102,18 @@ impl fmt::Debug for ScanExec {
 impl ScanExec {
     /// Chooses how to read what is wanted.
     pub(super) fn new(wanted: Wanted) -> Result<Self> {
-        let access = choose(
+        let mut access = choose(
             &wanted.table,
             &wanted.needed(),
             &wanted.filters,
             &wanted.ids,
         )?;
+        let is_primary = access.index.is_none() && access.look_up.is_none();
+        if is_primary && wanted.partitions > 1 && access.ranges.rows >= DIVIDED_ROWS_MIN {
+            let tables = wanted.tables.as_deref();
+            let divided = Divided::new(tables, &wanted.table, wanted.partitions);
+            access.divided = divided.map_err(failed)?;
+        }
         Ok(Self::over(wanted, Arc::new(access)))
     }
 
@@ -113,15 +129,15 @@ impl ScanExec {
     }
 
     fn over(wanted: Wanted, access: Arc<Access>) -> Self {
-        let morsels = Morsels::new(&access.ranges.positions);
         let schema = &wanted.schema;
         let mut equivalences = EquivalenceProperties::new(Arc::clone(schema));
         if access.look_up.is_none() {
             equivalences.add_ordering(told::ordering(&access.projection, &wanted.columns, schema));
         }
+        let (morsels, partitioning) = partitions(&wanted, &access);
         let properties = PlanProperties::new(
             equivalences,
-            Partitioning::UnknownPartitioning(wanted.partitions.min(morsels.len()).max(1)),
+            partitioning,
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
@@ -129,7 +145,7 @@ impl ScanExec {
         Self {
             wanted,
             access,
-            morsels: Arc::new(morsels),
+            morsels,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -152,6 +168,32 @@ impl ScanExec {
         });
         moved.map(|moved| moved.data)
     }
+}
+
+/// How positions are divided among the partitions: by the key where that is given, else by whoever is first.
+fn partitions(wanted: &Wanted, access: &Access) -> (Queues, Partitioning) {
+    let positions = &access.ranges.positions;
+    if let Some(divided) = &access.divided
+        && let Some(ordering) = LexOrdering::new(
+            told::ordering(&access.projection, &wanted.columns, &wanted.schema)
+                .into_iter()
+                .take(1),
+        )
+    {
+        let points = divided.values.iter();
+        let points = points.map(|value| SplitPoint::new(vec![value.clone()]));
+        if let Ok(range) = RangePartitioning::try_new(ordering, points.collect()) {
+            let parts = divided.parts(positions).into_iter();
+            let each = parts.map(|part| Arc::new(Morsels::new(&part)));
+            return (Queues::OfEach(each.collect()), Partitioning::Range(range));
+        }
+    }
+    let morsels = Morsels::new(positions);
+    let count = wanted.partitions.min(morsels.len()).max(1);
+    (
+        Queues::Shared(Arc::new(morsels)),
+        Partitioning::UnknownPartitioning(count),
+    )
 }
 
 impl DisplayAs for ScanExec {
@@ -238,7 +280,7 @@ impl ExecutionPlan for ScanExec {
     /// The same with all morsels to be taken again.
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::new(Self {
-            morsels: Arc::new(self.morsels.untouched()),
+            morsels: self.morsels.untouched(),
             metrics: ExecutionPlanMetricsSet::new(),
             ..(*self).clone()
         }))
@@ -266,13 +308,13 @@ impl ExecutionPlan for ScanExec {
         };
         let (plan, limit) = (Arc::new(plan), self.wanted.limit);
         if let Some(index) = &self.access.look_up {
-            let morsels = Arc::clone(&self.morsels);
+            let morsels = self.morsels.of(partition);
             let stream = LookUpStream::new(plan, index.clone(), morsels, limit, counts)?;
             return Ok(Box::pin(cooperative(stream)));
         }
         let stream = ScanStream::new(
             plan,
-            Arc::clone(&self.morsels),
+            self.morsels.of(partition),
             context.session_config().batch_size(),
             limit,
             counts,

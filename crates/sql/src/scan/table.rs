@@ -6,18 +6,23 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{Constraint, Constraints, DFSchema, DataFusionError};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, Constraint, Constraints, DFSchema, DataFusionError};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan;
-use orrery_storage::table::{ColumnId, ColumnType, ROW_NUMBER, TableDefinition, TableState};
+use orrery_storage::table::{
+    ColumnId, ColumnType, ROW_NUMBER, TableDefinition, TableState, Tables,
+};
 
+use super::access::choose;
 use super::node::{ScanExec, Wanted};
 
 /// A table of a snapshot, or of a transaction.
 pub(crate) struct StoredTable {
     state: TableState,
+    /// All tables of the snapshot.
+    tables: Option<Arc<Tables>>,
     /// The columns that are seen; their fields are the schema's.
     columns: Vec<ColumnId>,
     schema: SchemaRef,
@@ -40,8 +45,16 @@ impl StoredTable {
             columns: definition.columns.iter().map(|column| column.id).collect(),
             schema: schema_of(definition),
             constraints: constraints_of(definition),
+            tables: None,
             state,
         }
+    }
+
+    /// The same among others, to which it may refer.
+    pub(crate) fn among(state: TableState, tables: &Arc<Tables>) -> Self {
+        let mut table = Self::new(state);
+        table.tables = Some(Arc::clone(tables));
+        table
     }
 
     /// The same with the number of each row behind the other columns, under a name; of a table without a primary key.
@@ -87,6 +100,41 @@ fn constraints_of(definition: &TableDefinition) -> Constraints {
     Constraints::new_unverified(constraints)
 }
 
+/// What is reckoned before a plan is made.
+impl StoredTable {
+    /// The rows for which filters hold, and all rows; `None` if they cannot be understood.
+    pub(crate) fn reckoned(&self, filters: &[Expr], state: &dyn Session) -> Option<(f64, f64)> {
+        let of_rows = DFSchema::try_from(Arc::clone(&self.schema)).ok()?;
+        let mut conditions = Vec::with_capacity(filters.len());
+        for filter in filters {
+            // The columns of a scan are named after the table as the query has it.
+            let filter = filter.clone().transform_down(|part| match part {
+                Expr::Column(column) => Ok(Transformed::yes(Expr::Column(Column::from_name(
+                    column.name,
+                )))),
+                part => Ok(Transformed::no(part)),
+            });
+            let filter = state.create_physical_expr(filter.ok()?.data, &of_rows);
+            conditions.extend(split_conjunction(&filter.ok()?).into_iter().cloned());
+        }
+        let access = choose(&self.state, &self.columns, &conditions, &self.columns).ok()?;
+        Some((access.rows as f64, self.state.rows() as f64))
+    }
+
+    /// How many values a column has, by its place; `None` if that is not known.
+    pub(crate) fn distinct(&self, place: usize) -> Option<f64> {
+        let id = *self.columns.get(place)?;
+        let key = self.state.definition().primary_key.as_ref();
+        if key.is_some_and(|key| key.columns == [id]) {
+            return Some(self.state.rows() as f64);
+        }
+        let projection = self.state.primary();
+        let place = projection.layout().position(id)?;
+        let known = projection.file()?.statistics();
+        Some(known.columns.get(place)?.as_ref()?.distinct as f64)
+    }
+}
+
 #[async_trait]
 impl TableProvider for StoredTable {
     fn schema(&self) -> SchemaRef {
@@ -119,6 +167,7 @@ impl TableProvider for StoredTable {
         }
         let scan = ScanExec::new(Wanted {
             table: self.state.clone(),
+            tables: self.tables.clone(),
             columns: wanted.iter().map(|&place| self.columns[place]).collect(),
             ids: self.columns.as_slice().into(),
             schema,

@@ -6,7 +6,6 @@
 //! hour of the machine falls on both; the quickest run counts. The answers are compared row by row.
 
 mod questions;
-mod tables;
 
 use std::fmt;
 use std::fs;
@@ -16,8 +15,8 @@ use std::time::Instant;
 use serde::Serialize;
 
 use self::questions::{QUESTIONS, Question, SCHEMA, TABLES};
-use self::tables::{Answering, Script};
 use super::answers::Rows;
+use super::duckdb::{Answering, Script};
 
 use super::store::write_data;
 use super::{BenchError, Binary, LoadOptions, RESULTS_JSON, load};
@@ -115,7 +114,9 @@ pub fn relational(
     let folder = options.cache.join(format!("{name}.tables"));
     let schema = write_tables(&mut client, &folder)?;
     let tables = options.cache.join(format!("{name}.duckdb"));
-    let tables_bytes = script.load(&tables, &schema, &folder)?;
+    let tables_bytes = script
+        .load(&tables, &schema, &folder, options.threads)?
+        .bytes;
     let mut answering = script.ask(&tables, options.threads)?;
 
     let mut report = RelationalReport {

@@ -93,6 +93,7 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
         memory_bytes: arguments.memory.0,
         ..EngineOptions::default()
     };
+    crate::allocator::for_load(arguments.memory.0);
     let engine = Arc::new(Engine::new(Arc::clone(&database), options)?);
     let session_options = SessionOptions {
         who: "orrery sql".to_owned(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::{BenchError, Binary};
+use super::{BenchError, Binary};
 
 /// The script, and the folder of the packages that it needs.
 pub(super) struct Script {
@@ -24,6 +24,15 @@ pub(super) struct Answering {
     child: Child,
     questions: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
+}
+
+/// What it says of a load.
+#[derive(Deserialize)]
+pub(super) struct Loaded {
+    /// Of the database.
+    pub(super) bytes: u64,
+    /// To its last byte.
+    pub(super) seconds: f64,
 }
 
 /// What the script is told.
@@ -61,22 +70,23 @@ impl Script {
         self.run(&["setup".as_ref()]).map(|_| ())
     }
 
-    /// A new database from a script of SQL over a folder of CSV files; its bytes.
+    /// A new database from a script of SQL over a folder of files.
     pub(super) fn load(
         &self,
         database: &Path,
         schema: &Path,
-        csv: &Path,
-    ) -> Result<u64, BenchError> {
+        files: &Path,
+        threads: usize,
+    ) -> Result<Loaded, BenchError> {
+        let threads = threads.to_string();
         let output = self.run(&[
             "load".as_ref(),
             database.as_ref(),
             schema.as_ref(),
-            csv.as_ref(),
+            files.as_ref(),
+            threads.as_ref(),
         ])?;
-        let bytes = output.strip_prefix("bytes ");
-        let bytes = bytes.and_then(|bytes| bytes.trim().parse().ok());
-        bytes.ok_or_else(|| BenchError::Output {
+        serde_json::from_str(&output).map_err(|_| BenchError::Output {
             command: format!("{} load", self.path.display()),
             what: output,
         })

@@ -1,0 +1,215 @@
+//! Joins: in which order, over tables that are divided by their keys, and that answers are the same for all of it.
+
+#![allow(clippy::unwrap_used)] // A test that cannot ask has failed.
+
+mod common;
+
+use common::House;
+use datafusion::physical_plan::displayable;
+use orrery_sql::Session;
+
+fn plan(house: &House, session: &Session, text: &str) -> String {
+    let planned = house.threads.block_on(session.plan(text)).unwrap();
+    displayable(planned.plan().as_ref())
+        .indent(false)
+        .to_string()
+}
+
+/// Where the scan of a table stands in a plan, from above.
+fn place(plan: &str, table: &str) -> usize {
+    let scan = format!("table={table},");
+    let mut lines = plan.lines();
+    lines
+        .position(|line| line.contains(&scan))
+        .unwrap_or_else(|| panic!("{table}: {plan}"))
+}
+
+/// A chain of tables, each ten times as long as the one before it.
+fn chain() -> House {
+    let house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table region (r int primary key, name text not null);
+         create table city (c int primary key, r int not null references region);
+         create table person (p int primary key, c int not null references city, age int not null);
+         insert into region select value, 'region' || value from generate_series(0, 9);
+         insert into city select value, value % 10 from generate_series(0, 99);
+         insert into person select value, value % 100, value % 70 from generate_series(0, 9999)",
+    );
+    house
+}
+
+#[test]
+fn tables_are_joined_from_the_few_rows_on_whatever_is_written_first() {
+    let house = chain();
+    let session = house.session();
+    let conditions = "person.c = city.c and city.r = region.r and region.name = 'region3'";
+    for from in ["person, city, region", "region, city, person"] {
+        let text = format!("select count(*), sum(age) from {from} where {conditions}");
+        assert_eq!(house.rows(&session, &text), ["1000 32970"]);
+        let plan = plan(&house, &session, &text);
+        assert!(place(&plan, "region") < place(&plan, "city"), "{plan}");
+        assert!(place(&plan, "city") < place(&plan, "person"), "{plan}");
+    }
+}
+
+#[test]
+fn rows_that_exists_drops_are_dropped_before_they_are_joined() {
+    let house = chain();
+    let session = house.session();
+    let text = "select count(*) from person, city, region
+         where person.c = city.c and city.r = region.r
+           and exists (select * from region few where few.r = city.r and few.name = 'region3')";
+    assert_eq!(house.rows(&session, text), ["1000"]);
+    let plan = plan(&house, &session, text);
+    // The join of persons is above the semi join of cities.
+    let semi = plan.lines().position(|line| line.contains("Semi")).unwrap();
+    let inner = plan
+        .lines()
+        .position(|line| line.contains("join_type=Inner"));
+    assert!(inner.unwrap() < semi, "{plan}");
+    let anti = text.replace("exists (", "not exists (");
+    assert_eq!(house.rows(&session, &anti), ["9000"]);
+}
+
+#[test]
+fn conditions_of_all_kinds_hold_in_any_order() {
+    let house = chain();
+    let session = house.session();
+    for (text, expected) in [
+        // Two columns of one table are equal to one of another.
+        (
+            "select count(*) from person, city, region where person.c = region.r and person.age = region.r and city.c = region.r",
+            "150",
+        ),
+        // Equal through a third table, and a condition about three.
+        (
+            "select count(*) from city a, city b, region where a.r = region.r and b.r = region.r and a.c + b.c < region.r + 20",
+            "30",
+        ),
+        // Columns of the same name out of a subquery.
+        (
+            "select count(*) from (select c, count(*) as n from person group by c) counted, city, region
+             where counted.c = city.c and city.r = region.r and counted.n = 100 and region.r < 2",
+            "20",
+        ),
+        // What a semi join compares beyond its key.
+        (
+            "select count(*) from person, city, region where person.c = city.c and city.r = region.r and region.r = 1
+               and exists (select * from person other where other.c = person.c and other.p <> person.p and other.age > 60)",
+            "1000",
+        ),
+        // NULL is equal to nothing.
+        (
+            "select count(*) from person, city, (select nullif(r, 3) as r from region) few
+             where person.c = city.c and city.r = few.r",
+            "9000",
+        ),
+        (
+            "select count(*) from person left join city on person.c = city.c and city.c > 10, region
+             where region.r = person.age",
+            "1430",
+        ),
+    ] {
+        assert_eq!(house.rows(&session, text), [expected], "{text}");
+    }
+}
+
+/// Two large tables, the second of which refers to the first with the first column of its key.
+fn divided() -> House {
+    let house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table orders (o int primary key, customer int not null);
+         create table line (o int not null references orders, n int not null, price int not null, primary key (o, n));
+         insert into orders select value * 10, value % 1000 from generate_series(0, 199999);
+         insert into line select value / 3 * 10, value % 3, 1 from generate_series(0, 599999)",
+    );
+    house
+}
+
+#[test]
+fn tables_that_are_divided_alike_are_joined_and_grouped_where_their_rows_are() {
+    let house = divided();
+    let session = house.session();
+    let grouped = "select o, sum(price) as s from line group by o having sum(price) <> 3";
+    assert_eq!(house.rows(&session, grouped).len(), 0);
+    let plan_of = plan(&house, &session, grouped);
+    assert!(!plan_of.contains("Repartition"), "{plan_of}");
+    assert!(plan_of.contains("mode=SinglePartitioned"), "{plan_of}");
+    let joined =
+        "select count(*), sum(price) from orders, line where orders.o = line.o and customer < 500";
+    assert_eq!(house.rows(&session, joined), ["300000 300000"]);
+    let plan_of = plan(&house, &session, joined);
+    assert!(!plan_of.contains("Repartition"), "{plan_of}");
+}
+
+#[test]
+fn new_rows_where_a_table_is_divided_are_counted_once() {
+    let house = divided();
+    let session = house.session();
+    // The middle of the orders, with what stands around it.
+    house.done(
+        &session,
+        "insert into orders select value, 5000 from generate_series(999950, 1000050) where value % 10 <> 0;
+         insert into line select value, 7, 10 from generate_series(999950, 1000050) where value % 10 <> 0;
+         delete from line where o = 1000000; delete from orders where o = 1000000;
+         delete from line where o = 999990 and n = 2; insert into line values (999990, 9, 1)",
+    );
+    let counted =
+        "select count(*), sum(s) from (select o, sum(price) as s from line group by o) grouped";
+    assert_eq!(house.rows(&session, counted), ["200089 600897"]);
+    let joined =
+        "select count(*), sum(price) from orders, line where orders.o = line.o and customer = 5000";
+    assert_eq!(house.rows(&session, joined), ["90 900"]);
+    let missing =
+        "select count(*) from orders where not exists (select * from line where line.o = orders.o)";
+    assert_eq!(house.rows(&session, missing), ["0"]);
+}
+
+#[test]
+fn a_load_finds_what_it_refers_to_among_many_keys_and_tells_what_is_missing() {
+    let house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table pair (a bigint, b bigint, primary key (a, b));
+         create table sparse (k bigint primary key);
+         create table child (id int primary key, a bigint, b bigint, k bigint references sparse,
+                             foreign key (a, b) references pair);
+         insert into pair select value % 1000, value / 1000 from generate_series(0, 149999);
+         insert into sparse select value * 1000000007 from generate_series(-1000, 1000);
+         insert into child select value, value % 1000, value / 1000 % 150, (value % 2001 - 1000) * 1000000007
+           from generate_series(0, 199999)",
+    );
+    assert_eq!(
+        house.rows(&session, "select count(*) from child"),
+        ["200000"]
+    );
+    for (columns, missing) in [
+        ("value, 1000, 0, 0", "child_a_b_fkey"),
+        ("value, 0, 150, 0", "child_a_b_fkey"),
+        ("value, 0, 0, value - 200000", "child_k_fkey"),
+    ] {
+        let text =
+            format!("insert into child select {columns} from generate_series(200000, 400000)");
+        let (code, message) = house.refused(&session, &text);
+        assert_eq!(code, "23503", "{message}");
+        assert!(message.contains(missing), "{message}");
+    }
+    // NULL refers to nothing.
+    house.done(
+        &session,
+        "insert into child select value, null, value, null from generate_series(200000, 400000)",
+    );
+}
+
+#[test]
+fn a_file_is_a_table_for_those_alone_who_may_read_files() {
+    let house = chain();
+    let text = "select * from '/nowhere/at/all.parquet'";
+    let (code, _) = house.refused(&house.session(), text);
+    assert_eq!(code, "42P01");
+}
