@@ -32,7 +32,6 @@ mod evaluate;
 mod files;
 mod floats;
 mod graph;
-mod hashed_groups;
 mod identifiers;
 mod join_order;
 mod key_sets;

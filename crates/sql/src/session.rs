@@ -20,7 +20,6 @@ use datafusion::execution::{
 };
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::analyzer::Analyzer;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as Parsed;
@@ -35,7 +34,6 @@ use crate::change::Change;
 use crate::copy::{CopyFrom, CopyIn, CopyOut, CopyTo, Source, write_file};
 use crate::files::FileAccess;
 use crate::graph::GraphSource;
-use crate::hashed_groups::HashedGroups;
 use crate::join_order::OrderedJoins;
 use crate::names::{CATALOG, SCHEMA};
 use crate::outcome::{Outcome, Tag};
@@ -129,8 +127,6 @@ impl Session {
         rules.push(Arc::new(AfterTypes));
         let settings = Arc::new(Mutex::new(Settings::default()));
         settings.lock().set_user(&options.user);
-        let mut physical = PhysicalOptimizer::new().rules;
-        physical.insert(0, Arc::new(HashedGroups));
         let state = SessionStateBuilder::new()
             .with_config(
                 config(task.session_config().batch_size(), threads)
@@ -140,7 +136,6 @@ impl Session {
             .with_default_features()
             .with_analyzer_rules(rules)
             .with_query_planner(Arc::new(OrderedJoins))
-            .with_physical_optimizer_rules(physical)
             .build();
         Self {
             state,

@@ -39,7 +39,7 @@ use orrery_storage::table::{ColumnId, TableState, Tables};
 use super::access::{Access, choose};
 use super::divided::Divided;
 use super::failed;
-use super::hint::Dynamic;
+use super::hint::{Dynamic, OwnRange};
 use super::look_up::LookUpStream;
 use super::morsels::{Morsels, Queues};
 use super::plan::{Counts, Plan};
@@ -149,6 +149,19 @@ impl ScanExec {
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
+    }
+
+    /// The range of the key that a partition has, if the scan is divided by it.
+    fn own_range(&self, partition: usize) -> Option<OwnRange> {
+        let Queues::OfEach(_) = &self.morsels else {
+            return None;
+        };
+        let divided = self.access.divided.as_ref()?;
+        Some(OwnRange {
+            column: self.access.projection.layout().key().first()?.id,
+            values: divided.values.clone(),
+            partition,
+        })
     }
 
     /// An expression over the columns that are given, over those of the table.
@@ -291,7 +304,7 @@ impl ExecutionPlan for ScanExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let plan = Plan::new(
+        let mut plan = Plan::new(
             self.access.projection.clone(),
             &self.wanted.columns,
             Arc::clone(&self.wanted.schema),
@@ -300,6 +313,7 @@ impl ExecutionPlan for ScanExec {
             self.wanted.dynamic.clone(),
             self.access.ranges.rows,
         );
+        plan.own_range = self.own_range(partition);
         let counter = |name| MetricBuilder::new(&self.metrics).counter(name, partition);
         let counts = Counts {
             baseline: BaselineMetrics::new(&self.metrics, partition),

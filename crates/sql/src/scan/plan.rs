@@ -9,7 +9,7 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, Count};
 use orrery_storage::table::{ColumnId, Projection};
 
 use super::condition::Condition;
-use super::hint::Dynamic;
+use super::hint::{Dynamic, OwnRange};
 
 /// What a scan reads; the same for all of its partitions.
 pub(super) struct Plan {
@@ -23,6 +23,8 @@ pub(super) struct Plan {
     given: Vec<usize>,
     pub(super) conditions: Arc<[Condition]>,
     pub(super) dynamic: Vec<Dynamic>,
+    /// Where each partition has a range of the key: this one's.
+    pub(super) own_range: Option<OwnRange>,
     /// Rows that are looked at, at most.
     pub(super) rows: u64,
 }
@@ -54,6 +56,7 @@ impl Plan {
             ids,
             conditions,
             dynamic,
+            own_range: None,
             rows,
         }
     }

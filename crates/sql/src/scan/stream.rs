@@ -216,7 +216,15 @@ impl ScanStream {
             hint.generation = Some(generation);
             (hint.seen, hint.passed) = (0, 0);
             let current = Dynamic::current(&hint.source)?;
-            let parts = split_conjunction(&current).into_iter();
+            let current =
+                split_conjunction(&current)
+                    .into_iter()
+                    .map(|part| match &self.plan.own_range {
+                        Some(range) => range.of(part, &self.plan.ids),
+                        None => Arc::clone(part),
+                    });
+            let current: Vec<_> = current.collect();
+            let parts = current.iter().flat_map(split_conjunction);
             // What is always true, as a hint is before it is known, is none.
             let parts = parts.filter(|part| part.downcast_ref::<Literal>().is_none());
             let conditions = parts.map(|part| {
