@@ -1,5 +1,6 @@
 //! From text to a prepared query: parse, resolve the dataset, normalise, plan.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -58,7 +59,10 @@ impl Engine {
             Err(Refused::NeedsLargeStack) => parse::on_large_stack("prepare-query", || {
                 let read = read(Stack::Large).map_err(Refused::into_error)?;
                 let times = (started, Instant::now());
-                let query = options.narrowing.applied(read.query().into_owned());
+                let query = match options.narrowing.is_empty() {
+                    true => read.query(),
+                    false => Cow::Owned(options.narrowing.applied(read.query().into_owned())),
+                };
                 prepared(self, (text, &query), (times, &view), options, None)
             }),
         }

@@ -168,15 +168,13 @@ async fn run_there(
     is_whole: bool,
     writing: &mut Writing,
 ) -> Result<(), Failure> {
-    let mut parts = match is_whole {
-        true => vec![0..text.len()],
-        false => {
-            let found = split(text);
-            let mut parts = found.statements;
-            parts.push(found.rest);
-            parts
-        }
-    };
+    let found = split(text);
+    let mut parts = found.statements;
+    parts.push(found.rest);
+    if is_whole {
+        parts.clear();
+        parts.push(0..text.len());
+    }
     parts.retain(|part| !split(&text[part.clone()]).is_empty());
     for part in parts {
         let start = Instant::now();

@@ -9,7 +9,7 @@
 mod command;
 mod input;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use orrery_sql::{TransactionStatus, split};
@@ -249,7 +249,7 @@ fn history_file() -> Option<PathBuf> {
     Some(state.join("orrery/sql_history"))
 }
 
-fn save(editor: &mut DefaultEditor, history: &PathBuf) {
+fn save(editor: &mut DefaultEditor, history: &Path) {
     let made = history.parent().map_or(Ok(()), std::fs::create_dir_all);
     let saved = made
         .map_err(ReadlineError::from)
