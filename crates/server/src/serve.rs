@@ -135,6 +135,11 @@ impl Server {
             ..defaults
         };
         let engine = Arc::new(Engine::new(Arc::clone(&database), engine_options)?);
+        // Before the other one: whoever reaches that finds this, too.
+        let postgres = match options.postgres.take() {
+            Some(options) => Some(Listener::bind(options).await?),
+            None => None,
+        };
         let listener =
             TcpListener::bind(options.listen)
                 .await
@@ -142,10 +147,6 @@ impl Server {
                     address: options.listen,
                     source,
                 })?;
-        let postgres = match options.postgres.take() {
-            Some(options) => Some(Listener::bind(options).await?),
-            None => None,
-        };
         let sql_writer = writer.as_ref().ok().cloned();
         let compaction = writer
             .as_ref()
