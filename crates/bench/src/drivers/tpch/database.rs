@@ -113,6 +113,8 @@ impl Client<'_> {
                         (rows, Tag::Select(count))
                     }
                     Outcome::Returned(_, tag) | Outcome::Done(tag) => (Vec::new(), tag),
+                    // The benchmark has no COPY from or to a client.
+                    Outcome::CopyIn(_) | Outcome::CopyOut(_) => (Vec::new(), Tag::Copy(0)),
                 };
             }
             Ok::<_, orrery_sql::Error>(done)
@@ -168,7 +170,11 @@ fn literal(path: &Path) -> String {
 
 fn rows_of(tag: Tag) -> u64 {
     match tag {
-        Tag::Select(rows) | Tag::Insert(rows) | Tag::Update(rows) | Tag::Delete(rows) => rows,
+        Tag::Select(rows)
+        | Tag::Insert(rows)
+        | Tag::Update(rows)
+        | Tag::Delete(rows)
+        | Tag::Copy(rows) => rows,
         Tag::Words(_) => 0,
     }
 }
