@@ -352,7 +352,7 @@ fn many_rows_of_files_are_loaded_within_the_memory_given() {
         "copy (select * from '{csv}') to '{parquet}' (format parquet)"
     ));
     let small = files.house.session_in_with(
-        64 << 20,
+        160 << 20,
         SessionOptions {
             files: FileAccess::allowed([]),
             ..SessionOptions::default()
