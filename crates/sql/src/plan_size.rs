@@ -6,12 +6,21 @@
 //!
 //! In the logical plan the parts that are the same are shared, so that it is small; its optimizers and the physical plan take each by itself. So
 //! their nodes are counted as often as they are named, with the shared ones looked at once, before anything else looks at the plan.
+//!
+//! ```text
+//! WITH a AS (SELECT x + x AS x FROM t), b AS (SELECT x + x AS x FROM a), ... SELECT * FROM z WHERE x > 0      x is 2, 4, 8, ... additions of t's
+//! ```
+//!
+//! Conditions are pushed below projections, where each column becomes its expression; so each column is counted with all that it is made of, by the columns of the tables.
+//! What is computed once, as an aggregate is, counts as one. Types are counted too: a structure of two structures of two structures and so on is small only while it is shared.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use datafusion::common::DataFusionError;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, DataFusionError, JoinType};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use crate::{Error, Result, SqlState};
 
@@ -19,6 +28,10 @@ use crate::{Error, Result, SqlState};
 const NODES_MAX: u64 = 50_000;
 /// Nodes below each other: a plan is dropped by recursion.
 const DEPTH_MAX: u32 = 4_000;
+/// Nodes of an expression, with those of the columns that it reads.
+const EXPRESSION_MAX: u64 = 100_000;
+/// Types within a type.
+const TYPES_MAX: usize = 1_000;
 
 /// Refuses a plan that is too large to be worked on.
 pub(crate) fn refuse_large(plan: &LogicalPlan) -> Result<()> {
@@ -39,10 +52,12 @@ pub(crate) fn refuse_large(plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Size {
     nodes: u64,
     depth: u32,
+    /// Of each column of the output, the nodes of its expression.
+    columns: Rc<[u64]>,
 }
 
 /// The size of a plan; `known` has those of parts by their place in memory, where they stay while the plan is borrowed.
@@ -52,24 +67,137 @@ fn size(
     known: &mut HashMap<*const LogicalPlan, Size>,
 ) -> Result<Size, DataFusionError> {
     if let Some(size) = known.get(&std::ptr::from_ref(plan)) {
-        return Ok(*size);
+        return Ok(size.clone());
     }
-    let mut whole = Size { nodes: 1, depth: 0 };
-    let mut add = |part: Size| {
-        whole.nodes = whole.nodes.saturating_add(part.nodes);
-        whole.depth = whole.depth.max(part.depth);
+    let (mut nodes, mut depth) = (1_u64, 0);
+    let mut add = |part: &Size| {
+        nodes = nodes.saturating_add(part.nodes);
+        depth = depth.max(part.depth);
     };
+    let mut inputs = Vec::new();
     for input in plan.inputs() {
-        add(size(input, known)?);
+        let size = size(input, known)?;
+        add(&size);
+        inputs.push((input.schema().as_ref(), size.columns));
     }
     plan.apply_subqueries(|subquery| {
         // The node that is given is made for this call; its plan is the one that stays.
         if let LogicalPlan::Subquery(subquery) = subquery {
-            add(size(&subquery.subquery, known)?);
+            add(&size(&subquery.subquery, known)?);
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    whole.depth = whole.depth.saturating_add(1);
-    known.insert(std::ptr::from_ref(plan), whole);
-    Ok(whole)
+    let size = Size {
+        nodes,
+        depth: depth.saturating_add(1),
+        columns: columns(plan, &inputs)?,
+    };
+    known.insert(std::ptr::from_ref(plan), size.clone());
+    Ok(size)
+}
+
+/// The schema of an input with the sizes of its columns.
+type Input<'a> = (&'a DFSchema, Rc<[u64]>);
+
+/// The sizes of a node's columns. Fails where one, a condition or a type is too large.
+fn columns(plan: &LogicalPlan, inputs: &[Input<'_>]) -> Result<Rc<[u64]>, DataFusionError> {
+    for field in plan.schema().fields() {
+        if types_within(field.data_type(), 0) > TYPES_MAX {
+            return Err(too_large(format!(
+                "the type of the column \"{}\" has more than {TYPES_MAX} parts",
+                field.name()
+            )));
+        }
+    }
+    let mut sizes = Vec::new();
+    // Rows that are written down read no columns.
+    if !matches!(plan, LogicalPlan::Values(_)) {
+        plan.apply_expressions(|expression| {
+            let size = expression_size(expression, inputs)?;
+            if size > EXPRESSION_MAX {
+                return Err(too_large(format!(
+                    "an expression has more than {EXPRESSION_MAX} parts, with those of the columns that it reads"
+                )));
+            }
+            sizes.push(size);
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+    }
+    let count = plan.schema().fields().len();
+    let of_inputs = || inputs.iter().flat_map(|(_, sizes)| sizes.iter().copied());
+    let mut columns: Vec<u64> = match plan {
+        LogicalPlan::Projection(_) => sizes,
+        LogicalPlan::Aggregate(aggregate) => {
+            sizes.truncate(aggregate.group_expr.len());
+            sizes
+        }
+        LogicalPlan::Join(join) => match join.join_type {
+            JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => inputs
+                .last()
+                .map_or(Vec::new(), |(_, right)| right.to_vec()),
+            _ => of_inputs().collect(),
+        },
+        LogicalPlan::Union(_) => {
+            let mut largest = vec![1; count];
+            for (_, sizes) in inputs {
+                for (largest, size) in largest.iter_mut().zip(sizes.iter()) {
+                    *largest = (*largest).max(*size);
+                }
+            }
+            largest
+        }
+        _ => of_inputs().collect(),
+    };
+    columns.resize(count, 1);
+    Ok(columns.into())
+}
+
+/// The nodes of an expression but for values, each column with those that it is made of.
+fn expression_size(expression: &Expr, inputs: &[Input<'_>]) -> Result<u64, DataFusionError> {
+    let mut size = 0_u64;
+    expression.apply(|part| {
+        let of_part = match part {
+            Expr::Column(column) => inputs
+                .iter()
+                .find_map(|(schema, sizes)| {
+                    let place = schema.maybe_index_of_column(column)?;
+                    sizes.get(place).copied()
+                })
+                .unwrap_or(1),
+            // The values of a list stand in the text.
+            Expr::Literal(..) => 0,
+            _ => 1,
+        };
+        size = size.saturating_add(of_part);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(size)
+}
+
+fn too_large(what: String) -> DataFusionError {
+    Error::new(SqlState::StatementTooComplex, what).into()
+}
+
+/// The types within a type, counted no further than a little beyond [`TYPES_MAX`].
+fn types_within(datatype: &DataType, before: usize) -> usize {
+    let count = before + 1;
+    if count > TYPES_MAX {
+        return count;
+    }
+    match datatype {
+        DataType::Struct(fields) => fields
+            .iter()
+            .fold(count, |count, field| types_within(field.data_type(), count)),
+        DataType::Union(fields, _) => fields.iter().fold(count, |count, (_, field)| {
+            types_within(field.data_type(), count)
+        }),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => types_within(field.data_type(), count),
+        DataType::Dictionary(_, value) => types_within(value, count),
+        _ => count,
+    }
 }

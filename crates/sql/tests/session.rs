@@ -344,3 +344,31 @@ fn views_over_views_are_counted_as_often_as_they_are_named() {
     assert!((10..20).contains(&deep), "{deep}");
     assert_eq!(code, "54001");
 }
+
+#[test]
+fn expressions_and_types_are_counted_with_all_that_they_are_made_of() {
+    let house = house(256 << 20);
+    house.house.done(
+        &house.session,
+        "create table t (n int); insert into t values (1)",
+    );
+    let over = |levels: usize, column: &str| {
+        let mut text = "with q0 as (select n as x from t)".to_owned();
+        for level in 1..=levels {
+            text += &format!(", q{level} as (select {column} as x from q{})", level - 1);
+        }
+        text
+    };
+    for text in [
+        over(40, "x + x") + " select x from q40 where x > 0",
+        over(40, "named_struct('p', x, 'q', x)") + " select 1 from q40",
+    ] {
+        let error = house.house.run(&house.session, &text).unwrap_err();
+        assert_eq!(error.state.code(), "54001", "{error}");
+    }
+    let sums = over(8, "x + x") + " select x from q8 where x > 0";
+    assert_eq!(house.house.rows(&house.session, &sums), ["256"]);
+    // What an aggregate gives is computed once.
+    let sums = over(40, "max(x + 1)") + " select x from q40 where x > 0";
+    assert_eq!(house.house.rows(&house.session, &sums), ["41"]);
+}

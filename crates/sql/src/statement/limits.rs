@@ -18,8 +18,10 @@ use crate::{Error, Result, SqlState};
 const TOKENS_MAX: usize = 1_500_000;
 /// So many words, numbers and signs may follow each other without a comma. A tree of so many operators is dropped within 2 MB of stack.
 const TOKENS_IN_A_ROW_MAX: usize = 4_000;
-/// So many `UNION`, `INTERSECT`, `EXCEPT` and `JOIN` may stand in one statement.
+/// So many `UNION`, `INTERSECT`, `EXCEPT`, `MINUS` and `JOIN` may stand in one statement.
 const BRANCHES_MAX: usize = 1_000;
+/// So many `OVER` may stand in one statement: each order of a window is a node of the plan, with all columns of those below.
+const WINDOWS_MAX: usize = 500;
 
 /// Refuses texts that would take too much.
 pub(super) fn refuse_excess(text: &str) -> Result<()> {
@@ -71,6 +73,7 @@ struct Counted {
     /// The same within the innermost.
     in_a_row: usize,
     branches: usize,
+    windows: usize,
     explains: usize,
     /// Whether what an `EXPLAIN` is about has begun, or there is none.
     is_explained: bool,
@@ -109,9 +112,10 @@ impl Counted {
     fn count_word(&mut self, word: Keyword) -> Result<()> {
         let is_branch = matches!(
             word,
-            Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT | Keyword::JOIN
+            Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT | Keyword::MINUS | Keyword::JOIN
         );
         self.branches += usize::from(is_branch);
+        self.windows += usize::from(word == Keyword::OVER);
         match word {
             _ if self.is_explained => {}
             // Each of them is a call of the parser by itself.
@@ -138,6 +142,11 @@ impl Counted {
         if self.branches > BRANCHES_MAX {
             return Err(too_complex(format!(
                 "a statement has more than {BRANCHES_MAX} joins and set operations"
+            )));
+        }
+        if self.windows > WINDOWS_MAX {
+            return Err(too_complex(format!(
+                "a statement has more than {WINDOWS_MAX} window functions"
             )));
         }
         Ok(())
@@ -180,6 +189,20 @@ mod tests {
             refused(&format!(
                 "select 1{}",
                 ", 1 union all select 1".repeat(2_000)
+            )),
+            "54001"
+        );
+        assert_eq!(
+            refused(&format!(
+                "select 1, 1{}",
+                " minus select 1, 1".repeat(2_000)
+            )),
+            "54001"
+        );
+        assert_eq!(
+            refused(&format!(
+                "select 1{}",
+                ", sum(x) over (order by x)".repeat(1_000)
             )),
             "54001"
         );
