@@ -247,6 +247,8 @@ impl Replay {
             let what = format!("it has commit {found} where commit {} belongs", last + 1);
             return Err(Error::corrupt(path, 0, what));
         }
+        // Before the terms, which all states over the base share: what fails here can be tried again.
+        let tables = self.tables_after(&record, path, file_system, directory)?;
         self.enter_terms(&record, path)?;
         if let Some(cleared) = &record.cleared {
             drop_graphs(&mut self.changes, &cleared.graphs);
@@ -261,24 +263,40 @@ impl Replay {
         for change in &record.prefixes {
             Arc::make_mut(&mut self.prefixes).apply(change);
         }
+        self.tables = tables;
+        self.counts.commit = record.commit;
+        self.counts.time_us = record.time_micros;
+        self.counts.next_blank_node = record.next_blank_node;
+        Ok(())
+    }
+
+    fn tables_after(
+        &self,
+        record: &LogRecord,
+        path: &Path,
+        file_system: &dyn FileSystem,
+        directory: &Path,
+    ) -> Result<Arc<Tables>> {
+        let mut tables = Arc::clone(&self.tables);
         for change in &record.tables {
-            let after = self.tables.apply(change, file_system, directory);
+            let after = tables.apply(change, file_system, directory);
             let after = after.map_err(|error| match error {
-                // A writer may have removed it meanwhile.
-                missing @ Error::NotFound { .. } => missing,
-                error => {
+                // The record is not one of this database's.
+                Error::Rows { .. }
+                | Error::NotNull { .. }
+                | Error::Duplicate { .. }
+                | Error::WrongArray { .. } => {
                     let commit = record.commit;
                     let what =
                         format!("commit {commit} changes no tables of this database: {error}");
                     Error::corrupt(path, 0, what)
                 }
+                // A file that cannot be read, or that a writer has removed meanwhile, says nothing of the log.
+                of_file => of_file,
             })?;
-            self.tables = Arc::new(after);
+            tables = Arc::new(after);
         }
-        self.counts.commit = record.commit;
-        self.counts.time_us = record.time_micros;
-        self.counts.next_blank_node = record.next_blank_node;
-        Ok(())
+        Ok(tables)
     }
 
     fn enter_terms(&mut self, record: &LogRecord, path: &Path) -> Result<()> {
