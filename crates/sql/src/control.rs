@@ -38,6 +38,10 @@ impl Session {
             _ => return Ok(None),
         };
         let words = match &**sql {
+            // Which state a block reads is the block's.
+            Sql::Set(Set::SetTransaction {
+                snapshot: Some(_), ..
+            }) => return Ok(None),
             Sql::Set(set) => {
                 self.noted()?;
                 self.set(set)?;
