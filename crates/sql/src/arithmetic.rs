@@ -34,14 +34,18 @@ const BIGINT_DIGITS: u8 = 19;
 /// Sums of 64-bit integers as decimals; of an expression whose parts are done.
 pub(crate) fn wide_sum(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let is_sum = |name: &str, params: &[Expr]| -> Result<bool> {
-        Ok(name == "sum" && matches!(params, [of] if of.get_type(schema)? == DataType::Int64))
+        let [of] = params else { return Ok(false) };
+        let is_wide = |of: DataType| matches!(of, DataType::Int64 | DataType::UInt64);
+        Ok(name == "sum" && is_wide(of.get_type(schema)?))
     };
     let widened = |mut args: Vec<Expr>| -> Result<Vec<Expr>> {
         let of = args.swap_remove(0);
-        Ok(vec![of.cast_to(
-            &DataType::Decimal128(BIGINT_DIGITS, 0),
-            schema,
-        )?])
+        // Integers without a sign are in files alone.
+        let digits = match of.get_type(schema)? {
+            DataType::UInt64 => BIGINT_DIGITS + 1,
+            _ => BIGINT_DIGITS,
+        };
+        Ok(vec![of.cast_to(&DataType::Decimal128(digits, 0), schema)?])
     };
     match expr {
         Expr::AggregateFunction(mut sum) if is_sum(sum.func.name(), &sum.params.args)? => {

@@ -660,9 +660,17 @@ impl Session {
                 self.may_change(|| "COPY FROM".to_owned())?;
                 let columns = copy.given(self.seen()?.tables())?.len();
                 let session = self.clone();
+                // The block may be over before the task begins.
+                let block = self.block.lock().number();
                 Ok(Outcome::CopyIn(CopyIn::begin(
                     columns,
                     |pieces| async move {
+                        if session.block.lock().number() != block {
+                            return Err(Error::new(
+                                SqlState::QueryCanceled,
+                                "the transaction of COPY FROM STDIN is over",
+                            ));
+                        }
                         let source = Source::Client(pieces, session.options.idle_max);
                         let done = session.copy_rows(&copy, source).await;
                         watch(&session.block, session.options.idle_max);
