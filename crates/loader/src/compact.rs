@@ -18,7 +18,7 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the changes are counted.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -298,16 +298,22 @@ impl Drop for BackgroundCompaction {
 }
 
 fn run(writer: &Writer, options: &BackgroundOptions, stop: &Stop) {
+    let mut tables_after = Instant::now();
     while !stop.is_set() {
-        match compact_some_tables(writer, stop, &|table| options.is_table_due(table)) {
-            Ok(0) => {}
-            Ok(tables) => tracing::info!("brought the changes of {tables} tables into their files"),
-            Err(LoadError::Cancelled) => return,
-            Err(error) => {
-                tracing::error!(
-                    "the changes of a table stay in memory, writing them failed: {error}"
-                );
-                stop.wait(RETRY_AFTER);
+        // Quads do not wait for a table that cannot be written.
+        if Instant::now() >= tables_after {
+            match compact_some_tables(writer, stop, &|table| options.is_table_due(table)) {
+                Ok(0) => {}
+                Ok(tables) => {
+                    tracing::info!("brought the changes of {tables} tables into their files");
+                }
+                Err(LoadError::Cancelled) => return,
+                Err(error) => {
+                    tracing::error!(
+                        "the changes of a table stay in memory, writing them failed: {error}"
+                    );
+                    tables_after = Instant::now() + RETRY_AFTER;
+                }
             }
         }
         let view = writer.database().view_of_process();

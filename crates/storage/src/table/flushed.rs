@@ -38,6 +38,9 @@ use crate::{Error, Result, varint};
 /// Begins the names of directories with the changes of tables.
 pub(crate) const TABLE_CHANGES_PREFIX: &str = "tables-";
 
+/// A field of [`TablesEntry`] in databases of before.
+const CHANGES_OF_ALL: &str = "changes";
+
 pub(crate) const CHANGES_KIND: FileKind = FileKind(*b"TCHG");
 const BLOCK_BYTES: usize = 64 * 1024;
 
@@ -254,6 +257,13 @@ pub(crate) fn open_tables(
     directory: &Path,
     entry: &TablesEntry,
 ) -> Result<Tables> {
+    // Earlier programs wrote the changes of all tables together, and named them here. To pass over them would bring old rows back.
+    if entry.further.contains_key(CHANGES_OF_ALL) {
+        return Err(Error::UnknownPart {
+            path: directory.to_path_buf(),
+            what: "the changes of all tables in one directory".to_owned(),
+        });
+    }
     let tables = entry.tables.iter();
     let tables = tables.map(|table| open_table(file_system, directory, table));
     Ok(Tables::restored(
@@ -386,4 +396,20 @@ fn laid_over(
     let changes = changes?;
     let ascend = changes.is_sorted_by(|one, other| one.compare(other).is_lt());
     ascend.then(|| projection.with_changes(ProjectionChanges::default().apply(&changes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::LocalFileSystem;
+
+    #[test]
+    fn changes_of_tables_that_an_earlier_program_wrote_are_not_passed_over() {
+        let json = r#"{"schemas": [], "next_relation": 1, "changes": {"name": "tables-000003", "components": []}}"#;
+        let entry: TablesEntry = serde_json::from_str(json).unwrap();
+        let opened = open_tables(&LocalFileSystem, Path::new("db"), &entry);
+        assert!(
+            matches!(opened, Err(Error::UnknownPart { what, .. }) if what.contains("all tables"))
+        );
+    }
 }
