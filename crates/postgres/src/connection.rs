@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
-use orrery_sql::{Error, Prepared, Session, SessionOptions, TransactionStatus};
+use orrery_sql::{Error, Session, SessionOptions, TransactionStatus};
 
 use crate::frontend::Frontend;
 use crate::guard::{Guard, reached, shutting_down};
@@ -18,20 +18,10 @@ use crate::shared::{Shared, Stage, Turn, close};
 use crate::startup::Greeting;
 use crate::wire::Wire;
 
-/// A statement that a client has sent beforehand.
-#[derive(Debug, Clone)]
-pub(crate) struct Known {
-    /// None of an empty text.
-    pub(crate) prepared: Option<Arc<Prepared>>,
-    /// The types of its parameters as they are told.
-    pub(crate) types: Arc<[u32]>,
-}
-
 /// See the module.
 pub(crate) struct Connection {
     pub(crate) wire: Wire,
     pub(crate) session: Session,
-    pub(crate) statements: HashMap<String, Known>,
     pub(crate) portals: HashMap<String, Portal>,
     /// The open transaction was not begun by the client: it ends with the message, or with Sync.
     pub(crate) is_implicit: bool,
@@ -75,15 +65,15 @@ impl Connection {
         });
         let mut connection = Self {
             wire,
-            session,
-            statements: HashMap::new(),
             portals: HashMap::new(),
             is_implicit: false,
             guard: Guard {
                 key,
                 stage: shared.stage.clone(),
                 until: None,
+                committing: session.committing(),
             },
+            session,
             shared,
         };
         connection.put_ready();
@@ -97,8 +87,15 @@ impl Connection {
         let mut is_skipping = false;
         let mut stage = self.shared.stage.clone();
         loop {
+            if self.wire.is_full() {
+                // However many messages come without Sync: what answers them does not grow without a bound.
+                tokio::select! {
+                    sent = self.wire.flush() => sent?,
+                    () = reached(&mut stage, Stage::Over) => return Err(shutting_down().into()),
+                }
+            }
             let message = tokio::select! {
-                message = self.wire.any_message() => message,
+                message = self.wire.any_message(is_skipping) => message,
                 () = reached(&mut stage, Stage::Stopping) => Err(shutting_down().into()),
             };
             let is_extended = self.wire.is_extended();
@@ -108,7 +105,7 @@ impl Connection {
                     is_skipping = false;
                     self.sync().await
                 }
-                Ok(_) if is_skipping => continue,
+                Ok(Frontend::Skipped) => continue,
                 Ok(Frontend::Query(text)) => {
                     let done = self.simple(&text).await;
                     self.answered(done).await

@@ -114,6 +114,9 @@ fn plain_column(column: &ArrayRef) -> Result<ArrayRef, Refusal> {
         DataType::Float16 => DataType::Float32,
         DataType::Date64 => DataType::Date32,
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
+            DataType::List(element.clone())
+        }
         DataType::Timestamp(TimeUnit::Microsecond, _) => return Ok(column.clone()),
         DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Microsecond, zone.clone()),
         _ => return Ok(column.clone()),
@@ -140,6 +143,16 @@ impl<'a> Rows<'a> {
 
     /// Writes a row.
     pub(crate) fn put(&mut self, row: usize, output: &mut BytesMut) -> Result<(), Refusal> {
+        let begin = output.len();
+        let done = self.put_whole(row, output);
+        if done.is_err() {
+            // A message that is not whole would take what follows for its rest.
+            output.truncate(begin);
+        }
+        done
+    }
+
+    fn put_whole(&mut self, row: usize, output: &mut BytesMut) -> Result<(), Refusal> {
         output.put_u8(b'D');
         let start = output.len();
         output.put_u32(0);
@@ -261,6 +274,10 @@ impl<'a> Column<'a> {
                 put_value(&time.to_be_bytes(), output);
             }
             Values::Texts(values) => put_value(values.value(row).as_bytes(), output),
+            // Of elements that have no array in PostgreSQL: told as a text.
+            Values::Lists(values) if oid_of(values.data_type()) == crate::types::TEXT => {
+                return Ok(false);
+            }
             Values::Lists(values) => {
                 let elements = plain_column(&values.as_list::<i32>().value(row))?;
                 put_list(&elements, oid_of(values.data_type()), output)?;
@@ -424,5 +441,55 @@ mod tests {
             let behind = text.split_once('.').map_or(0, |(_, behind)| behind.len());
             prop_assert_eq!(behind, scale as usize);
         }
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_written_leaves_nothing_of_itself() {
+        let far: ArrayRef = std::sync::Arc::new(Date32Array::from(vec![0, i32::MAX]));
+        let columns = [far];
+        let mut rows = Rows::new(&columns, &[]).unwrap();
+        let mut output = BytesMut::new();
+        rows.put(0, &mut output).unwrap();
+        let whole = output.clone();
+        assert!(rows.put(1, &mut output).is_err());
+        assert_eq!(output, whole);
+    }
+
+    #[test]
+    fn lists_of_any_form_are_those_of_postgresql() {
+        use arrow::array::{FixedSizeListArray, ListArray};
+        use arrow::datatypes::Int32Type;
+        let elements = || [Some(vec![Some(1), None])];
+        let list = ListArray::from_iter_primitive::<Int32Type, _, _>(elements());
+        let fixed = FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>(elements(), 2);
+        let large =
+            arrow::array::LargeListArray::from_iter_primitive::<Int32Type, _, _>(elements());
+        let arrays: [ArrayRef; 3] = [
+            std::sync::Arc::new(list),
+            std::sync::Arc::new(fixed),
+            std::sync::Arc::new(large),
+        ];
+        let written = |array: &ArrayRef, formats: &[i16]| {
+            let columns = [plain_column(array).unwrap()];
+            let mut output = BytesMut::new();
+            Rows::new(&columns, formats)
+                .unwrap()
+                .put(0, &mut output)
+                .unwrap();
+            output
+        };
+        for array in &arrays {
+            assert!(written(array, &[]).ends_with(b"{1,NULL}"), "{array:?}");
+            assert_eq!(written(array, &[1]), written(&arrays[0], &[1]));
+        }
+        // Of two dimensions: told as a text, so that its binary form is the text.
+        let field = Field::new_list_field(arrays[0].data_type().clone(), true);
+        let nested: ArrayRef = std::sync::Arc::new(ListArray::new(
+            field.into(),
+            arrow::buffer::OffsetBuffer::from_lengths([1]),
+            arrays[0].clone(),
+            None,
+        ));
+        assert!(written(&nested, &[1]).ends_with(b"{{1,NULL}}"));
     }
 }

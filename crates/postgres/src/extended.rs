@@ -8,10 +8,11 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use bytes::BufMut;
-use orrery_sql::{Outcome, Prepared, ScalarValue};
+use orrery_sql::{Kept, Outcome, Prepared, Rows, ScalarValue, Tag};
 
-use crate::connection::{Connection, Known};
+use crate::connection::Connection;
 use crate::encode::{is_binary, put_columns};
 use crate::frontend::{Bind, Frontend, Target};
 use crate::message::put_message;
@@ -20,6 +21,14 @@ use crate::portal::{Answer, Portal, PortalState};
 use crate::refusal::{Refusal, Stopped};
 use crate::types::{TEXT, oid_of, told};
 
+/// A statement that a client has sent beforehand, or that was kept by PREPARE.
+struct Known {
+    /// None of an empty text.
+    prepared: Option<Arc<Prepared>>,
+    /// The types of its parameters as they are told.
+    types: Arc<[u32]>,
+}
+
 /// Portals that a client may have.
 const PORTALS_MAX: usize = 1_000;
 
@@ -27,7 +36,7 @@ impl Connection {
     /// Answers any message but a simple query.
     pub(crate) async fn extended(&mut self, message: Frontend) -> Stopped<()> {
         match message {
-            Frontend::Parse { name, text, types } => self.parse(name, &text, &types).await,
+            Frontend::Parse { name, text, types } => self.parse(&name, &text, &types).await,
             Frontend::Bind(bind) => Ok(self.bind(bind)?),
             Frontend::Describe(target) => Ok(self.describe(&target)?),
             Frontend::Execute { portal, rows_max } => self.execute(&portal, rows_max).await,
@@ -41,16 +50,16 @@ impl Connection {
             Frontend::Password(_) => {
                 Err(Refusal::fatal("08P01", "a password was not asked for").into())
             }
-            Frontend::Query(_) | Frontend::Sync | Frontend::Terminate => {
+            Frontend::Query(_) | Frontend::Sync | Frontend::Terminate | Frontend::Skipped => {
                 Err(Refusal::fatal("XX000", "a message went the wrong way").into())
             }
         }
     }
 
-    async fn parse(&mut self, name: String, text: &str, types: &[u32]) -> Stopped<()> {
+    async fn parse(&mut self, name: &str, text: &str, types: &[u32]) -> Stopped<()> {
         if name.is_empty() {
             self.forget_unnamed();
-        } else if self.known(&name).is_some() {
+        } else if self.session.kept_statement(name).is_some() {
             return Err(Refusal::new(
                 "42P05",
                 format!("prepared statement \"{name}\" already exists"),
@@ -70,39 +79,22 @@ impl Connection {
         let prepared = self.session.prepare_told(text, &told);
         let prepared = self.guard.run(&mut self.wire, prepared).await?;
         let prepared = prepared.map(Arc::new);
-        let known = Known {
-            types: types_of(prepared.as_deref(), types),
+        let kept = Kept {
+            types: Some(types_of(prepared.as_deref(), types)),
             prepared,
         };
-        if let Some(prepared) = &known.prepared {
-            self.session.keep(&name, Arc::clone(prepared))?;
-        }
-        self.statements.insert(name, known);
+        self.session.keep(name, kept)?;
         put_message(&mut self.wire.output, b'1', |_| {});
         Ok(())
     }
 
-    /// The statement of a name. `DEALLOCATE` takes it from the session, and `PREPARE` puts others there.
-    fn known(&self, name: &str) -> Option<Known> {
-        let known = self.statements.get(name);
-        let same = |prepared: &Arc<Prepared>, known: &&Known| {
-            let told = known.prepared.as_ref();
-            told.is_some_and(|told| Arc::ptr_eq(told, prepared))
-        };
-        match self.session.kept_statement(name) {
-            Some(prepared) => Some(match known.filter(|known| same(&prepared, known)) {
-                Some(known) => known.clone(),
-                None => Known {
-                    types: types_of(Some(&prepared), &[]),
-                    prepared: Some(prepared),
-                },
-            }),
-            None => known.filter(|known| known.prepared.is_none()).cloned(),
-        }
-    }
-
     fn require(&self, name: &str) -> Result<Known, Refusal> {
-        self.known(name).ok_or_else(|| match name {
+        let kept = self.session.kept_statement(name);
+        let known = kept.map(|kept| Known {
+            types: (kept.types).unwrap_or_else(|| types_of(kept.prepared.as_deref(), &[])),
+            prepared: kept.prepared,
+        });
+        known.ok_or_else(|| match name {
             "" => Refusal::new("26000", "unnamed prepared statement does not exist"),
             name => Refusal::new(
                 "26000",
@@ -113,7 +105,6 @@ impl Connection {
 
     /// The statement without a name goes with the next that has none.
     pub(crate) fn forget_unnamed(&mut self) {
-        self.statements.remove("");
         self.session.forget("");
     }
 
@@ -199,7 +190,6 @@ impl Connection {
     fn close(&mut self, target: &Target) {
         match target {
             Target::Statement(name) => {
-                self.statements.remove(name);
                 self.session.forget(name);
             }
             Target::Portal(name) => {
@@ -243,7 +233,11 @@ impl Connection {
         values: &[ScalarValue],
     ) -> Stopped<Option<Answer>> {
         let before = self.session.transaction_status();
-        if prepared.is_change() && self.wire.next_kind() != Some(b'S') {
+        let statement = prepared.statement();
+        // Rows of a change are sent before it is committed, as nothing may fail behind that.
+        if self.session.does_change_with_rows(statement)
+            || self.session.does_change(statement) && self.wire.next_kind() != Some(b'S')
+        {
             self.begin_implicit();
         }
         let outcome = self.session.run(prepared, values);
@@ -255,8 +249,8 @@ impl Connection {
                 self.put_complete(tag);
                 None
             }
-            Outcome::Query(rows) => Some(Answer::new(rows, columns, None)),
-            Outcome::Returned(rows, tag) => Some(Answer::new(rows, columns, Some(tag))),
+            Outcome::Query(rows) => Some(answer_as_told(rows, columns, None)?),
+            Outcome::Returned(rows, tag) => Some(answer_as_told(rows, columns, Some(tag))?),
             Outcome::CopyIn(_) | Outcome::CopyOut(_) => {
                 return Err(crate::simple::no_copy().into());
             }
@@ -282,6 +276,22 @@ impl Connection {
             portal.state = PortalState::Suspended(answer);
         }
         Ok(())
+    }
+}
+
+/// Rows whose columns are as many as the client was told.
+fn answer_as_told(
+    rows: Rows,
+    told: Option<SchemaRef>,
+    tag: Option<Tag>,
+) -> Result<Answer, Refusal> {
+    let told = told.filter(|told| told.fields().len() == rows.schema().fields().len());
+    match told {
+        Some(told) => Ok(Answer::new(rows, Some(told), tag)),
+        None => Err(Refusal::new(
+            "0A000",
+            "cached plan must not change result type",
+        )),
     }
 }
 

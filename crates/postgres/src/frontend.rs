@@ -32,6 +32,8 @@ pub(crate) enum Frontend {
     CopyDone,
     CopyFail(String),
     Password(Bytes),
+    /// Not looked at: it is of what has failed.
+    Skipped,
 }
 
 /// Values for a statement.
@@ -58,6 +60,11 @@ pub(crate) struct Malformed(pub(crate) &'static str);
 type Read<T> = Result<T, Malformed>;
 
 impl Frontend {
+    /// Whether messages of a type are taken after a failure: Sync, and the end.
+    pub(crate) fn ends_failure(kind: u8) -> bool {
+        matches!(kind, b'S' | b'X')
+    }
+
     /// Takes a message from its type and its body.
     pub(crate) fn read(kind: u8, body: Bytes) -> Read<Self> {
         let mut body = Body(body);

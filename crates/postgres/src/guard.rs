@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use orrery_sql::Error;
+use orrery_sql::{Committing, Error};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -17,6 +17,8 @@ pub(crate) struct Guard {
     pub(crate) key: CancelKey,
     pub(crate) stage: watch::Receiver<Stage>,
     pub(crate) until: Option<Instant>,
+    /// Of the session whose statements are stopped.
+    pub(crate) committing: Committing,
 }
 
 impl Guard {
@@ -44,7 +46,7 @@ impl Guard {
         }
     }
 
-    /// Does something until it is done or to be stopped.
+    /// Does something until it is done or to be stopped. A commit that has begun is waited for unless nobody is there to be told: it cannot be undone.
     pub(crate) async fn run<T>(
         &mut self,
         wire: &mut Wire,
@@ -57,7 +59,15 @@ impl Guard {
         }
         tokio::select! {
             done = &mut work => Ok(done?),
-            refusal = self.stop() => Err(refusal.into()),
+            refusal = self.stop() => {
+                if refusal.is_fatal() || !self.committing.is_begun() {
+                    return Err(refusal.into());
+                }
+                tokio::select! {
+                    done = &mut work => Ok(done?),
+                    () = reached(&mut self.stage, Stage::Over) => Err(shutting_down().into()),
+                }
+            }
             error = wire.watch() => Err(Stop::Gone(error)),
         }
     }
@@ -81,4 +91,51 @@ pub(crate) fn shutting_down() -> Refusal {
         "57P01",
         "terminating connection due to administrator command",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use pgwire::tokio::server::MaybeTls;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::*;
+    use crate::cancel::CancelKeys;
+
+    #[tokio::test]
+    async fn a_commit_that_has_begun_is_waited_for_though_its_time_is_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let mut wire = Wire::new(MaybeTls::Plain(accepted.unwrap().0), 1 << 20);
+        let (_sender, stage) = watch::channel(Stage::Serving);
+        let committing = orrery_sql::Committing::default();
+        let mut guard = Guard {
+            key: Arc::new(CancelKeys::default()).key(),
+            stage,
+            until: None,
+            committing: committing.clone(),
+        };
+        for is_committing in [true, false] {
+            guard.begin(Duration::ZERO);
+            let work = async {
+                let begun = is_committing.then(|| committing.begin());
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                drop(begun);
+                // Before it is committed, nothing would be the end of it.
+                if !is_committing {
+                    std::future::pending::<()>().await;
+                }
+                Ok(7)
+            };
+            let done = guard.run(&mut wire, work).await;
+            match (is_committing, done) {
+                (true, Ok(7)) => {}
+                (false, Err(Stop::Refused(refusal))) => assert_eq!(refusal.code, "57014"),
+                (_, other) => panic!("{is_committing}: {other:?}"),
+            }
+        }
+        drop(client);
+    }
 }

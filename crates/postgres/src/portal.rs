@@ -1,8 +1,9 @@
 //! Rows that are on their way to a client: all of them, or so many at a time.
 
 use arrow::array::{Array, ArrayRef};
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
+use arrow::util::display::FormatOptions;
 use futures::StreamExt;
 use orrery_sql::{Error, Prepared, ScalarValue, Tag};
 use std::sync::Arc;
@@ -12,6 +13,12 @@ use crate::guard::Guard;
 use crate::refusal::{Refusal, Stopped};
 use crate::types::oid_of;
 use crate::wire::Wire;
+
+/// What does not fit is a failure, and not NULL.
+const STRICT: CastOptions<'static> = CastOptions {
+    safe: false,
+    format_options: FormatOptions::new(),
+};
 
 /// A statement with values, and how far it is.
 pub(crate) struct Portal {
@@ -121,7 +128,7 @@ impl Answer {
         for (column, told) in self.batch.iter_mut().zip(self.columns.fields()) {
             if oid_of(column.data_type()) != oid_of(told.data_type()) {
                 // What a parameter is was not known when the columns were told.
-                *column = cast(column, told.data_type())
+                *column = cast_with_options(column, told.data_type(), &STRICT)
                     .map_err(|error| Refusal::new("42804", error.to_string()))?;
             }
         }

@@ -22,13 +22,15 @@ impl Connection {
             put_message(&mut self.wire.output, b'I', |_| {});
             return Ok(());
         }
-        for statement in &statements {
-            if statements.len() > 1 {
+        for (place, statement) in statements.iter().enumerate() {
+            // Rows of a change are sent before it is committed: then nothing can fail behind that.
+            if statements.len() > 1 || self.session.does_change_with_rows(statement) {
                 self.begin_implicit();
             }
-            self.run_simple(statement).await?;
+            self.run_simple(statement, place + 1 == statements.len())
+                .await?;
         }
-        self.commit_implicit().await
+        Ok(())
     }
 
     /// Begins a transaction unless there is one.
@@ -39,14 +41,21 @@ impl Connection {
         }
     }
 
-    async fn run_simple(&mut self, statement: &Statement) -> Stopped<()> {
+    /// Runs a statement. After the last one, what was begun without the client is committed before that is told to be done.
+    async fn run_simple(&mut self, statement: &Statement, is_last: bool) -> Stopped<()> {
         let before = self.session.transaction_status();
         let _turn = self.begin_statement().await?;
+        if self.wire.is_full() {
+            self.guard.send(&mut self.wire).await?;
+        }
         let outcome = self.session.execute(statement);
         let outcome = self.guard.run(&mut self.wire, outcome).await?;
         let mut answer = match outcome {
             Outcome::Done(tag) => {
                 self.note_control(tag, before);
+                if is_last {
+                    self.commit_implicit().await?;
+                }
                 self.put_complete(tag);
                 return Ok(());
             }
@@ -57,6 +66,9 @@ impl Connection {
         put_columns(&mut self.wire.output, answer.columns(), &[]);
         let (wire, guard) = (&mut self.wire, &mut self.guard);
         answer.send(usize::MAX, &[], wire, guard).await?;
+        if is_last {
+            self.commit_implicit().await?;
+        }
         self.put_complete(answer.tag());
         Ok(())
     }

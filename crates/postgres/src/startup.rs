@@ -195,7 +195,8 @@ pub(crate) fn negotiate(greeting: &mut Greeting, output: &mut BytesMut) {
         return;
     }
     put_message(output, b'v', |body| {
-        body.put_u32(0);
+        // The whole number, 3.0.
+        body.put_u32(3 << 16);
         body.put_u32(u32::try_from(unknown.len()).unwrap_or(u32::MAX));
         for name in unknown.keys() {
             body.put_slice(name.as_bytes());

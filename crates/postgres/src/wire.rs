@@ -105,6 +105,12 @@ impl Wire {
 
     /// The next message. A body that is none of its type is taken off nevertheless.
     pub(crate) async fn message(&mut self, bytes_max: usize) -> Stopped<Frontend> {
+        let (kind, body) = self.body(bytes_max).await?;
+        Ok(Frontend::read(kind, body)?)
+    }
+
+    /// The type and the body of the next message.
+    async fn body(&mut self, bytes_max: usize) -> Stopped<(u8, Bytes)> {
         while self.input.len() < HEAD_BYTES {
             self.fill().await?;
         }
@@ -123,7 +129,7 @@ impl Wire {
         let mut message = self.input.split_to(length + 1).freeze();
         let body = message.split_off(HEAD_BYTES);
         self.last_kind = kind;
-        Ok(Frontend::read(kind, body)?)
+        Ok((kind, body))
     }
 
     /// Whether what fails in the last message is followed by nothing until Sync.
@@ -131,9 +137,13 @@ impl Wire {
         matches!(self.last_kind, b'P' | b'B' | b'D' | b'C' | b'E')
     }
 
-    /// A message of any length that is taken.
-    pub(crate) async fn any_message(&mut self) -> Stopped<Frontend> {
-        self.message(self.message_bytes_max).await
+    /// A message of any length that is taken. After a failure only those that end it are looked at.
+    pub(crate) async fn any_message(&mut self, is_skipping: bool) -> Stopped<Frontend> {
+        let (kind, body) = self.body(self.message_bytes_max).await?;
+        match is_skipping && !Frontend::ends_failure(kind) {
+            true => Ok(Frontend::Skipped),
+            false => Ok(Frontend::read(kind, body)?),
+        }
     }
 
     /// Ends the connection after what was gathered.

@@ -15,15 +15,15 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::evaluate::scalar;
 use crate::identifiers::{folded, simple};
+use crate::kept::Kept;
+use crate::kind::StatementKind;
 use crate::outcome::{Outcome, Tag};
 use crate::prepared::Prepared;
 use crate::session::Session;
 use crate::settings::{Scope, setting_name, shown_columns};
+use crate::statement::Statement;
 use crate::transaction::TransactionStatus;
 use crate::{Error, Result, SqlState};
-
-/// Statements that a session may keep.
-const KEPT_MAX: usize = 10_000;
 
 impl Session {
     /// Does such a statement; `None` for any other.
@@ -78,19 +78,24 @@ impl Session {
             } => {
                 self.noted()?;
                 let name = folded(name)?;
-                if self.kept.lock().contains_key(&name) {
+                if self.kept.lock().get(&name).is_some() {
                     return Err(Error::new(
                         SqlState::DuplicatePreparedStatement,
                         format!("prepared statement \"{name}\" already exists"),
                     ));
                 }
+                refuse_unpreparable(statement)?;
                 let told = data_types
                     .iter()
                     .map(|it| crate::types::column_type(it).map(|it| Some(it.arrow())));
                 let told: Vec<_> = told.collect::<Result<_>>()?;
                 let parsed = Parsed::Statement(statement.clone());
                 let prepared = self.prepare_parsed(parsed, text, &told).await?;
-                self.keep(&name, Arc::new(prepared))?;
+                let kept = Kept {
+                    prepared: Some(Arc::new(prepared)),
+                    types: None,
+                };
+                self.keep(&name, kept)?;
                 "PREPARE"
             }
             Sql::Execute {
@@ -102,7 +107,9 @@ impl Session {
                 let name = simple(name)?;
                 let prepared = self
                     .kept_statement(&name)
+                    .and_then(|kept| kept.prepared)
                     .ok_or_else(|| no_statement(&name))?;
+                refuse_execute(&prepared.statement.parsed)?;
                 let values = parameters.iter().map(|expr| self.constant(expr));
                 let values: Vec<ScalarValue> = values.collect::<Result<_>>()?;
                 return Ok(Some(Box::pin(self.run(&prepared, &values)).await?));
@@ -115,27 +122,55 @@ impl Session {
     /// Keeps a statement under a name.
     ///
     /// # Errors
-    /// When there are too many.
-    pub fn keep(&self, name: &str, prepared: Arc<Prepared>) -> Result<()> {
-        let mut kept = self.kept.lock();
-        if kept.len() >= KEPT_MAX {
-            return Err(Error::new(
-                SqlState::ProgramLimitExceeded,
-                format!("a session keeps {KEPT_MAX} prepared statements"),
-            ));
-        }
-        kept.insert(name.to_owned(), prepared);
-        Ok(())
+    /// When there are too many, or they are too long.
+    pub fn keep(&self, name: &str, statement: Kept) -> Result<()> {
+        self.kept.lock().insert(name, statement)
     }
 
     /// The statement that is kept under a name.
-    pub fn kept_statement(&self, name: &str) -> Option<Arc<Prepared>> {
+    pub fn kept_statement(&self, name: &str) -> Option<Kept> {
         self.kept.lock().get(name).cloned()
     }
 
     /// Keeps it no longer; whether there was one.
     pub fn forget(&self, name: &str) -> bool {
-        self.kept.lock().remove(name).is_some()
+        self.kept.lock().remove(name)
+    }
+
+    /// Whether a statement changes rows or definitions, also when it runs one that does and is kept.
+    pub fn does_change(&self, statement: &Statement) -> bool {
+        statement.kind() == StatementKind::Change
+            || self
+                .executed(statement)
+                .is_some_and(|kept| kept.statement.kind() == StatementKind::Change)
+    }
+
+    /// Whether it does, and gives rows back.
+    pub fn does_change_with_rows(&self, statement: &Statement) -> bool {
+        let Parsed::Statement(parsed) = &statement.parsed else {
+            return false;
+        };
+        match parsed.as_ref() {
+            Sql::Insert(insert) => insert.returning.is_some(),
+            Sql::Update(update) => update.returning.is_some(),
+            Sql::Delete(delete) => delete.returning.is_some(),
+            _ => self.executed(statement).is_some_and(|kept| {
+                kept.statement.kind() == StatementKind::Change && kept.columns().is_some()
+            }),
+        }
+    }
+
+    /// What EXECUTE is about.
+    fn executed(&self, statement: &Statement) -> Option<Arc<Prepared>> {
+        match &statement.parsed {
+            Parsed::Statement(parsed) => match parsed.as_ref() {
+                Sql::Execute {
+                    name: Some(name), ..
+                } => self.kept_statement(&simple(name).ok()?)?.prepared,
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Sets what a client asks for as it comes.
@@ -303,6 +338,30 @@ fn word(value: &Expr) -> Result<String> {
         Expr::UnaryOp { .. } => value.to_string().replace(' ', ""),
         other => return Err(Error::unsupported(format!("SET to {other}"))),
     })
+}
+
+/// PREPARE takes what PostgreSQL's takes.
+fn refuse_unpreparable(statement: &Sql) -> Result<()> {
+    match statement {
+        Sql::Query(_) | Sql::Insert(_) | Sql::Update(_) | Sql::Delete(_) => Ok(()),
+        _ => Err(Error::new(
+            SqlState::SyntaxError,
+            "PREPARE takes SELECT, VALUES, INSERT, UPDATE and DELETE",
+        )),
+    }
+}
+
+/// A client may keep an EXECUTE by a message, also one of itself: that would run without an end.
+fn refuse_execute(kept: &Parsed) -> Result<()> {
+    match kept {
+        Parsed::Statement(sql) if matches!(**sql, Sql::Execute { .. } | Sql::Prepare { .. }) => {
+            Err(Error::new(
+                SqlState::SyntaxError,
+                "EXECUTE runs no statement that is itself EXECUTE or PREPARE",
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn no_statement(name: &str) -> Error {

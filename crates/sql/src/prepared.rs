@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use datafusion::arrow::array::{Array as _, ArrayRef};
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DataFusionError, ScalarValue};
@@ -19,8 +20,8 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr as PlannedExpr, LogicalPlan};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, CastKind, DataType as SqlType, Expr, SetExpr, Statement as Sql, TableFactor,
-    TableObject, TimezoneInfo, Value, VisitMut, VisitorMut,
+    Array, ArrayElemTypeDef, AssignmentTarget, CastKind, DataType as SqlType, Expr, SetExpr,
+    Statement as Sql, TableFactor, TableObject, TimezoneInfo, Value, VisitMut, VisitorMut,
 };
 use orrery_storage::table::{TableDefinition, Tables};
 use parking_lot::Mutex;
@@ -114,13 +115,33 @@ impl Prepared {
         self.columns.as_ref()
     }
 
-    /// Whether it changes something.
-    pub fn is_change(&self) -> bool {
-        match &self.statement.parsed {
-            Parsed::Statement(parsed) => {
-                crate::changes::is_change(parsed) || crate::definitions::is_definition(parsed)
-            }
-            _ => false,
+    /// The statement, with its parameters.
+    pub fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    /// The text that it is of.
+    pub(crate) fn text(&self) -> &str {
+        &self.statement.text
+    }
+
+    /// Fails where a new plan gives other columns than whoever prepared it was told.
+    pub(crate) fn require_columns(&self, plan: &LogicalPlan) -> Result<()> {
+        let fields = plan.schema().fields();
+        let same = self.columns.as_ref().is_none_or(|told| {
+            let told = told.fields();
+            let mut pairs = told.iter().zip(fields.iter());
+            told.len() == fields.len()
+                && pairs.all(|(told, field)| {
+                    told.name() == field.name() && told.data_type() == field.data_type()
+                })
+        });
+        match same {
+            true => Ok(()),
+            false => Err(Error::new(
+                SqlState::FeatureNotSupported,
+                "cached plan must not change result type",
+            )),
         }
     }
 
@@ -160,6 +181,8 @@ impl Prepared {
         }
         let typed = values.iter().zip(&self.parameters);
         let typed = typed.map(|(value, data_type)| match data_type {
+            // What is compared or assigned has the digits that it has: a cast would cut them off.
+            Some(DataType::Decimal128(..)) if is_decimal(value) => Ok(value.clone()),
             Some(data_type) => value
                 .cast_to(data_type)
                 .map_err(|error| Error::of_run(&error)),
@@ -208,6 +231,16 @@ fn with_types(plan: LogicalPlan, told: &[Option<DataType>], text: &str) -> Resul
     });
     let typed = typed.map_err(|error| Error::of_engine(&error, text))?;
     Ok(typed.data)
+}
+
+fn is_decimal(value: &ScalarValue) -> bool {
+    matches!(
+        value,
+        ScalarValue::Decimal32(..)
+            | ScalarValue::Decimal64(..)
+            | ScalarValue::Decimal128(..)
+            | ScalarValue::Decimal256(..)
+    )
 }
 
 /// `$1` is the first.
@@ -326,6 +359,9 @@ fn literal(value: &ScalarValue) -> Result<Expr> {
     if value.is_null() {
         return Ok(Expr::value(Value::Null));
     }
+    if let ScalarValue::List(list) = value {
+        return list_literal(&list.value(0));
+    }
     let array = value.to_array().map_err(|error| Error::of_run(&error))?;
     let mut text = String::new();
     ValueTexts::new(&array)?.write(0, &mut text)?;
@@ -361,10 +397,53 @@ fn literal(value: &ScalarValue) -> Result<Expr> {
             cast(text, SqlType::Bytea)
         }
         DataType::Date32 | DataType::Date64 => cast(text, SqlType::Date),
+        DataType::Time32(_) | DataType::Time64(_) => {
+            cast(text, SqlType::Time(None, TimezoneInfo::None))
+        }
         DataType::Timestamp(_, None) => cast(text, SqlType::Timestamp(None, TimezoneInfo::None)),
         DataType::Timestamp(_, Some(_)) => {
             cast(text, SqlType::Timestamp(None, TimezoneInfo::WithTimeZone))
         }
         _ => quoted(text),
+    })
+}
+
+/// `CAST(ARRAY[1, 2] AS BIGINT[])`: without elements, and where all are NULL, the type is all that tells what they are.
+fn list_literal(elements: &ArrayRef) -> Result<Expr> {
+    let literals = (0..elements.len()).map(|place| {
+        literal(
+            &ScalarValue::try_from_array(elements, place).map_err(|error| Error::of_run(&error))?,
+        )
+    });
+    let array = Expr::Array(Array {
+        elem: literals.collect::<Result<_>>()?,
+        named: true,
+    });
+    let Some(element) = sql_type(elements.data_type()) else {
+        return Ok(array);
+    };
+    Ok(Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(array),
+        data_type: SqlType::Array(ArrayElemTypeDef::SquareBracket(Box::new(element), None)),
+        array: false,
+        format: None,
+    })
+}
+
+/// The name of a type of elements; none of those whose literals say it themselves.
+fn sql_type(data_type: &DataType) -> Option<SqlType> {
+    Some(match data_type {
+        DataType::Boolean => SqlType::Boolean,
+        DataType::Int16 => SqlType::SmallInt(None),
+        DataType::Int32 => SqlType::Integer(None),
+        DataType::Int64 => SqlType::BigInt(None),
+        DataType::Float32 => SqlType::Real,
+        DataType::Float64 => SqlType::DoublePrecision,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => SqlType::Text,
+        DataType::Date32 => SqlType::Date,
+        DataType::Timestamp(_, None) => SqlType::Timestamp(None, TimezoneInfo::None),
+        DataType::Timestamp(_, Some(_)) => SqlType::Timestamp(None, TimezoneInfo::WithTimeZone),
+        _ => return None,
     })
 }

@@ -6,7 +6,6 @@
 //! Making a session registers some four hundred functions, which takes about a millisecond; it is for a connection, not for a query. A session
 //! runs one statement at a time.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,10 +30,12 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::change::Change;
+use crate::committing::Committing;
 use crate::copy::{CopyFrom, CopyIn, CopyOut, CopyTo, Source, write_file};
 use crate::files::FileAccess;
 use crate::graph::GraphSource;
 use crate::join_order::OrderedJoins;
+use crate::kept::KeptStatements;
 use crate::names::{CATALOG, SCHEMA};
 use crate::outcome::{Outcome, Tag};
 use crate::planner::{Planner, SeenGraphs};
@@ -86,7 +87,8 @@ pub struct Session {
     pub(crate) block: Arc<Mutex<Block>>,
     pub(crate) settings: Arc<Mutex<Settings>>,
     /// Statements by their names.
-    pub(crate) kept: Arc<Mutex<HashMap<String, Arc<Prepared>>>>,
+    pub(crate) kept: Arc<Mutex<KeptStatements>>,
+    committing: Committing,
     pool: Arc<dyn MemoryPool>,
     memory_bytes: u64,
     graphs: Option<Arc<dyn GraphSource>>,
@@ -145,6 +147,7 @@ impl Session {
             block: Arc::default(),
             settings,
             kept: Arc::default(),
+            committing: Committing::default(),
             pool: Arc::clone(&task.runtime_env().memory_pool),
             memory_bytes: runtime.memory_bytes(),
             graphs: None,
@@ -172,6 +175,7 @@ impl Session {
             block: Arc::default(),
             settings: Arc::new(Mutex::new(settings)),
             kept: Arc::default(),
+            committing: Committing::default(),
             pool: Arc::clone(&self.pool),
             memory_bytes: self.memory_bytes,
             graphs: self.graphs.clone(),
@@ -264,7 +268,12 @@ impl Session {
             parsed,
             text: text.into(),
         };
-        let snapshot = self.seen()?;
+        if ends_transaction(&statement.parsed) {
+            // Needs no state, and is all that can be done where there is none.
+            return Prepared::other(statement, self.database.snapshot().tables(), None, told);
+        }
+        self.block.lock().note_statement()?;
+        let snapshot = self.looked_at()?;
         let tables = snapshot.tables();
         let planner = self.planner(&snapshot);
         if !is_query(&statement.parsed) {
@@ -310,9 +319,19 @@ impl Session {
                 name: Some(name), ..
             } => {
                 let kept = self.kept_statement(&crate::identifiers::simple(name)?);
-                Ok(kept.and_then(|kept| kept.columns().cloned()))
+                let prepared = kept.and_then(|kept| kept.prepared);
+                Ok(prepared.and_then(|prepared| prepared.columns().cloned()))
             }
-            parsed => changes::returned_columns(planner, tables, parsed, text).await,
+            parsed if changes::is_change(parsed) => {
+                changes::returned_columns(planner, tables, parsed, text).await
+            }
+            parsed if is_without_rows(parsed) => Ok(None),
+            // `SHOW TABLES` and what else is a query by another name.
+            _ => {
+                let plan = planner.logical(statement.parsed.clone(), text).await?;
+                refuse_changes(&plan)?;
+                Ok(Some(Arc::clone(plan.schema().inner())))
+            }
         }
     }
 
@@ -328,13 +347,24 @@ impl Session {
     /// When it cannot be committed; it is over then, too.
     pub async fn end_block(&self, commits: bool) -> Result<()> {
         match commits {
-            true => self.commit().await.map(drop),
+            true => match self.commit().await? {
+                TransactionStatus::Idle | TransactionStatus::Open => Ok(()),
+                TransactionStatus::Failed => Err(Error::new(
+                    SqlState::InFailedSqlTransaction,
+                    "the transaction had failed, nothing of it was committed",
+                )),
+            },
             false => {
                 self.block.lock().end();
                 self.settings.lock().end(false);
                 Ok(())
             }
         }
+    }
+
+    /// Whether a commit of this session has begun, to be looked at while its statements run.
+    pub fn committing(&self) -> Committing {
+        self.committing.clone()
     }
 
     /// Notes that something has failed outside of a statement: an open transaction has, then.
@@ -380,6 +410,7 @@ impl Session {
             None => {
                 let parsed = prepared.statement.parsed.clone();
                 let plan = prepared.told(planner.logical(parsed, text).await?)?;
+                prepared.require_columns(&plan)?;
                 if !planner.reads_graphs() {
                     prepared.keep(snapshot.tables(), plan.clone());
                 }
@@ -525,25 +556,25 @@ impl Session {
     /// Commits what the open transaction has changed, and says how it stood.
     async fn commit(&self) -> Result<TransactionStatus> {
         let ended = self.block.lock().end_for_commit();
-        let (transaction, status) = match ended {
-            Ok(ended) => ended,
-            Err(error) => {
-                self.settings.lock().end(false);
-                return Err(error);
-            }
+        let mut ending = EndingSettings {
+            settings: &self.settings,
+            is_committed: false,
         };
-        let committed = match transaction {
-            Some(transaction) => {
-                let options = self.commit_options();
-                on_own_thread(move || Ok(transaction.commit(options)?.wait()?))
-                    .await
-                    .map(drop)
-            }
-            None => Ok(()),
-        };
-        let is_committed = committed.is_ok() && status == TransactionStatus::Open;
-        self.settings.lock().end(is_committed);
-        committed.map(|()| status)
+        let (transaction, status) = ended?;
+        if let Some(transaction) = transaction {
+            self.commit_transaction(transaction).await?;
+        }
+        ending.is_committed = status == TransactionStatus::Open;
+        Ok(status)
+    }
+
+    /// Commits, which goes on also where nobody waits for it any more.
+    async fn commit_transaction(&self, transaction: Transaction) -> Result<()> {
+        let options = self.commit_options();
+        let _begun = self.committing.begin();
+        on_own_thread(move || Ok(transaction.commit(options)?.wait()?))
+            .await
+            .map(drop)
     }
 
     fn commit_options(&self) -> CommitOptions {
@@ -563,15 +594,22 @@ impl Session {
 
     /// What reads see.
     pub(crate) fn seen(&self) -> Result<Arc<Snapshot>> {
-        self.block.lock().read(|| {
-            // Where another process writes, this one follows it.
-            if self.writer.is_none()
-                && let Err(error) = self.database.refresh()
-            {
-                tracing::warn!("what was committed meanwhile cannot be read: {error}");
-            }
-            self.database.snapshot()
-        })
+        self.block.lock().read(|| self.newest())
+    }
+
+    /// What a statement is prepared over: as [`Self::seen`], but the open transaction is not bound to it.
+    fn looked_at(&self) -> Result<Arc<Snapshot>> {
+        self.block.lock().look(|| self.newest())
+    }
+
+    fn newest(&self) -> Arc<Snapshot> {
+        // Where another process writes, this one follows it.
+        if self.writer.is_none()
+            && let Err(error) = self.database.refresh()
+        {
+            tracing::warn!("what was committed meanwhile cannot be read: {error}");
+        }
+        self.database.snapshot()
     }
 
     /// The graphs of a state.
@@ -658,7 +696,7 @@ impl Session {
                     ));
                 }
                 self.may_change(|| "COPY FROM".to_owned())?;
-                let columns = copy.given(self.seen()?.tables())?.len();
+                let columns = copy.given(self.looked_at()?.tables())?.len();
                 let session = self.clone();
                 // The block may be over before the task begins.
                 let block = self.block.lock().number();
@@ -730,10 +768,7 @@ impl Session {
             (Ok(done), Some(transaction)) => {
                 match block {
                     Some(number) => self.block.lock().give_back(number, transaction),
-                    None => {
-                        let options = self.commit_options();
-                        on_own_thread(move || Ok(transaction.commit(options)?.wait()?)).await?;
-                    }
+                    None => self.commit_transaction(transaction).await?,
                 }
                 Ok(done)
             }
@@ -840,6 +875,18 @@ impl PlannedQuery {
     }
 }
 
+/// Settings of a transaction that ends, however its commit comes to an end.
+struct EndingSettings<'a> {
+    settings: &'a Mutex<Settings>,
+    is_committed: bool,
+}
+
+impl Drop for EndingSettings<'_> {
+    fn drop(&mut self) {
+        self.settings.lock().end(self.is_committed);
+    }
+}
+
 /// What a statement is called.
 fn first_word(statement: &ast::Statement) -> String {
     let words = statement.to_string();
@@ -870,6 +917,32 @@ fn config(batch_rows: usize, threads: usize) -> SessionConfig {
 /// Whether a statement is a query, as far as its form tells.
 fn is_query(statement: &Parsed) -> bool {
     matches!(statement, Parsed::Statement(parsed) if matches!(**parsed, ast::Statement::Query(_)))
+}
+
+/// `COMMIT`, `ROLLBACK` and `ROLLBACK TO`, which a transaction that has failed takes too.
+fn ends_transaction(statement: &Parsed) -> bool {
+    matches!(statement, Parsed::Statement(parsed) if matches!(
+        parsed.as_ref(),
+        ast::Statement::Commit { .. } | ast::Statement::Rollback { .. }
+    ))
+}
+
+/// Statements that change no rows and give none.
+fn is_without_rows(statement: &ast::Statement) -> bool {
+    use ast::Statement as Sql;
+    definitions::is_definition(statement)
+        || matches!(
+            statement,
+            Sql::Copy { .. }
+                | Sql::Set(_)
+                | Sql::Discard { .. }
+                | Sql::Deallocate { .. }
+                | Sql::Prepare { .. }
+                | Sql::Execute { .. }
+                | Sql::StartTransaction { .. }
+                | Sql::Savepoint { .. }
+                | Sql::ReleaseSavepoint { .. }
+        )
 }
 
 /// EXPLAIN ANALYZE runs what it explains, so the whole plan is looked at.

@@ -185,6 +185,21 @@ impl Block {
         }
     }
 
+    /// The same state, to which the block is not bound by looking at it.
+    pub(crate) fn look(&mut self, newest: impl FnOnce() -> Arc<Snapshot>) -> Result<Arc<Snapshot>> {
+        match &mut self.open {
+            Some(Open {
+                transaction: Some(transaction),
+                ..
+            }) => Ok(transaction.snapshot()?),
+            Some(Open {
+                snapshot: Some(snapshot),
+                ..
+            }) => Ok(Arc::clone(snapshot)),
+            _ => Ok(newest()),
+        }
+    }
+
     /// Takes the transaction for a change; without one, the number of the commit that it has to begin after, if that matters. Until it is
     /// given back, the block counts as failed: a statement that is stopped has dropped the transaction.
     pub(crate) fn take(&mut self) -> Taken {

@@ -4,7 +4,7 @@ mod common;
 
 use common::House;
 use futures::TryStreamExt;
-use orrery_sql::{DataType, Outcome, Prepared, ScalarValue, Session};
+use orrery_sql::{DataType, Kept, Outcome, Prepared, ScalarValue, Session};
 
 fn rows(house: &House, session: &Session, prepared: &Prepared, values: &[ScalarValue]) -> usize {
     house.threads.block_on(async {
@@ -83,4 +83,101 @@ fn missing_values_and_wrong_ones_are_refused() {
         "42P02"
     );
     assert_eq!(house.rows(&session, "select count(*) from t"), ["0"]);
+}
+
+#[test]
+fn nothing_runs_itself() {
+    let house = House::new();
+    let session = house.session();
+    house.done(&session, "prepare a as select 1");
+    for text in [
+        "prepare b as execute a",
+        "prepare b as prepare c as select 1",
+    ] {
+        assert_eq!(house.refused(&session, text).0, "42601", "{text}");
+    }
+    // As a client's message keeps it.
+    let itself = house
+        .threads
+        .block_on(session.prepare("execute itself"))
+        .unwrap();
+    let kept = Kept {
+        prepared: Some(itself.into()),
+        types: None,
+    };
+    session.keep("itself", kept).unwrap();
+    assert_eq!(house.refused(&session, "execute itself").0, "42601");
+    assert_eq!(house.rows(&session, "execute a"), ["1"]);
+}
+
+#[test]
+fn other_columns_than_were_told_are_refused() {
+    let house = House::new();
+    let session = house.session();
+    house.done(&session, "create table t (a int); insert into t values (1)");
+    let all = house
+        .threads
+        .block_on(session.prepare("select * from t"))
+        .unwrap();
+    let one = house
+        .threads
+        .block_on(session.prepare("select a from t"))
+        .unwrap();
+    house.done(&session, "alter table t add column b int");
+    assert_eq!(rows(&house, &session, &one, &[]), 1);
+    let error = house.threads.block_on(session.run(&all, &[])).unwrap_err();
+    assert_eq!(error.state.code(), "0A000", "{error}");
+    let tables = house
+        .threads
+        .block_on(session.prepare("show tables"))
+        .unwrap();
+    assert!(tables.columns().is_some());
+    assert_eq!(rows(&house, &session, &tables, &[]) > 0, true);
+}
+
+#[test]
+fn parameters_keep_their_digits_their_bytes_and_their_elements() {
+    let house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table t (a int, n numeric(38,20), b bytea); insert into t values (1, 0, '\\x0aff'), (2, 0, null), (3, 0, null)",
+    );
+    let told = |text: &str, types: &[Option<DataType>]| {
+        let prepared = house.threads.block_on(session.prepare_told(text, types));
+        prepared.unwrap().unwrap()
+    };
+    let numeric = [Some(DataType::Decimal128(38, 10))];
+    let small = [ScalarValue::Decimal128(Some(1), 38, 12)];
+    let update = told("update t set n = $1", &numeric);
+    rows(&house, &session, &update, &small);
+    assert_eq!(
+        house.rows(&session, "select n from t where a = 1"),
+        ["0.00000000000100000000"]
+    );
+    let equal = told("select a from t where n = $1", &numeric);
+    assert_eq!(rows(&house, &session, &equal, &small), 3);
+    // Cut to the digits of the column it would be equal.
+    let inferred = told("select a from t where n::numeric(10,2) = $1", &[]);
+    assert_eq!(rows(&house, &session, &inferred, &small), 0);
+    let bytes = told("delete from t where b = $1", &[Some(DataType::Binary)]);
+    rows(
+        &house,
+        &session,
+        &bytes,
+        &[ScalarValue::Binary(Some(vec![10, 255]))],
+    );
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
+    let list = |values: &[i32]| {
+        let values: Vec<_> = values.iter().map(|it| ScalarValue::from(*it)).collect();
+        ScalarValue::List(ScalarValue::new_list(&values, &DataType::Int32, true))
+    };
+    let any = told(
+        "delete from t where a = any($1)",
+        &[Some(list(&[]).data_type())],
+    );
+    rows(&house, &session, &any, &[list(&[])]);
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
+    rows(&house, &session, &any, &[list(&[2, 7])]);
+    assert_eq!(house.rows(&session, "select a from t"), ["3"]);
 }

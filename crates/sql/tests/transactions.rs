@@ -366,3 +366,70 @@ fn more_rows_than_memory_are_refused_and_leave_nothing() {
     assert_eq!(house.rows(&session, "select count(*) from t"), ["0"]);
     house.done(&session, "insert into t values (1, 'y')");
 }
+
+#[test]
+fn preparing_binds_a_block_to_no_state_and_a_failed_one_can_be_left() {
+    let house = House::new();
+    let (one, two) = (house.session(), house.session());
+    house.done(&one, "create table t (a int primary key)");
+    let prepare = |text: &str| house.threads.block_on(one.prepare(text));
+    house.done(&one, "begin");
+    let insert = prepare("insert into t values (1)").unwrap();
+    let select = prepare("select * from t").unwrap();
+    house.done(&two, "insert into t values (10)");
+    // Nothing was read yet.
+    house.threads.block_on(one.run(&insert, &[])).unwrap();
+    house
+        .threads
+        .block_on(one.run(&select, &[]))
+        .map(drop)
+        .unwrap();
+    let twice = house.threads.block_on(one.run(&insert, &[])).unwrap_err();
+    assert_eq!(twice.state.code(), "23505");
+    house.done(&two, "insert into t values (11)");
+    assert_eq!(prepare("select 1").unwrap_err().state.code(), "25P02");
+    let rollback = prepare("rollback").unwrap();
+    house.threads.block_on(one.run(&rollback, &[])).unwrap();
+    assert_eq!(one.transaction_status(), TransactionStatus::Idle);
+    assert_eq!(house.rows(&one, "select count(*) from t"), ["2"]);
+}
+
+#[test]
+fn a_block_that_has_failed_is_not_told_as_committed() {
+    let house = House::new();
+    let session = house.session();
+    house.done(&session, "create table t (a int)");
+    session.begin_block();
+    house.done(&session, "insert into t values (1)");
+    session.fail();
+    let error = house.threads.block_on(session.end_block(true)).unwrap_err();
+    assert_eq!(error.state.code(), "25P02");
+    assert_eq!(session.transaction_status(), TransactionStatus::Idle);
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["0"]);
+}
+
+#[test]
+fn a_commit_is_seen_to_have_begun_and_settings_end_with_it_though_nobody_waits() {
+    let house = House::new();
+    let session = house.session();
+    house.done(&session, "create table t (a int)");
+    house.done(
+        &session,
+        "begin; set local statement_timeout = '7s'; insert into t values (1)",
+    );
+    let commit = session.statements("commit").unwrap();
+    let committing = session.committing();
+    assert!(!committing.is_begun());
+    house.threads.block_on(async {
+        let mut done = Box::pin(session.execute(&commit[0]));
+        let is_pending = futures::poll!(&mut done).is_pending();
+        assert_eq!(committing.is_begun(), is_pending);
+        drop(done);
+    });
+    assert!(!committing.is_begun());
+    assert_eq!(session.statement_timeout(), None);
+    assert_eq!(session.transaction_status(), TransactionStatus::Idle);
+    // The next change waits for it.
+    house.done(&session, "insert into t values (2)");
+    assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
+}

@@ -1,5 +1,6 @@
 //! `orrery serve`: HTTP until SIGTERM or SIGINT.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use orrery_postgres::{Password, PostgresOptions, StartError, TlsFiles};
@@ -67,6 +68,20 @@ pub(crate) fn options(
 /// The name of the variable that may have the password: a command line is seen by everybody on the machine.
 const PASSWORD_VARIABLE: &str = "ORRERY_PG_PASSWORD";
 
+/// The password of the variable. One that is set and cannot be meant is refused: without a word, everybody on this machine would be let in.
+fn password_of(value: Option<OsString>) -> Result<Option<Password>, Failure> {
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let password = value.to_str().and_then(Password::new);
+    match password {
+        Some(password) => Ok(Some(password)),
+        None => Err(Failure::Other(format!(
+            "the environment's {PASSWORD_VARIABLE} is empty or no UTF-8: set a password, or unset the variable"
+        ))),
+    }
+}
+
 fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Failure> {
     let given = &arguments.postgres;
     let Some(listen) = given.pg else {
@@ -83,10 +98,7 @@ fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Fail
             let password = Password::new(line);
             Some(password.ok_or_else(|| wrong("its first line is empty".to_owned()))?)
         }
-        None => std::env::var(PASSWORD_VARIABLE)
-            .ok()
-            .as_deref()
-            .and_then(Password::new),
+        None => password_of(std::env::var_os(PASSWORD_VARIABLE))?,
     };
     let tls = given.pg_certificate.clone().zip(given.pg_key.clone());
     Ok(Some(PostgresOptions {

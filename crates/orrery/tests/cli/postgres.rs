@@ -2,9 +2,11 @@
 //! driver (Maven). Those that are not on the machine
 //! are left out, and it is said so; `make setup` brings them.
 
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use crate::common::{check_failure, fail, orrery, text};
 use crate::serve::Server;
@@ -167,6 +169,12 @@ fn others_than_this_machine_need_a_password() {
         .args(serve)
         .args(["--pg-password-file", text(&empty)]);
     check_failure(&with_file.output().unwrap(), &["no-password", "empty"]);
+    let mut with_variable = orrery();
+    with_variable.args(serve).env("ORRERY_PG_PASSWORD", "");
+    check_failure(
+        &with_variable.output().unwrap(),
+        &["ORRERY_PG_PASSWORD", "empty"],
+    );
 }
 
 #[test]
@@ -257,4 +265,159 @@ fn jdbc_writes_and_reads_rows() {
         .output()
         .unwrap();
     assert_eq!(good(&run), "rows\n");
+}
+
+/// A client that says what no driver would.
+struct RawClient(TcpStream);
+
+impl RawClient {
+    fn connect(server: &PostgresServer) -> Self {
+        let stream = TcpStream::connect(&server.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        let mut client = Self(stream);
+        let body = b"\0\x03\0\0user\0tester\0\0";
+        let mut start = (body.len() as u32 + 4).to_be_bytes().to_vec();
+        start.extend_from_slice(body);
+        client.0.write_all(&start).unwrap();
+        assert!(client.until_ready().ends_with('Z'));
+        client
+    }
+
+    /// Messages, each of a type and its body.
+    fn send(&mut self, messages: &[(u8, &[u8])]) {
+        let mut bytes = Vec::new();
+        for (kind, body) in messages {
+            bytes.push(*kind);
+            bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+            bytes.extend_from_slice(body);
+        }
+        self.0.write_all(&bytes).unwrap();
+    }
+
+    fn message(&mut self) -> (char, Vec<u8>) {
+        let mut head = [0; 5];
+        self.0.read_exact(&mut head).unwrap();
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+        let mut body = vec![0; length as usize - 4];
+        self.0.read_exact(&mut body).unwrap();
+        (char::from(head[0]), body)
+    }
+
+    /// The types of all messages up to the next ReadyForQuery; errors with their codes.
+    fn until_ready(&mut self) -> String {
+        let mut kinds = String::new();
+        loop {
+            let (kind, body) = self.message();
+            kinds.push(kind);
+            if kind == 'E' {
+                let body = String::from_utf8_lossy(&body).into_owned();
+                let code = body.split('\0').find_map(|field| field.strip_prefix('C'));
+                kinds.push_str(code.unwrap_or_default());
+            }
+            if kind == 'Z' {
+                return kinds;
+            }
+        }
+    }
+
+    fn ask(&mut self, messages: &[(u8, &[u8])]) -> String {
+        self.send(messages);
+        self.until_ready()
+    }
+
+    fn query(&mut self, text: &str) -> String {
+        self.ask(&[(b'Q', format!("{text}\0").as_bytes())])
+    }
+}
+
+const SYNC: (u8, &[u8]) = (b'S', b"");
+/// Of the statement and the portal without names, all rows.
+const BIND_AND_EXECUTE: [(u8, &[u8]); 2] = [(b'B', b"\0\0\0\0\0\0\0\0"), (b'E', b"\0\0\0\0\0")];
+
+#[test]
+fn what_no_driver_would_say_harms_nobody() {
+    let server = PostgresServer::start(&[]);
+    let mut client = RawClient::connect(&server);
+    // A statement that runs itself.
+    let itself = client.ask(&[
+        (b'P', b"a\0execute a\0\0\0"),
+        (b'B', b"\0a\0\0\0\0\0\0\0"),
+        (b'E', b"\0\0\0\0\0"),
+        SYNC,
+    ]);
+    assert_eq!(itself, "12E42601Z");
+    // A value without a text: nothing of its row is left before the error.
+    let far = client.query("select arrow_cast(2147483647, 'Date32')");
+    assert!(far.starts_with("TE") && far.ends_with('Z'), "{far}");
+    // What follows a failure is not looked at, though it is no UTF-8.
+    assert_eq!(
+        client.ask(&[
+            (b'P', b"\0select no_such_column\0\0\0"),
+            (b'P', b"\0\xff\0\0\0"),
+            (b'Q', b"\xff\0"),
+            SYNC
+        ]),
+        "E42703Z"
+    );
+    assert_eq!(client.query("select 1"), "TDCZ");
+    // A transaction that has failed is left by the extended protocol.
+    assert_eq!(client.query("begin"), "CZ");
+    assert!(client.query("select 1/0").ends_with("E22012Z"));
+    let [bind, execute] = BIND_AND_EXECUTE;
+    let roll_back = [(b'P', &b"\0rollback\0\0\0"[..]), bind, execute, SYNC];
+    assert_eq!(client.ask(&roll_back), "12CZ");
+    // Queries by another name tell their columns.
+    let tables = [(b'P', &b"\0show tables\0\0\0"[..]), (b'D', b"S\0"), SYNC];
+    assert_eq!(client.ask(&tables), "1tTZ");
+}
+
+#[test]
+fn rows_of_a_change_are_sent_before_it_is_committed() {
+    let server = PostgresServer::start(&[]);
+    let mut client = RawClient::connect(&server);
+    assert_eq!(client.query("create table t (a int)"), "CZ");
+    // The second row cannot be told, so there is neither.
+    let text = "insert into t values (0), (2147483647) returning arrow_cast(a, 'Date32') as told";
+    let simple = client.query(text);
+    assert!(simple.starts_with("TDE"), "{simple}");
+    let [bind, execute] = BIND_AND_EXECUTE;
+    let parse = format!("\0{text}\0\0\0");
+    let extended = client.ask(&[(b'P', parse.as_bytes()), bind, execute, SYNC]);
+    assert!(extended.starts_with("12DE"), "{extended}");
+    assert_eq!(client.query("select a from t"), "TCZ");
+    assert_eq!(client.query("insert into t values (1) returning a"), "TDCZ");
+    let other = RawClient::connect(&server).query("select a from t");
+    assert_eq!(other, "TDCZ");
+}
+
+#[test]
+fn answers_are_sent_before_sync_and_forgotten_statements_are_gone() {
+    let server = PostgresServer::start(&[]);
+    let mut client = RawClient::connect(&server);
+    let places: Vec<_> = (1..=20_000).map(|place| format!("${place}")).collect();
+    let parse = format!("wide\0select {}\0\0\0", places.join("+"));
+    // Too deep for an expression: told so, and nothing is kept of it.
+    assert!(
+        client
+            .ask(&[(b'P', parse.as_bytes()), SYNC])
+            .starts_with('E')
+    );
+    let parse = format!("wide\0select {}\0\0\0", places[..400].join(","));
+    assert_eq!(client.ask(&[(b'P', parse.as_bytes()), SYNC]), "1Z");
+    // Without Sync: what comes is more than is gathered before it is sent.
+    client.send(&vec![(b'D', &b"Swide\0"[..]); 100]);
+    for kind in ['t', 'T'].repeat(40) {
+        assert_eq!(client.message().0, kind);
+    }
+    for kind in client.ask(&[SYNC]).trim_end_matches('Z').chars() {
+        assert!(matches!(kind, 't' | 'T'));
+    }
+    // One list for both protocols: an empty statement is forgotten, too.
+    assert_eq!(client.ask(&[(b'P', b"none\0\0\0\0"), SYNC]), "1Z");
+    assert_eq!(client.ask(&[(b'P', b"none\0\0\0\0"), SYNC]), "E42P05Z");
+    assert_eq!(client.query("deallocate all"), "CZ");
+    assert_eq!(client.ask(&[(b'P', b"none\0\0\0\0"), SYNC]), "1Z");
+    assert_eq!(client.ask(&[(b'D', b"Swide\0"), SYNC]), "E26000Z");
 }
