@@ -49,7 +49,7 @@ fn an_answer_that_is_not_the_right_one_ends_tpch_with_a_failure() {
         "bench",
         "tpch",
         "--scale",
-        "0.001",
+        "0.01",
         "--streams",
         "0",
         "--cache",
