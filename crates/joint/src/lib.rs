@@ -28,18 +28,61 @@ use orrery_storage::Snapshot;
 #[derive(Debug)]
 pub struct EngineGraphs {
     engine: Arc<Engine>,
+    readings: Readings,
+}
+
+/// How texts of SPARQL are read, where whoever runs the engine may choose.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Readings {
+    /// Where a query gives no dataset: the default graph is the union of all graphs. Not in `quads`.
+    pub union_default_graph: bool,
+    /// Whether each prefix must be declared in the text.
+    pub strict_prefixes: bool,
 }
 
 impl EngineGraphs {
     /// Of this engine.
     pub fn new(engine: Arc<Engine>) -> Self {
-        Self { engine }
+        Self {
+            engine,
+            readings: Readings::default(),
+        }
+    }
+
+    /// The same that reads texts so.
+    #[must_use]
+    pub fn with_readings(self, readings: Readings) -> Self {
+        Self { readings, ..self }
+    }
+
+    fn options(&self, snapshot: &Arc<Snapshot>) -> QueryOptions {
+        QueryOptions {
+            snapshot: Some(Arc::clone(snapshot)),
+            union_default_graph: self.readings.union_default_graph,
+            strict_prefixes: self.readings.strict_prefixes,
+            ..QueryOptions::of_process()
+        }
+    }
+
+    fn options_of(&self, query: &GraphQuery) -> QueryOptions {
+        let options = self.options(&query.snapshot);
+        QueryOptions {
+            union_default_graph: options.union_default_graph && !query.is_of_quads,
+            asks_nobody: query.holds_turn,
+            timeout: query.limits.timeout,
+            planning_timeout: query.limits.planning_timeout,
+            waiting: query.limits.waiting.clone(),
+            narrowing: narrowing(query),
+            ..options
+        }
     }
 }
 
 impl GraphSource for EngineGraphs {
     fn columns(&self, text: &str, snapshot: &Arc<Snapshot>) -> Result<Vec<GraphColumn>> {
-        let selected = self.engine.selected_variables(text, &options(snapshot));
+        let selected = self
+            .engine
+            .selected_variables(text, &self.options(snapshot));
         let selected = selected.map_err(|error| of_query(&error))?;
         let selected = selected.ok_or_else(|| {
             Error::new(
@@ -57,11 +100,8 @@ impl GraphSource for EngineGraphs {
 
     fn solutions(&self, query: Arc<GraphQuery>) -> BoxStream<'static, Result<GraphRows>> {
         let engine = Arc::clone(&self.engine);
+        let options = self.options_of(&query);
         let solutions = async move {
-            let options = QueryOptions {
-                narrowing: narrowing(&query),
-                ..options(&query.snapshot)
-            };
             let prepared = engine.prepare(&query.text, &options);
             let prepared = prepared.map_err(|error| of_query(&error))?;
             let results = prepared.execute().await;
@@ -81,13 +121,6 @@ impl GraphSource for EngineGraphs {
     }
 }
 
-fn options(snapshot: &Arc<Snapshot>) -> QueryOptions {
-    QueryOptions {
-        snapshot: Some(Arc::clone(snapshot)),
-        ..QueryOptions::of_process()
-    }
-}
-
 fn narrowing(query: &GraphQuery) -> Narrowing {
     let conditions = query.conditions.iter().map(|condition| VariableCondition {
         variable: condition.variable.clone(),
@@ -96,6 +129,9 @@ fn narrowing(query: &GraphQuery) -> Narrowing {
             GraphTest::TextIn(texts) => VariableTest::TextIn(texts.clone()),
             GraphTest::AtLeast(number) => {
                 VariableTest::Number(NumberComparison::GreaterOrEqual, number.clone())
+            }
+            GraphTest::AtLeastOrNan(number) => {
+                VariableTest::Number(NumberComparison::NotLess, number.clone())
             }
             GraphTest::AtMost(number) => {
                 VariableTest::Number(NumberComparison::LessOrEqual, number.clone())
@@ -136,7 +172,8 @@ fn of_query(error: &QueryError) -> Error {
         QueryError::Unsupported { .. } => SqlState::FeatureNotSupported,
         QueryError::Timeout { .. } => SqlState::QueryCanceled,
         QueryError::OutOfMemory { .. } | QueryError::Busy => SqlState::OutOfMemory,
-        QueryError::Service { .. } | QueryError::Storage(_) => SqlState::IoError,
+        QueryError::Service { .. } => SqlState::ForeignDataError,
+        QueryError::Storage(_) => SqlState::IoError,
         QueryError::AskFirst | QueryError::UpdateFailed { .. } | QueryError::Internal { .. } => {
             SqlState::InternalError
         }

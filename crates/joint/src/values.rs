@@ -62,9 +62,27 @@ pub(crate) fn text<'t>(
     Ok(match (column_type, lexical.as_ref()) {
         (ColumnType::Boolean, "1") => Cow::Borrowed("true"),
         (ColumnType::Boolean, "0") => Cow::Borrowed("false"),
+        // What has no zone in SQL loses it, as PostgreSQL's casts do.
+        (ColumnType::Date | ColumnType::Timestamp, lexical) => Cow::Borrowed(without_zone(lexical)),
         (ColumnType::Blob, digits) => Cow::Owned(format!("\\x{digits}")),
         (_, lexical) => Cow::Borrowed(lexical),
     })
+}
+
+/// A date, or a date with a time, without its `Z`, `+02:00` or `-05:00`.
+fn without_zone(lexical: &str) -> &str {
+    if let Some(local) = lexical.strip_suffix('Z') {
+        return local;
+    }
+    let zone = lexical.len().checked_sub(6);
+    match zone.and_then(|start| lexical.split_at_checked(start)) {
+        Some((local, zone))
+            if zone.starts_with(['+', '-']) && zone.as_bytes().get(3) == Some(&b':') =>
+        {
+            local
+        }
+        _ => lexical,
+    }
 }
 
 /// Whether literals of a datatype are values of a type.
@@ -112,6 +130,24 @@ fn is_numeric(datatype: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dates_and_times_without_a_zone_lose_that_of_the_literal() {
+        for (lexical, expected) in [
+            ("2020-01-01", "2020-01-01"),
+            ("2020-01-01Z", "2020-01-01"),
+            ("2020-01-01-05:00", "2020-01-01"),
+            ("-0044-03-15+14:00", "-0044-03-15"),
+            ("2020-01-01T10:00:00.5+02:00", "2020-01-01T10:00:00.5"),
+            ("2020-01-01T10:00:00", "2020-01-01T10:00:00"),
+            ("Z", ""),
+            ("\u{e4}:00", "\u{e4}:00"),
+        ] {
+            assert_eq!(without_zone(lexical), expected);
+        }
+        let date = Term::typed("2020-01-01+02:00", xsd::DATE);
+        assert_eq!(text(&date, ColumnType::Date, "x").unwrap(), "2020-01-01");
+    }
 
     #[test]
     fn texts_take_every_term_and_numbers_numbers_alone() {

@@ -4,12 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::util::display::array_value_to_string;
 use futures::TryStreamExt;
-use orrery_joint::EngineGraphs;
+use orrery_joint::{EngineGraphs, Readings};
 use orrery_sparql::{Engine, EngineOptions, QueryOptions, UpdateOptions};
-use orrery_sql::{Error, Outcome, Session, SessionOptions};
+use orrery_sql::{Error, GraphLimits, Outcome, Session, SessionOptions};
 use orrery_storage::{CommitOptions, Database, Writer, WriterOptions, build_small};
 
 const DATA: &str = r#"
@@ -290,4 +291,118 @@ fn what_is_wrong_is_told_with_its_code() {
         assert_eq!(error.state.code(), code, "{text}: {error}");
         assert!(error.message.contains(words), "{text}: {error}");
     }
+}
+
+const XSD: &str = "PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>";
+
+#[test]
+fn bounds_lose_no_numbers() {
+    let house = house();
+    // SQL has NaN above all numbers.
+    let numbers = format!(
+        "sparql('{XSD} SELECT (xsd:double(?x) AS ?v) {{ VALUES ?x {{ \"NaN\" 1 7 \"INF\" \"-INF\" }} }}')"
+    );
+    for (filter, expected) in [
+        ("v > 5", "3"),
+        ("v >= 7", "3"),
+        ("5 < v", "3"),
+        ("v between 5 and 8", "1"),
+        ("v < 5", "2"),
+        ("v = 7", "1"),
+    ] {
+        house.check(
+            &format!("select count(*) from {numbers} where {filter}"),
+            &[expected],
+        );
+    }
+    let small = format!(
+        "sparql('{XSD} SELECT (xsd:double(?x) AS ?v) {{ VALUES ?x {{ 6.62607015e-34 3.4e-18 -1e-30 5e-324 1e300 0.0001234567890123 }} }}')"
+    );
+    for (filter, expected) in [
+        ("v < 1e-30", "3"),
+        ("v = 6.62607015e-34", "1"),
+        ("v = 3.4e-18", "1"),
+        ("v > -1e-29 and v < 0", "1"),
+        ("v = '5e-324'::double precision", "1"),
+        ("v = 1e300::double precision", "1"),
+        ("v < 1e301::double precision", "6"),
+        ("v > 1e299::double precision", "1"),
+        ("v = 0.0001234567890123", "1"),
+    ] {
+        house.check(
+            &format!("select count(*) from {small} where {filter}"),
+            &[expected],
+        );
+    }
+}
+
+#[test]
+fn texts_are_read_as_whoever_runs_the_engine_chose() {
+    let house = house();
+    let count = "select * from sparql('SELECT (COUNT(*) AS ?n) { ?s ?p ?o }')";
+    house.check(count, &["12"]);
+    let readings = Readings {
+        union_default_graph: true,
+        strict_prefixes: true,
+    };
+    let graphs = EngineGraphs::new(Arc::clone(&house.engine)).with_readings(readings);
+    let house = House {
+        session: house.session.clone().with_graphs(Arc::new(graphs)),
+        ..house
+    };
+    house.check(count, &["13"]);
+    // Those of named graphs are there once all the same.
+    house.check("select count(*) from quads", &["13"]);
+    let undeclared = "select * from sparql('SELECT ?s { ?s rdf:type ?t }')";
+    let error = house.rows(undeclared).unwrap_err();
+    assert_eq!(error.state.code(), "42601", "{error}");
+}
+
+#[test]
+fn nobody_else_is_asked_while_other_writers_wait() {
+    let house = house();
+    let service = "sparql('SELECT ?s { SERVICE SILENT <http://127.0.0.1:9/> { ?s ?p ?o } }')";
+    house.rows("create table t (s text)").unwrap();
+    // A view is only planned.
+    house
+        .rows(&format!("create view v as select * from {service}"))
+        .unwrap();
+    for text in [
+        format!("insert into t select s from {service}"),
+        "insert into t select s from v".to_owned(),
+        format!("begin; insert into t values ('a'); select * from {service}"),
+    ] {
+        let error = house.rows(&text).unwrap_err();
+        assert_eq!(error.state.code(), "0A000", "{text}: {error}");
+        assert!(error.message.contains("SERVICE while"), "{text}: {error}");
+        house.rows("rollback").unwrap();
+    }
+    house.check(&format!("select * from {service}"), &[""]);
+}
+
+#[test]
+fn queries_are_not_planned_for_those_who_have_gone() {
+    let house = house();
+    let session = house.session.clone();
+    let with_limits = |limits| House {
+        session: session.clone().with_graph_limits(limits),
+        ..self::house()
+    };
+    let waiting = Arc::new(());
+    let limits = GraphLimits {
+        waiting: Some(Arc::downgrade(&waiting)),
+        ..GraphLimits::default()
+    };
+    let asked = with_limits(limits);
+    let query = "select count(*) from sparql('SELECT ?s { ?s ?p ?o }')";
+    asked.check(query, &["12"]);
+    drop(waiting);
+    let error = asked.rows(query).unwrap_err();
+    assert_eq!(error.state.code(), "57014", "{error}");
+    let late = with_limits(GraphLimits {
+        planning_timeout: Some(Duration::ZERO),
+        ..GraphLimits::default()
+    });
+    let error = late.rows(query).unwrap_err();
+    assert_eq!(error.state.code(), "57014", "{error}");
 }

@@ -1,8 +1,8 @@
 //! PostgreSQL's clients beside those of HTTP: the same engine and writer, the same threads, and turns at the same door.
 
+use crate::router::graphs_of;
 use crate::state::ServerState;
 use futures::future::BoxFuture;
-use orrery_joint::EngineGraphs;
 use orrery_postgres::{Context, Listener, Turn, Turns};
 use orrery_storage::Writer;
 use std::fmt;
@@ -60,7 +60,7 @@ impl Postgres {
             runtime: Arc::clone(self.state.engine.runtime()),
             database: Arc::clone(self.state.engine.database()),
             writer: self.writer,
-            graphs: Arc::new(EngineGraphs::new(Arc::clone(&self.state.engine))),
+            graphs: Arc::new(graphs_of(&self.state.engine, &self.state.options)),
             threads: self.state.query_threads.handle().clone(),
             turns: Arc::new(Door(self.state)),
         };

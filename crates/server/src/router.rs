@@ -38,7 +38,7 @@ use axum::http::{Method, request::Parts};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
-use orrery_joint::EngineGraphs;
+use orrery_joint::{EngineGraphs, Readings};
 use orrery_sparql::Engine;
 use orrery_sql::{Session, SessionOptions};
 use orrery_storage::Writer;
@@ -90,6 +90,14 @@ pub fn router(
     Ok(routes(shared(engine, writing, options, is_over)?))
 }
 
+/// What SQL reads of graphs, in texts that mean what they mean at `/sparql`.
+pub(crate) fn graphs_of(engine: &Arc<Engine>, options: &HttpOptions) -> EngineGraphs {
+    EngineGraphs::new(Arc::clone(engine)).with_readings(Readings {
+        union_default_graph: options.union_default_graph,
+        strict_prefixes: options.strict_prefixes,
+    })
+}
+
 /// What the handlers share; starts the query threads.
 pub(crate) fn shared(
     engine: Arc<Engine>,
@@ -114,7 +122,7 @@ pub(crate) fn shared(
         None,
         SessionOptions::default(),
     )
-    .with_graphs(Arc::new(EngineGraphs::new(Arc::clone(&engine))));
+    .with_graphs(Arc::new(graphs_of(&engine, &options)));
     Ok(Arc::new(ServerState {
         is_over,
         engine,

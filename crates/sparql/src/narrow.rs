@@ -55,6 +55,8 @@ pub enum NumberComparison {
     Greater,
     /// `>=`
     GreaterOrEqual,
+    /// Not `<`: `>=`, and NaN.
+    NotLess,
 }
 
 impl Narrowing {
@@ -156,6 +158,9 @@ impl VariableCondition {
                     NumberComparison::LessOrEqual => Expression::LessOrEqual(one, other),
                     NumberComparison::Greater => Expression::Greater(one, other),
                     NumberComparison::GreaterOrEqual => Expression::GreaterOrEqual(one, other),
+                    NumberComparison::NotLess => {
+                        Expression::Not(Box::new(Expression::Less(one, other)))
+                    }
                 })
             }
         }

@@ -79,6 +79,9 @@ pub struct QueryOptions {
     /// Whether each prefix of the text must be declared in it, as the standard has it; else the well-known ones and those of the
     /// database are assumed. Default: no.
     pub strict_prefixes: bool,
+    /// Whether `SERVICE` is refused, also where the engine may ask other endpoints, because somebody waits for the end of the query who
+    /// should not wait for others. Default: no.
+    pub asks_nobody: bool,
     /// What is needed of its solutions. Default: all.
     pub narrowing: Narrowing,
     /// How the query is planned and run.
@@ -100,6 +103,7 @@ impl QueryOptions {
             view: None,
             scope,
             strict_prefixes: false,
+            asks_nobody: false,
             narrowing: Narrowing::default(),
             tuning: Tuning::default(),
         }

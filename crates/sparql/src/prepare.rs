@@ -33,6 +33,7 @@ use crate::plan::{
 use crate::prepared::{Preparation, PreparedQuery, QueryKind};
 use crate::results::{Template, for_each_template_variable};
 use crate::statistics::{Counts, Estimator};
+use crate::update;
 
 impl Engine {
     /// Parses and plans a query over the newest snapshot.
@@ -45,7 +46,15 @@ impl Engine {
             base_iri: options.base_iri.as_deref(),
             prefixes: options.assumed(view.snapshot()),
         };
-        let read = |stack| self.shapes().read(text, assumed, stack);
+        let read = |stack| {
+            let read = self.shapes().read(text, assumed, stack)?;
+            if options.asks_nobody && update::asks_others(&read.query()) {
+                return Err(Refused::Error(QueryError::unsupported(
+                    "SERVICE while other writers wait, as in a statement or a transaction that changes something",
+                )));
+            }
+            Ok(read)
+        };
         match read(Stack::Ordinary) {
             Ok(read) if options.narrowing.is_empty() => {
                 read_again(self, text, &read, (started, &view), options)

@@ -8,7 +8,8 @@ use orrery_storage::table::Tables;
 use orrery_storage::{ChangeMemory, TableSavepoint, Transaction};
 use parking_lot::Mutex;
 
-use crate::planner::{Planner, SeenGraphs};
+use crate::graph::SeenGraphs;
+use crate::planner::Planner;
 use crate::threads::on_own_thread;
 use crate::transaction::BlockNumber;
 use crate::{Error, Result, SqlState};

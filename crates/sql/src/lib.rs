@@ -68,7 +68,9 @@ pub use datafusion::arrow::datatypes::DataType;
 pub use datafusion::common::ScalarValue;
 pub use error::{Error, Result};
 pub use files::FileAccess;
-pub use graph::{GraphColumn, GraphCondition, GraphQuery, GraphRows, GraphSource, GraphTest};
+pub use graph::{
+    GraphColumn, GraphCondition, GraphLimits, GraphQuery, GraphRows, GraphSource, GraphTest,
+};
 pub use kept::Kept;
 pub use kind::StatementKind;
 pub use names::CATALOG as DATABASE;

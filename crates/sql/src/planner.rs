@@ -23,14 +23,13 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
-use orrery_storage::Snapshot;
 use orrery_storage::table::{Tables, ViewDefinition};
 use parking_lot::RwLock;
 
 use crate::catalog::catalog;
 use crate::described::{self, DESCRIBED, described};
 use crate::files::{ExternalTable, file_table, is_external, named_files, rename_files};
-use crate::graph::{GraphSource, QUADS, SparqlFunction, declare_columns, quads};
+use crate::graph::{QUADS, SeenGraphs, SparqlFunction, declare_columns, quads};
 use crate::names::{CATALOG, SCHEMA};
 use crate::plan_size::refuse_large;
 use crate::rules::settled;
@@ -52,13 +51,6 @@ pub(crate) struct Planner {
     reads_graphs: Arc<AtomicBool>,
 }
 
-/// Graphs as a planner sees them.
-#[derive(Debug, Clone)]
-pub(crate) struct SeenGraphs {
-    pub(crate) source: Arc<dyn GraphSource>,
-    pub(crate) snapshot: Arc<Snapshot>,
-}
-
 /// Tables of one statement, by schema and name.
 #[derive(Default)]
 struct Extra {
@@ -76,8 +68,7 @@ impl Planner {
         let reads_graphs = Arc::new(AtomicBool::new(false));
         if let Some(graphs) = &graphs {
             let function = SparqlFunction {
-                source: Arc::clone(&graphs.source),
-                snapshot: Arc::clone(&graphs.snapshot),
+                graphs: graphs.clone(),
                 is_called: Arc::clone(&reads_graphs),
             };
             state.register_udtf("sparql", Arc::new(function));
@@ -356,7 +347,7 @@ impl SeenSchema {
     fn quads(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
         let graphs = self.graphs.as_ref().filter(|_| self.has_quads(name))?;
         self.reads_graphs.store(true, Ordering::Relaxed);
-        Some(Arc::new(quads(&graphs.source, &graphs.snapshot)))
+        Some(Arc::new(quads(graphs)))
     }
 
     fn has_quads(&self, name: &str) -> bool {

@@ -33,12 +33,12 @@ use crate::change::Change;
 use crate::committing::Committing;
 use crate::copy::{CopyFrom, CopyIn, CopyOut, CopyTo, Source, write_file};
 use crate::files::FileAccess;
-use crate::graph::GraphSource;
+use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
 use crate::join_order::OrderedJoins;
 use crate::kept::KeptStatements;
 use crate::names::{CATALOG, SCHEMA};
 use crate::outcome::{Outcome, Tag};
-use crate::planner::{Planner, SeenGraphs};
+use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
 use crate::rules::{AfterTypes, BeforeTypes};
 use crate::settings::{Settings, setting_name, shown_columns};
@@ -92,6 +92,7 @@ pub struct Session {
     pool: Arc<dyn MemoryPool>,
     memory_bytes: u64,
     graphs: Option<Arc<dyn GraphSource>>,
+    graph_limits: GraphLimits,
     turns: Arc<Semaphore>,
 }
 
@@ -151,6 +152,7 @@ impl Session {
             pool: Arc::clone(&task.runtime_env().memory_pool),
             memory_bytes: runtime.memory_bytes(),
             graphs: None,
+            graph_limits: GraphLimits::default(),
             turns: Arc::clone(runtime.turns()),
         }
     }
@@ -159,6 +161,13 @@ impl Session {
     #[must_use]
     pub fn with_graphs(mut self, source: Arc<dyn GraphSource>) -> Self {
         self.graphs = Some(source);
+        self
+    }
+
+    /// The same whose statements wait so long for what they read of graphs.
+    #[must_use]
+    pub fn with_graph_limits(mut self, limits: GraphLimits) -> Self {
+        self.graph_limits = limits;
         self
     }
 
@@ -179,6 +188,7 @@ impl Session {
             pool: Arc::clone(&self.pool),
             memory_bytes: self.memory_bytes,
             graphs: self.graphs.clone(),
+            graph_limits: GraphLimits::default(),
             turns: Arc::clone(&self.turns),
         }
     }
@@ -613,17 +623,22 @@ impl Session {
     }
 
     /// The graphs of a state.
-    fn graphs_in(&self, snapshot: &Arc<Snapshot>) -> Option<SeenGraphs> {
-        let source = Arc::clone(self.graphs.as_ref()?);
-        let snapshot = Arc::clone(snapshot);
-        Some(SeenGraphs { source, snapshot })
+    fn graphs_in(&self, snapshot: &Arc<Snapshot>, holds_turn: bool) -> Option<SeenGraphs> {
+        Some(SeenGraphs {
+            source: Arc::clone(self.graphs.as_ref()?),
+            snapshot: Arc::clone(snapshot),
+            limits: self.graph_limits.clone(),
+            holds_turn,
+        })
     }
 
     fn planner(&self, snapshot: &Arc<Snapshot>) -> Planner {
         let mut state = self.state.clone();
         // `now()` is when this statement began.
         state.mark_start_execution();
-        Planner::new(state, snapshot.tables(), self.graphs_in(snapshot))
+        let holds_turn = self.block.lock().holds_turn();
+        let graphs = self.graphs_in(snapshot, holds_turn);
+        Planner::new(state, snapshot.tables(), graphs)
     }
 
     async fn query(&self, statement: Parsed, text: &str) -> Result<Outcome> {
@@ -841,7 +856,7 @@ impl Session {
         let mut transaction = transaction;
         // What a statement reads is the state before it.
         let graphs = match &self.graphs {
-            Some(_) => self.graphs_in(&transaction.snapshot()?),
+            Some(_) => self.graphs_in(&transaction.snapshot()?, true),
             None => None,
         };
         let change = Change::new(

@@ -137,6 +137,8 @@ states! {
     UndefinedFile "58P01"
     /// An old state that is not kept.
     SnapshotTooOld "72000"
+    /// Another endpoint did not answer as it should.
+    ForeignDataError "HV000"
     /// A mistake of ours.
     InternalError "XX000"
 }

@@ -4,7 +4,7 @@ use crate::access_log::AccessRecord;
 use crate::negotiate::AcceptedFormats;
 use crate::output::TimeLimit;
 use crate::protocol::Held;
-use orrery_sql::{Session, Statement};
+use orrery_sql::{GraphLimits, Session, Statement};
 use std::sync::Arc;
 
 /// What both reads and changes need.
@@ -17,4 +17,14 @@ pub(super) struct Asked {
     pub(super) record: Arc<AccessRecord>,
     #[expect(dead_code, reason = "held")]
     pub(super) memory: Held,
+}
+
+impl Asked {
+    /// The same, where what is read of graphs is waited for so long.
+    pub(super) fn waiting(self, limits: GraphLimits) -> Self {
+        Self {
+            session: self.session.with_graph_limits(limits),
+            ..self
+        }
+    }
 }

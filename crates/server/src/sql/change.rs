@@ -1,19 +1,31 @@
 //! Statements that change something: made by the writing thread in their turn, committed, then answered.
+//!
+//! ```text
+//!   queue -> run_unit -> the answer's bytes -> commit -> answer
+//! ```
+//!
+//! An error means that nothing was changed: the answer is written before the commit, and what fails in that undoes the changes. A client that leaves
+//! before that is not waited for.
 
 use super::asked::Asked;
-use super::read;
+use super::read::{self, ROWS_AT_A_TIME};
 use crate::conditions::etag_of_commit;
 use crate::edge;
 use crate::errors::ServerError;
-use crate::output::{Output, Stop, TAG, begun};
+use crate::format::TableSerializer;
+use crate::output::TAG;
 use crate::state::ServerState;
 use crate::updates::{CommitRequest, who};
 use crate::writes::Committed;
+use axum::body::Body;
 use axum::http::{HeaderValue, header, request::Parts};
 use axum::response::{IntoResponse, Response};
-use orrery_sql::{Outcome, Rows, Tag};
+use bytes::Bytes;
+use futures::TryStreamExt;
+use orrery_sparql::HeldMemory;
+use orrery_sql::{Error, GraphLimits, Outcome, Rows, Tag};
 use orrery_storage::{PendingCommit, Transaction};
-use std::time::Instant;
+use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -30,83 +42,158 @@ pub(super) async fn make(
     // Before anything is changed: who cannot read the answer would not know that it was.
     asked.accepted.tables()?;
     let who = who(&parts.headers);
-    let (sender, made) = oneshot::channel();
+    let memory = state.engine.hold_memory("an answer of SQL");
+    // Held until there is an answer, so that planning ends when the client has left.
+    let waiting = Arc::new(());
+    let left = asked.time.left();
+    let asked = asked.waiting(GraphLimits {
+        planning_timeout: Some(left),
+        timeout: Some(left),
+        waiting: Some(Arc::downgrade(&waiting)),
+    });
+    let (mut sender, made) = oneshot::channel();
     let change = move |mut transaction: Transaction, threads: &Handle| {
         commit_request.check(&mut transaction, true)?;
-        let (outcome, transaction) = threads.block_on(run(&asked, transaction))?;
-        // The request may be gone; what it asked for is made all the same.
-        let _ = sender.send((outcome, asked));
+        let run = run(&asked, transaction, memory);
+        let (answer, transaction) = threads.block_on(async {
+            tokio::select! {
+                biased;
+                done = run => done,
+                // Others wait for the turn, and nobody for this.
+                () = sender.closed() => Err(gone()),
+            }
+        })?;
+        // The request may be gone now: it is made all the same.
+        let _ = sender.send(answer);
         Ok::<PendingCommit, ServerError>(transaction.commit(commit_request.options(&who))?)
     };
     let committed = writes.make_whole(Box::new(change)).await?;
-    let (outcome, asked) = made.await.map_err(|_dropped| lost())?;
-    match outcome {
-        Outcome::Done(tag) => Ok(done(tag, committed)),
-        // Refused before they begin.
-        Outcome::CopyIn(_) | Outcome::CopyOut(_) => Err(lost()),
-        Outcome::Returned(rows, tag) => returned(state, asked, rows, tag, committed).await,
-        Outcome::Query(rows) => {
-            // Those behind changes come as `Returned`.
-            returned(state, asked, rows, Tag::Words("SELECT"), committed).await
-        }
-    }
+    let answer = made.await.map_err(|_dropped| lost())?;
+    drop(waiting);
+    Ok(answer.response(committed))
+}
+
+/// What the client gets as soon as the changes are committed. It is there before: nothing can fail any more then.
+enum Made {
+    Done(Tag),
+    Rows(Box<WrittenRows>),
+}
+
+struct WrittenRows {
+    bytes: Vec<u8>,
+    content_type: HeaderValue,
+    tag: Tag,
+    memory: HeldMemory,
 }
 
 async fn run(
     asked: &Asked,
     transaction: Transaction,
-) -> Result<(Outcome, Transaction), ServerError> {
-    let unit = asked.session.run_unit(&asked.statements, Some(transaction));
-    let unit = tokio::time::timeout(asked.time.left(), unit).await;
-    let unit = unit.map_err(|_elapsed| asked.time.exceeded())?;
-    let unit = unit.map_err(|error| ServerError::of_sql(error, &asked.text))?;
-    let transaction = unit.transaction.ok_or_else(lost)?;
-    Ok((unit.outcome, transaction))
+    memory: HeldMemory,
+) -> Result<(Made, Transaction), ServerError> {
+    let work = async {
+        let unit = asked.session.run_unit(&asked.statements, Some(transaction));
+        let unit = unit
+            .await
+            .map_err(|error| ServerError::of_sql(error, &asked.text))?;
+        let made = match unit.outcome {
+            Outcome::Done(tag) => Made::Done(tag),
+            // Refused before they begin.
+            Outcome::CopyIn(_) | Outcome::CopyOut(_) => return Err(lost()),
+            Outcome::Returned(rows, tag) => written(asked, rows, tag, memory).await?,
+            // Those behind changes come as `Returned`.
+            Outcome::Query(rows) => written(asked, rows, Tag::Words("SELECT"), memory).await?,
+        };
+        Ok((made, unit.transaction.ok_or_else(lost)?))
+    };
+    let done = tokio::time::timeout(asked.time.left(), work).await;
+    done.unwrap_or_else(|_elapsed| Err(asked.time.exceeded()))
+}
+
+/// The rows that the changes give back, in the form that the client takes.
+async fn written(
+    asked: &Asked,
+    rows: Rows,
+    tag: Tag,
+    memory: HeldMemory,
+) -> Result<Made, ServerError> {
+    let chosen = asked.accepted.tables()?;
+    let schema = rows.schema();
+    let mut rows = rows.map_err(|error| ServerError::of_sql(Error::of_run(&error), &asked.text));
+    let mut bytes = Vec::new();
+    let hold = |bytes: &Vec<u8>| {
+        let held = memory.resize(bytes.capacity());
+        held.map_err(|error| ServerError::of_sql(error.into(), &asked.text))
+    };
+    let mut serializer = TableSerializer::start(chosen.format, &schema, &mut bytes)?;
+    while let Some(batch) = rows.try_next().await? {
+        for from in (0..batch.num_rows()).step_by(ROWS_AT_A_TIME) {
+            let count = ROWS_AT_A_TIME.min(batch.num_rows() - from);
+            serializer.rows(&batch.slice(from, count), &mut bytes)?;
+            hold(&bytes)?;
+        }
+        asked.record.add_rows(batch.num_rows() as u64);
+    }
+    serializer.finish(&mut bytes)?;
+    hold(&bytes)?;
+    Ok(Made::Rows(Box::new(WrittenRows {
+        bytes,
+        content_type: chosen.content_type(),
+        tag,
+        memory,
+    })))
+}
+
+/// Bytes that are counted until they are sent.
+struct CountedBytes {
+    bytes: Vec<u8>,
+    _memory: HeldMemory,
+}
+
+impl AsRef<[u8]> for CountedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Made {
+    fn response(self, committed: Committed) -> Response {
+        let (content_type, body, tag) = match self {
+            Self::Done(tag) => (
+                HeaderValue::from_static("application/json"),
+                read::done_text(tag, committed.number).into(),
+                tag,
+            ),
+            Self::Rows(rows) => {
+                let bytes = Bytes::from_owner(CountedBytes {
+                    bytes: rows.bytes,
+                    _memory: rows.memory,
+                });
+                (rows.content_type, Body::from(bytes), rows.tag)
+            }
+        };
+        let headers = [
+            (header::ETAG, etag_of_commit(committed.number)),
+            (header::CONTENT_TYPE, content_type),
+            (header::VARY, HeaderValue::from_static("Accept")),
+        ];
+        let mut response = (headers, body).into_response();
+        if let Some(tag) = read::tag_header(tag) {
+            response.headers_mut().insert(TAG, tag);
+        }
+        response
+    }
+}
+
+fn gone() -> ServerError {
+    ServerError::Internal {
+        message: "the client has left before its changes were committed; they are not made"
+            .to_owned(),
+    }
 }
 
 fn lost() -> ServerError {
     ServerError::Internal {
         message: "the statements have lost their transaction".to_owned(),
     }
-}
-
-/// The answer where there are no rows.
-fn done(tag: Tag, committed: Committed) -> Response {
-    let headers = [
-        (header::ETAG, etag_of_commit(committed.number)),
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/json"),
-        ),
-    ];
-    let mut response = (headers, read::done_text(tag, committed.number)).into_response();
-    if let Some(tag) = read::tag_header(tag) {
-        response.headers_mut().insert(TAG, tag);
-    }
-    response
-}
-
-/// The rows that the changes gave back.
-async fn returned(
-    state: &ServerState,
-    asked: Asked,
-    rows: Rows,
-    tag: Tag,
-    committed: Committed,
-) -> Result<Response, ServerError> {
-    let (head_sender, head) = oneshot::channel();
-    // It is done: now the client alone can be too slow.
-    let time = asked.time;
-    let ready = Instant::now();
-    state.query_threads.handle().spawn(async move {
-        let mut output = Output::new(head_sender, ready, time);
-        output.etag = Some(etag_of_commit(committed.number));
-        output.tag = read::tag_header(tag);
-        match read::write(&asked, rows, &mut output).await {
-            Ok(()) => {}
-            Err(Stop::ClientGone) => tracing::debug!("the client left before its rows"),
-            Err(Stop::Failed(error)) => output.fail(error),
-        }
-    });
-    begun(head, time, &state.is_over).await
 }

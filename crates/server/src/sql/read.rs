@@ -7,17 +7,18 @@ use crate::errors::ServerError;
 use crate::format::TableSerializer;
 use crate::output::{HeadSender, Output, Stop, begun};
 use crate::state::ServerState;
+use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, Method, request::Parts};
 use axum::response::Response;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use orrery_sparql::{Engine, Preparation};
-use orrery_sql::{Error, Outcome, Rows, Tag, Unit};
+use orrery_sql::{Error, GraphLimits, Outcome, Rows, Tag, Unit};
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// Rows that are written before it is looked whether they fill a chunk.
-const ROWS_AT_A_TIME: usize = 512;
+pub(super) const ROWS_AT_A_TIME: usize = 512;
 
 struct Job {
     asked: Asked,
@@ -38,6 +39,13 @@ pub(super) async fn answer(
     let conditions = Conditions::of(&parts.headers)?;
     let turn = state.admission.turn().await?;
     let time = asked.time;
+    let waiting = Arc::new(());
+    let asked = asked.waiting(GraphLimits {
+        planning_timeout: Some(time.limit),
+        // While the client is waited for, no time runs: it is counted where the answer is sent.
+        timeout: None,
+        waiting: Some(Arc::downgrade(&waiting)),
+    });
     let job = Job {
         asked,
         engine: Arc::clone(&state.engine),
@@ -48,7 +56,21 @@ pub(super) async fn answer(
     };
     let (head_sender, head) = oneshot::channel();
     state.query_threads.handle().spawn(run(job, head_sender));
-    begun(head, time, &state.is_over).await
+    let response = begun(head, time, &state.is_over).await?;
+    Ok(holding(response, waiting))
+}
+
+/// A response that holds on to something until its body was sent: what is planned late may still be waited for.
+fn holding(response: Response, waiting: Arc<()>) -> Response {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| {
+        let pieces = body.into_data_stream();
+        Body::from_stream(pieces.inspect(move |_| {
+            let _ = &waiting;
+        }))
+    })
 }
 
 async fn run(job: Job, head: HeadSender) {
@@ -142,7 +164,7 @@ pub(super) fn tag_header(tag: Tag) -> Option<HeaderValue> {
 }
 
 /// Writes rows in the form that the client takes.
-pub(super) async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Stop> {
+async fn write(asked: &Asked, rows: Rows, output: &mut Output) -> Result<(), Stop> {
     let chosen = asked.accepted.tables()?;
     output.content_type = Some(chosen.content_type());
     let schema = rows.schema();

@@ -261,3 +261,45 @@ async fn long_answers_stream_and_limits_hold() {
     let broken = sql(address, failing, &[CSV]).await;
     assert!(!broken.is_complete || broken.status == 400);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_written_into_the_answer_is_not_changed_either() {
+    let server = with_items().await;
+    let address = server.address;
+    // Parquet has no intervals of months.
+    let text = "insert into item values (9, 'nine', 9) returning id, interval '1 month'";
+    let refused = post(address, "/sql?format=parquet", &[SQL], text.as_bytes()).await;
+    assert_ne!(refused.status, 200, "{}", refused.text());
+    assert_eq!(refused.header("ETag"), None);
+    assert_eq!(csv(address, "select count(*) as n from item").await, "n|3|");
+    let done = post(address, "/sql?format=csv", &[SQL], text.as_bytes()).await;
+    assert_eq!(done.status, 200, "{}", done.text());
+    assert_eq!(csv(address, "select count(*) as n from item").await, "n|4|");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sparql_within_sql_means_what_it_means_alone() {
+    let server = TestServer::start_with(|options| options.http.union_default_graph = true).await;
+    let count = "select n from sparql('SELECT (COUNT(*) AS ?n) { ?s ?p ?o }')";
+    assert_eq!(csv(server.address, count).await, "n|3002|");
+    let quads = "select count(*) as n from quads";
+    assert_eq!(csv(server.address, quads).await, "n|3002|");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_endpoints_are_asked_by_reads_alone_and_told_when_they_fail() {
+    let allow = |options: &mut orrery_server::ServerOptions| {
+        options.endpoints.allow = orrery_remote::AllowList::parse(["127.0.0.1"]).unwrap();
+    };
+    let server = TestServer::start_with(allow).await;
+    let address = server.address;
+    let service =
+        format!("sparql('SELECT ?s {{ SERVICE <http://{address}/nothing> {{ ?s ?p ?o }} }}')");
+    let failed = sql(address, &format!("select * from {service}"), &[PROBLEM]).await;
+    assert_eq!(failed.status, 502, "{}", failed.text());
+    assert_eq!(json(&failed)["sqlstate"], "HV000");
+    let changing = format!("create table t as select * from {service}");
+    let refused = sql(address, &changing, &[PROBLEM]).await;
+    assert_eq!(refused.status, 501, "{}", refused.text());
+    assert_eq!(json(&refused)["sqlstate"], "0A000");
+}

@@ -29,6 +29,7 @@ mod memory;
 mod modify;
 mod parse;
 mod services;
+pub(crate) use services::asks_others;
 mod statements;
 
 use std::sync::Arc;

@@ -35,6 +35,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use orrery_expressions::for_each_child;
 use orrery_operators::service::{RemoteAnswer, RemoteEndpoints, RemoteFailure, ServiceOptions};
+use spargebra::Query;
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 
 use crate::error::QueryError;
@@ -329,6 +330,16 @@ impl RemoteEndpoints for Replay {
             })
         }
         .boxed()
+    }
+}
+
+/// Whether a query asks other endpoints.
+pub(crate) fn asks_others(query: &Query) -> bool {
+    match query {
+        Query::Select { pattern, .. }
+        | Query::Construct { pattern, .. }
+        | Query::Describe { pattern, .. }
+        | Query::Ask { pattern, .. } => asks(pattern),
     }
 }
 

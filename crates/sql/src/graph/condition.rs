@@ -13,6 +13,11 @@ use super::{GraphCondition, GraphTest};
 /// Values that a condition lists, at most.
 pub(super) const VALUES_MAX: usize = 10_000;
 
+/// What decimals of SPARQL are rounded to; bounds travel as such, for all kinds of numbers compare with them as they are.
+const DECIMAL_STEP: f64 = 1e-18;
+/// Bounds beyond are not sent: their decimals have more digits than are worth reading.
+const BOUND_MAX: f64 = 1e36;
+
 /// A column as conditions see it.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
@@ -100,7 +105,13 @@ impl Seen {
         }
         let bounds = match op {
             Operator::Lt | Operator::LtEq => vec![GraphTest::AtMost(self.bound(value, 1.0)?)],
-            Operator::Gt | Operator::GtEq => vec![GraphTest::AtLeast(self.bound(value, -1.0)?)],
+            Operator::Gt | Operator::GtEq => {
+                let bound = self.bound(value, -1.0)?;
+                vec![match self.column_type {
+                    ColumnType::Double => GraphTest::AtLeastOrNan(bound),
+                    _ => GraphTest::AtLeast(bound),
+                }]
+            }
             _ => return None,
         };
         Some(self.part(bounds))
@@ -148,10 +159,10 @@ impl Seen {
             _ => return None,
         };
         let value = number(value)?;
-        // What a double cannot tell apart is let through.
-        let slack = value.abs() * f64::EPSILON * 4.0;
+        // What a double cannot tell apart is let through, and what an `xsd:decimal` cannot, on both sides.
+        let slack = value.abs() * f64::EPSILON * 4.0 + 4.0 * DECIMAL_STEP;
         let beyond = value + direction * (step + slack);
-        beyond.is_finite().then(|| format!("{beyond}"))
+        (beyond.abs() < BOUND_MAX).then(|| format!("{beyond}"))
     }
 }
 

@@ -7,19 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::Expr;
-use orrery_storage::Snapshot;
 use orrery_storage::table::ColumnType;
 
 use super::condition::Seen;
 use super::declared::declared;
 use super::table::GraphTable;
-use super::{GraphColumn, GraphSource};
+use super::{GraphColumn, SeenGraphs};
 use crate::{Error, Result, SqlState};
 
 /// The function, over one state.
 pub(crate) struct SparqlFunction {
-    pub(crate) source: Arc<dyn GraphSource>,
-    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) graphs: SeenGraphs,
     /// Set where it is.
     pub(crate) is_called: Arc<AtomicBool>,
 }
@@ -45,7 +43,7 @@ impl TableFunctionImpl for SparqlFunction {
             }
         };
         self.is_called.store(true, Ordering::Relaxed);
-        let selected = self.source.columns(text, &self.snapshot)?;
+        let selected = self.graphs.source.columns(text, &self.graphs.snapshot)?;
         let columns = match columns {
             None => selected
                 .into_iter()
@@ -54,9 +52,8 @@ impl TableFunctionImpl for SparqlFunction {
             Some(list) => with_types(selected, declared(list)?)?,
         };
         Ok(Arc::new(GraphTable::new(
-            Arc::clone(&self.source),
+            &self.graphs,
             text.into(),
-            Arc::clone(&self.snapshot),
             columns,
         )))
     }

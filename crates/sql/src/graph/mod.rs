@@ -20,7 +20,8 @@ mod quads;
 mod table;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use datafusion::arrow::array::ArrayRef;
 use futures::stream::BoxStream;
@@ -56,11 +57,38 @@ pub struct GraphColumn {
     pub is_resource: bool,
 }
 
+/// Graphs as a statement sees them.
+#[derive(Debug, Clone)]
+pub(crate) struct SeenGraphs {
+    pub(crate) source: Arc<dyn GraphSource>,
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) limits: GraphLimits,
+    /// Whether other writers wait for the statement.
+    pub(crate) holds_turn: bool,
+}
+
+/// How long whoever asks waits for what is read of graphs.
+#[derive(Debug, Clone, Default)]
+pub struct GraphLimits {
+    /// A query may be planned so long.
+    pub planning_timeout: Option<Duration>,
+    /// It may run so long.
+    pub timeout: Option<Duration>,
+    /// Planning ends when nobody holds this any more. Without it, nobody is known to wait.
+    pub waiting: Option<Weak<()>>,
+}
+
 /// What is asked of a query.
 #[derive(Debug, Clone)]
 pub struct GraphQuery {
     /// SPARQL.
     pub text: Arc<str>,
+    /// Whether it is that of `quads`: the default graph is itself there, whatever it is for other queries.
+    pub is_of_quads: bool,
+    /// Whether other writers wait for its end: nobody else may be asked for anything.
+    pub holds_turn: bool,
+    /// How long it is waited for.
+    pub limits: GraphLimits,
     /// The state to read.
     pub snapshot: Arc<Snapshot>,
     /// The variables that are needed, and what their values must be.
@@ -98,6 +126,8 @@ pub enum GraphTest {
     TextIn(Vec<String>),
     /// It is a number of at least so much.
     AtLeast(String),
+    /// The same, or no number at all (NaN), which SQL has above all others.
+    AtLeastOrNan(String),
     /// It is a number of at most so much.
     AtMost(String),
     /// It has a value.
@@ -123,6 +153,7 @@ impl fmt::Display for GraphCondition {
                 write!(f, "?{variable} IN ({}{more})", shown.join(", "))
             }
             GraphTest::AtLeast(number) => write!(f, "?{variable} >= {number}"),
+            GraphTest::AtLeastOrNan(number) => write!(f, "NOT ?{variable} < {number}"),
             GraphTest::AtMost(number) => write!(f, "?{variable} <= {number}"),
             GraphTest::IsBound => write!(f, "BOUND(?{variable})"),
         }

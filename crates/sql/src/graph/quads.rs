@@ -1,11 +1,8 @@
 //! `quads`: all statements of the database, those of the default graph with NULL as their graph.
 
-use std::sync::Arc;
-
-use orrery_storage::Snapshot;
 use orrery_storage::table::ColumnType;
 
-use super::GraphSource;
+use super::SeenGraphs;
 use super::condition::Seen;
 use super::table::GraphTable;
 
@@ -16,7 +13,7 @@ const QUERY: &str = "SELECT ?s ?p ?o ?g (STR(DATATYPE(?o)) AS ?datatype) (LANG(?
      WHERE { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }";
 
 /// The table, in a state.
-pub(crate) fn quads(source: &Arc<dyn GraphSource>, snapshot: &Arc<Snapshot>) -> GraphTable {
+pub(crate) fn quads(seen: &SeenGraphs) -> GraphTable {
     let text = ColumnType::Text {
         length_max: None,
         is_padded: false,
@@ -37,10 +34,5 @@ pub(crate) fn quads(source: &Arc<dyn GraphSource>, snapshot: &Arc<Snapshot>) -> 
         };
         (name.to_owned(), seen)
     });
-    GraphTable::new(
-        Arc::clone(source),
-        QUERY.into(),
-        Arc::clone(snapshot),
-        columns.into(),
-    )
+    GraphTable::new(seen, QUERY.into(), columns.into()).of_quads()
 }

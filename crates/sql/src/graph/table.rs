@@ -9,17 +9,16 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use orrery_storage::Snapshot;
 
 use super::condition::{Seen, taken};
 use super::node::GraphExec;
-use super::{GraphQuery, GraphSource};
+use super::{GraphQuery, SeenGraphs};
 
 /// The solutions of a query, as rows.
 pub(crate) struct GraphTable {
-    source: Arc<dyn GraphSource>,
+    graphs: SeenGraphs,
     text: Arc<str>,
-    snapshot: Arc<Snapshot>,
+    is_of_quads: bool,
     columns: Vec<Seen>,
     schema: SchemaRef,
 }
@@ -33,12 +32,7 @@ impl fmt::Debug for GraphTable {
 }
 
 impl GraphTable {
-    pub(super) fn new(
-        source: Arc<dyn GraphSource>,
-        text: Arc<str>,
-        snapshot: Arc<Snapshot>,
-        columns: Vec<(String, Seen)>,
-    ) -> Self {
+    pub(super) fn new(graphs: &SeenGraphs, text: Arc<str>, columns: Vec<(String, Seen)>) -> Self {
         let fields = columns.iter().map(|(name, seen)| {
             // Any variable may be unbound.
             Field::new(name, seen.column_type.arrow(), true)
@@ -46,9 +40,17 @@ impl GraphTable {
         Self {
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             columns: columns.into_iter().map(|(_, seen)| seen).collect(),
-            source,
+            graphs: graphs.clone(),
             text,
-            snapshot,
+            is_of_quads: false,
+        }
+    }
+
+    /// The same for the table `quads`.
+    pub(super) fn of_quads(self) -> Self {
+        Self {
+            is_of_quads: true,
+            ..self
         }
     }
 
@@ -100,7 +102,10 @@ impl TableProvider for GraphTable {
             .collect();
         let query = GraphQuery {
             text: Arc::clone(&self.text),
-            snapshot: Arc::clone(&self.snapshot),
+            is_of_quads: self.is_of_quads,
+            holds_turn: self.graphs.holds_turn,
+            limits: self.graphs.limits.clone(),
+            snapshot: Arc::clone(&self.graphs.snapshot),
             columns: columns
                 .iter()
                 .map(|seen| (seen.name.clone(), seen.column_type))
@@ -109,7 +114,7 @@ impl TableProvider for GraphTable {
             limit,
         };
         let schema = Arc::new(self.schema.project(wanted)?);
-        let node = GraphExec::new(Arc::clone(&self.source), query, columns, schema);
+        let node = GraphExec::new(Arc::clone(&self.graphs.source), query, columns, schema);
         Ok(Arc::new(node))
     }
 

@@ -30,6 +30,18 @@ impl Target {
         }
     }
 
+    /// What is said of a statement that nobody waits for any more.
+    pub(super) fn stopped(&self) -> &'static str {
+        match self {
+            Self::Session(_) => {
+                "ERROR 57014: the statement was canceled; what it was committing already is made"
+            }
+            Self::Server(_) => {
+                "ERROR 57014: the statement is not waited for; what the server was committing already is made"
+            }
+        }
+    }
+
     /// Whether a transaction is open.
     pub(super) fn transaction_status(&self) -> TransactionStatus {
         match self {

@@ -12,6 +12,8 @@ const GATHERED_BYTES_MAX: usize = orrery_sql::SQL_BYTES_MAX;
 #[derive(Debug, Default)]
 pub(super) struct Input {
     text: String,
+    /// Whether it began with a blank.
+    is_private: bool,
 }
 
 /// Something to do.
@@ -28,6 +30,9 @@ pub(super) enum Entry {
 impl Input {
     /// Takes a line; what is whole now.
     pub(super) fn line(&mut self, line: &str) -> Vec<Entry> {
+        if self.text.is_empty() {
+            self.is_private = line.starts_with(char::is_whitespace);
+        }
         let command = line.trim();
         if command.starts_with('\\') && self.inside() == Inside::Nothing {
             self.text.clear();
@@ -53,6 +58,11 @@ impl Input {
     /// Forgets what was typed.
     pub(super) fn clear(&mut self) {
         self.text.clear();
+    }
+
+    /// Whether the history is to have nothing of what became whole last: the line on which it began has a blank first.
+    pub(super) fn is_private(&self) -> bool {
+        self.is_private
     }
 
     fn inside(&self) -> Inside {
@@ -107,6 +117,24 @@ mod tests {
         assert_eq!(input.prompt(idle), "orrery=> ");
         assert_eq!(input.line("/* a"), []);
         assert_eq!(input.prompt(idle), "orrery*> ");
+    }
+
+    #[test]
+    fn what_begins_with_a_blank_is_private_up_to_its_end() {
+        let mut input = Input::default();
+        assert_eq!(
+            input.line(" select 'secret';"),
+            statements(&["select 'secret'"])
+        );
+        assert!(input.is_private());
+        assert_eq!(input.line(" select 1, (  "), []);
+        assert_eq!(input.line("2);"), statements(&["select 1, (  \n2)"]));
+        assert!(input.is_private());
+        assert_eq!(input.line("select 3,"), []);
+        assert_eq!(input.line("  4;"), statements(&["select 3,\n  4"]));
+        assert!(!input.is_private());
+        input.line(" \\d t");
+        assert!(input.is_private());
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //!   line -> input (what is whole) -> command (the shell's own) | statement -> target -> format
 //! ```
 //!
-//! A statement that fails is told, and the shell goes on. Ctrl-C while one runs stops it: its work is dropped, and undone if it changed something.
+//! A statement that fails is told, and the shell goes on. Ctrl-C while one runs stops it: its work is dropped, and undone
+//! if it changed something. A commit that has begun goes on, and a server may have made what it was asked for.
 
 mod command;
 mod input;
@@ -103,7 +104,15 @@ impl Shell {
         line: &str,
         note: &mut dyn FnMut(String),
     ) -> Result<Next, Failure> {
-        for entry in input.line(line) {
+        let entries = input.line(line);
+        // What begins with a blank is kept from the history, as in other shells.
+        let is_private = input.is_private();
+        let mut note = |text: String| {
+            if !is_private {
+                note(text);
+            }
+        };
+        for entry in entries {
             match entry {
                 Entry::Command(text) => {
                     note(text.clone());
@@ -146,7 +155,7 @@ impl Shell {
         let mut has_any = false;
         for (title, query) in queries {
             let is_one_of_several = !title.is_empty();
-            let shown = self.runtime.block_on(async {
+            let shown = self.unless_stopped(async {
                 let answer = self.target.execute(query).await?;
                 let mut writing = Writing {
                     format: Format::Table,
@@ -176,18 +185,23 @@ impl Shell {
             return Ok(());
         }
         let start = Instant::now();
-        let done = self.runtime.block_on(async {
-            tokio::select! {
-                done = self.execute(text, start) => done,
-                _ = tokio::signal::ctrl_c() => Err(Failure::Other(
-                    "ERROR 57014: the statement was canceled".to_owned(),
-                )),
-            }
-        });
-        match done {
+        match self.unless_stopped(self.execute(text, start)) {
             Ok(()) => Ok(()),
             Err(failure) => told(failure, text),
         }
+    }
+
+    /// Works until it is done, or Ctrl-C is pressed.
+    fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                done = work => done,
+                _ = tokio::signal::ctrl_c() => Err(Failure::Other(self.target.stopped().to_owned())),
+            }
+        })
     }
 
     async fn execute(&self, text: &str, start: Instant) -> Result<(), Failure> {
@@ -232,8 +246,6 @@ fn editor() -> Result<DefaultEditor, Failure> {
         .set_max_history_size(HISTORY_ENTRIES_MAX)
         .map_err(unusable)?;
     editor.set_history_ignore_dups(true).map_err(unusable)?;
-    // What begins with a blank is kept from it, as in other shells.
-    editor.set_history_ignore_space(true);
     Ok(editor)
 }
 
