@@ -9,6 +9,7 @@ mod arguments;
 mod commands;
 mod failure;
 mod log;
+mod terminal;
 mod units;
 
 use std::io::IsTerminal as _;
@@ -47,9 +48,13 @@ fn main() -> ExitCode {
                     true => ("\u{1b}[1;31m", "\u{1b}[0m"),
                     false => ("", ""),
                 };
-                eprintln!("{line}\n{red}{carets}{plain}");
+                eprintln!("{}\n{red}{carets}{plain}", terminal::harmless(&line));
             }
-            eprintln!("orrery: {failure}");
+            let failure = failure.to_string();
+            match std::io::stderr().is_terminal() {
+                true => eprintln!("orrery: {}", terminal::harmless(&failure)),
+                false => eprintln!("orrery: {failure}"),
+            }
             ExitCode::FAILURE
         }
     }

@@ -4,6 +4,7 @@
 //! take CSV (a line of names, NULL is nothing and an empty text is `""`) or JSON (an array of objects for each statement).
 
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -12,6 +13,7 @@ use orrery_sql::{Error, ValueTexts};
 use super::answer::Rows;
 use crate::commands::output::Output;
 use crate::failure::Failure;
+use crate::terminal::{harmless, is_obeyed};
 
 /// Rows that a table's widths are taken from.
 const MEASURED_ROWS: usize = 1_000;
@@ -45,6 +47,7 @@ impl Format {
 pub(super) struct Printer {
     format: Format,
     has_rows: bool,
+    is_at_terminal: bool,
 }
 
 /// A row as texts; `None` is NULL.
@@ -55,6 +58,7 @@ impl Printer {
         Self {
             format,
             has_rows: false,
+            is_at_terminal: std::io::stdout().is_terminal(),
         }
     }
 
@@ -98,11 +102,20 @@ impl Printer {
                 writer.row(values, &names, &kinds, &mut buffer);
             }
             count += batch.num_rows() as u64;
-            drain(&mut buffer, output)?;
+            self.drain(&mut buffer, output)?;
         }
         writer.end(count, &mut buffer);
-        drain(&mut buffer, output)?;
+        self.drain(&mut buffer, output)?;
         Ok(count)
+    }
+
+    fn drain(&self, buffer: &mut String, output: &mut Output) -> Result<(), Failure> {
+        let text = std::mem::take(buffer);
+        let mut bytes = match self.is_at_terminal {
+            true => harmless(&text).into_owned().into_bytes(),
+            false => text.into_bytes(),
+        };
+        output.drain(&mut bytes)
     }
 
     /// Says what was done, where that is not said by the rows.
@@ -110,15 +123,10 @@ impl Printer {
         let is_said = self.has_rows && tag.starts_with("SELECT ");
         let is_for_people = matches!(self.format, Format::Table | Format::Expanded);
         if is_for_people && !is_said {
-            drain(&mut format!("{tag}\n"), output)?;
+            self.drain(&mut format!("{tag}\n"), output)?;
         }
         Ok(())
     }
-}
-
-fn drain(buffer: &mut String, output: &mut Output) -> Result<(), Failure> {
-    let mut bytes = std::mem::take(buffer).into_bytes();
-    output.drain(&mut bytes)
 }
 
 /// What decides how a value is written beside its text.
@@ -338,7 +346,7 @@ fn chars(text: &str) -> usize {
 /// A text without what would break its line.
 fn one_line(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() { '·' } else { c })
+        .map(|c| if is_obeyed(c) { '·' } else { c })
         .collect()
 }
 

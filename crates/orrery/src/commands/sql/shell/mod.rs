@@ -26,6 +26,7 @@ use super::target::Target;
 use super::writing::Writing;
 use crate::commands::output::Output;
 use crate::failure::Failure;
+use crate::terminal::harmless;
 
 /// Entries of the history that are kept.
 const HISTORY_ENTRIES_MAX: usize = 10_000;
@@ -227,9 +228,9 @@ fn told(failure: Failure, text: &str) -> Result<(), Failure> {
     }
     let failure = failure.with_sql_place(text).of_sent_text(text);
     for line in failure.excerpt().into_iter().flatten() {
-        eprintln!("{line}");
+        eprintln!("{}", harmless(&line));
     }
-    eprintln!("{failure}");
+    eprintln!("{}", harmless(&failure.to_string()));
     Ok(())
 }
 
