@@ -5,6 +5,8 @@
 //! TPCH_RUNS=3 cargo test --release --workspace --test tpch -- --ignored --nocapture
 //! ```
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

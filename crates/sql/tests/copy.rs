@@ -1,5 +1,7 @@
 //! `COPY`, from and to clients and files: what comes in, what goes out, and what is told of what is wrong.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use std::fs;

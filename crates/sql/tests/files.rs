@@ -1,5 +1,7 @@
 //! Files as tables: what they are read as, and what is told of those that are broken.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use std::fs;

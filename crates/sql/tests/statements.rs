@@ -10,6 +10,8 @@
 //! Values are written as PostgreSQL writes them, NULL as NULL, a text without characters as (empty). A name of a connection is a session: `connection two`.
 //! Each file has a database of its own. `UPDATE_STATEMENTS=1` writes what is answered into the files.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use std::fmt;

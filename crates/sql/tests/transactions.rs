@@ -1,5 +1,7 @@
 //! Transactions of several sessions, and of a database that is closed in the middle of one.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod common;
 
 use std::time::Duration;

@@ -110,7 +110,7 @@ impl Graph {
         let mut pieces = Pieces::default();
         pieces.take(&Arc::new(plan.clone()));
         let parts = pieces.relations.len() + pieces.semis.len();
-        if parts < 3 || parts > PARTS_MAX {
+        if !(3..=PARTS_MAX).contains(&parts) {
             return None;
         }
         let mut graph = Self {
