@@ -17,11 +17,12 @@ use crate::evaluate::scalar;
 use crate::identifiers::{folded, simple};
 use crate::kept::Kept;
 use crate::kind::StatementKind;
-use crate::outcome::{Outcome, Tag};
+use crate::outcome::Outcome;
 use crate::prepared::Prepared;
 use crate::session::Session;
 use crate::settings::{Scope, setting_name, shown_columns};
 use crate::statement::Statement;
+use crate::tag::Tag;
 use crate::transaction::TransactionStatus;
 use crate::{Error, Result, SqlState};
 

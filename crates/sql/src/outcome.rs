@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::copy::{CopyIn, CopyOut};
+use crate::tag::Tag;
 
 /// Rows as they come.
 pub use datafusion::execution::SendableRecordBatchStream as Rows;
@@ -29,36 +30,6 @@ impl fmt::Debug for Outcome {
             Self::CopyOut(copy) => write!(f, "{copy:?}"),
             Self::CopyIn(copy) => write!(f, "{copy:?}"),
             Self::Done(tag) => write!(f, "Done({tag})"),
-        }
-    }
-}
-
-/// What was done, as PostgreSQL's clients are told: `INSERT 0 5`, `CREATE TABLE`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tag {
-    /// So many rows were read.
-    Select(u64),
-    /// So many rows came.
-    Insert(u64),
-    /// So many rows were changed.
-    Update(u64),
-    /// So many rows went.
-    Delete(u64),
-    /// So many rows were read from a file or a client, or written to one.
-    Copy(u64),
-    /// Something that is not counted.
-    Words(&'static str),
-}
-
-impl fmt::Display for Tag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Select(rows) => write!(f, "SELECT {rows}"),
-            Self::Insert(rows) => write!(f, "INSERT 0 {rows}"),
-            Self::Update(rows) => write!(f, "UPDATE {rows}"),
-            Self::Delete(rows) => write!(f, "DELETE {rows}"),
-            Self::Copy(rows) => write!(f, "COPY {rows}"),
-            Self::Words(words) => f.write_str(words),
         }
     }
 }

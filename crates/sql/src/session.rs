@@ -37,12 +37,13 @@ use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
 use crate::join_order::OrderedJoins;
 use crate::kept::KeptStatements;
 use crate::names::{CATALOG, SCHEMA};
-use crate::outcome::{Outcome, Tag};
+use crate::outcome::Outcome;
 use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
 use crate::rules::{AfterTypes, BeforeTypes};
 use crate::settings::{Settings, setting_name, shown_columns};
 use crate::statement::{STACK_BYTES_MIN, Statement, parse, parse_one};
+use crate::tag::Tag;
 use crate::threads::on_own_thread;
 use crate::transaction::{
     Answer, AtWork, Block, Taken, TransactionStatus, serialization_failure, watch,

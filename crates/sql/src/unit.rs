@@ -12,9 +12,10 @@ use futures::{StreamExt, TryStreamExt};
 use orrery_storage::Transaction;
 
 use crate::kind::StatementKind;
-use crate::outcome::{Outcome, Tag};
+use crate::outcome::Outcome;
 use crate::session::Session;
 use crate::statement::Statement;
+use crate::tag::Tag;
 use crate::{Error, Result, SqlState};
 
 /// What a unit came to.

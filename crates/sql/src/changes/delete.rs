@@ -8,9 +8,10 @@ use super::returning;
 use super::select::{Target, item, select};
 use crate::change::Change;
 use crate::lookup::table_named;
-use crate::outcome::{Outcome, Tag};
+use crate::outcome::Outcome;
 use crate::references;
 use crate::rows::{all_rows, columns_at, found, state_of};
+use crate::tag::Tag;
 use crate::{Error, Result};
 
 /// Does it.

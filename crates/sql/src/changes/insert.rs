@@ -20,9 +20,10 @@ use crate::change::Change;
 use crate::definitions::table_of_values;
 use crate::identifiers::{folded, quoted, simple};
 use crate::lookup::{column_named, table_named};
-use crate::outcome::{Outcome, Tag};
+use crate::outcome::Outcome;
 use crate::references;
 use crate::rows::{joined, state_of};
+use crate::tag::Tag;
 use crate::{Error, Result, SqlState};
 
 /// Rows that are inserted at a time.

@@ -13,8 +13,9 @@ use super::select::{select, table};
 use crate::change::Change;
 use crate::identifiers::{folded, quoted};
 use crate::lookup::table_named;
-use crate::outcome::{Outcome, Tag};
+use crate::outcome::Outcome;
 use crate::planner::Planner;
+use crate::tag::Tag;
 use crate::types::schema_of;
 use crate::{Error, Result};
 

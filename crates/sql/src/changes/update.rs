@@ -17,9 +17,10 @@ use crate::change::Change;
 use crate::evaluate::Conditions;
 use crate::identifiers::simple;
 use crate::lookup::{column_named, table_named};
-use crate::outcome::{Outcome, Tag};
+use crate::outcome::Outcome;
 use crate::references;
 use crate::rows::{all_rows, columns_at, found, state_of, taken};
+use crate::tag::Tag;
 use crate::types::assign;
 use crate::{Error, Result, SqlState};
 

@@ -9,7 +9,8 @@ use super::views::VIEWS_MAX;
 use crate::change::Change;
 use crate::files::{ExternalTable, is_external};
 use crate::lookup::free_relation_name;
-use crate::outcome::{Outcome, Tag};
+use crate::outcome::Outcome;
+use crate::tag::Tag;
 use crate::{Error, Result, SqlState};
 
 /// Does it.

@@ -19,7 +19,8 @@ use datafusion::sql::sqlparser::ast::{AlterTableOperation, ObjectName, ObjectTyp
 use orrery_storage::Transaction;
 
 use crate::change::Change;
-use crate::outcome::{Outcome, Tag};
+use crate::outcome::Outcome;
+use crate::tag::Tag;
 use crate::{Error, Result};
 
 pub(crate) use create::table_of_values;

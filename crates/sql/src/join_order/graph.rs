@@ -8,7 +8,8 @@ use datafusion::common::{Column, JoinType, NullEquality};
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 
-use super::PARTS_MAX;
+/// So many relations and semi joins are ordered together, at most: the search takes three times as long for each one more.
+pub(super) const PARTS_MAX: usize = 11;
 
 /// Relations, and what joins them. Parts are numbered: first the relations, then the semi joins; sets of them are masks.
 pub(super) struct Graph {

@@ -12,7 +12,7 @@
 //!
 //! Estimates are those of the scans, which try conditions on some vectors, and the distinct counts of the files. Two columns that are equal to a third are
 //! equal to each other, so more joins are possible than are written. What has no estimate is left as it stands; so are more relations than
-//! [`PARTS_MAX`], for the search looks at all trees.
+//! [`PARTS_MAX`](graph::PARTS_MAX), for the search looks at all trees.
 
 mod estimate;
 mod graph;
@@ -35,9 +35,6 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use self::estimate::Estimates;
 use self::graph::Graph;
 use self::search::Tree;
-
-/// So many relations and semi joins are ordered together, at most: the search takes three times as long for each one more.
-const PARTS_MAX: usize = 11;
 
 /// Orders joins, then plans as DataFusion does.
 #[derive(Debug)]

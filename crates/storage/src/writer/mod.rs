@@ -22,6 +22,7 @@ mod commit;
 mod handle;
 mod memory;
 mod next_log;
+mod noted_changes;
 mod open;
 mod options;
 mod rebase;

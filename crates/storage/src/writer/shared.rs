@@ -6,9 +6,9 @@ use std::sync::Arc;
 use orrery_term::TermId;
 use parking_lot::{Condvar, Mutex};
 
+use super::noted_changes::NotedChanges;
 use super::options::{CommitOptions, Durability, WriterOptions};
 use super::requests::Worker;
-use super::table_compaction::NotedChanges;
 use crate::delta::DeltaEntry;
 use crate::lock::{ClosedLog, WriterLock};
 use crate::log::{ClearedGraphs, LogRecord, LogWriter};

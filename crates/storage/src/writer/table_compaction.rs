@@ -13,63 +13,16 @@
 use std::sync::Arc;
 
 use super::handle::Writer;
+use super::noted_changes::NotedChanges;
 use super::options::CommitOptions;
 use super::shared::{Shared, WriteGuard};
-use crate::log::LogRecord;
-use crate::table::{RelationId, TableChange, TableRewrite, TableState};
+use crate::table::{RelationId, TableRewrite, TableState};
 use crate::{Result, Snapshot};
 
 /// What is noted of changes beside a compaction; beyond it there would be more to do once more than was brought into files.
 const NOTED_BYTES_MAX: u64 = 64 << 20;
 /// So often a table that is changed faster than it is written begins anew, before other writers have to wait.
 const ATTEMPTS_BESIDE: usize = 2;
-
-/// What commits do to a table while it is compacted.
-#[derive(Debug)]
-pub(super) struct NotedChanges {
-    table: RelationId,
-    changes: Vec<TableChange>,
-    bytes: u64,
-    bytes_max: u64,
-}
-
-impl NotedChanges {
-    fn of(table: RelationId, bytes_max: u64) -> Self {
-        Self {
-            table,
-            changes: Vec::new(),
-            bytes: 0,
-            bytes_max,
-        }
-    }
-
-    /// Takes what a commit did; beyond the bound it is counted and let go.
-    pub(super) fn note(&mut self, record: &mut LogRecord) {
-        for change in record.tables.drain(..) {
-            if change.table() == Some(self.table) {
-                self.bytes += change.memory_bytes();
-                self.changes.push(change);
-            }
-        }
-        if self.is_too_much() {
-            self.changes = Vec::new();
-        }
-    }
-
-    fn is_too_much(&self) -> bool {
-        self.bytes > self.bytes_max
-    }
-
-    /// Whether the rows that were written are not those under the changes any more.
-    fn is_overtaken(&self) -> bool {
-        !self.changes.iter().all(|change| {
-            matches!(
-                change,
-                TableChange::Insert { .. } | TableChange::Delete { .. }
-            )
-        })
-    }
-}
 
 /// What came of one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

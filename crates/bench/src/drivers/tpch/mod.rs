@@ -14,6 +14,7 @@
 mod compare;
 mod database;
 mod files;
+mod held;
 mod throughput;
 
 use std::fmt;
@@ -24,6 +25,7 @@ use serde::Serialize;
 
 use self::database::{Client, TpchDatabase};
 use self::files::TpchFiles;
+use self::held::Held;
 use super::BenchError;
 use super::load::folder_bytes;
 use crate::report::{Table, with_thousands};
@@ -195,46 +197,6 @@ fn power(
     held.lines -= client.delete(&refresh)?;
     times.refreshes[1] = begin.elapsed().as_secs_f64();
     Ok(times)
-}
-
-/// The rows that the changed tables must have.
-struct Held {
-    orders: u64,
-    lines: u64,
-}
-
-impl Held {
-    fn now(client: &Client<'_>) -> Result<Self, BenchError> {
-        Ok(Self {
-            orders: client.number("select count(*) from orders")?,
-            lines: client.number("select count(*) from lineitem")?,
-        })
-    }
-
-    /// Where they have others. Each refresh set deletes as many orders as it inserts.
-    fn mistakes(&self, client: &Client<'_>) -> Result<Vec<String>, BenchError> {
-        let mut mistakes = Vec::new();
-        for (query, expected) in [
-            ("select count(*) from orders", self.orders),
-            ("select count(*) from lineitem", self.lines),
-            (
-                "select count(*) from lineitem, orders where l_orderkey = o_orderkey and l_linenumber >= 1",
-                self.lines,
-            ),
-            (
-                "select count(*) from orders where not exists (select * from lineitem where l_orderkey = o_orderkey)",
-                0,
-            ),
-        ] {
-            let found = client.number(query)?;
-            if found != expected {
-                mistakes.push(format!(
-                    "after the refreshes: {query}: {found}, not {expected}"
-                ));
-            }
-        }
-        Ok(mistakes)
-    }
 }
 
 impl fmt::Display for TpchReport {

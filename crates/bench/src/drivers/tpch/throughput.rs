@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
+use super::BenchError;
 use super::database::{Client, TpchDatabase};
 use super::files::{RefreshFiles, TpchFiles};
-use super::{BenchError, Held};
+use super::held::Held;
 use crate::tpch::{Query, REFRESH_SETS_MAX, Scale, ThroughputTimes, query_order};
 
 /// The first refresh set that is left to it: the power test has used one.
