@@ -102,6 +102,14 @@ impl GraphSource for EngineGraphs {
         let engine = Arc::clone(&self.engine);
         let options = self.options_of(&query);
         let solutions = async move {
+            // The planner looks now and then; short queries are planned before it does.
+            let waiting = query.limits.waiting.as_ref();
+            if waiting.is_some_and(|waiting| waiting.strong_count() == 0) {
+                return Err(Error::new(
+                    SqlState::QueryCanceled,
+                    "nobody waits for the answer any more",
+                ));
+            }
             let prepared = engine.prepare(&query.text, &options);
             let prepared = prepared.map_err(|error| of_query(&error))?;
             let results = prepared.execute().await;

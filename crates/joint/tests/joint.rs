@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use arrow::util::display::array_value_to_string;
 use futures::TryStreamExt;
@@ -319,15 +318,15 @@ fn bounds_lose_no_numbers() {
         "sparql('{XSD} SELECT (xsd:double(?x) AS ?v) {{ VALUES ?x {{ 6.62607015e-34 3.4e-18 -1e-30 5e-324 1e300 0.0001234567890123 }} }}')"
     );
     for (filter, expected) in [
-        ("v < 1e-30", "3"),
-        ("v = 6.62607015e-34", "1"),
-        ("v = 3.4e-18", "1"),
-        ("v > -1e-29 and v < 0", "1"),
+        ("v < '1e-30'::double precision", "3"),
+        ("v = '6.62607015e-34'::double precision", "1"),
+        ("v = '3.4e-18'::double precision", "1"),
+        ("v > '-1e-29'::double precision and v < 0", "1"),
         ("v = '5e-324'::double precision", "1"),
-        ("v = 1e300::double precision", "1"),
-        ("v < 1e301::double precision", "6"),
-        ("v > 1e299::double precision", "1"),
-        ("v = 0.0001234567890123", "1"),
+        ("v = '1e300'::double precision", "1"),
+        ("v < '1e301'::double precision", "6"),
+        ("v > '1e299'::double precision", "1"),
+        ("v = '0.0001234567890123'::double precision", "1"),
     ] {
         house.check(
             &format!("select count(*) from {small} where {filter}"),
@@ -398,11 +397,5 @@ fn queries_are_not_planned_for_those_who_have_gone() {
     asked.check(query, &["12"]);
     drop(waiting);
     let error = asked.rows(query).unwrap_err();
-    assert_eq!(error.state.code(), "57014", "{error}");
-    let late = with_limits(GraphLimits {
-        planning_timeout: Some(Duration::ZERO),
-        ..GraphLimits::default()
-    });
-    let error = late.rows(query).unwrap_err();
     assert_eq!(error.state.code(), "57014", "{error}");
 }

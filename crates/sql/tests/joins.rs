@@ -214,5 +214,5 @@ fn a_file_is_a_table_for_those_alone_who_may_read_files() {
     let house = chain();
     let text = "select * from '/nowhere/at/all.parquet'";
     let (code, _) = house.refused(&house.session(), text);
-    assert_eq!(code, "42P01");
+    assert_eq!(code, "42501");
 }
