@@ -15,7 +15,7 @@ const LONG_BYTES: usize = 300 << 20;
 
 /// Gzip of one long text between two others.
 fn bomb(before: &str, after: &str) -> Vec<u8> {
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     gzip.write_all(before.as_bytes()).unwrap();
     for _ in 0..LONG_BYTES >> 20 {
         gzip.write_all(&[b'x'; 1 << 20]).unwrap();
