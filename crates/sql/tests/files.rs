@@ -353,8 +353,9 @@ fn many_rows_of_files_are_loaded_in_bulk() {
     files.done(&format!(
         "copy (select * from '{csv}') to '{parquet}' (format parquet)"
     ));
-    let small = files.house.session_in_with(
-        256 << 20,
+    // Enough to sort without spilling: buffers that batches share are counted with each of them.
+    let roomy = files.house.session_in_with(
+        1 << 30,
         SessionOptions {
             files: FileAccess::allowed([]),
             ..SessionOptions::default()
@@ -367,7 +368,7 @@ fn many_rows_of_files_are_loaded_in_bulk() {
         ));
         let text = format!("insert into {table} select * from '{path}'");
         assert_eq!(
-            files.house.done(&small, &text).tag.to_string(),
+            files.house.done(&roomy, &text).tag.to_string(),
             "INSERT 0 400000"
         );
         assert_eq!(
