@@ -353,7 +353,6 @@ fn many_rows_of_files_are_loaded_in_bulk() {
     files.done(&format!(
         "copy (select * from '{csv}') to '{parquet}' (format parquet)"
     ));
-    // Enough to sort without spilling: buffers that batches share are counted with each of them.
     let roomy = files.house.session_in_with(
         1 << 30,
         SessionOptions {
