@@ -57,11 +57,11 @@ fn definition(has_key: bool) -> TableDefinition {
 
 type Row = (i32, Option<String>);
 
-/// A plan with these rows, in so many partitions.
+/// A plan with these rows, in so many partitions. Columns are named by their numbers.
 fn plan(rows: &[Row], partitions: usize) -> Arc<dyn ExecutionPlan> {
     let schema = Arc::new(Schema::new(vec![
-        Field::new("a", datafusion::arrow::datatypes::DataType::Utf8View, true),
-        Field::new("b", datafusion::arrow::datatypes::DataType::Int32, true),
+        Field::new("1", datafusion::arrow::datatypes::DataType::Utf8View, true),
+        Field::new("2", datafusion::arrow::datatypes::DataType::Int32, true),
     ]));
     let parts: Vec<Vec<RecordBatch>> = rows
         .chunks(rows.len().div_ceil(partitions).max(1))
