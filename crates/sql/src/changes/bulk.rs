@@ -101,7 +101,7 @@ async fn made_rows(
 }
 
 /// The columns of a table, named by their numbers.
-fn schema_of(definition: &TableDefinition) -> SchemaRef {
+pub(crate) fn schema_of(definition: &TableDefinition) -> SchemaRef {
     let columns = definition.columns.iter();
     let fields = columns.map(|column| {
         let name = column.id.0.to_string();

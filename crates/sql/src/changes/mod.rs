@@ -20,6 +20,7 @@ mod update;
 
 use datafusion::sql::sqlparser::ast::Statement;
 
+pub(crate) use bulk::schema_of;
 pub(crate) use insert::{given_columns, insert_query};
 pub(crate) use maker::Maker;
 pub(crate) use returning::columns as returned_columns;

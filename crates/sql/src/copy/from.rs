@@ -22,14 +22,14 @@ use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use datafusion::sql::sqlparser::ast::{CopyOption, Ident, ObjectName};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use orrery_storage::table::{TableDefinition, Tables};
+use orrery_storage::table::Tables;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::options::{Format, Options};
 use super::stream::{Piece, canceled};
 use crate::change::Change;
-use crate::changes::{Maker, given_columns, insert_query};
+use crate::changes::{Maker, given_columns, insert_query, schema_of};
 use crate::delimited::{Dialect, Reader, TextBatch, at_value, text_batches};
 use crate::files::{FoundFile, READING_BYTES};
 use crate::load::{load, load_once};
@@ -360,16 +360,6 @@ impl Rows {
         let plan = StreamingTableExec::try_new(schema, parts.collect(), None, None, false, None);
         Ok(Arc::new(plan.map_err(|error| Error::of_run(&error))?))
     }
-}
-
-/// The columns of a table, named by their numbers.
-fn schema_of(definition: &TableDefinition) -> SchemaRef {
-    let columns = definition.columns.iter();
-    let fields = columns.map(|column| {
-        let name = column.id.0.to_string();
-        Field::new(name, column.column_type.arrow(), true)
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// Rows that are there once.
