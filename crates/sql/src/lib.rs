@@ -24,6 +24,7 @@ mod changes;
 mod committing;
 mod control;
 mod copy;
+mod copying;
 mod decimal_sum;
 mod definitions;
 mod delimited;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::config::Dialect;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{
     SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext,
 };
@@ -22,7 +22,7 @@ use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as Parsed;
-use datafusion::sql::sqlparser::ast::{self, CopySource, CopyTarget};
+use datafusion::sql::sqlparser::ast;
 use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
 use orrery_storage::{At, CommitOptions, Database, Snapshot, TableSavepoint, Transaction, Writer};
@@ -31,7 +31,6 @@ use tokio::sync::Semaphore;
 
 use crate::change::Change;
 use crate::committing::Committing;
-use crate::copy::{CopyFrom, CopyIn, CopyOut, CopyTo, Source, write_file};
 use crate::files::FileAccess;
 use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
 use crate::join_order::OrderedJoins;
@@ -84,7 +83,7 @@ pub struct Session {
     pub(crate) state: SessionState,
     database: Arc<Database>,
     writer: Option<Writer>,
-    options: SessionOptions,
+    pub(crate) options: SessionOptions,
     pub(crate) block: Arc<Mutex<Block>>,
     pub(crate) settings: Arc<Mutex<Settings>>,
     /// Statements by their names.
@@ -609,7 +608,7 @@ impl Session {
     }
 
     /// What a statement is prepared over: as [`Self::seen`], but the open transaction is not bound to it.
-    fn looked_at(&self) -> Result<Arc<Snapshot>> {
+    pub(crate) fn looked_at(&self) -> Result<Arc<Snapshot>> {
         self.block.lock().look(|| self.newest())
     }
 
@@ -633,7 +632,7 @@ impl Session {
         })
     }
 
-    fn planner(&self, snapshot: &Arc<Snapshot>) -> Planner {
+    pub(crate) fn planner(&self, snapshot: &Arc<Snapshot>) -> Planner {
         let mut state = self.state.clone();
         // `now()` is when this statement began.
         state.mark_start_execution();
@@ -651,7 +650,7 @@ impl Session {
     }
 
     /// A stream whose failure is that of the open transaction.
-    fn failing(&self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    pub(crate) fn failing(&self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
         Box::pin(Answer::new(&self.block, stream))
     }
 
@@ -666,113 +665,8 @@ impl Session {
         self.end_change(change, &savepoint, done).await
     }
 
-    /// `COPY`, from and to files and the client.
-    async fn copy(&self, statement: &ast::Statement) -> Result<Outcome> {
-        let ast::Statement::Copy {
-            source,
-            to,
-            target,
-            options,
-            ..
-        } = statement
-        else {
-            return Err(Error::unsupported(first_word(statement)));
-        };
-        match (source, to) {
-            (
-                CopySource::Table {
-                    table_name,
-                    columns,
-                },
-                false,
-            ) => {
-                let copy = CopyFrom::new(table_name, columns, options)?;
-                self.copy_from(copy, target).await
-            }
-            (source, _) => {
-                let copy = CopyTo::new(source, options)?;
-                self.copy_to(&copy, target).await
-            }
-        }
-    }
-
-    async fn copy_from(&self, copy: CopyFrom, target: &CopyTarget) -> Result<Outcome> {
-        let environment = self.state.runtime_env();
-        match target {
-            CopyTarget::File { filename } => {
-                let location = self.options.files.open(filename, environment)?;
-                let files = location.files(|_| true).await?;
-                let count = self.copy_rows(&copy, Source::Files(files)).await?;
-                Ok(Outcome::Done(Tag::Copy(count)))
-            }
-            CopyTarget::Stdin => {
-                if copy.is_parquet() {
-                    return Err(Error::unsupported(
-                        "COPY FROM STDIN with the format parquet",
-                    ));
-                }
-                self.may_change(|| "COPY FROM".to_owned())?;
-                let columns = copy.given(self.looked_at()?.tables())?.len();
-                let session = self.clone();
-                // The block may be over before the task begins.
-                let block = self.block.lock().number();
-                Ok(Outcome::CopyIn(CopyIn::begin(
-                    columns,
-                    |pieces| async move {
-                        if session.block.lock().number() != block {
-                            return Err(Error::new(
-                                SqlState::QueryCanceled,
-                                "the transaction of COPY FROM STDIN is over",
-                            ));
-                        }
-                        let source = Source::Client(pieces, session.options.idle_max);
-                        let done = session.copy_rows(&copy, source).await;
-                        watch(&session.block, session.options.idle_max);
-                        done.map(Tag::Copy)
-                    },
-                )))
-            }
-            CopyTarget::Stdout | CopyTarget::Program { .. } => {
-                Err(Error::unsupported(format!("COPY FROM {target}")))
-            }
-        }
-    }
-
-    async fn copy_rows(&self, copy: &CopyFrom, source: Source) -> Result<u64> {
-        let mut change = self.begin_change(|| "COPY FROM".to_owned()).await?;
-        let savepoint = change.savepoint()?;
-        let done = copy.run(&mut change, source).await;
-        self.end_change(change, &savepoint, done).await
-    }
-
-    async fn copy_to(&self, copy: &CopyTo, target: &CopyTarget) -> Result<Outcome> {
-        let location = match target {
-            CopyTarget::Stdout if copy.is_parquet() => {
-                return Err(Error::unsupported("COPY TO STDOUT with the format parquet"));
-            }
-            CopyTarget::Stdout => None,
-            CopyTarget::File { filename } => {
-                let environment = self.state.runtime_env();
-                Some(self.options.files.open(filename, environment)?)
-            }
-            CopyTarget::Stdin | CopyTarget::Program { .. } => {
-                return Err(Error::unsupported(format!("COPY TO {target}")));
-            }
-        };
-        let planner = self.planner(&self.seen()?);
-        let plan = planner.query(copy.query.clone(), "").await?;
-        let rows = self.failing(planner.stream(&plan, "").await?);
-        let columns = rows.schema().fields().len();
-        let memory = MemoryConsumer::new("rows of a COPY").register(&self.pool);
-        let chunks = copy.chunks(rows, memory)?;
-        Ok(match location {
-            None => Outcome::CopyOut(CopyOut::new(columns, chunks)),
-            Some(location) => Outcome::Done(Tag::Copy(write_file(&location, chunks).await?)),
-        })
-    }
-
     /// Commits what a statement has done, or gives it to the open transaction; undoes it if it failed.
-    async fn end_change<T>(
+    pub(crate) async fn end_change<T>(
         &self,
         change: Change,
         savepoint: &TableSavepoint,
@@ -806,7 +700,7 @@ impl Session {
     }
 
     /// Who writes, where that is not a unit's affair; fails where nothing may be changed.
-    fn may_change(&self, what: impl FnOnce() -> String) -> Result<Option<Writer>> {
+    pub(crate) fn may_change(&self, what: impl FnOnce() -> String) -> Result<Option<Writer>> {
         let block = self.block.lock();
         let is_read_only = self.settings.lock().is_on("default_transaction_read_only");
         // A unit brings its transaction.
@@ -838,7 +732,7 @@ impl Session {
     }
 
     /// Takes the writers' turn, or goes on with the open transaction. `what` is the statement's first words.
-    async fn begin_change(&self, what: impl FnOnce() -> String) -> Result<Change> {
+    pub(crate) async fn begin_change(&self, what: impl FnOnce() -> String) -> Result<Change> {
         let writer = self.may_change(what)?;
         let taken = self.block.lock().take();
         let mut state = self.state.clone();
@@ -904,7 +798,7 @@ impl Drop for EndingSettings<'_> {
 }
 
 /// What a statement is called.
-fn first_word(statement: &ast::Statement) -> String {
+pub(crate) fn first_word(statement: &ast::Statement) -> String {
     let words = statement.to_string();
     let word = words.split_whitespace().next();
     word.unwrap_or_default().to_owned()
