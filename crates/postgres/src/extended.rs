@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use bytes::BufMut;
-use orrery_sql::{Kept, Outcome, Prepared, Rows, ScalarValue, Tag};
+use orrery_sql::{CopyIn, Kept, Outcome, Prepared, Rows, ScalarValue, Tag};
 
 use crate::connection::Connection;
 use crate::encode::{is_binary, put_columns};
@@ -27,6 +27,22 @@ struct Known {
     prepared: Option<Arc<Prepared>>,
     /// The types of its parameters as they are told.
     types: Arc<[u32]>,
+}
+
+/// What a statement has come to.
+enum Begun {
+    /// Rows that are to be sent.
+    Rows(Box<Answer>),
+    /// It wants what the client sends.
+    CopyIn(CopyIn),
+    /// The client was told.
+    Done,
+}
+
+impl Begun {
+    fn rows(answer: Answer) -> Self {
+        Self::Rows(Box::new(answer))
+    }
 }
 
 /// Portals that a client may have.
@@ -209,11 +225,18 @@ impl Connection {
         // What fails on the way leaves it done.
         let answer = match std::mem::replace(&mut portal.state, PortalState::Done) {
             PortalState::Bound(values) => {
-                let _turn = self.begin_statement().await?;
-                let Some(answer) = self.begin(&prepared, &values).await? else {
-                    return Ok(());
+                let turn = self.begin_statement().await?;
+                return match self.begin(&prepared, &values).await? {
+                    Begun::Rows(answer) => self.send(name, *answer, &formats, rows_max).await,
+                    Begun::Done => Ok(()),
+                    Begun::CopyIn(copy) => {
+                        // Others compute while the client sends.
+                        drop(turn);
+                        let tag = self.copy_in(copy).await?;
+                        self.put_complete(tag);
+                        Ok(())
+                    }
                 };
-                return self.send(name, answer, &formats, rows_max).await;
             }
             PortalState::Suspended(answer) => answer,
             PortalState::Done => {
@@ -226,12 +249,8 @@ impl Connection {
         self.send(name, answer, &formats, rows_max).await
     }
 
-    /// Runs a statement; none if it has no rows, and was told to be done.
-    async fn begin(
-        &mut self,
-        prepared: &Arc<Prepared>,
-        values: &[ScalarValue],
-    ) -> Stopped<Option<Answer>> {
+    /// Begins to run a statement.
+    async fn begin(&mut self, prepared: &Arc<Prepared>, values: &[ScalarValue]) -> Stopped<Begun> {
         let before = self.session.transaction_status();
         let statement = prepared.statement();
         // Rows of a change are sent before it is committed, as nothing may fail behind that.
@@ -247,12 +266,15 @@ impl Connection {
             Outcome::Done(tag) => {
                 self.note_control(tag, before);
                 self.put_complete(tag);
-                None
+                Begun::Done
             }
-            Outcome::Query(rows) => Some(answer_as_told(rows, columns, None)?),
-            Outcome::Returned(rows, tag) => Some(answer_as_told(rows, columns, Some(tag))?),
-            Outcome::CopyIn(_) | Outcome::CopyOut(_) => {
-                return Err(crate::simple::no_copy().into());
+            Outcome::Query(rows) => Begun::rows(answer_as_told(rows, columns, None)?),
+            Outcome::Returned(rows, tag) => Begun::rows(answer_as_told(rows, columns, Some(tag))?),
+            Outcome::CopyIn(copy) => Begun::CopyIn(copy),
+            Outcome::CopyOut(copy) => {
+                let tag = self.copy_out(copy).await?;
+                self.put_complete(tag);
+                Begun::Done
             }
         })
     }

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::cancel::CancelKey;
+use crate::frontend::Frontend;
 use crate::refusal::{Refusal, Stop, Stopped};
 use crate::shared::Stage;
 use crate::wire::Wire;
@@ -26,6 +27,20 @@ impl Guard {
     pub(crate) fn begin(&mut self, time: Duration) {
         self.key.forget();
         self.until = Instant::now().checked_add(time);
+    }
+
+    /// The client begins to do what may take as long as it likes.
+    pub(crate) fn begin_without_end(&mut self) {
+        self.key.forget();
+        self.until = None;
+    }
+
+    /// Waits for a message of the client, unless what it is for is to be stopped.
+    pub(crate) async fn message(&mut self, wire: &mut Wire) -> Stopped<Frontend> {
+        tokio::select! {
+            message = wire.any_message(false) => message,
+            refusal = self.stop() => Err(refusal.into()),
+        }
     }
 
     /// Completes when something is to be stopped.

@@ -14,6 +14,7 @@
 
 mod cancel;
 mod connection;
+mod copy;
 mod encode;
 mod extended;
 mod frontend;

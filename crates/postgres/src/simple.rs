@@ -44,7 +44,7 @@ impl Connection {
     /// Runs a statement. After the last one, what was begun without the client is committed before that is told to be done.
     async fn run_simple(&mut self, statement: &Statement, is_last: bool) -> Stopped<()> {
         let before = self.session.transaction_status();
-        let _turn = self.begin_statement().await?;
+        let turn = self.begin_statement().await?;
         if self.wire.is_full() {
             self.guard.send(&mut self.wire).await?;
         }
@@ -53,23 +53,33 @@ impl Connection {
         let mut answer = match outcome {
             Outcome::Done(tag) => {
                 self.note_control(tag, before);
-                if is_last {
-                    self.commit_implicit().await?;
-                }
-                self.put_complete(tag);
-                return Ok(());
+                return self.end_simple(tag, is_last).await;
+            }
+            Outcome::CopyIn(copy) => {
+                // Others compute while the client sends.
+                drop(turn);
+                let tag = self.copy_in(copy).await?;
+                return self.end_simple(tag, is_last).await;
+            }
+            Outcome::CopyOut(copy) => {
+                let tag = self.copy_out(copy).await?;
+                return self.end_simple(tag, is_last).await;
             }
             Outcome::Query(rows) => Answer::new(rows, None, None),
             Outcome::Returned(rows, tag) => Answer::new(rows, None, Some(tag)),
-            Outcome::CopyIn(_) | Outcome::CopyOut(_) => return Err(no_copy().into()),
         };
         put_columns(&mut self.wire.output, answer.columns(), &[]);
         let (wire, guard) = (&mut self.wire, &mut self.guard);
         answer.send(usize::MAX, &[], wire, guard).await?;
+        self.end_simple(answer.tag(), is_last).await
+    }
+
+    /// Tells what was done; after the last statement, when it is committed.
+    async fn end_simple(&mut self, tag: Tag, is_last: bool) -> Stopped<()> {
         if is_last {
             self.commit_implicit().await?;
         }
-        self.put_complete(answer.tag());
+        self.put_complete(tag);
         Ok(())
     }
 
@@ -104,12 +114,4 @@ impl Connection {
             body.put_u8(0);
         });
     }
-}
-
-/// The data of COPY have no messages here yet; what it began is undone with it.
-pub(crate) fn no_copy() -> Refusal {
-    Refusal::new(
-        "0A000",
-        "COPY FROM STDIN and TO STDOUT are not supported".to_owned(),
-    )
 }

@@ -1,13 +1,20 @@
 //! `COPY` as a session runs it: which of its forms it is, and where its bytes come from or go to.
+//!
+//! What a client sends is kept until it has sent all of it, and only then the turn of the writers is taken. A block in which a `COPY` does not come to its end
+//! has failed, also where nobody waits for that end any more.
+
+use std::sync::Arc;
 
 use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::sql::sqlparser::ast::{self, CopySource, CopyTarget};
 
-use crate::copy::{CopyFrom, CopyIn, CopyOut, CopyTo, Source, write_file};
+use parking_lot::Mutex;
+
+use crate::copy::{CopyFrom, CopyIn, CopyOut, CopyTo, Pieces, Source, Spool, write_file};
 use crate::outcome::Outcome;
 use crate::session::{Session, first_word};
 use crate::tag::Tag;
-use crate::transaction::watch;
+use crate::transaction::{AtWork, Block, BlockNumber, watch};
 use crate::{Error, Result, SqlState};
 
 impl Session {
@@ -59,19 +66,11 @@ impl Session {
                 self.may_change(|| "COPY FROM".to_owned())?;
                 let columns = copy.given(self.looked_at()?.tables())?.len();
                 let session = self.clone();
-                // The block may be over before the task begins.
-                let block = self.block.lock().number();
+                let unfinished = Unfinished::new(&self.block);
                 Ok(Outcome::CopyIn(CopyIn::begin(
                     columns,
                     |pieces| async move {
-                        if session.block.lock().number() != block {
-                            return Err(Error::new(
-                                SqlState::QueryCanceled,
-                                "the transaction of COPY FROM STDIN is over",
-                            ));
-                        }
-                        let source = Source::Client(pieces, session.options.idle_max);
-                        let done = session.copy_rows(&copy, source).await;
+                        let done = session.copy_sent(&copy, pieces, unfinished).await;
                         watch(&session.block, session.options.idle_max);
                         done.map(Tag::Copy)
                     },
@@ -81,6 +80,35 @@ impl Session {
                 Err(Error::unsupported(format!("COPY FROM {target}")))
             }
         }
+    }
+
+    /// Waits for all that the client sends; then it is inserted.
+    async fn copy_sent(
+        &self,
+        copy: &CopyFrom,
+        pieces: Pieces,
+        unfinished: Unfinished,
+    ) -> Result<u64> {
+        let memory = MemoryConsumer::new("what a client sends for COPY").register(self.pool());
+        let disk = Arc::clone(&self.state.runtime_env().disk_manager);
+        let mut spool = Spool::new(memory, disk);
+        {
+            // Whoever sends is there; whoever does not is told by the spool, where others wait for the block.
+            let _at_work = AtWork::new(&self.block);
+            let holds_turn = self.block.lock().holds_turn();
+            let idle_max = holds_turn.then_some(self.options.idle_max);
+            spool.receive(pieces, idle_max).await?;
+        }
+        if self.block.lock().number() != unfinished.number {
+            return Err(Error::new(
+                SqlState::QueryCanceled,
+                "the transaction of COPY FROM STDIN is over",
+            ));
+        }
+        let source = Source::Client(spool.into_bytes()?);
+        let count = self.copy_rows(copy, source).await?;
+        unfinished.end();
+        Ok(count)
     }
 
     async fn copy_rows(&self, copy: &CopyFrom, source: Source) -> Result<u64> {
@@ -114,5 +142,34 @@ impl Session {
             None => Outcome::CopyOut(CopyOut::new(columns, chunks)),
             Some(location) => Outcome::Done(Tag::Copy(write_file(&location, chunks).await?)),
         })
+    }
+}
+
+/// A `COPY` that has not come to its end: if it does not, its block has failed.
+struct Unfinished {
+    block: Arc<Mutex<Block>>,
+    number: Option<BlockNumber>,
+    is_done: bool,
+}
+
+impl Unfinished {
+    fn new(block: &Arc<Mutex<Block>>) -> Self {
+        Self {
+            block: Arc::clone(block),
+            number: block.lock().number(),
+            is_done: false,
+        }
+    }
+
+    fn end(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.block.lock().fail_statement(self.number);
+        }
     }
 }

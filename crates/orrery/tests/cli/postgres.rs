@@ -239,6 +239,40 @@ fn psycopg_works() {
 }
 
 #[test]
+fn psql_copies_rows_in_and_out() {
+    if !has("psql", &["--version"]) {
+        return;
+    }
+    let server = PostgresServer::start(&[]);
+    let directory = tempfile::tempdir().unwrap();
+    let (data, out) = (
+        directory.path().join("in.csv"),
+        directory.path().join("out.tsv"),
+    );
+    std::fs::write(&data, "a,b\n2,\"x, \"\"y\"\"\"\n1,\n").unwrap();
+    good(&server.psql("", "create table t (a int primary key, b text)"));
+    let copy = format!("\\copy t from '{}' csv header", text(&data));
+    assert_eq!(good(&server.psql("", &copy)), "COPY 2\n");
+    let copy = format!("\\copy (select * from t order by a) to '{}'", text(&out));
+    assert_eq!(good(&server.psql("", &copy)), "COPY 2\n");
+    assert_eq!(
+        std::fs::read_to_string(&out).unwrap(),
+        "1\t\\N\n2\tx, \"y\"\n"
+    );
+    // The first row is right, the second is there already: neither stays.
+    std::fs::write(&data, "3,c\n1,again\n").unwrap();
+    let copy = format!("\\copy t from '{}' csv", text(&data));
+    let refused = server.psql("", &copy);
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert!(words.contains("duplicate key value"), "{words}");
+    let all = "copy (select * from t order by a) to stdout csv";
+    assert_eq!(
+        good(&server.psql("", all)),
+        "1,\n2,\"x, \"\"y\"\"\"\n"
+    );
+}
+
+#[test]
 fn jdbc_writes_and_reads_rows() {
     let home = std::env::var("HOME").unwrap_or_default();
     let jars = std::fs::read_dir(format!("{home}/.cache/orrery/clients"));
@@ -368,6 +402,26 @@ fn what_no_driver_would_say_harms_nobody() {
     let [bind, execute] = BIND_AND_EXECUTE;
     let roll_back = [(b'P', &b"\0rollback\0\0\0"[..]), bind, execute, SYNC];
     assert_eq!(client.ask(&roll_back), "12CZ");
+    // What is no part of a COPY ends it; the data that follow belong to it.
+    assert_eq!(client.query("create table t (a int primary key)"), "CZ");
+    let query: (u8, &[u8]) = (b'Q', b"copy t from stdin\0");
+    let data: (u8, &[u8]) = (b'd', b"1\n");
+    let mixed = client.ask(&[query, data, (b'Q', b"select 1\0")]);
+    assert_eq!(mixed, "GE08P01Z");
+    assert_eq!(client.ask(&[query, data, (b'f', b"no\0")]), "GE57014Z");
+    assert_eq!(client.ask(&[query, data, (b'H', b""), (b'c', b"")]), "GCZ");
+    // By the extended protocol the first Sync comes before the data.
+    let copy = [
+        (b'P', &b"\0copy t from stdin\0\0\0"[..]),
+        bind,
+        execute,
+        SYNC,
+    ];
+    let sent = [&copy[..], &[(b'd', b"2\n"), (b'c', b""), SYNC]].concat();
+    assert_eq!(client.ask(&sent), "12GCZ");
+    let sent = [&copy[..], &[(b'd', b"2\n"), (b'c', b""), SYNC]].concat();
+    assert_eq!(client.ask(&sent), "12GE23505Z");
+    assert_eq!(client.query("copy t to stdout"), "HddcCZ");
     // Queries by another name tell their columns.
     let tables = [(b'P', &b"\0show tables\0\0\0"[..]), (b'D', b"S\0"), SYNC];
     assert_eq!(client.ask(&tables), "1tTZ");

@@ -146,6 +146,82 @@ def transactions(connection):
     assert connection.execute("select count(*) from many where id = 8000").fetchone() == (0,)
 
 
+def copies(connection):
+    connection.execute("create table copied (id int primary key, name text, price numeric(10,2), at date)")
+    rows = [(i, None if i % 7 == 0 else f"na\\me\t{i}\n", decimal.Decimal(i) / 4, datetime.date(2026, 1, 1)) for i in range(5_000)]
+    with connection.cursor() as cursor:
+        with cursor.copy("copy copied (id, name, price, at) from stdin") as copy:
+            for row in rows:
+                copy.write_row(row)
+        assert cursor.rowcount == 5_000, cursor.rowcount
+        with cursor.copy("copy (select id, name, price, at from copied order by id) to stdout") as copy:
+            copy.set_types(["int4", "text", "numeric", "date"])
+            assert list(copy.rows()) == rows
+        with cursor.copy("copy copied to stdout (format csv, header)") as copy:
+            text = b"".join(copy).decode()
+        assert text.startswith("id,name,price,at\n0,,0.00,2026-01-01\n"), text[:60]
+        with cursor.copy("copy (select 1 where false) to stdout") as copy:
+            assert list(copy) == []
+        # As much as goes to new files of the table, in pieces that are cut anywhere.
+        with cursor.copy("copy copied from stdin csv") as copy:
+            many = "".join(f"{i},name {i},,\n" for i in range(10_000, 160_000)).encode()
+            for start in range(0, len(many), 100_001):
+                copy.write(many[start : start + 100_001])
+        assert cursor.rowcount == 150_000
+    assert connection.execute("select count(*), min(id), max(id) from copied").fetchone() == (155_000, 0, 159_999)
+
+    def send(data, statement="copy copied from stdin", end=None):
+        with connection.cursor().copy(statement) as copy:
+            copy.write(data)
+            if end:
+                raise end
+
+    error = refused("22P02", lambda: send("200000\tx\t1\t2026-01-01\nno number\tx\t1\t2026-01-01\n"))
+    assert "line 2" in error.diag.context, error.diag.context
+    error = refused("23505", lambda: send("200000\tx\t1\t2026-01-01\n1\tx\t1\t2026-01-01\n"))
+    assert "(1)" in error.diag.message_detail
+    refused("0A000", lambda: send("", "copy copied from stdin (format binary)"))
+    refused("42P01", lambda: send("", "copy nowhere from stdin"))
+    # A client that gives up.
+    try:
+        send("200000\tx\t1\t2026-01-01\n", end=KeyError("enough"))
+    except KeyError:
+        pass
+    # One that goes in the middle, and one that dawdles: nobody waits for either.
+    gone, slow = connect(), connect()
+    for other in (gone, slow):
+        other.pgconn.send_query(b"copy copied (id) from stdin")
+        while other.pgconn.is_busy():
+            other.pgconn.consume_input()
+        assert other.pgconn.get_result().status == psycopg.pq.ExecStatus.COPY_IN
+        other.pgconn.put_copy_data(b"300000\n")
+        other.pgconn.flush()
+    gone.pgconn.finish()
+    connection.execute("insert into copied (id) values (300001)")
+    slow.pgconn.put_copy_end()
+    result = slow.pgconn.get_result()
+    assert (result.status, result.command_tuples) == (psycopg.pq.ExecStatus.COMMAND_OK, 1), result.error_message
+    slow.pgconn.finish()
+    assert connection.execute("select id from copied where id >= 200000 order by id").fetchall() == [(300000,), (300001,)]
+    # Within a transaction, which has failed with it.
+    with connect(autocommit=False) as other:
+        other.execute("insert into copied (id) values (400000)")
+        with other.cursor().copy("copy copied (id) from stdin") as copy:
+            copy.write("400001\n")
+        other.commit()
+        refused("23505", lambda: other.execute("insert into copied (id) values (400000)"))
+        other.rollback()
+        try:
+            with other.cursor().copy("copy copied (id) from stdin") as copy:
+                copy.write("400002\n")
+                raise KeyError("enough")
+        except KeyError:
+            pass
+        assert other.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
+        other.rollback()
+    assert connection.execute("select id from copied where id >= 400000 order by id").fetchall() == [(400000,), (400001,)]
+
+
 def settings(connection):
     assert connection.info.parameter_status("server_encoding") == "UTF8"
     assert connection.info.parameter_status("standard_conforming_strings") == "on"
@@ -181,7 +257,7 @@ def cancel(connection):
 
 def main():
     with connect() as connection:
-        for step in (types_in_both_formats, statements_and_portions, errors, transactions, settings, cancel):
+        for step in (types_in_both_formats, statements_and_portions, errors, transactions, copies, settings, cancel):
             started = time.monotonic()
             step(connection)
             print(f"{step.__name__}: {time.monotonic() - started:.2f} s", flush=True)

@@ -8,7 +8,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
@@ -24,10 +23,8 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use orrery_storage::table::Tables;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
 
 use super::options::{Format, Options};
-use super::stream::{Piece, canceled};
 use crate::change::Change;
 use crate::changes::{Maker, given_columns, insert_query, schema_of};
 use crate::delimited::{Dialect, Reader, TextBatch, at_value, text_batches};
@@ -54,10 +51,9 @@ pub(crate) struct CopyFrom {
 }
 
 /// Where its data are.
-#[derive(Debug)]
 pub(crate) enum Source {
-    /// The client sends them; it is given up when nothing comes for so long.
-    Client(mpsc::Receiver<Piece>, Duration),
+    /// A client has sent them.
+    Client(BoxStream<'static, Result<Bytes>>),
     /// They are in files, one after the other.
     Files(Vec<FoundFile>),
 }
@@ -93,7 +89,7 @@ impl CopyFrom {
         let given = given_columns(&definition, &self.columns)?;
         let maker = Maker::new(change.state(), &definition, &given)?;
         match (&self.options.format, source) {
-            (Format::Parquet, Source::Client(..)) => Err(Error::unsupported(
+            (Format::Parquet, Source::Client(_)) => Err(Error::unsupported(
                 "COPY FROM STDIN with the format parquet",
             )),
             (Format::Parquet, Source::Files(files)) => {
@@ -158,8 +154,7 @@ impl Texts {
         let memory = change.memory("rows of a COPY");
         let reading = change.memory("reading of a COPY");
         let (mut made, files) = match source {
-            Source::Client(receiver, idle_max) => {
-                let bytes = sent(receiver, idle_max);
+            Source::Client(bytes) => {
                 let name = format!("COPY {}", self.rows.maker.definition.name);
                 (self.made(bytes, &name, reading)?, None)
             }
@@ -278,24 +273,6 @@ impl Texts {
         let made = text_batches(bytes, reader, memory);
         Ok(made.map(move |texts| rows.made(&texts?, &name)).boxed())
     }
-}
-
-/// What a client sends, up to its end.
-fn sent(receiver: mpsc::Receiver<Piece>, idle_max: Duration) -> BoxStream<'static, Result<Bytes>> {
-    futures::stream::try_unfold(receiver, move |mut receiver| async move {
-        let piece = tokio::time::timeout(idle_max, receiver.recv()).await;
-        match piece {
-            Ok(Some(Piece::Bytes(bytes))) => Ok(Some((bytes, receiver))),
-            Ok(Some(Piece::End)) => Ok(None),
-            Ok(Some(Piece::Fail(reason))) => Err(canceled(&reason)),
-            Ok(None) => Err(canceled("the client has gone")),
-            Err(_) => Err(Error::new(
-                SqlState::IdleInTransactionSessionTimeout,
-                "COPY was ended because nothing was sent for too long",
-            )),
-        }
-    })
-    .boxed()
 }
 
 impl Rows {

@@ -10,10 +10,13 @@
 mod from;
 mod options;
 mod parse;
+mod spool;
 mod stream;
 mod to;
 
 pub(crate) use from::{CopyFrom, Source};
 pub(crate) use parse::parse;
+pub(crate) use spool::Spool;
+pub(crate) use stream::Pieces;
 pub use stream::{CopyIn, CopyOut, CopyRows};
 pub(crate) use to::{CopyTo, write_file};

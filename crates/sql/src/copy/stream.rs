@@ -1,7 +1,7 @@
 //! The two ends of `COPY ... FROM STDIN` and `COPY ... TO STDOUT`, for whoever speaks with the client.
 //!
 //! ```text
-//! client --- chunks ---> CopyIn --- few wait ---> records -> rows -> the table        finish: done, and committed unless a transaction is open
+//! client --- chunks ---> CopyIn --- all are kept ---> records -> rows -> the table    finish: done, and committed unless a transaction is open
 //! client <--- chunks --- CopyOut <--- one at a time --- rows of a query               nothing is made before it is asked for
 //! ```
 //!
@@ -31,14 +31,26 @@ pub(crate) enum Piece {
     Fail(String),
 }
 
+/// Where that comes out.
+pub(crate) type Pieces = mpsc::Receiver<Piece>;
+
 /// Takes the data of `COPY ... FROM STDIN`.
 ///
-/// The statement runs in a task of its own while chunks come. It is done when [`finish`](Self::finish) says so; if this is dropped before, all that it did is
-/// undone, as with [`fail`](Self::fail). Nothing else may be asked of the session in between.
+/// A task of its own keeps the chunks, in memory and then in a file, and runs the statement when all are there: before that it has no writers' turn. It is done when
+/// [`finish`](Self::finish) says so; if this is dropped before, nothing is done, as with [`fail`](Self::fail). Nothing else may be asked of the session in between.
 pub struct CopyIn {
     columns: usize,
     sender: mpsc::Sender<Piece>,
-    task: JoinHandle<Result<Tag>>,
+    task: Task,
+}
+
+/// A task that ends when nobody waits for it any more.
+struct Task(JoinHandle<Result<Tag>>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl fmt::Debug for CopyIn {
@@ -51,7 +63,7 @@ impl fmt::Debug for CopyIn {
 
 impl CopyIn {
     /// Begins with what makes the statement's future out of its input.
-    pub(crate) fn begin<W>(columns: usize, work: impl FnOnce(mpsc::Receiver<Piece>) -> W) -> Self
+    pub(crate) fn begin<W>(columns: usize, work: impl FnOnce(Pieces) -> W) -> Self
     where
         W: Future<Output = Result<Tag>> + Send + 'static,
     {
@@ -59,7 +71,7 @@ impl CopyIn {
         Self {
             columns,
             sender,
-            task: tokio::spawn(work(receiver)),
+            task: Task(tokio::spawn(work(receiver))),
         }
     }
 
@@ -75,7 +87,7 @@ impl CopyIn {
     pub async fn send(&mut self, bytes: Bytes) -> Result<()> {
         match self.sender.send(Piece::Bytes(bytes)).await {
             Ok(()) => Ok(()),
-            Err(_) => Err(match (&mut self.task).await {
+            Err(_) => Err(match (&mut self.task.0).await {
                 Ok(Err(error)) => error,
                 Ok(Ok(_)) => Error::new(
                     SqlState::BadCopyFileFormat,
@@ -102,11 +114,10 @@ impl CopyIn {
         }
     }
 
-    async fn end(self, piece: Piece) -> Result<Tag> {
+    async fn end(mut self, piece: Piece) -> Result<Tag> {
         // Where it has failed before, the task says why.
         let _ = self.sender.send(piece).await;
-        drop(self.sender);
-        let done = self.task.await;
+        let done = (&mut self.task.0).await;
         done.unwrap_or_else(|error| Err(Error::new(SqlState::InternalError, error.to_string())))
     }
 }
