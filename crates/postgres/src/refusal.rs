@@ -66,7 +66,19 @@ impl Refusal {
             field(b'C', self.code);
             field(b'M', &self.message);
             if let Some(error) = &self.error {
-                let about = [(b'D', &error.detail), (b'H', &error.hint)];
+                let mut about = vec![
+                    (b'D', error.detail.as_deref()),
+                    (b'H', error.hint.as_deref()),
+                    (b'W', error.context.as_deref()),
+                ];
+                if let Some(objects) = &error.objects {
+                    about.extend([
+                        (b's', Some(objects.schema.as_str())),
+                        (b't', Some(objects.table.as_str())),
+                        (b'c', objects.column.as_deref()),
+                        (b'n', objects.constraint.as_deref()),
+                    ]);
+                }
                 for (kind, text) in about {
                     if let Some(text) = text {
                         field(kind, text);

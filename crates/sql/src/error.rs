@@ -30,7 +30,22 @@ pub struct Error {
     /// What to do.
     pub hint: Option<String>,
     /// Where it happened that is not in the text: the line of a file.
-    pub context: Option<String>,
+    pub context: Option<Box<str>>,
+    /// What of the database it is about, as far as that is known.
+    pub objects: Option<Box<ErrorObjects>>,
+}
+
+/// What of the database an error is about, for programs: a driver's names of a constraint, a table and a column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ErrorObjects {
+    /// The schema of the table.
+    pub schema: String,
+    /// The table.
+    pub table: String,
+    /// The column, where it is one.
+    pub column: Option<String>,
+    /// The constraint that is violated.
+    pub constraint: Option<String>,
 }
 
 impl fmt::Display for Error {
@@ -71,6 +86,7 @@ impl Error {
             detail: None,
             hint: None,
             context: None,
+            objects: None,
         }
     }
 
@@ -89,7 +105,29 @@ impl Error {
 
     /// Unless a place is told already.
     pub(crate) fn with_context(mut self, context: impl Into<String>) -> Self {
-        self.context.get_or_insert_with(|| context.into());
+        self.context.get_or_insert_with(|| context.into().into_boxed_str());
+        self
+    }
+
+    /// It is about a table.
+    pub(crate) fn of_table(mut self, schema: &str, table: &str) -> Self {
+        self.objects = Some(Box::new(ErrorObjects {
+            schema: schema.to_owned(),
+            table: table.to_owned(),
+            ..ErrorObjects::default()
+        }));
+        self
+    }
+
+    /// And about its constraint.
+    pub(crate) fn of_constraint(mut self, name: &str) -> Self {
+        self.objects.get_or_insert_default().constraint = Some(name.to_owned());
+        self
+    }
+
+    /// And about its column.
+    pub(crate) fn of_column(mut self, name: &str) -> Self {
+        self.objects.get_or_insert_default().column = Some(name.to_owned());
         self
     }
 
@@ -196,23 +234,32 @@ impl From<orrery_runtime::Error> for Error {
 fn of_storage(error: &orrery_storage::Error) -> Error {
     use orrery_storage::Error as Stored;
     let state = match error {
-        Stored::NotNull { table, column } => {
+        Stored::NotNull {
+            schema,
+            table,
+            column,
+        } => {
             return Error::new(
                 SqlState::NotNullViolation,
                 format!(
                     "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
                 ),
-            );
+            )
+            .of_table(schema, table)
+            .of_column(column);
         }
         Stored::Duplicate {
+            schema,
+            table,
             constraint,
             columns,
             key,
-            ..
         } => {
             let words = format!("duplicate key value violates unique constraint \"{constraint}\"");
             return Error::new(SqlState::UniqueViolation, words)
-                .with_detail(format!("Key ({columns})=({key}) already exists."));
+                .with_detail(format!("Key ({columns})=({key}) already exists."))
+                .of_table(schema, table)
+                .of_constraint(constraint);
         }
         Stored::CommitConflict { .. } => SqlState::SerializationFailure,
         Stored::NoSuchCommit { .. } => SqlState::SnapshotTooOld,

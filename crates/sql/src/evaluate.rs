@@ -105,6 +105,7 @@ pub(crate) fn require_boolean(data_type: &DataType) -> Result<()> {
 /// The conditions of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Conditions {
+    table_schema: String,
     table: String,
     schema: SchemaRef,
     conditions: Vec<(String, Arc<dyn PhysicalExpr>)>,
@@ -122,6 +123,7 @@ impl Conditions {
             Ok((check.name.clone(), condition))
         });
         Ok(Self {
+            table_schema: table.schema.clone(),
             table: table.name.clone(),
             conditions: conditions.collect::<Result<_>>()?,
             schema,
@@ -167,7 +169,9 @@ impl Conditions {
                         self.table
                     ),
                 )
-                .with_detail(format!("Failing row contains {}.", shown(columns, row))));
+                .with_detail(format!("Failing row contains {}.", shown(columns, row)))
+                .of_table(&self.table_schema, &self.table)
+                .of_constraint(name));
             }
         }
         Ok(())

@@ -68,7 +68,7 @@ pub use committing::{Begun, Committing};
 pub use copy::{CopyIn, CopyOut, CopyRows};
 pub use datafusion::arrow::datatypes::DataType;
 pub use datafusion::common::ScalarValue;
-pub use error::{Error, Result};
+pub use error::{Error, ErrorObjects, Result};
 pub use files::FileAccess;
 pub use graph::{
     GraphColumn, GraphCondition, GraphLimits, GraphQuery, GraphRows, GraphSource, GraphTest,

@@ -59,7 +59,9 @@ pub(crate) fn require_within(
                 names(definition, &key.columns),
                 values(&referring, row),
                 other.definition().name
-            )));
+            ))
+            .of_table(&definition.schema, &definition.name)
+            .of_constraint(&key.name));
         }
     }
     Ok(())
@@ -97,7 +99,9 @@ pub(crate) fn refuse_referred(
                     names(definition, &key.referenced),
                     values(&gone, row),
                     other.definition().name
-                )));
+                ))
+                .of_table(&other.definition().schema, &other.definition().name)
+                .of_constraint(&key.name));
             }
         }
     }

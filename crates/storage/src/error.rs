@@ -117,6 +117,8 @@ pub enum Error {
     /// A row lacks a value that it must have.
     #[error("column \"{column}\" of \"{table}\" may not be NULL")]
     NotNull {
+        /// The table's schema.
+        schema: String,
         /// The table.
         table: String,
         /// Its column.
@@ -127,6 +129,8 @@ pub enum Error {
         "\"{table}\" has a row with ({columns})=({key}) already, and \"{constraint}\" allows one"
     )]
     Duplicate {
+        /// The table's schema.
+        schema: Box<str>,
         /// The table.
         table: Box<str>,
         /// The constraint that the row breaks.

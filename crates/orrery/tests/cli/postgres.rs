@@ -266,10 +266,7 @@ fn psql_copies_rows_in_and_out() {
     let words = String::from_utf8_lossy(&refused.stderr);
     assert!(words.contains("duplicate key value"), "{words}");
     let all = "copy (select * from t order by a) to stdout csv";
-    assert_eq!(
-        good(&server.psql("", all)),
-        "1,\n2,\"x, \"\"y\"\"\"\n"
-    );
+    assert_eq!(good(&server.psql("", all)), "1,\n2,\"x, \"\"y\"\"\"\n");
 }
 
 #[test]

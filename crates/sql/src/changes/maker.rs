@@ -85,6 +85,7 @@ impl Maker {
         for (column, values) in columns {
             if !column.is_nullable && values.null_count() > 0 {
                 return Err(orrery_storage::Error::NotNull {
+                    schema: self.definition.schema.clone(),
                     table: self.definition.name.clone(),
                     column: column.name.clone(),
                 }

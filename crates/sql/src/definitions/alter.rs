@@ -213,7 +213,7 @@ impl Alter<'_> {
         let lacks_value =
             column.is_some_and(|column| !column.is_nullable && column.initial.is_none());
         if lacks_value && self.table.rows() > 0 {
-            return Err(contains_nulls(&name, &definition.name));
+            return Err(contains_nulls(&name, &definition));
         }
         if definition.primary_key == self.definition().primary_key {
             return self.define_checked(definition);
@@ -532,11 +532,14 @@ fn initial(column_type: orrery_storage::table::ColumnType, value: &ArrayRef) -> 
         .collect())
 }
 
-fn contains_nulls(column: &str, table: &str) -> Error {
-    Error::new(
-        SqlState::NotNullViolation,
-        format!("column \"{column}\" of relation \"{table}\" contains null values"),
-    )
+fn contains_nulls(column: &str, table: &TableDefinition) -> Error {
+    let words = format!(
+        "column \"{column}\" of relation \"{}\" contains null values",
+        table.name
+    );
+    Error::new(SqlState::NotNullViolation, words)
+        .of_table(&table.schema, &table.name)
+        .of_column(column)
 }
 
 /// Calls `check` with the rows of a table, in pieces, as arrays in the order of its columns.
@@ -569,7 +572,7 @@ fn refuse_nulls(table: &TableState, definition: &TableDefinition) -> Result<()> 
         for (column, values) in columns.iter().zip(rows) {
             let after = definition.column(column.id);
             if values.null_count() > 0 && after.is_some_and(|after| !after.is_nullable) {
-                return Err(contains_nulls(&column.name, &definition.name));
+                return Err(contains_nulls(&column.name, definition));
             }
         }
         Ok(())

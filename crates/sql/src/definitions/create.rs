@@ -181,11 +181,14 @@ pub(super) async fn index(change: &mut Change, statement: &CreateIndex) -> Resul
             let detail = error.detail.unwrap_or_default();
             let index = error.message.split_once("constraint ");
             let index = index.map_or("", |(_, index)| index);
-            Error::new(
-                SqlState::UniqueViolation,
-                format!("could not create unique index {index}"),
-            )
-            .with_detail(detail.replace(" already exists.", " is duplicated."))
+            Error {
+                objects: error.objects,
+                ..Error::new(
+                    SqlState::UniqueViolation,
+                    format!("could not create unique index {index}"),
+                )
+                .with_detail(detail.replace(" already exists.", " is duplicated."))
+            }
         }
         _ => error,
     })
@@ -267,15 +270,18 @@ fn define_index(
 pub(super) fn not_unique(error: orrery_storage::Error, is_unique: bool) -> Error {
     match error {
         orrery_storage::Error::Duplicate {
+            schema,
+            table,
             constraint,
             columns,
             key,
-            ..
         } if is_unique => Error::new(
             SqlState::UniqueViolation,
             format!("could not create unique index \"{constraint}\""),
         )
-        .with_detail(format!("Key ({columns})=({key}) is duplicated.")),
+        .with_detail(format!("Key ({columns})=({key}) is duplicated."))
+        .of_table(&schema, &table)
+        .of_constraint(&constraint),
         error => error.into(),
     }
 }

@@ -396,6 +396,7 @@ impl TableState {
 pub(super) fn null_in(definition: &TableDefinition, column: ColumnId) -> Error {
     let column = definition.column(column);
     Error::NotNull {
+        schema: definition.schema.clone(),
         table: definition.name.clone(),
         column: column.map_or_else(String::new, |column| column.name.clone()),
     }
@@ -437,6 +438,7 @@ pub(super) fn duplicate(
         arrow::util::display::array_value_to_string(array, row).ok()
     };
     Error::Duplicate {
+        schema: definition.schema.as_str().into(),
         table: definition.name.as_str().into(),
         constraint: constraint.into(),
         columns: joined(key.iter().filter_map(name)),
