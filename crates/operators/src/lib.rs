@@ -16,6 +16,7 @@
 //! | [`join`] | joins of solutions in which variables may be unbound |
 //! | [`nodes`] | nodes with plain inputs: appended, distinct, shared, numbered rows, the first of each value |
 //! | [`service`] | SERVICE: solutions of other endpoints |
+//! | [`source`] | solutions that are made of something else than quads |
 //! | [`codec`] | plans as bytes, and back |
 //! | [`kept`] | plans without their queries, to be made again with other constants |
 //! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
@@ -44,6 +45,7 @@ pub mod rows;
 pub mod run_counts;
 pub mod service;
 mod solutions;
+pub mod source;
 #[cfg(test)]
 mod test_support;
 #[cfg(test)]

@@ -54,6 +54,9 @@ pub(crate) enum Command {
     /// The prefixes that queries need not declare: list, add, remove
     #[command(subcommand)]
     Prefix(PrefixCommand),
+    /// Graphs out of tables, by R2RML or the Direct Mapping: add, list, show, drop, copy
+    #[command(subcommand)]
+    Mapping(MappingCommand),
     /// Generate data and measure
     #[command(subcommand)]
     Bench(BenchSuite),
@@ -387,6 +390,63 @@ pub(crate) enum PrefixCommand {
         /// Its name, with or without the colon
         #[arg(value_name = "NAME")]
         name: String,
+    },
+}
+
+/// What to do with mapped graphs.
+#[derive(Subcommand)]
+pub(crate) enum MappingCommand {
+    /// Define a graph out of tables: queries see its triples, nothing is copied
+    Add {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// The graph's name
+        #[arg(value_name = "IRI")]
+        name: String,
+        /// A mapping in R2RML (Turtle); - for standard input
+        #[arg(long, short, value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// The Direct Mapping of the tables of a schema instead
+        #[arg(long, value_name = "SCHEMA", num_args = 0..=1, default_missing_value = "public", conflicts_with = "file")]
+        tables: Option<String>,
+        /// What relative IRIs are resolved against; that of the mapping's text if not given, with --tables the graph's name
+        #[arg(long, value_name = "IRI")]
+        base: Option<String>,
+    },
+    /// List the mapped graphs
+    List {
+        #[command(flatten)]
+        database: DatabaseArgument,
+    },
+    /// Print the mapping of a graph
+    Show {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// The graph's name
+        #[arg(value_name = "IRI")]
+        name: String,
+    },
+    /// Forget a mapped graph; its tables stay
+    Drop {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// The graph's name
+        #[arg(value_name = "IRI")]
+        name: String,
+    },
+    /// Store the triples of a mapped graph as quads: in its own place, or as a copy under another name
+    Materialize {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// The graph's name
+        #[arg(value_name = "IRI")]
+        name: String,
+        /// The name of the copy; without it the graph is a stored one from now on
+        #[arg(long, value_name = "IRI")]
+        into: Option<String>,
+        /// Memory to use at most
+        #[arg(long, value_name = "BYTES", default_value = "4G")]
+        memory: Bytes,
     },
 }
 

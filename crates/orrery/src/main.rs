@@ -90,6 +90,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Compact(arguments) => commands::compact::run(arguments),
         Command::Backup(arguments) => commands::backup::backup(arguments),
         Command::Restore(arguments) => commands::backup::restore(arguments),
+        Command::Mapping(command) => commands::mapping::run(command),
         Command::Prefix(command) => commands::prefix::run(command),
         Command::Bench(suite) => commands::bench::run(suite),
         Command::Demo(arguments) => commands::demo::run(arguments),

@@ -48,6 +48,7 @@ impl Connection {
                 ..SessionOptions::default()
             },
         )
+        .with_mappings(Arc::clone(&context.mappings))
         .with_graphs(Arc::clone(&context.graphs));
         if let Err(refusal) = settle(&session, &greeting, &user) {
             refusal.write(&mut wire.output);

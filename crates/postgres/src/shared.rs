@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use orrery_runtime::Runtime;
-use orrery_sql::GraphSource;
+use orrery_sql::{GraphMappings, GraphSource};
 use orrery_storage::{Database, Writer};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
@@ -34,6 +34,8 @@ pub struct Context {
     pub writer: Option<Writer>,
     /// Where `sparql('...')` and `quads` come from.
     pub graphs: Arc<dyn GraphSource>,
+    /// Graphs out of tables.
+    pub mappings: Arc<dyn GraphMappings>,
     /// The door.
     pub turns: Arc<dyn Turns>,
     /// Where statements compute, and connections live.

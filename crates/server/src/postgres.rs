@@ -3,6 +3,7 @@
 use crate::router::graphs_of;
 use crate::state::ServerState;
 use futures::future::BoxFuture;
+use orrery_mapping::TableMappings;
 use orrery_postgres::{Context, Listener, Turn, Turns};
 use orrery_storage::Writer;
 use std::fmt;
@@ -60,6 +61,7 @@ impl Postgres {
             runtime: Arc::clone(self.state.engine.runtime()),
             database: Arc::clone(self.state.engine.database()),
             writer: self.writer,
+            mappings: Arc::new(TableMappings::new(self.state.engine.runtime())),
             graphs: Arc::new(graphs_of(&self.state.engine, &self.state.options)),
             threads: self.state.query_threads.handle().clone(),
             turns: Arc::new(Door(self.state)),

@@ -39,6 +39,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use orrery_joint::{EngineGraphs, Readings};
+use orrery_mapping::TableMappings;
 use orrery_sparql::Engine;
 use orrery_sql::{Session, SessionOptions};
 use orrery_storage::Writer;
@@ -122,6 +123,7 @@ pub(crate) fn shared(
         None,
         SessionOptions::default(),
     )
+    .with_mappings(Arc::new(TableMappings::new(engine.runtime())))
     .with_graphs(Arc::new(graphs_of(&engine, &options)));
     Ok(Arc::new(ServerState {
         is_over,

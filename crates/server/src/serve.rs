@@ -134,7 +134,8 @@ impl Server {
             threads: options.threads.unwrap_or(defaults.threads),
             ..defaults
         };
-        let engine = Arc::new(Engine::new(Arc::clone(&database), engine_options)?);
+        let engine = Engine::new(Arc::clone(&database), engine_options)?;
+        let engine = Arc::new(orrery_mapping::mapped(engine));
         // Before the other one: whoever reaches that finds this, too.
         let postgres = match options.postgres.take() {
             Some(options) => Some(Listener::bind(options).await?),

@@ -6,7 +6,7 @@ use orrery_operators::context::QueryContext;
 use orrery_term::{Term, TermId};
 use spargebra::algebra::QueryDataset;
 
-use crate::algebra::{Dataset, Scope};
+use crate::algebra::{Dataset, Scope, SeenMapped};
 use crate::error::QueryError;
 use crate::options::QueryOptions;
 
@@ -15,14 +15,16 @@ pub(crate) fn dataset(
     context: &QueryContext,
     of_query: Option<&QueryDataset>,
     options: &QueryOptions,
+    mapped: Option<&SeenMapped>,
 ) -> Result<Dataset, QueryError> {
+    let known = |names: &mut dyn Iterator<Item = &str>| known(context, names, mapped);
     let of_protocol = !options.default_graphs.is_empty() || !options.named_graphs.is_empty();
     if of_protocol {
         let default = options.default_graphs.iter().map(String::as_str);
         let named = options.named_graphs.iter().map(String::as_str);
         return Ok(Dataset {
-            default: Scope::Union(known(context, default)?),
-            named: Some(known(context, named)?),
+            default: Scope::Union(known(&mut { default })?),
+            named: Some(known(&mut { named })?),
         });
     }
     let Some(of_query) = of_query else {
@@ -39,23 +41,29 @@ pub(crate) fn dataset(
     let default = of_query.default.iter().map(|node| node.as_str());
     // Without a list (`WITH` of an update) all named graphs are seen.
     let named = match &of_query.named {
-        Some(named) => Some(known(context, named.iter().map(|node| node.as_str()))?),
+        Some(named) => Some(known(&mut named.iter().map(|node| node.as_str()))?),
         None => None,
     };
     Ok(Dataset {
-        default: Scope::Union(known(context, default)?),
+        default: Scope::Union(known(&mut { default })?),
         named,
     })
 }
 
-/// The graphs that the store knows, each once.
-fn known<'a>(
+/// The graphs that the store knows, or that are mapped, each once.
+fn known(
     context: &QueryContext,
-    names: impl Iterator<Item = &'a str>,
+    names: &mut dyn Iterator<Item = &str>,
+    mapped: Option<&SeenMapped>,
 ) -> Result<Arc<[TermId]>, QueryError> {
     let mut graphs = Vec::new();
     for name in names {
-        if let Some(id) = context.snapshot().term_id(&Term::iri(name))?
+        let graph = mapped.and_then(|mapped| mapped.id(name));
+        let id = match graph {
+            Some(id) => Some(id),
+            None => context.snapshot().term_id(&Term::iri(name))?,
+        };
+        if let Some(id) = id
             && !graphs.contains(&id)
         {
             graphs.push(id);

@@ -13,10 +13,12 @@ use datafusion_execution::memory_pool::MemoryPool;
 use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::context::ContextOptions;
 use orrery_runtime::{AdjacencyCounts, HeldMemory, Patience, Runtime, RuntimeOptions};
-use orrery_storage::Database;
+use orrery_storage::table::Tables;
+use orrery_storage::{Database, ReadView};
 
 use crate::error::QueryError;
 use crate::execute::{Limits, Run};
+use crate::mapped::MappedGraphs;
 use crate::options::EngineOptions;
 use crate::parse::{self, ShapeCache, ShapeCounts};
 use crate::plan::{OrderCache, OrderCounts, PlanCache, PlanCounts};
@@ -33,6 +35,7 @@ pub struct Engine {
     shapes: ShapeCache,
     orders: Arc<OrderCache>,
     plans: PlanCache,
+    mapped: Option<Arc<dyn MappedGraphs>>,
 }
 
 impl fmt::Debug for Engine {
@@ -74,7 +77,27 @@ impl Engine {
             shapes: ShapeCache::default(),
             orders: Arc::default(),
             plans: PlanCache::default(),
+            mapped: None,
         }
+    }
+
+    /// The same that sees graphs which are mapped from something else.
+    #[must_use]
+    pub fn with_mapped_graphs(mut self, mapped: Arc<dyn MappedGraphs>) -> Self {
+        self.mapped = Some(mapped);
+        self
+    }
+
+    /// The mapped graphs, if a view has any: they are seen by who sees all graphs.
+    pub(crate) fn mapped_in(&self, view: &ReadView) -> Option<&Arc<dyn MappedGraphs>> {
+        let mapped = self.mapped.as_ref();
+        let sees_all = view.scope().graphs().is_none();
+        mapped.filter(|mapped| sees_all && mapped.are_in(view.snapshot().tables()))
+    }
+
+    /// The mapped graphs, if some tables have any.
+    pub(crate) fn mapped_among(&self, tables: &Tables) -> Option<&Arc<dyn MappedGraphs>> {
+        self.mapped.as_ref().filter(|mapped| mapped.are_in(tables))
     }
 
     /// Whether a text can be prepared on any thread and soon: it is short, nests little, and is no larger

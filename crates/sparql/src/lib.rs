@@ -22,6 +22,7 @@ mod error;
 mod execute;
 mod explain;
 mod hint;
+pub mod mapped;
 mod narrow;
 mod options;
 mod parse;

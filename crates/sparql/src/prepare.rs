@@ -18,7 +18,7 @@ use spargebra::Query;
 use spargebra::algebra::{GraphPattern, QueryDataset};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern, Variable};
 
-use crate::algebra::{Dataset, Group, Normaliser, Scope, Var, VarSet};
+use crate::algebra::{Dataset, Group, Normaliser, Scope, SeenMapped, Var, VarSet};
 use crate::dataset::dataset;
 use crate::engine::Engine;
 use crate::error::QueryError;
@@ -122,6 +122,7 @@ fn read_again(
     };
     let mut keeping = None;
     if keeps_plans(options)
+        && !(engine.mapped_in(view).is_some() && may_name_graphs(text))
         && let Some(constants) = Constants::of(shape, constants, view.snapshot())?
     {
         let key = PlanKey::of(shape, constants.constants);
@@ -140,6 +141,15 @@ fn read_again(
         options,
         keeping,
     )
+}
+
+/// Whether a query may be about graphs that are named: what mapped ones there are is not told by what is counted for a kept plan.
+fn may_name_graphs(text: &str) -> bool {
+    let has = |word: &[u8]| {
+        let mut windows = text.as_bytes().windows(word.len());
+        windows.any(|it| it.eq_ignore_ascii_case(word))
+    };
+    has(b"graph") || has(b"from")
 }
 
 /// Whether plans made with these options are kept: the cache does not tell others apart.
@@ -376,9 +386,11 @@ impl Source<'_> {
     ) -> Result<(Planned, T), QueryError> {
         let context = context(engine, &self.view, options, (self.base_iri, self.now))?;
         context.note_language_tags(&self.language_tags);
-        let dataset = dataset(&context, self.dataset, options)?;
+        let mapped = seen_mapped(engine, &self.view, &context)?;
+        let dataset = dataset(&context, self.dataset, options, mapped.as_ref())?;
         let named_graphs = |most| named_graphs(&self.view, most);
-        let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning);
+        let mut normaliser = Normaliser::new(&context, &dataset, &named_graphs, options.tuning)
+            .with_mapped(mapped.as_ref());
         let group = normaliser.query(self.pattern)?;
         let (needed, rest) = wanted(&group, &mut normaliser);
         let estimator = Estimator::new(&self.view);
@@ -416,6 +428,22 @@ impl Source<'_> {
         };
         Ok((planned, rest))
     }
+}
+
+/// The mapped graphs of a view, with ids for their names.
+fn seen_mapped(
+    engine: &Engine,
+    view: &ReadView,
+    context: &QueryContext,
+) -> Result<Option<SeenMapped>, QueryError> {
+    let Some(mapped) = engine.mapped_in(view) else {
+        return Ok(None);
+    };
+    let dataset = mapped.of_query(view.snapshot())?;
+    let names = dataset.names().into_iter();
+    let graphs = names.map(|name| Ok((context.intern(&Term::iri(name))?, name.into())));
+    let graphs = graphs.collect::<Result<_, QueryError>>()?;
+    Ok(Some(SeenMapped { dataset, graphs }))
 }
 
 fn form(query: &Query) -> (QueryKind, &GraphPattern) {

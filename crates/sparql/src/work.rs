@@ -10,6 +10,7 @@ use datafusion_physical_plan::ExecutionPlan;
 use orrery_operators::path::PathExec;
 use orrery_operators::pattern::PatternExec;
 use orrery_operators::service::ServiceExec;
+use orrery_operators::source::SourceExec;
 
 use crate::plan::{PlanEstimates, Positions};
 
@@ -26,7 +27,7 @@ pub(crate) fn expected_rows(plan: &Arc<dyn ExecutionPlan>, estimates: &PlanEstim
 }
 
 fn rows_below(plan: &Arc<dyn ExecutionPlan>, positions: &mut Positions<'_>) -> f64 {
-    if plan.is::<PathExec>() || plan.is::<ServiceExec>() {
+    if plan.is::<PathExec>() || plan.is::<ServiceExec>() || plan.is::<SourceExec>() {
         return f64::INFINITY;
     }
     let children = plan.children();

@@ -82,6 +82,16 @@ impl Change {
         self.transaction.into_inner()
     }
 
+    /// Gives the transaction away; [`Self::take_back`] brings it again, and without that it is lost.
+    pub(crate) fn lend(&mut self) -> Result<Transaction> {
+        self.transaction.get_mut().take().ok_or_else(lost)
+    }
+
+    /// Takes it again.
+    pub(crate) fn take_back(&mut self, transaction: Transaction) {
+        *self.transaction.get_mut() = Some(transaction);
+    }
+
     fn look<R>(&self, at: impl FnOnce(&Transaction) -> R) -> Result<R> {
         self.transaction.lock().as_ref().map(at).ok_or_else(lost)
     }

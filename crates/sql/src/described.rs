@@ -10,6 +10,8 @@ use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::DataFusionError;
 use orrery_storage::table::{ColumnId, IndexDefinition, TableDefinition, Tables};
 
+use crate::mapped::is_mapped;
+
 /// The schema.
 pub(crate) const DESCRIBED: &str = "orrery_catalog";
 /// Its tables.
@@ -60,7 +62,8 @@ fn relations(tables: &Tables) -> Result<RecordBatch, DataFusionError> {
             definition: Some(definition_of_index(table, index)),
         }));
     }
-    all.extend(tables.views().map(|view| Relation {
+    let views = tables.views().filter(|view| !is_mapped(&view.query));
+    all.extend(views.map(|view| Relation {
         schema: view.schema.clone(),
         name: view.name.clone(),
         kind: "view",

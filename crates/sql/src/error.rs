@@ -105,7 +105,8 @@ impl Error {
 
     /// Unless a place is told already.
     pub(crate) fn with_context(mut self, context: impl Into<String>) -> Self {
-        self.context.get_or_insert_with(|| context.into().into_boxed_str());
+        self.context
+            .get_or_insert_with(|| context.into().into_boxed_str());
         self
     }
 
@@ -131,7 +132,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    /// With a line about what can be done.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }

@@ -4,7 +4,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
 
 use crate::statement::Statement;
-use crate::{changes, definitions};
+use crate::{changes, definitions, mapped};
 
 /// The kinds of statements, by who may run them and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,11 @@ impl Statement {
             | ast::Statement::Rollback {
                 savepoint: None, ..
             } => StatementKind::Transaction,
-            parsed if changes::is_change(parsed) || definitions::is_definition(parsed) => {
+            parsed
+                if changes::is_change(parsed)
+                    || definitions::is_definition(parsed)
+                    || mapped::of(parsed).is_some() =>
+            {
                 StatementKind::Change
             }
             _ => StatementKind::Read,

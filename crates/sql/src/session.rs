@@ -1,9 +1,6 @@
 //! What one client has: the database, its settings, its transaction, and the way from a text to an outcome.
 //!
-//! Settings differ from DataFusion's own where PostgreSQL does: its dialect, names folded to lower case unless quoted, literals like `0.06` are
-//! decimals and not floats, NULLs sort last. Plans are made for as many partitions as the engine has threads.
-//!
-//! Making a session registers some four hundred functions, which takes about a millisecond; it is for a connection, not for a query. A session
+//! Making a session makes the engine's settings ([`engine_state`]): that registers some four hundred functions, which takes about a millisecond; it is for a connection, not for a query. A session
 //! runs one statement at a time.
 
 use std::fmt;
@@ -12,15 +9,10 @@ use std::time::Duration;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
-use datafusion::config::Dialect;
 use datafusion::execution::memory_pool::MemoryPool;
-use datafusion::execution::{
-    SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext,
-};
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
 use orrery_runtime::Runtime;
@@ -31,27 +23,23 @@ use tokio::sync::Semaphore;
 
 use crate::change::Change;
 use crate::committing::Committing;
+use crate::engine_state::engine_state;
 use crate::files::FileAccess;
 use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
-use crate::join_order::OrderedJoins;
 use crate::kept::KeptStatements;
-use crate::names::{CATALOG, SCHEMA};
+use crate::mapped::{GraphMappings, GraphStatement};
+use crate::names::CATALOG;
 use crate::outcome::Outcome;
 use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
-use crate::rules::{AfterTypes, BeforeTypes};
 use crate::settings::{Settings, setting_name, shown_columns};
-use crate::statement::{STACK_BYTES_MIN, Statement, parse, parse_one};
+use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
 use crate::threads::on_own_thread;
 use crate::transaction::{
     Answer, AtWork, Block, Taken, TransactionStatus, serialization_failure, watch,
 };
-use crate::{Error, Result, SqlState, changes, definitions};
-
-/// A join keeps so many rows or bytes of its left side once for all threads.
-const SHARED_ROWS_MAX: usize = 512 * 1024;
-const SHARED_BYTES_MAX: usize = 32 << 20;
+use crate::{Error, Result, SqlState, changes, definitions, mapped};
 
 /// Settings of a session.
 #[derive(Debug, Clone)]
@@ -92,6 +80,7 @@ pub struct Session {
     pool: Arc<dyn MemoryPool>,
     memory_bytes: u64,
     graphs: Option<Arc<dyn GraphSource>>,
+    mappings: Option<Arc<dyn GraphMappings>>,
     graph_limits: GraphLimits,
     turns: Arc<Semaphore>,
 }
@@ -120,28 +109,10 @@ impl Session {
         writer: Option<Writer>,
         options: SessionOptions,
     ) -> Self {
-        // For the whole process, and always the same.
-        recursive::set_minimum_stack_size(STACK_BYTES_MIN);
-        recursive::set_stack_allocation_size(4 * STACK_BYTES_MIN);
-        let task = runtime.task(None);
-        let threads = runtime.workers().threads();
-        let mut rules = Analyzer::new().rules;
-        rules.insert(0, Arc::new(BeforeTypes));
-        rules.push(Arc::new(AfterTypes));
+        let state = engine_state(runtime, &options.files);
         let settings = Arc::new(Mutex::new(Settings::default()));
         settings.lock().set_user(&options.user);
-        let state = SessionStateBuilder::new()
-            .with_config(
-                config(task.session_config().batch_size(), threads)
-                    .with_extension(Arc::new(options.files.clone())),
-            )
-            .with_runtime_env(task.runtime_env())
-            .with_default_features()
-            .with_analyzer_rules(rules)
-            .with_query_planner(Arc::new(OrderedJoins))
-            .build();
         Self {
-            state,
             database,
             writer,
             options,
@@ -149,9 +120,11 @@ impl Session {
             settings,
             kept: Arc::default(),
             committing: Committing::default(),
-            pool: Arc::clone(&task.runtime_env().memory_pool),
+            pool: Arc::clone(&state.runtime_env().memory_pool),
+            state,
             memory_bytes: runtime.memory_bytes(),
             graphs: None,
+            mappings: None,
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(runtime.turns()),
         }
@@ -161,6 +134,13 @@ impl Session {
     #[must_use]
     pub fn with_graphs(mut self, source: Arc<dyn GraphSource>) -> Self {
         self.graphs = Some(source);
+        self
+    }
+
+    /// The same that defines and copies graphs out of tables by these; without them it does not.
+    #[must_use]
+    pub fn with_mappings(mut self, mappings: Arc<dyn GraphMappings>) -> Self {
+        self.mappings = Some(mappings);
         self
     }
 
@@ -188,6 +168,7 @@ impl Session {
             pool: Arc::clone(&self.pool),
             memory_bytes: self.memory_bytes,
             graphs: self.graphs.clone(),
+            mappings: self.mappings.clone(),
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(&self.turns),
         }
@@ -457,7 +438,10 @@ impl Session {
                 parsed if changes::is_change(parsed) || definitions::is_definition(parsed) => {
                     self.change(parsed, &statement.text).await
                 }
-                _ => self.query(statement.parsed.clone(), &statement.text).await,
+                parsed => match mapped::of(parsed) {
+                    Some(graph) => self.mapped_graph(&graph).await,
+                    None => self.query(statement.parsed.clone(), &statement.text).await,
+                },
             },
             Parsed::CreateExternalTable(external) => {
                 let mut change = self
@@ -665,6 +649,23 @@ impl Session {
         self.end_change(change, &savepoint, done).await
     }
 
+    /// What is about graphs out of tables.
+    async fn mapped_graph(&self, statement: &GraphStatement) -> Result<Outcome> {
+        let what = match statement {
+            GraphStatement::Create(_) => "CREATE GRAPH",
+            GraphStatement::Drop { .. } => "DROP GRAPH MAPPING",
+            GraphStatement::Materialize { .. } => {
+                // Savepoints are of tables alone.
+                self.block.lock().refuse_savepoints("MATERIALIZE GRAPH")?;
+                "MATERIALIZE GRAPH"
+            }
+        };
+        let mut change = self.begin_change(|| what.to_owned()).await?;
+        let savepoint = change.savepoint()?;
+        let done = mapped::run(&mut change, self.mappings.as_ref(), statement).await;
+        self.end_change(change, &savepoint, done).await
+    }
+
     /// Commits what a statement has done, or gives it to the open transaction; undoes it if it failed.
     pub(crate) async fn end_change<T>(
         &self,
@@ -804,28 +805,8 @@ pub(crate) fn first_word(statement: &ast::Statement) -> String {
     word.unwrap_or_default().to_owned()
 }
 
-fn config(batch_rows: usize, threads: usize) -> SessionConfig {
-    let mut config = SessionConfig::new()
-        .with_batch_size(batch_rows)
-        .with_target_partitions(threads)
-        .with_information_schema(true)
-        .with_create_default_catalog_and_schema(false)
-        .with_default_catalog_and_schema(CATALOG, SCHEMA);
-    let parser = &mut config.options_mut().sql_parser;
-    parser.dialect = Dialect::PostgreSQL;
-    parser.parse_float_as_decimal = true;
-    parser.collect_spans = true;
-    let optimizer = &mut config.options_mut().optimizer;
-    // What is divided by the first column of a group is divided enough, however few the parts are.
-    optimizer.subset_repartition_threshold = 1;
-    // A table of hashes that all threads look into spares moving the rows of both sides, as long as one thread makes it quickly enough.
-    optimizer.hash_join_single_partition_threshold_rows = SHARED_ROWS_MAX;
-    optimizer.hash_join_single_partition_threshold = SHARED_BYTES_MAX;
-    config
-}
-
 /// Whether a statement is a query, as far as its form tells.
-fn is_query(statement: &Parsed) -> bool {
+pub(crate) fn is_query(statement: &Parsed) -> bool {
     matches!(statement, Parsed::Statement(parsed) if matches!(**parsed, ast::Statement::Query(_)))
 }
 
@@ -841,6 +822,7 @@ fn ends_transaction(statement: &Parsed) -> bool {
 fn is_without_rows(statement: &ast::Statement) -> bool {
     use ast::Statement as Sql;
     definitions::is_definition(statement)
+        || mapped::of(statement).is_some()
         || matches!(
             statement,
             Sql::Copy { .. }
@@ -856,7 +838,7 @@ fn is_without_rows(statement: &ast::Statement) -> bool {
 }
 
 /// EXPLAIN ANALYZE runs what it explains, so the whole plan is looked at.
-fn refuse_changes(plan: &LogicalPlan) -> Result<()> {
+pub(crate) fn refuse_changes(plan: &LogicalPlan) -> Result<()> {
     let mut rest = vec![plan];
     while let Some(plan) = rest.pop() {
         let what = match plan {

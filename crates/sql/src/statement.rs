@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 use self::limits::refuse_excess;
 use self::precedence::Precedence;
-use crate::{Error, Result, SqlState, copy};
+use crate::{Error, Result, SqlState, copy, mapped};
 
 /// Longer texts are refused: a plan takes a hundred times the memory of its text.
 pub const SQL_BYTES_MAX: usize = 4 << 20;
@@ -74,7 +74,7 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
     Ok(statements)
 }
 
-/// Statements and the semicolons between them. `COPY` is parsed by ourselves.
+/// Statements and the semicolons between them. `COPY`, and what is about mapped graphs, is parsed by ourselves.
 fn parse_all(text: &str) -> Result<VecDeque<Parsed>> {
     let of_engine = |error| Error::of_engine(&error, text);
     let mut parser = DFParserBuilder::new(text)
@@ -88,9 +88,13 @@ fn parse_all(text: &str) -> Result<VecDeque<Parsed>> {
         if parser.parser.peek_token_ref().token == Token::EOF {
             return Ok(statements);
         }
-        statements.push_back(match parser.parser.peek_keyword(Keyword::COPY) {
-            true => Parsed::Statement(Box::new(copy::parse(&mut parser.parser, text)?)),
-            false => parser.parse_statement().map_err(of_engine)?,
+        let parser_of_sql = &mut parser.parser;
+        statements.push_back(if parser_of_sql.peek_keyword(Keyword::COPY) {
+            Parsed::Statement(Box::new(copy::parse(parser_of_sql, text)?))
+        } else if mapped::begins(parser_of_sql) {
+            Parsed::Statement(Box::new(mapped::parse(parser_of_sql, text)?))
+        } else {
+            parser.parse_statement().map_err(of_engine)?
         });
         let next = parser.parser.peek_token();
         if !matches!(next.token, Token::SemiColon | Token::EOF) {

@@ -15,6 +15,8 @@ pub enum Tag {
     Delete(u64),
     /// So many rows were read from a file or a client, or written to one.
     Copy(u64),
+    /// So many quads of a mapped graph came.
+    Materialize(u64),
     /// Something that is not counted.
     Words(&'static str),
 }
@@ -27,6 +29,7 @@ impl fmt::Display for Tag {
             Self::Update(rows) => write!(f, "UPDATE {rows}"),
             Self::Delete(rows) => write!(f, "DELETE {rows}"),
             Self::Copy(rows) => write!(f, "COPY {rows}"),
+            Self::Materialize(quads) => write!(f, "MATERIALIZE {quads}"),
             Self::Words(words) => f.write_str(words),
         }
     }

@@ -288,6 +288,18 @@ impl Block {
         Ok(())
     }
 
+    /// Fails where a savepoint is open, for what cannot be undone to one.
+    pub(crate) fn refuse_savepoints(&self, what: &str) -> Result<()> {
+        match self
+            .open
+            .as_ref()
+            .is_some_and(|it| !it.savepoints.is_empty())
+        {
+            true => Err(Error::unsupported(format!("{what} behind a savepoint"))),
+            false => Ok(()),
+        }
+    }
+
     /// `ROLLBACK TO`: also what lifts a failure.
     pub(crate) fn roll_back_to(&mut self, name: &str) -> Result<()> {
         let is_expired = self.is_expired;

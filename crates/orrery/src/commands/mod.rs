@@ -8,6 +8,7 @@ pub(crate) mod dump;
 pub(crate) mod explain;
 pub(crate) mod load;
 pub(crate) mod log;
+pub(crate) mod mapping;
 pub(crate) mod prefix;
 pub(crate) mod query;
 pub(crate) mod serve;

@@ -48,7 +48,7 @@ impl QueryText {
             ..defaults
         };
         let database = Arc::new(Database::open(&database.directory)?);
-        Ok(Engine::new(database, options)?)
+        Ok(orrery_mapping::mapped(Engine::new(database, options)?))
     }
 }
 

@@ -71,7 +71,10 @@ fn local(
         service: arguments.endpoints.options()?.service()?,
         ..EngineOptions::default()
     };
-    let engine = Arc::new(Engine::new(database, engine_options)?);
+    let engine = Arc::new(orrery_mapping::mapped(Engine::new(
+        database,
+        engine_options,
+    )?));
     let documents = Documents::new(
         arguments.sources.load_dir.clone(),
         allow_list(&arguments.sources)?,

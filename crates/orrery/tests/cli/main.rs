@@ -14,6 +14,7 @@ mod history;
 mod killed_load;
 mod killed_server;
 mod language_tags;
+mod mapping;
 mod own_address;
 mod postgres;
 mod prefixes;

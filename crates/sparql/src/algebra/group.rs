@@ -52,7 +52,11 @@ impl Group {
                 scope.variable().is_some_and(carries) && derived.inner.reads(scope)
             }
             // A path may have length zero.
-            Item::Path(_) | Item::Values(_) | Item::Service(_) | Item::Seed(_) => false,
+            Item::Path(_)
+            | Item::Values(_)
+            | Item::Service(_)
+            | Item::Mapped(_)
+            | Item::Seed(_) => false,
         })
     }
 

@@ -16,6 +16,7 @@
 
 pub(crate) mod expression;
 mod group;
+mod mapped;
 mod normalise;
 mod pushdown;
 mod scope;
@@ -28,6 +29,7 @@ use spargebra::algebra::{AggregateExpression, Expression, PropertyPathExpression
 
 use self::expression::variables;
 
+pub(crate) use mapped::{Mapped, SeenMapped};
 pub(crate) use normalise::Normaliser;
 pub(crate) use scope::{Dataset, Scope};
 pub(crate) use service::{Service, ServiceEndpoint};
@@ -159,6 +161,8 @@ pub(crate) enum Item {
     Derived(Box<Derived>),
     /// What another endpoint answers.
     Service(Box<Service>),
+    /// Rows of a mapped graph.
+    Mapped(Box<Mapped>),
     /// Rows that the planner holds already, by their number (see `plan::build::exists`).
     Seed(Seed),
 }
@@ -350,6 +354,7 @@ impl Item {
             | Self::Graphs(_)
             | Self::Seed(_)
             | Self::Service(_)
+            | Self::Mapped(_)
             | Self::Derived(_) => &[],
         }
     }
@@ -370,13 +375,14 @@ impl Item {
             Self::Group(group) => group.visible.clone(),
             Self::Derived(derived) => derived.visible.clone(),
             Self::Service(service) => service.visible(),
+            Self::Mapped(mapped) => mapped.visible(),
             Self::Seed(seed) => seed.visible.clone(),
         }
     }
 
     pub(crate) fn certain(&self) -> VarSet {
         match self {
-            Self::Quad(_) | Self::Path(_) | Self::Graphs(_) => self.visible(),
+            Self::Quad(_) | Self::Path(_) | Self::Graphs(_) | Self::Mapped(_) => self.visible(),
             Self::Values(values) => VarSet::of(
                 values
                     .variables

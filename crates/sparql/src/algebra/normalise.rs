@@ -5,6 +5,7 @@
 
 mod graph;
 mod ground;
+mod mapped;
 mod optional;
 mod plain;
 mod taken_apart;
@@ -24,7 +25,7 @@ use self::ground::{Ground, ground, ground_term};
 use self::taken_apart::TakenApart;
 use super::expression::{balanced, conjuncts, has_exists, is_volatile, map_children};
 use super::{
-    Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, Service,
+    Dataset, Derived, Group, Item, Modifier, OrderKey, PathItem, Quad, Scope, SeenMapped, Service,
     ServiceEndpoint, Slot, Values, Var, VarSet, VariableTable,
 };
 use crate::error::{QueryError, Result};
@@ -54,6 +55,7 @@ pub(crate) struct Normaliser<'q> {
     context: &'q Arc<QueryContext>,
     dataset: &'q Dataset,
     named_graphs: &'q dyn Fn(usize) -> Result<Vec<TermId>>,
+    mapped: Option<&'q SeenMapped>,
     pub(crate) table: VariableTable,
     names: Names,
     /// Stands for every variable that its scope leaves unbound.
@@ -75,6 +77,7 @@ impl<'q> Normaliser<'q> {
             context,
             dataset,
             named_graphs,
+            mapped: None,
             table: VariableTable::default(),
             names: Names::default(),
             unbound: Variable::new_unchecked(".unbound"),
@@ -82,6 +85,11 @@ impl<'q> Normaliser<'q> {
             rewrites: tuning.rewrites,
             graph_branches_max: tuning.graph_branches_max,
         }
+    }
+
+    /// Sees mapped graphs, too.
+    pub(crate) fn with_mapped(self, mapped: Option<&'q SeenMapped>) -> Self {
+        Self { mapped, ..self }
     }
 
     /// Translates the pattern of a query.
@@ -240,6 +248,13 @@ impl<'q> Normaliser<'q> {
     }
 
     fn basic(&mut self, patterns: &[TriplePattern], place: &PatternPlace) -> Result<Group> {
+        match self.mapped_basic(patterns, place)? {
+            Some(group) => Ok(group),
+            None => self.stored_basic(patterns, place),
+        }
+    }
+
+    fn stored_basic(&mut self, patterns: &[TriplePattern], place: &PatternPlace) -> Result<Group> {
         let mut group = Group::default();
         let mut taken_apart = Vec::new();
         for pattern in patterns {
@@ -311,6 +326,10 @@ impl<'q> Normaliser<'q> {
         self.context.patience().check()?;
         match path {
             PropertyPathExpression::NamedNode(node) => {
+                let ends = (subject, node.as_str(), object);
+                if let Some(group) = self.mapped_step(ends, place)? {
+                    return Ok(group);
+                }
                 let quad = Quad {
                     object_ranges: None,
                     subject,
@@ -344,6 +363,7 @@ impl<'q> Normaliser<'q> {
             | PropertyPathExpression::OneOrMore(_)
             | PropertyPathExpression::ZeroOrOne(_)
             | PropertyPathExpression::NegatedPropertySet(_) => {
+                self.refuse_mapped_path(&place.scope)?;
                 Ok(Group::of(Item::Path(PathItem {
                     subject,
                     path: path.clone(),

@@ -182,6 +182,7 @@ impl Item {
             | Self::Values(_)
             | Self::Graphs(_)
             | Self::Service(_)
+            | Self::Mapped(_)
             | Self::Seed(_) => false,
         }
     }
@@ -203,6 +204,7 @@ impl Item {
             | Self::Values(_)
             | Self::Graphs(_)
             | Self::Service(_)
+            | Self::Mapped(_)
             | Self::Seed(_) => {}
         }
     }

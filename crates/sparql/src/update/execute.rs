@@ -1,5 +1,7 @@
 //! Applies the operations of an update to a transaction, one after the other.
 
+use std::sync::Arc;
+
 use orrery_storage::{Error as StorageError, ReadScope, ReadView, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
@@ -35,6 +37,31 @@ impl Engine {
             self.operation(operation, update, options, transaction)
                 .await
                 .map_err(|error| self.unless_others_hold_the_memory(error))?;
+        }
+        self.refuse_quads_of_mapped_graphs(transaction)
+    }
+
+    /// Fails where quads are stored in a graph that is mapped, for nobody would see them there.
+    fn refuse_quads_of_mapped_graphs(
+        &self,
+        transaction: &mut Transaction,
+    ) -> Result<(), QueryError> {
+        let Some(mapped) = self.mapped_among(transaction.tables()) else {
+            return Ok(());
+        };
+        if transaction.is_bulk() {
+            // What is staged cannot be looked at.
+            return Ok(());
+        }
+        let snapshot = transaction.snapshot()?;
+        let dataset = mapped.of_query(&snapshot)?;
+        let view = ReadView::of_process(Arc::clone(&snapshot));
+        for name in dataset.names() {
+            if graph_exists(&view, Some(name))? {
+                return Err(QueryError::update_failed(format!(
+                    "the graph {name} is mapped from tables, so no quads can be stored in it"
+                )));
+            }
         }
         Ok(())
     }

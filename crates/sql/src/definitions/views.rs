@@ -16,6 +16,7 @@ use crate::change::Change;
 use crate::files::is_external;
 use crate::identifiers::{folded, qualified};
 use crate::lookup::{free_relation_name, shown, still_needed, undefined};
+use crate::mapped::is_mapped;
 use crate::names::SCHEMA;
 use crate::statement::parse_one;
 use crate::types::type_of_values;
@@ -127,7 +128,7 @@ fn refuse_options(view: &CreateView) -> Result<()> {
 
 /// The tables and views that a query names, with their schemas.
 fn named_in(query: &str) -> Result<BTreeSet<(String, String)>> {
-    if is_external(query) {
+    if is_external(query) || is_mapped(query) {
         return Ok(BTreeSet::new());
     }
     let statement: Statement = parse_one(query)?;

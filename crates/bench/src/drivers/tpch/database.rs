@@ -174,7 +174,8 @@ fn rows_of(tag: Tag) -> u64 {
         | Tag::Insert(rows)
         | Tag::Update(rows)
         | Tag::Delete(rows)
-        | Tag::Copy(rows) => rows,
+        | Tag::Copy(rows)
+        | Tag::Materialize(rows) => rows,
         Tag::Words(_) => 0,
     }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use orrery_joint::EngineGraphs;
+use orrery_mapping::TableMappings;
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::{FileAccess, Session, SessionOptions, TransactionStatus, split};
 use orrery_storage::{Database, WriterOptions};
@@ -94,7 +95,10 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
         ..EngineOptions::default()
     };
     crate::allocator::for_load(arguments.memory.0);
-    let engine = Arc::new(Engine::new(Arc::clone(&database), options)?);
+    let engine = Arc::new(orrery_mapping::mapped(Engine::new(
+        Arc::clone(&database),
+        options,
+    )?));
     let session_options = SessionOptions {
         who: "orrery sql".to_owned(),
         // Whoever runs this may read and write them anyway.
@@ -102,6 +106,7 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
         ..SessionOptions::default()
     };
     let session = Session::new(engine.runtime(), database, writer, session_options)
+        .with_mappings(Arc::new(TableMappings::new(engine.runtime())))
         .with_graphs(Arc::new(EngineGraphs::new(Arc::clone(&engine))));
     Ok((Target::Session(Box::new(session)), threads(&engine)?))
 }

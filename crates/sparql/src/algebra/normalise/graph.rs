@@ -36,7 +36,10 @@ impl Normaliser<'_> {
     ) -> Result<Group> {
         match name {
             NamedNodePattern::NamedNode(node) => {
-                let id = self.context.snapshot().term_id(&Term::iri(node.as_str()))?;
+                let id = match self.mapped_graph(node.as_str()) {
+                    Some(mapped) => Some(mapped),
+                    None => self.context.snapshot().term_id(&Term::iri(node.as_str()))?,
+                };
                 if id.is_none() {
                     self.context.note_bound_to_commit();
                 }
@@ -115,7 +118,7 @@ impl Normaliser<'_> {
         };
         let group = self.pattern(inner, &inside)?;
         let needs_check = match scope {
-            Scope::Named(_) | Scope::Union(_) => !group.reads(&scope),
+            Scope::Named(_) | Scope::Union(_) => !group.reads(&scope) && !self.has_mapped(&scope),
             Scope::Default | Scope::AllUnion | Scope::NamedVariable { .. } => false,
         };
         if !needs_check {
@@ -128,7 +131,7 @@ impl Normaliser<'_> {
     /// Joins a group with the names of its graphs, unless it has read them.
     fn name_graph(&self, group: &mut Group, scope: &Scope) {
         if !group.reads(scope) {
-            let names = Group::of(Item::Graphs(scope.clone()));
+            let names = self.names_of_graphs(scope);
             *group = self.join(names, std::mem::take(group));
         }
     }
@@ -150,7 +153,7 @@ impl Normaliser<'_> {
         if let Scope::NamedVariable { variable, .. } = &place.scope
             && !group.items_certain.contains(*variable)
         {
-            let graphs = Group::of(Item::Graphs(place.scope.clone()));
+            let graphs = self.names_of_graphs(&place.scope);
             *group = graphs.join(std::mem::take(group), &self.table);
         }
     }
@@ -210,7 +213,7 @@ impl Normaliser<'_> {
     ) -> Group {
         let has_any = self.table.fresh("matched");
         found.bind_surely(has_any, Expression::Literal(true.into()), &self.table);
-        let mut all = Group::of(Item::Graphs(place.scope.clone()));
+        let mut all = self.names_of_graphs(&place.scope);
         all.push_optional(found, Vec::new(), None, &self.table);
         for (var, found, of_nothing) in values {
             let name = |var| Variable::new_unchecked(self.table.name(var).as_ref());
@@ -233,7 +236,9 @@ impl Normaliser<'_> {
             Some(list) => list.to_vec(),
             None => {
                 self.context.note_bound_to_commit();
-                (self.named_graphs)(most.saturating_add(1))?
+                let mut graphs = (self.named_graphs)(most.saturating_add(1))?;
+                graphs.extend(self.mapped_names());
+                graphs
             }
         };
         Ok(Some(graphs).filter(|graphs| graphs.len() <= most))

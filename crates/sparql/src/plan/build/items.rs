@@ -41,6 +41,8 @@ impl Planner<'_> {
         }
         let seed_variables = seed.as_ref().map(Relation::variables).unwrap_or_default();
         let everything = group.visible.union(&seed_variables);
+        let with_conditions = self.with_mapped_conditions(group);
+        let group = with_conditions.as_ref().unwrap_or(group);
         let with_chains = match self.is_set {
             true => self.with_chains(group, &seed_variables, needed)?,
             false => None,
@@ -310,6 +312,7 @@ impl Planner<'_> {
             Item::Group(group) => self.group(group, None, needed, None),
             Item::Derived(derived) => self.derived(derived, needed, None),
             Item::Service(service) => self.service(None, service, needed, service.rows),
+            Item::Mapped(mapped) => self.mapped(mapped, needed),
             Item::Path(path) => self.path(None, path, needed, 1.0),
             Item::Seed(seed) => Ok(self.seeds[seed.number].clone()),
             Item::Quad(quad) => {

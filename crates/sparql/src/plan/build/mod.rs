@@ -8,6 +8,7 @@ mod exists;
 mod group;
 mod items;
 mod join;
+mod mapped;
 mod modifiers;
 mod operators;
 mod optional;

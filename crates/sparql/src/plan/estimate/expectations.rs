@@ -45,6 +45,7 @@ impl Planner<'_> {
             Item::Group(inner) => self.group_estimate(inner)?,
             Item::Derived(derived) => self.derived_estimate(derived)?,
             Item::Service(service) => uniform(service.rows, &item.visible()),
+            Item::Mapped(mapped) => uniform(mapped.expected_rows(), &item.visible()),
             Item::Seed(seed) => {
                 let rows = self.seeds[seed.number].rows;
                 match self.seed_values.get(&seed.number) {
@@ -319,9 +320,12 @@ fn access(item: &Item) -> Access {
         Item::Union(branches) => Access::Seeded(branches.len()),
         Item::Group(_) => Access::Seeded(1),
         Item::Derived(derived) if !derived.seedable().is_empty() => Access::Seeded(1),
-        Item::Values(_) | Item::Graphs(_) | Item::Seed(_) | Item::Service(_) | Item::Derived(_) => {
-            Access::Whole
-        }
+        Item::Values(_)
+        | Item::Graphs(_)
+        | Item::Seed(_)
+        | Item::Service(_)
+        | Item::Mapped(_)
+        | Item::Derived(_) => Access::Whole,
     }
 }
 

@@ -149,6 +149,7 @@ pub(super) fn shape(group: &Group, join: &Join) -> Box<[u64]> {
             Item::Graphs(_) => key.push(3),
             Item::Derived(_) => key.push(4),
             Item::Service(_) => key.push(5),
+            Item::Mapped(_) => key.push(8),
             Item::Seed(_) => key.push(6),
             Item::Group(_) | Item::Union(_) => key.push(7),
         }

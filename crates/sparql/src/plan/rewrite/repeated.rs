@@ -89,6 +89,7 @@ fn for_each_derived(group: &Group, visit: &mut dyn FnMut(&Derived)) {
             | Item::Values(_)
             | Item::Graphs(_)
             | Item::Service(_)
+            | Item::Mapped(_)
             | Item::Seed(_) => {}
         }
     }

@@ -54,6 +54,7 @@ impl Planner<'_> {
             | Item::Values(_)
             | Item::Graphs(_)
             | Item::Seed(_)
+            | Item::Mapped(_)
             | Item::Service(_) => false,
             Item::Derived(derived) => return self.seed_for_subquery(left, derived, keys),
         };

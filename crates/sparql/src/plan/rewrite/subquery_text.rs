@@ -181,6 +181,7 @@ impl TextWriter<'_> {
             | Item::Values(_)
             | Item::Graphs(_)
             | Item::Service(_)
+            | Item::Mapped(_)
             | Item::Seed(_) => {
                 return None;
             }

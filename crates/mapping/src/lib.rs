@@ -1,0 +1,38 @@
+//! Tables as RDF: R2RML and the Direct Mapping, over the tables of a database.
+//!
+//! ```text
+//!   Turtle -> r2rml  \                                               -> quads -> materialize: a copy in the store
+//!                      Mapping -> rules (tables, columns, types) {
+//!   catalog -> direct /                                               -> matching -> leaves of SPARQL's plans
+//! ```
+//!
+//! A mapping is what a text says, or what the keys of tables say. `rules` hold it against the tables that there are. Terms are made of rows that plans
+//! of SQL give (`selection`, `terms`); a graph that is not copied is read by
+//! such plans as leaves of SPARQL's (`matching`, `leaf`), which never read more of a table than a pattern needs.
+
+mod candidates;
+mod compiled;
+mod definitions;
+mod direct;
+mod error;
+mod identifiers;
+mod leaf;
+mod lexical;
+mod mapped_query;
+mod matching;
+mod materialize;
+mod model;
+mod quads;
+mod r2rml;
+mod rules;
+mod selection;
+mod sql_tests;
+mod statements;
+mod table_mappings;
+mod template;
+mod terms;
+mod virtual_graphs;
+
+pub use error::{Error, Result};
+pub use table_mappings::TableMappings;
+pub use virtual_graphs::mapped;

@@ -1,0 +1,114 @@
+//! A database in a directory that goes with it, its session and its engine.
+
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::sync::Arc;
+
+use orrery_mapping::TableMappings;
+use orrery_sparql::{Engine, EngineOptions, QueryOptions, QueryResults, UpdateOptions};
+use orrery_sql::{Outcome, Session, SessionOptions};
+use orrery_storage::{CommitOptions, Database, Writer, WriterOptions};
+use orrery_term::Term;
+
+pub(crate) struct Place {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) session: Session,
+    writer: Writer,
+    _directory: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Database::create_or_open(&directory.path().join("db")).unwrap();
+        let database = Arc::new(database);
+        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        let options = EngineOptions {
+            memory_bytes: 256 << 20,
+            ..EngineOptions::default()
+        };
+        let engine = Engine::new(Arc::clone(&database), options).unwrap();
+        let mappings = Arc::new(TableMappings::new(engine.runtime()));
+        let engine = Arc::new(orrery_mapping::mapped(engine));
+        let options = SessionOptions::default();
+        let session = Session::new(engine.runtime(), database, Some(writer.clone()), options)
+            .with_mappings(mappings);
+        Self {
+            engine,
+            session,
+            writer,
+            _directory: directory,
+        }
+    }
+
+    /// Runs statements; the error of the first that fails, with its code.
+    pub(crate) async fn run(&self, text: &str) -> Result<String, String> {
+        let told = |error: orrery_sql::Error| format!("{} {error}", error.state.code());
+        let mut last = String::new();
+        for statement in self.session.statements(text).map_err(told)? {
+            match self.session.execute(&statement).await.map_err(told)? {
+                Outcome::Done(tag) => last = tag.to_string(),
+                other => last = format!("{other:?}"),
+            }
+        }
+        Ok(last)
+    }
+
+    /// The solutions of a query, a line each, sorted.
+    pub(crate) async fn ask(&self, query: &str) -> Result<Vec<String>, String> {
+        self.ask_with(query, &QueryOptions::of_process()).await
+    }
+
+    /// Applies an update and commits it.
+    pub(crate) async fn update(&self, text: &str) -> Result<(), String> {
+        let told = |error: &dyn std::fmt::Display| error.to_string();
+        let options = UpdateOptions::of_process();
+        let update = self.engine.prepare_update(text, &options);
+        let update = update.map_err(|error| told(&error))?;
+        let mut transaction = self.writer.begin().map_err(|error| told(&error))?;
+        let applied = self.engine.apply(&update, &options, &mut transaction).await;
+        applied.map_err(|error| told(&error))?;
+        let commit = transaction.commit(CommitOptions::default());
+        let commit = commit.and_then(|pending| pending.wait());
+        commit.map(drop).map_err(|error| told(&error))
+    }
+
+    /// The same in another state, say.
+    pub(crate) async fn ask_with(
+        &self,
+        query: &str,
+        options: &QueryOptions,
+    ) -> Result<Vec<String>, String> {
+        let prepared = self.engine.prepare(query, options);
+        let prepared = prepared.map_err(|error| error.to_string())?;
+        let columns = prepared.variables().len();
+        let results = prepared.execute().await;
+        let mut lines = Vec::new();
+        match results.map_err(|error| error.to_string())? {
+            QueryResults::Solutions(mut solutions) => {
+                while let Some(batch) = solutions.next().await {
+                    let batch = batch.map_err(|error| error.to_string())?;
+                    for row in 0..batch.rows() {
+                        let terms = (0..columns).map(|column| match batch.term(row, column) {
+                            Some(Term::BlankNode(_)) => "_:".to_owned(),
+                            Some(term) => term.to_string(),
+                            None => "-".to_owned(),
+                        });
+                        lines.push(terms.collect::<Vec<_>>().join(" "));
+                    }
+                }
+            }
+            QueryResults::Boolean(value) => lines.push(value.to_string()),
+            QueryResults::Triples(_) => return Err("triples".to_owned()),
+        }
+        lines.sort();
+        Ok(lines)
+    }
+}
+
+/// A mapping with the prefixes that tests use.
+pub(crate) fn mapping(text: &str) -> String {
+    let prefixes = "@prefix rr: <http://www.w3.org/ns/r2rml#> . @prefix e: <http://e/> . \
+        @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . @base <http://e/base/> .\n";
+    format!("{prefixes}{text}").replace('\'', "''")
+}

@@ -1,0 +1,64 @@
+//! The engine's settings, functions and rules, as every plan of SQL is made with.
+//!
+//! Settings differ from DataFusion's own where PostgreSQL does: its dialect, names folded to lower case unless quoted, literals like `0.06` are
+//! decimals and not floats, NULLs sort last. Plans are made for as many partitions as the engine has threads. To make them registers some four hundred functions, which takes about a millisecond.
+
+use std::sync::Arc;
+
+use datafusion::config::Dialect;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::optimizer::analyzer::Analyzer;
+use datafusion::prelude::SessionConfig;
+use orrery_runtime::Runtime;
+
+use crate::files::FileAccess;
+use crate::join_order::OrderedJoins;
+use crate::names::{CATALOG, SCHEMA};
+use crate::rules::{AfterTypes, BeforeTypes};
+use crate::statement::STACK_BYTES_MIN;
+
+/// A join keeps so many rows or bytes of its left side once for all threads.
+const SHARED_ROWS_MAX: usize = 512 * 1024;
+const SHARED_BYTES_MAX: usize = 32 << 20;
+
+/// On the memory and threads of a runtime.
+pub(crate) fn engine_state(runtime: &Runtime, files: &FileAccess) -> SessionState {
+    // For the whole process, and always the same.
+    recursive::set_minimum_stack_size(STACK_BYTES_MIN);
+    recursive::set_stack_allocation_size(4 * STACK_BYTES_MIN);
+    let task = runtime.task(None);
+    let threads = runtime.workers().threads();
+    let mut rules = Analyzer::new().rules;
+    rules.insert(0, Arc::new(BeforeTypes));
+    rules.push(Arc::new(AfterTypes));
+    SessionStateBuilder::new()
+        .with_config(
+            config(task.session_config().batch_size(), threads)
+                .with_extension(Arc::new(files.clone())),
+        )
+        .with_runtime_env(task.runtime_env())
+        .with_default_features()
+        .with_analyzer_rules(rules)
+        .with_query_planner(Arc::new(OrderedJoins))
+        .build()
+}
+
+fn config(batch_rows: usize, threads: usize) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_batch_size(batch_rows)
+        .with_target_partitions(threads)
+        .with_information_schema(true)
+        .with_create_default_catalog_and_schema(false)
+        .with_default_catalog_and_schema(CATALOG, SCHEMA);
+    let parser = &mut config.options_mut().sql_parser;
+    parser.dialect = Dialect::PostgreSQL;
+    parser.parse_float_as_decimal = true;
+    parser.collect_spans = true;
+    let optimizer = &mut config.options_mut().optimizer;
+    // What is divided by the first column of a group is divided enough, however few the parts are.
+    optimizer.subset_repartition_threshold = 1;
+    // A table of hashes that all threads look into spares moving the rows of both sides, as long as one thread makes it quickly enough.
+    optimizer.hash_join_single_partition_threshold_rows = SHARED_ROWS_MAX;
+    optimizer.hash_join_single_partition_threshold = SHARED_BYTES_MAX;
+    config
+}
