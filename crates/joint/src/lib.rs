@@ -23,6 +23,7 @@ use orrery_sql::{
     Error, GraphColumn, GraphQuery, GraphRows, GraphSource, GraphTest, Result, SqlState,
 };
 use orrery_storage::Snapshot;
+use orrery_storage::table::ColumnType;
 
 /// What an engine of SPARQL answers within SQL.
 #[derive(Debug)]
@@ -96,6 +97,10 @@ impl GraphSource for EngineGraphs {
             name: variable.name,
         });
         Ok(columns.collect())
+    }
+
+    fn column_type(&self, datatype: &str) -> Option<ColumnType> {
+        values::column_type(datatype)
     }
 
     fn solutions(&self, query: Arc<GraphQuery>) -> BoxStream<'static, Result<GraphRows>> {

@@ -3,14 +3,15 @@
 // Tests may unwrap; the lint spares `#[test]` functions only, not their fixtures.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod common;
+
 use std::sync::Arc;
 
 use arrow::util::display::array_value_to_string;
+use common::House;
 use futures::TryStreamExt;
 use orrery_joint::{EngineGraphs, Readings};
-use orrery_sparql::{Engine, EngineOptions, QueryOptions, UpdateOptions};
-use orrery_sql::{Error, GraphLimits, Outcome, Session, SessionOptions};
-use orrery_storage::{CommitOptions, Database, Writer, WriterOptions, build_small};
+use orrery_sql::{GraphLimits, Outcome};
 
 const DATA: &str = r#"
     PREFIX e: <http://e/>
@@ -21,86 +22,8 @@ const DATA: &str = r#"
         GRAPH e:g { e:lamp e:seen true }
     }"#;
 
-struct House {
-    _directory: tempfile::TempDir,
-    threads: tokio::runtime::Runtime,
-    engine: Arc<Engine>,
-    writer: Writer,
-    session: Session,
-}
-
 fn house() -> House {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("db");
-    build_small(&path, &[]).unwrap();
-    let database = Arc::new(Database::open(&path).unwrap());
-    let writer = database.open_writer(WriterOptions::default()).unwrap();
-    let engine = Arc::new(Engine::new(Arc::clone(&database), EngineOptions::default()).unwrap());
-    let graphs = EngineGraphs::new(Arc::clone(&engine));
-    let session = Session::new(
-        engine.runtime(),
-        database,
-        Some(writer.clone()),
-        SessionOptions::default(),
-    );
-    let house = House {
-        session: session.with_graphs(Arc::new(graphs)),
-        _directory: directory,
-        threads: tokio::runtime::Runtime::new().unwrap(),
-        engine,
-        writer,
-    };
-    house.update(DATA);
-    house
-}
-
-impl House {
-    fn update(&self, text: &str) {
-        let options = UpdateOptions {
-            query: QueryOptions::of_process(),
-            documents: None,
-        };
-        let update = self.engine.prepare_update(text, &options).unwrap();
-        let mut transaction = self.writer.begin().unwrap();
-        let applied = self.engine.apply(&update, &options, &mut transaction);
-        self.threads.block_on(applied).unwrap();
-        let committed = transaction.commit(CommitOptions::default()).unwrap();
-        committed.wait().unwrap();
-    }
-
-    /// The rows of the last statement, as lines.
-    fn rows(&self, text: &str) -> Result<Vec<String>, Error> {
-        let mut lines = Vec::new();
-        for statement in self.session.statements(text)? {
-            lines.clear();
-            let batches = self.threads.block_on(async {
-                Ok::<_, Error>(match self.session.execute(&statement).await? {
-                    Outcome::Query(rows) | Outcome::Returned(rows, _) => {
-                        let collected: Result<Vec<_>, _> = rows.try_collect().await;
-                        collected.map_err(|error| Error::of_run(&error))?
-                    }
-                    Outcome::CopyIn(_) | Outcome::CopyOut(_) | Outcome::Done(_) => Vec::new(),
-                })
-            })?;
-            for batch in batches {
-                for row in 0..batch.num_rows() {
-                    let cells = batch.columns().iter();
-                    let cells = cells.map(|column| array_value_to_string(column, row).unwrap());
-                    lines.push(cells.collect::<Vec<_>>().join("|"));
-                }
-            }
-        }
-        Ok(lines)
-    }
-
-    #[track_caller]
-    fn check(&self, text: &str, expected: &[&str]) {
-        assert_eq!(self.rows(text).unwrap(), expected, "{text}");
-    }
-
-    fn plan(&self, text: &str) -> String {
-        self.rows(&format!("explain {text}")).unwrap().join("\n")
-    }
+    common::house(DATA)
 }
 
 const PRICES: &str = "sparql('PREFIX e: <http://e/> SELECT ?s ?label ?price { ?s a e:Product ; e:label ?label ; e:price ?price }')";
@@ -345,10 +268,8 @@ fn texts_are_read_as_whoever_runs_the_engine_chose() {
         strict_prefixes: true,
     };
     let graphs = EngineGraphs::new(Arc::clone(&house.engine)).with_readings(readings);
-    let house = House {
-        session: house.session.clone().with_graphs(Arc::new(graphs)),
-        ..house
-    };
+    let session = house.session.clone().with_graphs(Arc::new(graphs));
+    let house = house.with_session(session);
     house.check(count, &["13"]);
     // Those of named graphs are there once all the same.
     house.check("select count(*) from quads", &["13"]);
@@ -383,10 +304,8 @@ fn nobody_else_is_asked_while_other_writers_wait() {
 fn queries_are_not_planned_for_those_who_have_gone() {
     let house = house();
     let session = house.session.clone();
-    let with_limits = |limits| House {
-        session: session.clone().with_graph_limits(limits),
-        ..self::house()
-    };
+    let with_limits =
+        |limits| self::house().with_session(session.clone().with_graph_limits(limits));
     let waiting = Arc::new(());
     let limits = GraphLimits {
         waiting: Some(Arc::downgrade(&waiting)),

@@ -120,6 +120,11 @@ impl Change {
         ))
     }
 
+    /// The graphs of that state, where there are any.
+    pub(crate) fn graphs(&self) -> Option<&SeenGraphs> {
+        self.graphs.as_ref()
+    }
+
     /// Settings and functions, for expressions.
     pub(crate) fn state(&self) -> &SessionState {
         &self.state

@@ -36,6 +36,7 @@ mod files;
 mod floats;
 mod graph;
 mod identifiers;
+mod iri;
 mod join_order;
 mod kept;
 mod key_sets;

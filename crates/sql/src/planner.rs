@@ -29,7 +29,10 @@ use parking_lot::RwLock;
 use crate::catalog::catalog;
 use crate::described::{self, DESCRIBED, described};
 use crate::files::{ExternalTable, file_table, is_external, named_files, rename_files};
-use crate::graph::{QUADS, SeenGraphs, SparqlFunction, declare_columns, quads};
+use crate::graph::{
+    ClassFunction, ClassesFunction, PropertiesFunction, QUADS, SeenGraphs, SparqlFunction,
+    declare_columns, quads,
+};
 use crate::names::{CATALOG, SCHEMA};
 use crate::plan_size::refuse_large;
 use crate::rules::settled;
@@ -71,6 +74,10 @@ impl Planner {
                 graphs: graphs.clone(),
                 is_called: Arc::clone(&reads_graphs),
             };
+            state.register_udtf("class", Arc::new(ClassFunction(function.clone())));
+            state.register_udtf("classes", Arc::new(ClassesFunction(function.clone())));
+            let properties = PropertiesFunction(function.clone());
+            state.register_udtf("class_properties", Arc::new(properties));
             state.register_udtf("sparql", Arc::new(function));
         }
         let seen = SeenCatalog {

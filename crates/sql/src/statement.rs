@@ -3,6 +3,7 @@
 //! Before there is a tree, its depth and its memory are bounded by what its tokens are ([`limits`]). Of the tree itself, expressions may not be too
 //! deep: the planner clones them by recursion, at about 1 KB of stack a level; and the tables of a statement, each of which makes its plan deeper, are counted.
 
+mod class_view;
 mod limits;
 mod precedence;
 
@@ -74,7 +75,7 @@ pub(crate) fn parse(text: &str) -> Result<VecDeque<Parsed>> {
     Ok(statements)
 }
 
-/// Statements and the semicolons between them. `COPY`, and what is about mapped graphs, is parsed by ourselves.
+/// Statements and the semicolons between them. `COPY`, `CREATE VIEW ... FROM CLASS` and what is about mapped graphs are parsed by ourselves.
 fn parse_all(text: &str) -> Result<VecDeque<Parsed>> {
     let of_engine = |error| Error::of_engine(&error, text);
     let mut parser = DFParserBuilder::new(text)
@@ -93,6 +94,8 @@ fn parse_all(text: &str) -> Result<VecDeque<Parsed>> {
             Parsed::Statement(Box::new(copy::parse(parser_of_sql, text)?))
         } else if mapped::begins(parser_of_sql) {
             Parsed::Statement(Box::new(mapped::parse(parser_of_sql, text)?))
+        } else if let Some(view) = class_view::parse(parser_of_sql, text)? {
+            Parsed::Statement(Box::new(view))
         } else {
             parser.parse_statement().map_err(of_engine)?
         });

@@ -7,6 +7,7 @@
 //! Each works on the state of the transaction, and what it does is undone as a whole where it fails in the middle.
 
 mod alter;
+mod classes;
 mod constraints;
 mod create;
 mod drop;

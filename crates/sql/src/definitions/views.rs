@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, ObjectName
 use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, Tables, ViewDefinition};
 
+use super::classes::with_columns;
 use crate::change::Change;
 use crate::files::is_external;
 use crate::identifiers::{folded, qualified};
@@ -31,7 +32,8 @@ pub(super) async fn create(change: &mut Change, view: &CreateView, text: &str) -
     let (schema, name) = qualified(&view.name)?;
     let tables = change.tables()?;
     let planner = change.planner()?;
-    let plan = planner.query((*view.query).clone(), text).await?;
+    let query = with_columns(change, &view.query).await?;
+    let plan = planner.query(query.clone(), text).await?;
     let fields = plan.schema().fields();
     let given = view.columns.iter().map(|column| folded(&column.name));
     let given: Vec<String> = given.collect::<Result<_>>()?;
@@ -71,7 +73,7 @@ pub(super) async fn create(change: &mut Change, view: &CreateView, text: &str) -
                     "cannot drop or rename columns of a view",
                 ));
             }
-            refuse_circle(&tables, &view.query.to_string(), old)?;
+            refuse_circle(&tables, &query.to_string(), old)?;
             old.id
         }
         _ => {
@@ -93,7 +95,7 @@ pub(super) async fn create(change: &mut Change, view: &CreateView, text: &str) -
         schema,
         name,
         columns,
-        query: view.query.to_string(),
+        query: query.to_string(),
     };
     let defined = DefinitionChange::DefineView(view);
     change

@@ -1,4 +1,4 @@
-//! `sparql('SELECT ...')` and `sparql('SELECT ...', 'a text, b numeric(10,2)')`.
+//! `sparql('SELECT ...')` and `sparql('SELECT ...', 'a text, b numeric(10,2)')`; classes of entities, and what there is of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,13 +9,16 @@ use datafusion::common::DataFusionError;
 use datafusion::logical_expr::Expr;
 use orrery_storage::table::ColumnType;
 
+use super::class::Class;
 use super::condition::Seen;
 use super::declared::declared;
 use super::table::GraphTable;
 use super::{GraphColumn, SeenGraphs};
+use crate::iri::require_iri;
 use crate::{Error, Result, SqlState};
 
 /// The function, over one state.
+#[derive(Clone)]
 pub(crate) struct SparqlFunction {
     pub(crate) graphs: SeenGraphs,
     /// Set where it is.
@@ -105,4 +108,98 @@ fn with_types(
     Ok(both
         .map(|(column, (name, column_type))| (name, said(column, Some(column_type)).1))
         .collect())
+}
+
+/// `class('iri', 'columns')`.
+pub(crate) struct ClassFunction(pub(crate) SparqlFunction);
+
+/// `classes()`: what classes there are, as a query.
+pub(crate) struct ClassesFunction(pub(crate) SparqlFunction);
+
+/// `class_properties('iri')`: what its entities have.
+pub(crate) struct PropertiesFunction(pub(crate) SparqlFunction);
+
+impl fmt::Debug for ClassFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClassFunction").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ClassesFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClassesFunction").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PropertiesFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PropertiesFunction").finish_non_exhaustive()
+    }
+}
+
+impl SparqlFunction {
+    /// The solutions of a query of ours.
+    fn of(&self, text: &str) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+        self.is_called.store(true, Ordering::Relaxed);
+        let selected = self.graphs.source.columns(text, &self.graphs.snapshot)?;
+        let columns = selected.into_iter().map(|column| said(column, None));
+        let table = GraphTable::new(&self.graphs, text.into(), columns.collect());
+        Ok(Arc::new(table))
+    }
+}
+
+impl TableFunctionImpl for ClassFunction {
+    fn call_with_args(
+        &self,
+        args: TableFunctionArgs<'_, '_>,
+    ) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+        let [iri, columns] = args.exprs() else {
+            let error = Error::new(
+                SqlState::UndefinedFunction,
+                "class takes the IRI of a class and a list of columns",
+            );
+            return Err(error
+                .with_hint("CREATE VIEW name FROM CLASS <iri> finds the columns.")
+                .into());
+        };
+        let (class, columns) = Class::new(text_of(iri)?, text_of(columns)?)?;
+        self.0.is_called.store(true, Ordering::Relaxed);
+        let table = GraphTable::of_class(&self.0.graphs, class, columns);
+        Ok(Arc::new(table))
+    }
+}
+
+impl TableFunctionImpl for ClassesFunction {
+    fn call_with_args(
+        &self,
+        args: TableFunctionArgs<'_, '_>,
+    ) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+        if !args.exprs().is_empty() {
+            let error = Error::new(SqlState::UndefinedFunction, "classes takes nothing");
+            return Err(error.into());
+        }
+        self.0
+            .of("SELECT ?class (COUNT(?s) AS ?entities) { ?s a ?class } GROUP BY ?class")
+    }
+}
+
+impl TableFunctionImpl for PropertiesFunction {
+    fn call_with_args(
+        &self,
+        args: TableFunctionArgs<'_, '_>,
+    ) -> Result<Arc<dyn TableProvider>, DataFusionError> {
+        let [iri] = args.exprs() else {
+            let error = Error::new(
+                SqlState::UndefinedFunction,
+                "class_properties takes the IRI of a class",
+            );
+            return Err(error.into());
+        };
+        let iri = text_of(iri)?;
+        require_iri(iri)?;
+        self.0.of(&format!(
+            "SELECT ?property (COUNT(DISTINCT ?s) AS ?entities) (COUNT(?o) AS ?values) \
+             {{ ?s a <{iri}> ; ?property ?o }} GROUP BY ?property"
+        ))
+    }
 }

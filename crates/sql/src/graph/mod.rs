@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   sparql('SELECT ...' [, 'a text, b numeric(10,2)'])   function -> GraphTable -> GraphExec -> GraphSource
-//!   quads (s, p, o, g, datatype, language)               catalog  -/    filters, limit, hints of joins on the way
+//!   class('iri', 'columns with their properties')        function -/    filters, limit, hints of joins on the way
+//!   quads (s, p, o, g, datatype, language)               catalog  -/
 //! ```
 //!
 //! This crate does not know SPARQL: whoever puts both languages together gives a session a [`GraphSource`]. What a table is asked for travels to it as
@@ -12,6 +13,7 @@
 //! The type of a column is known before the first row: what the statement declares, else what the text of the query says by a cast or a count, else `text`
 //! (an IRI, the characters of a literal, `_:b12` for a blank node). A value that is not of the column's type is an error that names it.
 
+mod class;
 mod condition;
 mod declared;
 mod function;
@@ -30,8 +32,9 @@ use orrery_storage::table::ColumnType;
 
 use crate::Result;
 
+pub(crate) use class::{ENTITY, IRI_TYPE};
 pub(crate) use declared::declare_columns;
-pub(crate) use function::SparqlFunction;
+pub(crate) use function::{ClassFunction, ClassesFunction, PropertiesFunction, SparqlFunction};
 pub(crate) use quads::{QUADS, quads};
 
 /// Who answers SPARQL for SQL.
@@ -41,6 +44,9 @@ pub trait GraphSource: fmt::Debug + Send + Sync {
     /// # Errors
     /// When the text is no query that selects.
     fn columns(&self, text: &str, snapshot: &Arc<Snapshot>) -> Result<Vec<GraphColumn>>;
+
+    /// The type of a column all whose values are of a datatype; none where that is text.
+    fn column_type(&self, datatype: &str) -> Option<ColumnType>;
 
     /// Runs a query. Each piece has a text for each solution and each asked column.
     fn solutions(&self, query: Arc<GraphQuery>) -> BoxStream<'static, Result<GraphRows>>;

@@ -10,14 +10,23 @@ use datafusion::common::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::class::Class;
 use super::condition::{Seen, taken};
 use super::node::GraphExec;
 use super::{GraphQuery, SeenGraphs};
 
+/// Where the text of the query comes from.
+#[derive(Debug)]
+enum Source {
+    Text(Arc<str>),
+    /// It is made for the columns that are asked for.
+    Class(Class),
+}
+
 /// The solutions of a query, as rows.
 pub(crate) struct GraphTable {
     graphs: SeenGraphs,
-    text: Arc<str>,
+    source: Source,
     is_of_quads: bool,
     columns: Vec<Seen>,
     schema: SchemaRef,
@@ -26,13 +35,26 @@ pub(crate) struct GraphTable {
 impl fmt::Debug for GraphTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GraphTable")
-            .field("text", &self.text)
+            .field("source", &self.source)
             .finish_non_exhaustive()
     }
 }
 
 impl GraphTable {
     pub(super) fn new(graphs: &SeenGraphs, text: Arc<str>, columns: Vec<(String, Seen)>) -> Self {
+        Self::of(graphs, Source::Text(text), columns)
+    }
+
+    /// The entities of a class.
+    pub(super) fn of_class(
+        graphs: &SeenGraphs,
+        class: Class,
+        columns: Vec<(String, Seen)>,
+    ) -> Self {
+        Self::of(graphs, Source::Class(class), columns)
+    }
+
+    fn of(graphs: &SeenGraphs, source: Source, columns: Vec<(String, Seen)>) -> Self {
         let fields = columns.iter().map(|(name, seen)| {
             // Any variable may be unbound.
             Field::new(name, seen.column_type.arrow(), true)
@@ -41,7 +63,7 @@ impl GraphTable {
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             columns: columns.into_iter().map(|(_, seen)| seen).collect(),
             graphs: graphs.clone(),
-            text,
+            source,
             is_of_quads: false,
         }
     }
@@ -100,8 +122,19 @@ impl TableProvider for GraphTable {
             .iter()
             .map(|&place| self.columns[place].clone())
             .collect();
+        let text = match &self.source {
+            Source::Text(text) => Arc::clone(text),
+            Source::Class(class) => {
+                // A condition says that there is a value.
+                let places = conditions.iter().filter_map(|condition| {
+                    let mut columns = self.columns.iter();
+                    columns.position(|seen| seen.name == condition.variable)
+                });
+                class.query(wanted, &places.collect::<Vec<_>>()).into()
+            }
+        };
         let query = GraphQuery {
-            text: Arc::clone(&self.text),
+            text,
             is_of_quads: self.is_of_quads,
             holds_turn: self.graphs.holds_turn,
             limits: self.graphs.limits.clone(),
