@@ -60,6 +60,9 @@ struct Pieces {
 
 impl Pieces {
     fn take(&mut self, plan: &Arc<LogicalPlan>) {
+        if self.relations.len() + self.semis.len() > PARTS_MAX {
+            return;
+        }
         match plan.as_ref() {
             LogicalPlan::Join(join) if is_free(join) => {
                 self.take(&join.left);
@@ -123,6 +126,13 @@ impl Graph {
         if !graph.has_distinct_columns() {
             return None;
         }
+        let is_volatile = |(left, right): &(Expr, Expr)| left.is_volatile() || right.is_volatile();
+        let semi_is_volatile = |semi: &Semi| {
+            semi.on.iter().any(is_volatile) || semi.filter.iter().any(Expr::is_volatile)
+        };
+        if pieces.equal.iter().any(is_volatile) || graph.semis.iter().any(semi_is_volatile) {
+            return None;
+        }
         for (left, right) in pieces.equal {
             let (of_left, of_right) = (graph.about(&left)?, graph.about(&right)?);
             let is_between = of_left.count_ones() == 1 && of_right.count_ones() == 1;
@@ -140,6 +150,14 @@ impl Graph {
             }
             let about = graph.about(&condition)?;
             graph.conditions.push((condition, about));
+        }
+        // A condition is asked where its relations meet, and one of fewer than two meets nothing.
+        if graph
+            .conditions
+            .iter()
+            .any(|(_, about)| about.count_ones() < 2)
+        {
+            return None;
         }
         for place in 0..graph.semis.len() {
             let needs = graph.needs(&graph.semis[place])?;
@@ -159,12 +177,19 @@ impl Graph {
     }
 
     fn has_distinct_columns(&self) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut columns = self
-            .relations
+        let semis = self.semis.iter().map(|semi| &semi.part);
+        let parts = self.relations.iter().chain(semis);
+        let columns: Vec<Column> = parts
+            .flat_map(|part| part.plan.schema().columns())
+            .collect();
+        // One without a relation could be any of that name.
+        let bare = columns.iter().filter(|column| column.relation.is_none());
+        let bare: BTreeSet<&str> = bare.map(|column| column.name.as_str()).collect();
+        let named = columns
             .iter()
-            .flat_map(|part| part.plan.schema().columns());
-        columns.all(|column| seen.insert(column))
+            .filter(|column| bare.contains(column.name.as_str()));
+        let mut seen = BTreeSet::new();
+        named.count() == bare.len() && columns.iter().all(|column| seen.insert(column))
     }
 
     /// The relations that an expression is about; `None` if it names a column that is of none.

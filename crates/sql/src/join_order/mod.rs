@@ -74,16 +74,19 @@ fn reordered(plan: LogicalPlan, state: &dyn Session) -> Result<Transformed<Logic
         let Some(mut graph) = Graph::of(&node) else {
             return Ok(Transformed::no(node));
         };
+        // First the order: a tree that has none is walked on, and its parts would be ordered again with each join of it.
+        let Some(tree) = order_of(&graph, state) else {
+            return Ok(Transformed::no(node));
+        };
         for part in graph.parts_mut() {
             let inner = reordered(part.plan.as_ref().clone(), state)?;
             part.plan = Arc::new(inner.data);
         }
-        match order_of(&graph, state).and_then(|tree| graph.build(&tree)) {
-            Some(plan) => {
-                let plan = with_columns_of(plan?, &node)?;
-                Ok(Transformed::new(plan, true, TreeNodeRecursion::Jump))
-            }
-            None => Ok(Transformed::no(node)),
+        // A query is asked as it is written where its joins cannot be made in another order.
+        let built = graph.build(&tree);
+        match built.map(|plan| plan.and_then(|plan| with_columns_of(plan, &node))) {
+            Some(Ok(plan)) => Ok(Transformed::new(plan, true, TreeNodeRecursion::Jump)),
+            Some(Err(_)) | None => Ok(Transformed::no(node)),
         }
     })
 }
