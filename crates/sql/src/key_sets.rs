@@ -13,7 +13,9 @@ use datafusion::arrow::datatypes::{DataType, Int16Type, Int32Type, Int64Type};
 use datafusion::execution::memory_pool::MemoryReservation;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use orrery_storage::table::{ColumnId, ForeignKey, TableDefinition, TableState, Tables};
+use orrery_storage::table::{
+    ColumnId, ColumnType, ForeignKey, TableDefinition, TableState, Tables,
+};
 
 use crate::Result;
 use crate::rows::state_of;
@@ -22,8 +24,10 @@ use crate::rows::state_of;
 const ROWS_AT_ONCE: u64 = 64 * 1024;
 /// Keys are bits where their range is so many times their number, at most.
 const RANGE_TIMES_MAX: u64 = 64;
-/// Bytes that a key takes in a table of hashes.
-const HASHED_BYTES: u64 = 32;
+/// Bytes that a key takes in a table of hashes, which is between seven eighths and seven sixteenths full.
+const HASHED_BYTES: u64 = 40;
+/// A table of so many times the rows that are loaded is searched instead.
+const ROWS_TIMES_MAX: u64 = 32;
 
 /// Of each foreign key of a table the keys that it can refer to, where they fit.
 pub(crate) struct KeySets {
@@ -38,15 +42,21 @@ enum KeySet {
 }
 
 impl KeySets {
-    /// Reads them, as far as the memory goes.
+    /// Reads them for a load of about so many rows, as far as the memory goes.
     pub(crate) fn new(
         tables: &Tables,
         definition: &TableDefinition,
+        rows: u64,
         memory: MemoryReservation,
     ) -> Result<Arc<Self>> {
         let mut sets = Vec::with_capacity(definition.foreign_keys.len());
         for key in &definition.foreign_keys {
-            sets.push(KeySet::new(&state_of(tables, key.table)?, key, &memory)?);
+            let table = state_of(tables, key.table)?;
+            let is_few = table.rows() / ROWS_TIMES_MAX > rows;
+            sets.push(match is_few || !has_integers(&table, key) {
+                true => None,
+                false => KeySet::new(&table, key, &memory)?,
+            });
         }
         Ok(Arc::new(Self {
             sets,
@@ -81,27 +91,24 @@ impl KeySets {
 }
 
 impl KeySet {
-    /// The values of what a foreign key refers to; `None` if they are no integers, or too many.
+    /// The integers that a foreign key refers to; `None` if some are NULL, or they are too many.
     fn new(
         table: &TableState,
         key: &ForeignKey,
         memory: &MemoryReservation,
     ) -> Result<Option<Self>> {
-        if key.referenced.len() > 2 {
-            return Ok(None);
-        }
         let rows = table.rows();
         if let [column] = key.referenced[..]
             && let Some((least, greatest)) = bounds(table, column)?
+            && let Some(range) = greatest.abs_diff(least).checked_add(1)
         {
-            let range = greatest.abs_diff(least) + 1;
             if range <= rows.saturating_mul(RANGE_TIMES_MAX) {
                 let words = range.div_ceil(64) as usize;
                 if memory.try_grow(8 * words).is_err() {
                     return Ok(None);
                 }
                 let mut bits = vec![0_u64; words];
-                each_batch(table, &key.referenced, |columns| {
+                let done = each_batch(table, &key.referenced, |columns| {
                     let values = columns.first().and_then(integers)?;
                     for value in values {
                         let place = value.wrapping_sub(least) as u64;
@@ -109,7 +116,10 @@ impl KeySet {
                     }
                     Some(())
                 })?;
-                return Ok(Some(Self::Bits { least, bits }));
+                if done.is_none() {
+                    memory.shrink(8 * words);
+                }
+                return Ok(done.map(|()| Self::Bits { least, bits }));
             }
         }
         let bytes = usize::try_from(rows.saturating_mul(HASHED_BYTES)).unwrap_or(usize::MAX);
@@ -124,12 +134,47 @@ impl KeySet {
             }
             Some(())
         })?;
+        if done.is_none() {
+            memory.shrink(bytes);
+        }
         Ok(done.map(|()| Self::Hashed(hashed, state)))
     }
 }
 
-/// The least and the greatest value of a column of integers.
+/// Whether one or two columns are referred to, and all have integers.
+fn has_integers(table: &TableState, key: &ForeignKey) -> bool {
+    let is_integer = |id: &ColumnId| {
+        table.definition().column(*id).is_some_and(|column| {
+            matches!(
+                column.column_type,
+                ColumnType::SmallInt | ColumnType::Integer | ColumnType::BigInt
+            )
+        })
+    };
+    (1..=2).contains(&key.referenced.len()) && key.referenced.iter().all(is_integer)
+}
+
+/// The least and the greatest value of a column of integers: the first and the last, where rows are sorted by it.
 fn bounds(table: &TableState, column: ColumnId) -> Result<Option<(i64, i64)>> {
+    let primary = table.primary();
+    let rows = primary.rows();
+    let first = primary.layout().key().first();
+    if first.is_some_and(|first| first.id == column)
+        && let Some(place) = primary.layout().position(column)
+        && primary.changes().is_empty()
+        && rows > 0
+    {
+        let ends = [0..1, rows - 1..rows];
+        let mut values = Vec::new();
+        for end in ends {
+            let read = primary.read(end, &[place])?;
+            values.extend(read.first().and_then(integers).into_iter().flatten());
+        }
+        return Ok(match values[..] {
+            [least, greatest] => Some((least, greatest)),
+            _ => None,
+        });
+    }
     let mut found: Option<(i64, i64)> = None;
     let done = each_batch(table, &[column], |columns| {
         for value in columns.first().and_then(integers)? {

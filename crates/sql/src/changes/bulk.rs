@@ -38,15 +38,18 @@ pub(super) async fn insert(
     query: &LogicalPlan,
     text: &str,
 ) -> Result<Option<u64>> {
-    if maker.refers_to_itself() || !is_large(change, maker, query, text).await? {
+    if maker.refers_to_itself() {
         return Ok(None);
     }
+    let Some(rows) = rows_if_large(change, maker, query, text).await? else {
+        return Ok(None);
+    };
     let tables = change.tables()?;
     let several = change.planner()?;
     let one = several.in_one_partition();
     let task = several.task();
     let memory = change.memory("keys that a load refers to");
-    let keys = KeySets::new(&tables, &maker.definition, memory)?;
+    let keys = KeySets::new(&tables, &maker.definition, rows, memory)?;
     let making = Making {
         maker: maker.clone(),
         tables,
@@ -60,15 +63,21 @@ pub(super) async fn insert(
     load(transaction, maker.table, plan, &task).await.map(Some)
 }
 
-async fn is_large(change: &Change, maker: &Maker, query: &LogicalPlan, text: &str) -> Result<bool> {
+/// About how many rows a query has, if they are so many.
+async fn rows_if_large(
+    change: &Change,
+    maker: &Maker,
+    query: &LogicalPlan,
+    text: &str,
+) -> Result<Option<u64>> {
     let plan = change.planner()?.physical(query, text).await?;
     let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new());
     let statistics = statistics.map_err(|error| Error::of_run(&error))?;
-    let rows = statistics.num_rows.get_value();
+    let rows = statistics.num_rows.get_value().copied();
     let tables = change.tables()?;
     let is_empty = tables.table(maker.table).is_some_and(|it| it.rows() == 0);
     let least = if is_empty { FIRST_ROWS_MIN } else { ROWS_MIN };
-    Ok(rows.is_some_and(|rows| *rows >= least))
+    Ok(rows.filter(|rows| *rows >= least).map(|rows| rows as u64))
 }
 
 /// The rows of a table that a query's become.
