@@ -6,10 +6,10 @@
                                                     a new database from a script of SQL, which finds the folder of
                                                     files in the variable `csv`; prints its bytes and the seconds
   relational.py PACKAGES ask DATABASE THREADS       answers questions, a line of JSON each, until its input ends:
-      {"sql": "..", "runs": 3, "export": false}  ->  {"seconds": [..], "rows": [[..], ..]}
+      {"sql": "..", "runs": 3, "answer": "rows"}  ->  {"seconds": [..], "rows": [[..], ..]}
 
-What is timed is a query with all of its answer: fetched as rows, or, of a large answer ("export"), written as a CSV file
-in memory. Rows come once more, not timed.
+What is timed is a query with all of its answer: as columns in memory ("columns"), fetched as rows ("rows"), or, of a large
+answer ("file"), written as a CSV file in memory. Rows come once more, not timed.
 """
 import json
 import os
@@ -55,11 +55,14 @@ def ask(database, threads):
         for line in sys.stdin:
             question = json.loads(line)
             sql = question["sql"].strip().rstrip(";")
-            timed = f"COPY ({sql}) TO '{exported}' (FORMAT csv)" if question["export"] else sql
+            is_file = question["answer"] == "file"
+            timed = f"COPY ({sql}) TO '{exported}' (FORMAT csv)" if is_file else sql
             seconds = []
             for _ in range(question["runs"]):
                 start = time.perf_counter()
-                connection.execute(timed).fetchall()
+                done = connection.execute(timed)
+                if question["answer"] == "rows":
+                    done.fetchall()
                 seconds.append(time.perf_counter() - start)
             rows = connection.execute(sql).fetchall()
             print(json.dumps({"seconds": seconds, "rows": rows}, default=str), flush=True)

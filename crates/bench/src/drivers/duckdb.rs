@@ -40,7 +40,19 @@ pub(super) struct Loaded {
 struct Asked<'q> {
     sql: &'q str,
     runs: u32,
-    export: bool,
+    answer: Timed,
+}
+
+/// How far the answer goes within the time.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Timed {
+    /// Columns in the process's memory.
+    Columns,
+    /// Rows of values.
+    Rows,
+    /// A CSV file in memory.
+    File,
 }
 
 /// What it says.
@@ -137,9 +149,9 @@ impl Answering {
         &mut self,
         sql: &str,
         runs: u32,
-        export: bool,
+        answer: Timed,
     ) -> Result<Answered, BenchError> {
-        let asked = Asked { sql, runs, export };
+        let asked = Asked { sql, runs, answer };
         let mut line = serde_json::to_string(&asked).map_err(|error| self.wrong(error))?;
         line.push('\n');
         if let Some(questions) = &mut self.questions {

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use self::questions::{QUESTIONS, Question, SCHEMA, TABLES};
 use super::answers::Rows;
-use super::duckdb::{Answering, Script};
+use super::duckdb::{Answering, Script, Timed};
 
 use super::store::write_data;
 use super::{BenchError, Binary, LoadOptions, RESULTS_JSON, load};
@@ -189,7 +189,11 @@ fn ask(
             .map_err(failed)?;
         best = best.min(start.elapsed().as_secs_f64());
     }
-    let tables = answering.ask(question.sql, runs, question.is_exported)?;
+    let timed = match question.is_exported {
+        true => Timed::File,
+        false => Timed::Rows,
+    };
+    let tables = answering.ask(question.sql, runs, timed)?;
     client
         .query(question.sparql, RESULTS_JSON, &mut body)
         .map_err(failed)?;

@@ -1,6 +1,7 @@
 //! The Parquet files that both databases load, and those of the refresh sets. They are made once for each scale and kept.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::drivers::BenchError;
@@ -49,6 +50,17 @@ impl TpchFiles {
             if !path.is_file() {
                 write_parquet(table, self.scale, &path)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Reads the files of the tables, which the machine then has in its memory.
+    pub(super) fn read_all(&self) -> Result<(), BenchError> {
+        for table in TpchTable::ALL {
+            let path = self.table(table);
+            let copied =
+                fs::File::open(&path).and_then(|mut file| io::copy(&mut file, &mut io::sink()));
+            copied.map_err(|source| BenchError::File { path, source })?;
         }
         Ok(())
     }
