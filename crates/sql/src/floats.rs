@@ -2,6 +2,8 @@
 //!
 //! To PostgreSQL `-0` and `0` are equal, and so are all NaNs; keys and zones of tables have one of each. Arrow compares floats by their bits. So floats lose
 //! those signs where they are stored ([`normal`]), and where something that is computed is compared.
+//!
+//! Where a double meets a decimal, PostgreSQL makes a double of that; DataFusion makes decimals of 30 digits of both, which most doubles do not fit ([`beside_doubles`]).
 
 use std::sync::Arc;
 
@@ -16,6 +18,49 @@ use datafusion::logical_expr::{
 };
 
 use crate::{Error, SqlState};
+
+/// An expression whose parts are done, the decimals that it compares with doubles, or adds to them, as doubles.
+pub(crate) fn beside_doubles(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    // What has no type yet is none of them.
+    let is =
+        |part: &Expr, kind: fn(&DataType) -> bool| part.get_type(schema).is_ok_and(|of| kind(&of));
+    let has_both = |parts: &[&Expr]| {
+        let has = |kind: fn(&DataType) -> bool| parts.iter().any(|part| is(part, kind));
+        has(DataType::is_floating) && has(DataType::is_decimal)
+    };
+    let double = |expr: Expr| match is(&expr, DataType::is_decimal) {
+        true => expr.cast_to(&DataType::Float64, schema),
+        false => Ok(expr),
+    };
+    Ok(match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right })
+            if !op.is_logic_operator() && has_both(&[&left, &right]) =>
+        {
+            let (left, right) = (Box::new(double(*left)?), Box::new(double(*right)?));
+            Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+        }
+        Expr::Between(between) if has_both(&[&between.expr, &between.low, &between.high]) => {
+            Transformed::yes(Expr::Between(Between {
+                expr: Box::new(double(*between.expr)?),
+                low: Box::new(double(*between.low)?),
+                high: Box::new(double(*between.high)?),
+                ..between
+            }))
+        }
+        Expr::InList(list) => {
+            let parts: Vec<&Expr> = list.list.iter().chain([&*list.expr]).collect();
+            match has_both(&parts) {
+                true => Transformed::yes(Expr::InList(InList {
+                    expr: Box::new(double(*list.expr)?),
+                    list: list.list.into_iter().map(double).collect::<Result<_>>()?,
+                    ..list
+                })),
+                false => Transformed::no(Expr::InList(list)),
+            }
+        }
+        expr => Transformed::no(expr),
+    })
+}
 
 /// Floats without the signs of zeros and NaNs; other values as they are.
 pub(crate) fn normal(values: &ArrayRef) -> ArrayRef {

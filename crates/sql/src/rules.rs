@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! BeforeTypes   before types are settled:   sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`);
-//!                                           windows in the order of bytes
+//!                                           decimals beside doubles as doubles (`floats`); windows in the order of bytes
 //! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
 //!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`)
 //! ```
@@ -26,7 +26,7 @@ use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContex
 
 use crate::arithmetic::{checked, wide_sum};
 use crate::bytes::written_as_bytes;
-use crate::floats::with_one_zero;
+use crate::floats::{beside_doubles, with_one_zero};
 use crate::times::in_microseconds;
 
 /// What comes before types are settled.
@@ -80,6 +80,7 @@ fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| {
         let expr = wide_sum(expr, schema)?;
         let expr = expr.transform_data(|expr| in_microseconds(expr, schema))?;
+        let expr = expr.transform_data(|expr| beside_doubles(expr, schema))?;
         expr.transform_data(|expr| peers_of_bytes(expr, schema))
     })
 }
