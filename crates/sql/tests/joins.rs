@@ -216,3 +216,71 @@ fn a_file_is_a_table_for_those_alone_who_may_read_files() {
     let (code, _) = house.refused(&house.session(), text);
     assert_eq!(code, "42501");
 }
+
+#[test]
+fn semi_joins_that_look_for_another_value_look_at_one_row_of_each_key() {
+    let house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table number as select value from generate_series(0, 39999);
+         create table line (o int, n int, s int, late boolean not null, primary key (o, n));
+         insert into line select value / 4, value % 4, case when value % 13 = 0 then null else value % 7 % 3 end, value % 3 <> 0
+             from number",
+    );
+    let limited = "(select * from line limit 1000000)";
+    for exists in ["exists", "not exists"] {
+        for condition in ["a.s <> b.s", "b.s <> a.s and b.late"] {
+            let text = |table: &str| {
+                format!(
+                    "select count(*), sum(a.n), sum(a.o) from {table} a where {exists} (select * from {table} b where a.o = b.o and {condition})"
+                )
+            };
+            let rows = house.rows(&session, &text("line"));
+            assert_eq!(
+                rows,
+                house.rows(&session, &text(limited)),
+                "{exists} {condition}"
+            );
+            assert_ne!(rows, ["0 NULL NULL"]);
+            let plan = plan(&house, &session, &text("line"));
+            assert!(plan.contains("__least"), "{plan}");
+        }
+        // Few rows of each key, another question.
+        for condition in [
+            "a.o = b.o and a.n = b.n and a.s <> b.s",
+            "a.o = b.o and a.s < b.s",
+        ] {
+            let text = format!(
+                "select count(*) from line a where {exists} (select * from line b where {condition})"
+            );
+            assert!(!plan(&house, &session, &text).contains("__least"));
+            house.done(&session, &text);
+        }
+    }
+}
+
+#[test]
+fn views_of_joins_without_an_order_are_planned_in_no_time() {
+    let house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table t (a int); create table u (a int); create table w (a int); insert into t values (1); insert into u values (2), (3); insert into w values (3), (4)",
+    );
+    // Each takes the one before and joins it by what no table of hashes is for: if parts were planned again for each join, this would not end.
+    let mut before = "t".to_owned();
+    for number in 0..24 {
+        house.done(
+            &session,
+            &format!(
+                "create view v{number} as select {before}.a, count(*) n from {before}, u, w where {before}.a < u.a and u.a < w.a group by {before}.a"
+            ),
+        );
+        before = format!("v{number}");
+    }
+    assert_eq!(
+        house.rows(&session, &format!("select * from {before}")),
+        ["1 3"]
+    );
+}

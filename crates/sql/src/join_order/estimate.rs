@@ -20,6 +20,8 @@ const UNKNOWN_PART: f64 = 0.2;
 const CONDITION_PART: f64 = 0.3;
 /// What an anti join leaves, at least.
 const ANTI_PART_MIN: f64 = 0.1;
+/// From so many rows on it counts what each of them costs.
+const MANY_ROWS: f64 = 10_000.0;
 /// Rows of what is not known.
 const UNKNOWN_ROWS: f64 = 1_000.0;
 
@@ -142,6 +144,17 @@ impl Estimates {
     pub(super) fn semi_rows(&self, place: usize) -> f64 {
         self.semis.get(place).map_or(UNKNOWN_ROWS, |semi| semi.1)
     }
+}
+
+/// Rows of each key of a plan, on average; `None` if they are not known, or few.
+pub(super) fn rows_per_key(plan: &LogicalPlan, keys: &[Expr], state: &dyn Session) -> Option<f64> {
+    let known = known(plan, state).filter(|known| known.rows >= MANY_ROWS)?;
+    let counts = keys.iter().map(|key| {
+        let values = values_of(plan, key, &known);
+        values.is_known.then_some(values.left)
+    });
+    let keys = counts.product::<Option<f64>>()?;
+    Some(known.rows / keys.clamp(1.0, known.rows))
 }
 
 /// What a semi join leaves of what it is over.

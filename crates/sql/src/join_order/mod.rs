@@ -4,7 +4,8 @@
 //! semi and anti joins over them, are taken apart and put together in the order that is reckoned to be cheapest:
 //!
 //! ```text
-//! optimized plan -> Graph: relations, classes of columns that are equal, conditions, semi and anti joins    (graph)
+//! optimized plan -> semi joins that look for another value: one row of each key                             (differing)
+//!                -> Graph: relations, classes of columns that are equal, conditions, semi and anti joins    (graph)
 //!                -> rows of each relation, distinct values of each class                                    (estimate)
 //!                -> the cheapest tree of all                                                                (search)
 //!                -> joins again, the side with fewer rows on the left                                       (here)
@@ -14,6 +15,7 @@
 //! equal to each other, so more joins are possible than are written. What has no estimate is left as it stands; so are more relations than
 //! [`PARTS_MAX`](graph::PARTS_MAX), for the search looks at all trees.
 
+mod differing;
 mod estimate;
 mod graph;
 mod search;
@@ -54,7 +56,8 @@ impl QueryPlanner for OrderedJoins {
 }
 
 fn ordered(plan: LogicalPlan, state: &dyn Session) -> Result<LogicalPlan> {
-    let done = reordered(plan, state)?;
+    let done = differing::with_ends(plan, state)?;
+    let done = done.transform_data(|plan| reordered(plan, state))?;
     if !done.transformed {
         return Ok(done.data);
     }
