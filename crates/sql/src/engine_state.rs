@@ -15,6 +15,7 @@ use crate::files::FileAccess;
 use crate::join_order::OrderedJoins;
 use crate::names::{CATALOG, SCHEMA};
 use crate::rules::{AfterTypes, BeforeTypes};
+use crate::scan::{DenseAggregation, ShareKeys};
 use crate::statement::STACK_BYTES_MIN;
 
 /// A join keeps so many rows or bytes of its left side once for all threads.
@@ -40,6 +41,8 @@ pub(crate) fn engine_state(runtime: &Runtime, files: &FileAccess) -> SessionStat
         .with_default_features()
         .with_analyzer_rules(rules)
         .with_query_planner(Arc::new(OrderedJoins))
+        .with_physical_optimizer_rule(Arc::new(ShareKeys))
+        .with_physical_optimizer_rule(Arc::new(DenseAggregation))
         .build()
 }
 

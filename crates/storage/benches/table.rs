@@ -11,7 +11,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use orrery_storage::io::LocalFileSystem;
 use orrery_storage::table::{
     ColumnId, ColumnType, KeyRows, ProjectionColumn, ProjectionFile, ProjectionLayout,
-    ProjectionWriter, RelationId,
+    ProjectionWriter, RelationId, SomeRows,
 };
 
 const ROWS: u64 = 1_000_000;
@@ -171,7 +171,10 @@ fn scans(criterion: &mut Criterion, file: &ProjectionFile) {
     }
     group.bench_function("mode, its codes", |bencher| {
         bencher.iter(|| {
-            groups().try_for_each(|rows| file.codes(rows, 5).map(|read| drop(black_box(read))))
+            groups().try_for_each(|rows| {
+                file.codes(SomeRows::Range(rows), 5)
+                    .map(|read| drop(black_box(read)))
+            })
         })
     });
     group.finish();

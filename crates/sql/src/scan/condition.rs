@@ -17,10 +17,11 @@ use datafusion::physical_expr::expressions::{
     Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal,
 };
 use datafusion::physical_expr::utils::collect_columns;
-use orrery_storage::table::{ColumnId, ColumnType, Projection, ProjectionFile};
+use orrery_storage::table::{ColumnId, ColumnType, Projection, ProjectionFile, SomeRows};
 
 use super::compared::comparison;
 use super::failed;
+use super::number_test::NumberTest;
 use super::zone_test::{CodeSet, ZoneTest, Zoned};
 
 /// A dictionary is only asked value by value where it has at most this many rows for each.
@@ -38,6 +39,8 @@ pub(super) struct Condition {
     pub(super) is_simple: bool,
     pub(super) zones: ZoneTest,
     codes: Option<Arc<CodeSet>>,
+    /// The same of the file's numbers, if it is about such.
+    pub(super) numbers: Option<NumberTest>,
 }
 
 impl Condition {
@@ -116,6 +119,7 @@ impl Condition {
             is_simple,
             zones,
             codes,
+            numbers: NumberTest::new(expression, ids, projection),
         })
     }
 
@@ -131,7 +135,9 @@ impl Condition {
         rows: Range<u64>,
     ) -> Result<BooleanBuffer> {
         if let Some(set) = &self.codes
-            && let Some(codes) = file.codes(rows.clone(), self.places[0]).map_err(failed)?
+            && let Some(codes) = file
+                .codes(SomeRows::Range(rows.clone()), self.places[0])
+                .map_err(failed)?
         {
             let values = codes.values();
             let passes = |code: u32| set.passes.get(code as usize) == Some(&true);

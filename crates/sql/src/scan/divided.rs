@@ -67,6 +67,15 @@ impl Divided {
         Ok(Some(Self { values, starts }))
     }
 
+    /// Whether some positions, which ascend, are about as many in each part. Where they are not, one partition would have most of the work.
+    pub(super) fn is_even(&self, positions: &[Range<u64>]) -> bool {
+        let parts = self.parts(positions);
+        let count = |part: &Vec<Range<u64>>| part.iter().map(|it| it.end - it.start).sum::<u64>();
+        let all: u64 = parts.iter().map(count).sum();
+        let most = parts.iter().map(count).max().unwrap_or(0);
+        most.saturating_mul(2 * parts.len() as u64) <= all.saturating_mul(3)
+    }
+
     /// The positions of each part, out of some that ascend.
     pub(super) fn parts(&self, positions: &[Range<u64>]) -> Vec<Vec<Range<u64>>> {
         let starts = std::iter::once(0).chain(self.starts.iter().copied());

@@ -5,9 +5,10 @@ use std::ops::Range;
 use datafusion::arrow::array::BooleanBufferBuilder;
 use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::common::Result;
-use orrery_storage::table::{Projection, ProjectionFile};
+use orrery_storage::table::{Projection, ProjectionFile, SomeRows};
 
 use super::condition::Condition;
+use super::number_test::{NumberTest, Scratch};
 
 /// Where fewer rows than one of so many are left, these are read one by one.
 const SPARSE: usize = 8;
@@ -74,6 +75,36 @@ impl Left {
                 .collect(),
             Self::Rows(rows) => rows,
         }
+    }
+
+    /// Those whose numbers pass, too.
+    pub(super) fn and_numbers(
+        self,
+        test: &NumberTest,
+        file: &ProjectionFile,
+        rows: Range<u64>,
+        scratch: &mut Scratch,
+    ) -> Result<Self> {
+        let (count, left) = ((rows.end - rows.start) as usize, self.len(&rows));
+        if left == 0 {
+            return Ok(Self::Rows(Vec::new()));
+        }
+        let before = match self {
+            Self::All => None,
+            Self::Mask(mask) if left * SPARSE >= count => Some(mask),
+            few => {
+                let numbers = few.numbers(rows);
+                let passes = test.of(file, &SomeRows::Ascending(&numbers), scratch)?;
+                let left = passes.set_indices().map(|row| numbers[row]);
+                return Ok(Self::Rows(left.collect()));
+            }
+        };
+        let mask = test.of_range(file, rows, scratch)?;
+        Ok(match before {
+            Some(before) => Self::Mask(&before & &mask),
+            None if mask.count_set_bits() == count => Self::All,
+            None => Self::Mask(mask),
+        })
     }
 
     /// Those that pass a condition, too.

@@ -8,7 +8,8 @@
 //!
 //! All filters that hold for a row by itself are evaluated here and not above. Four things spare reading: the first columns of a key bound positions by
 //! searches in the file; zones rule out vectors; a condition on a column with a dictionary is evaluated once for each of its values; and columns that no
-//! condition names are read for rows that pass alone. What operators above find while they run (`hint`) is taken in between morsels.
+//! condition names are read for rows that pass alone. What operators above find while they run (`hint`) is taken in between morsels;
+//! which keys a join has they tell as bits (`share`, `keys`, `key_bits`).
 //!
 //! Each partition takes the next morsel from the queue, and morsels ascend; so what a partition gives ascends by the key of the projection that is read,
 //! and a slow partition leaves the rest to the others. Rows that changed since the files were written are decoded morsel by morsel, looked at by the
@@ -23,19 +24,26 @@
 mod access;
 mod compared;
 mod condition;
+mod dense;
 mod divided;
 mod hint;
+mod key_bits;
 mod key_range;
+mod keys;
 mod left;
 mod look_up;
 mod morsels;
 mod node;
+mod number_test;
 mod plan;
+mod share;
 mod stream;
 mod table;
 mod told;
 mod zone_test;
 
+pub(crate) use dense::DenseAggregation;
+pub(crate) use share::ShareKeys;
 pub(crate) use table::StoredTable;
 
 use datafusion::common::DataFusionError;

@@ -34,15 +34,16 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use orrery_storage::table::file::GROUP_ROWS;
-use orrery_storage::table::{ColumnId, TableState, Tables};
+use orrery_storage::table::{ColumnId, Projection, TableState, Tables};
 
 use super::access::{Access, choose};
 use super::divided::Divided;
 use super::failed;
 use super::hint::{Dynamic, OwnRange};
+use super::key_bits::SharedKeys;
 use super::look_up::LookUpStream;
 use super::morsels::{Morsels, Queues};
-use super::plan::{Counts, Plan};
+use super::plan::{Counts, Plan, ScannedRows};
 use super::stream::ScanStream;
 use super::told;
 
@@ -64,6 +65,8 @@ pub(super) struct Wanted {
     /// What holds for each row that is given. Columns are named by their index in `ids`.
     pub(super) filters: Vec<Arc<dyn PhysicalExpr>>,
     pub(super) dynamic: Vec<Dynamic>,
+    /// The keys of joins that say these hints, too.
+    pub(super) keys: Vec<SharedKeys>,
     pub(super) limit: Option<usize>,
     /// At most so many partitions.
     pub(super) partitions: usize,
@@ -85,6 +88,7 @@ pub(super) struct ScanExec {
     wanted: Wanted,
     access: Arc<Access>,
     morsels: Queues,
+    rows: ScannedRows,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -112,7 +116,8 @@ impl ScanExec {
         if is_primary && wanted.partitions > 1 && access.ranges.rows >= DIVIDED_ROWS_MIN {
             let tables = wanted.tables.as_deref();
             let divided = Divided::new(tables, &wanted.table, wanted.partitions);
-            access.divided = divided.map_err(failed)?;
+            let divided = divided.map_err(failed)?;
+            access.divided = divided.filter(|divided| divided.is_even(&access.ranges.positions));
         }
         Ok(Self::over(wanted, Arc::new(access)))
     }
@@ -126,6 +131,85 @@ impl ScanExec {
             true => Ok(Self::over(wanted, Arc::clone(&self.access))),
             false => Self::new(wanted),
         }
+    }
+
+    /// The same that asks for keys.
+    pub(super) fn with_keys(&self, keys: Vec<SharedKeys>) -> Self {
+        let mut scan = self.clone();
+        scan.wanted.keys = keys;
+        scan
+    }
+
+    /// The same of the rows that are not in the file.
+    pub(super) fn of_new_rows(&self) -> Self {
+        Self {
+            morsels: self.morsels.untouched(),
+            rows: ScannedRows::New,
+            metrics: ExecutionPlanMetricsSet::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether it gives all rows that pass, as they stand in a projection.
+    pub(super) fn is_of_all_rows(&self) -> bool {
+        self.rows == ScannedRows::All
+            && self.wanted.limit.is_none()
+            && self.access.look_up.is_none()
+    }
+
+    /// The columns that are given, and their names and types.
+    pub(super) fn given(&self) -> (&[ColumnId], &Schema) {
+        (&self.wanted.columns, &self.wanted.schema)
+    }
+
+    /// About how many rows come.
+    pub(super) fn row_count(&self) -> u64 {
+        self.access.rows
+    }
+
+    /// What finds the rows of the file that a partition has.
+    pub(super) fn stream_of_file(&self, partition: usize, context: &TaskContext) -> ScanStream {
+        let (plan, counts) = self.plan_of(partition);
+        let batch_rows = context.session_config().batch_size();
+        let morsels = self.morsels.of(partition);
+        ScanStream::new(Arc::new(plan), morsels, batch_rows, None, counts).of(ScannedRows::File)
+    }
+
+    /// What a partition reads, and where it counts.
+    fn plan_of(&self, partition: usize) -> (Plan, Counts) {
+        let mut plan = Plan::new(
+            self.access.projection.clone(),
+            &self.wanted.columns,
+            Arc::clone(&self.wanted.schema),
+            Arc::clone(&self.wanted.ids),
+            Arc::clone(&self.access.conditions),
+            self.wanted.dynamic.clone(),
+            self.access.ranges.rows,
+        );
+        plan.own_range = self.own_range(partition);
+        plan.keys = self.wanted.keys.clone();
+        let counter = |name| MetricBuilder::new(&self.metrics).counter(name, partition);
+        let counts = Counts {
+            baseline: BaselineMetrics::new(&self.metrics, partition),
+            vectors_skipped: counter("vectors_skipped"),
+            rows_looked_at: counter("rows_looked_at"),
+        };
+        (plan, counts)
+    }
+
+    /// What operators above say while they run.
+    pub(super) fn hints(&self) -> impl Iterator<Item = &Arc<dyn PhysicalExpr>> {
+        self.wanted.dynamic.iter().map(|dynamic| &dynamic.0)
+    }
+
+    /// All columns that hints name, by their index.
+    pub(super) fn ids(&self) -> &[ColumnId] {
+        &self.wanted.ids
+    }
+
+    /// What is read.
+    pub(super) fn projection(&self) -> &Projection {
+        &self.access.projection
     }
 
     fn over(wanted: Wanted, access: Arc<Access>) -> Self {
@@ -146,6 +230,7 @@ impl ScanExec {
             wanted,
             access,
             morsels,
+            rows: ScannedRows::All,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -241,6 +326,9 @@ impl DisplayAs for ScanExec {
             let hints = &mut wanted.dynamic.iter().map(|dynamic| &dynamic.0);
             write!(f, ", hints={}", written(hints))?;
         }
+        if !wanted.keys.is_empty() {
+            write!(f, ", keys of joins")?;
+        }
         match wanted.limit {
             Some(limit) => write!(f, ", limit={limit}"),
             None => Ok(()),
@@ -304,22 +392,7 @@ impl ExecutionPlan for ScanExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        let mut plan = Plan::new(
-            self.access.projection.clone(),
-            &self.wanted.columns,
-            Arc::clone(&self.wanted.schema),
-            Arc::clone(&self.wanted.ids),
-            Arc::clone(&self.access.conditions),
-            self.wanted.dynamic.clone(),
-            self.access.ranges.rows,
-        );
-        plan.own_range = self.own_range(partition);
-        let counter = |name| MetricBuilder::new(&self.metrics).counter(name, partition);
-        let counts = Counts {
-            baseline: BaselineMetrics::new(&self.metrics, partition),
-            vectors_skipped: counter("vectors_skipped"),
-            rows_looked_at: counter("rows_looked_at"),
-        };
+        let (plan, counts) = self.plan_of(partition);
         let (plan, limit) = (Arc::new(plan), self.wanted.limit);
         if let Some(index) = &self.access.look_up {
             let morsels = self.morsels.of(partition);
@@ -333,6 +406,7 @@ impl ExecutionPlan for ScanExec {
             limit,
             counts,
         );
+        let stream = stream.of(self.rows);
         Ok(Box::pin(cooperative(stream)))
     }
 
@@ -370,7 +444,12 @@ impl ExecutionPlan for ScanExec {
             let Some(column) = expression.expr.downcast_ref::<Column>() else {
                 return Ok(None);
             };
-            columns.push(self.wanted.columns[column.index()]);
+            let id = self.wanted.columns[column.index()];
+            // A projection knows that two of its columns are equal, which a scan does not tell.
+            if columns.contains(&id) {
+                return Ok(None);
+            }
+            columns.push(id);
             let field: &Field = self.wanted.schema.field(column.index());
             fields.push(field.clone().with_name(&expression.alias));
         }

@@ -10,6 +10,18 @@ use orrery_storage::table::{ColumnId, Projection};
 
 use super::condition::Condition;
 use super::hint::{Dynamic, OwnRange};
+use super::key_bits::SharedKeys;
+use super::number_test::NumberTest;
+
+/// Which rows a scan looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScannedRows {
+    All,
+    /// Those of the file.
+    File,
+    /// Those that are not in it.
+    New,
+}
 
 /// What a scan reads; the same for all of its partitions.
 pub(super) struct Plan {
@@ -23,6 +35,10 @@ pub(super) struct Plan {
     given: Vec<usize>,
     pub(super) conditions: Arc<[Condition]>,
     pub(super) dynamic: Vec<Dynamic>,
+    /// The keys of joins that say some of these, too.
+    pub(super) keys: Vec<SharedKeys>,
+    /// What is asked of numbers in place of some conditions.
+    pub(super) tests: Vec<NumberTest>,
     /// Where each partition has a range of the key: this one's.
     pub(super) own_range: Option<OwnRange>,
     /// Rows that are looked at, at most.
@@ -48,7 +64,22 @@ impl Plan {
         let given = places
             .iter()
             .filter_map(|place| read.binary_search(place).ok());
+        let mut tests: Vec<NumberTest> = Vec::new();
+        for test in conditions
+            .iter()
+            .filter_map(|condition| condition.numbers.as_ref())
+        {
+            let known = tests.iter_mut().find_map(|other| {
+                let both = other.and(test)?;
+                Some((other, both))
+            });
+            match known {
+                Some((other, both)) => *other = both,
+                None => tests.push(test.clone()),
+            }
+        }
         Self {
+            tests,
             given: given.collect(),
             read,
             projection,
@@ -56,6 +87,7 @@ impl Plan {
             ids,
             conditions,
             dynamic,
+            keys: Vec::new(),
             own_range: None,
             rows,
         }

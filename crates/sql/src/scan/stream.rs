@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch};
-use datafusion::arrow::compute::{filter, interleave};
+use datafusion::arrow::compute::{FilterBuilder, filter, interleave};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::execution::RecordBatchStream;
@@ -30,12 +30,16 @@ use orrery_storage::table::ProjectionFile;
 use super::condition::Condition;
 use super::failed;
 use super::hint::Dynamic;
+use super::key_bits::KeyBits;
 use super::left::{Left, not_deleted};
 use super::morsels::Morsels;
-use super::plan::{Counts, Plan, columns_of};
+use super::number_test::{NumberTest, Scratch};
+use super::plan::{Counts, Plan, ScannedRows, columns_of};
 
 /// After so many rows it is looked at how many a hint has let pass.
 const HINT_ROWS_MIN: u64 = 32 * 1024;
+/// Where at least one row of so many of a chunk passes, its columns are read whole and filtered.
+const DENSE: usize = 4;
 
 /// New rows of a morsel that pass.
 #[derive(Default)]
@@ -59,6 +63,8 @@ struct Hint {
     source: Arc<dyn PhysicalExpr>,
     generation: Option<u64>,
     conditions: Vec<Condition>,
+    /// Keys that say the same, each with its column: then the conditions only rule out vectors.
+    keys: Vec<(Arc<KeyBits>, NumberTest)>,
     seen: u64,
     passed: u64,
 }
@@ -71,10 +77,14 @@ pub(super) struct ScanStream {
     /// What is left of the present morsel, and where it ends.
     chunks: Vec<Range<u64>>,
     new: NewRows,
+    /// A batch that stands behind the one that was given last.
+    ready: Option<RecordBatch>,
     /// Rows of the file that pass and were not given yet.
     pending: Vec<u64>,
     batch_rows: usize,
     limit: Option<usize>,
+    rows: ScannedRows,
+    scratch: Scratch,
     counts: Counts,
     pace: Pace,
     is_done: bool,
@@ -99,6 +109,7 @@ impl ScanStream {
             source: Arc::clone(&dynamic.0),
             generation: None,
             conditions: Vec::new(),
+            keys: Vec::new(),
             seen: 0,
             passed: 0,
         });
@@ -108,18 +119,54 @@ impl ScanStream {
             morsels,
             chunks: Vec::new(),
             new: NewRows::default(),
+            ready: None,
             pending: Vec::new(),
             batch_rows: batch_rows.max(1),
             limit,
+            rows: ScannedRows::All,
+            scratch: Scratch::default(),
             counts,
             pace: Pace::new(),
             is_done: false,
         }
     }
 
+    /// The same that looks at some rows alone.
+    pub(super) fn of(self, rows: ScannedRows) -> Self {
+        Self { rows, ..self }
+    }
+
+    /// Rows of a chunk, at most.
+    pub(super) fn chunk_rows(&self) -> usize {
+        self.batch_rows + VECTOR_ROWS
+    }
+
+    /// The next chunk of the file of which rows pass, and which; in place of batches.
+    pub(super) fn next_selected(&mut self) -> Result<Option<(Range<u64>, Left)>> {
+        let plan = Arc::clone(&self.plan);
+        let Some(file) = plan.projection.file() else {
+            return Ok(None);
+        };
+        loop {
+            if let Some(rows) = self.chunks.pop() {
+                let count = (rows.end - rows.start) as usize;
+                self.counts.rows_looked_at.add(count);
+                let left = self.left(file, rows.clone())?;
+                return Ok(Some((rows, left)));
+            }
+            match self.morsels.take() {
+                Some(morsel) => self.begin(morsel)?,
+                None => return Ok(None),
+            };
+        }
+    }
+
     fn step(&mut self) -> Result<Step> {
         if self.is_done || self.limit == Some(0) {
             return Ok(Step::End);
+        }
+        if let Some(batch) = self.ready.take() {
+            return Ok(Step::Batch(batch));
         }
         if let Some(chunk) = self.chunks.pop() {
             return self.chunk(chunk);
@@ -152,8 +199,11 @@ impl ScanStream {
     fn begin(&mut self, morsel: Range<u64>) -> Result<Step> {
         self.renew_hints()?;
         let plan = Arc::clone(&self.plan);
-        self.new = self.new_rows(morsel.clone())?;
-        let Some(file) = plan.projection.file() else {
+        if self.rows != ScannedRows::File {
+            self.new = self.new_rows(morsel.clone())?;
+        }
+        let file = plan.projection.file();
+        let Some(file) = file.filter(|_| self.rows != ScannedRows::New) else {
             return Ok(Step::Nothing);
         };
         let vector_rows = VECTOR_ROWS as u64;
@@ -231,6 +281,18 @@ impl ScanStream {
                 Condition::new(part, &self.plan.ids, &self.plan.projection, self.plan.rows)
             });
             hint.conditions = conditions.collect::<Result<_>>()?;
+            let filter = hint.source.expression_id();
+            let of_hint = self.plan.keys.iter();
+            let of_hint =
+                of_hint.filter(|keys| Some(keys.filter) == filter && keys.bits.is_complete());
+            let layout = self.plan.projection.layout();
+            let keys = of_hint.filter_map(|keys| {
+                let place = layout.position(keys.column)?;
+                let bits = Arc::clone(&keys.bits);
+                let keys = Arc::clone(&bits);
+                Some((bits, NumberTest::Key { place, keys }))
+            });
+            hint.keys = keys.collect();
         }
         Ok(())
     }
@@ -248,15 +310,26 @@ impl ScanStream {
             let numbers = left.numbers(rows.clone());
             return self.between_new(file, &numbers, rows.end);
         }
-        if matches!(left, Left::All) {
-            if !self.pending.is_empty() {
-                // Given next, behind what waits.
-                self.chunks.push(rows);
-                return self.flush();
+        let (count, passed) = ((rows.end - rows.start) as usize, left.len(&rows));
+        let mask = match &left {
+            Left::All => Some(None),
+            Left::Mask(mask) if passed * DENSE >= count => Some(Some(mask)),
+            Left::Mask(_) | Left::Rows(_) => None,
+        };
+        if let Some(mask) = mask {
+            let mut columns = file.read(rows, &plan.read).map_err(failed)?;
+            if let Some(mask) = mask {
+                let mask = BooleanArray::new(mask.clone(), None);
+                let filter = FilterBuilder::new(&mask).optimize().build();
+                let kept = columns.iter().map(|column| filter.filter(column));
+                columns = kept.collect::<Result<_, _>>()?;
             }
-            let count = (rows.end - rows.start) as usize;
-            let columns = file.read(rows, &plan.read).map_err(failed)?;
-            return Ok(Step::Batch(plan.batch(&columns, count)?));
+            let batch = plan.batch(&columns, passed)?;
+            if self.pending.is_empty() {
+                return Ok(Step::Batch(batch));
+            }
+            self.ready = Some(batch);
+            return self.flush();
         }
         self.pending.append(&mut left.numbers(rows));
         let enough = self.limit.unwrap_or(usize::MAX).min(self.batch_rows);
@@ -314,10 +387,26 @@ impl ScanStream {
     fn left(&mut self, file: &ProjectionFile, rows: Range<u64>) -> Result<Left> {
         let plan = Arc::clone(&self.plan);
         let mut left = not_deleted(&plan.projection, rows.clone());
-        for condition in plan.conditions_in_order() {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        // Keys that few rows have come before conditions that read further columns.
+        let selective = self.keys().filter(|(keys, _)| keys.is_selective());
+        let others = self.keys().filter(|(keys, _)| !keys.is_selective());
+        for (_, test) in selective {
+            left = left.and_numbers(test, file, rows.clone(), &mut scratch)?;
+        }
+        for test in &plan.tests {
+            left = left.and_numbers(test, file, rows.clone(), &mut scratch)?;
+        }
+        let conditions = plan.conditions_in_order();
+        for condition in conditions.filter(|condition| condition.numbers.is_none()) {
             left = left.and(condition, file, rows.clone())?;
         }
-        for hint in &mut self.hints {
+        for (_, test) in others {
+            left = left.and_numbers(test, file, rows.clone(), &mut scratch)?;
+        }
+        self.scratch = scratch;
+        let hints = self.hints.iter_mut();
+        for hint in hints.filter(|hint| hint.keys.is_empty()) {
             let is_useless = hint.seen >= HINT_ROWS_MIN && hint.passed * 4 > hint.seen * 3;
             if is_useless {
                 continue;
@@ -329,6 +418,11 @@ impl ScanStream {
             hint.passed += left.len(&rows) as u64;
         }
         Ok(left)
+    }
+
+    /// The keys that are asked for, each with its column.
+    fn keys(&self) -> impl Iterator<Item = &(Arc<KeyBits>, NumberTest)> {
+        self.hints.iter().flat_map(|hint| &hint.keys)
     }
 
     /// The new rows of a morsel that pass.

@@ -173,6 +173,7 @@ impl TableProvider for StoredTable {
             schema,
             filters: parts,
             dynamic: Vec::new(),
+            keys: Vec::new(),
             limit,
             partitions: state.config().target_partitions(),
         })?;

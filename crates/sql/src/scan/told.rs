@@ -70,6 +70,16 @@ pub(super) fn statistics(
     told
 }
 
+/// The least and the greatest value of a column of the file, if they are known.
+pub(super) fn bounds(projection: &Projection, id: ColumnId) -> Option<(ScalarValue, ScalarValue)> {
+    let place = projection.layout().position(id)?;
+    let column = projection.layout().columns[place];
+    let known = projection.file()?.statistics();
+    let known = known.columns.get(place)?.as_ref()?;
+    let value = |key: &Option<Vec<u8>>| value_of(column, key.as_deref()?);
+    Some((value(&known.least)?, value(&known.greatest)?))
+}
+
 fn precision<T>(value: Option<T>, is_exact: bool) -> Precision<T>
 where
     T: std::fmt::Debug + Clone + PartialEq + Eq + PartialOrd,

@@ -31,7 +31,7 @@ pub use definition::{
 };
 pub use file::{
     ColumnStatistics, ColumnZones, FileStatistics, ProjectionCursor, ProjectionFile,
-    ProjectionSummary, ProjectionWriter, TextDictionary, ZoneKind, zone_lane,
+    ProjectionSummary, ProjectionWriter, SomeRows, TextDictionary, ZoneKind, zone_lane,
 };
 pub(crate) use flushed::{
     CHANGES_KIND as TABLE_CHANGES_KIND, TABLE_CHANGES_PREFIX, open_tables, write_tables,

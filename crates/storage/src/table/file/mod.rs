@@ -63,6 +63,7 @@ mod zones;
 pub use cursor::ProjectionCursor;
 pub use dictionary::TextDictionary;
 pub use metadata::{ColumnStatistics, FileStatistics};
+pub use read::SomeRows;
 pub use reader::ProjectionFile;
 pub use writer::{ProjectionSummary, ProjectionWriter};
 pub use zones::{ColumnZones, ZoneKind, zone_lane};

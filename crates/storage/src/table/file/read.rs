@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, UInt32Array, new_null_array};
 use arrow::compute::take;
 use orrery_column::VECTOR_ROWS;
 
-use super::super::lanes::LaneBuilder;
+use super::super::lanes::{LaneBuilder, number_of};
 use super::super::types::{ColumnType, Physical};
 use super::GROUP_VECTORS;
 use super::read_bytes::BytesReader;
@@ -14,6 +14,33 @@ use super::reader::{ProjectionFile, Source};
 use super::vector::NullBuilder;
 use super::wanted::{LaneReader, Wanted, append_nulls};
 use crate::Result;
+
+/// Rows of a file.
+#[derive(Debug, Clone)]
+pub enum SomeRows<'r> {
+    /// All from one up to another.
+    Range(Range<u64>),
+    /// Some, whose numbers ascend; the same may come again.
+    Ascending(&'r [u64]),
+}
+
+/// Whether the values of a type are numbers of one lane.
+fn has_numbers(column_type: ColumnType) -> bool {
+    match column_type {
+        ColumnType::SmallInt
+        | ColumnType::Integer
+        | ColumnType::BigInt
+        | ColumnType::Date
+        | ColumnType::Timestamp
+        | ColumnType::TimestampWithTimeZone => true,
+        ColumnType::Decimal { .. } => column_type.physical() == Physical::Lane,
+        ColumnType::Boolean
+        | ColumnType::Real
+        | ColumnType::Double
+        | ColumnType::Text { .. }
+        | ColumnType::Blob => false,
+    }
+}
 
 impl ProjectionFile {
     /// The values of rows, an array for each of the columns.
@@ -51,16 +78,65 @@ impl ProjectionFile {
             .collect()
     }
 
+    /// Whether a column has [numbers](Self::numbers).
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many columns.
+    pub fn has_numbers(&self, column: usize) -> bool {
+        let of = &self.columns[column];
+        matches!(of.source, Source::File(_)) && has_numbers(of.of.column_type)
+    }
+
+    /// Appends the numbers of rows of a column of integers, dates, times or decimals of one lane, unscaled, without a look at which rows are NULL: there
+    /// stands any number. `None`, and nothing appended, if the column is of another type, or the file does not have it.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many rows or columns.
+    pub fn numbers(
+        &self,
+        rows: SomeRows<'_>,
+        column: usize,
+        out: &mut Vec<i64>,
+    ) -> Result<Option<()>> {
+        if !self.has_numbers(column) {
+            return Ok(None);
+        }
+        let Source::File(column) = &self.columns[column].source else {
+            return Ok(None);
+        };
+        let mut wanted = self.wanted(rows);
+        let mut lanes = LaneReader::default();
+        out.reserve(wanted.len());
+        while let Some((vector, selection)) = wanted.next() {
+            let (block, _, read) = self.vector(vector, *column)?;
+            if read.is_all_null() {
+                out.resize(out.len() + selection.len(), 0);
+                continue;
+            }
+            let read = read
+                .lanes()
+                .and_then(|read| lanes.read(&read, selection, 0));
+            let read = self.sound(block, read)?;
+            out.extend(read.iter().map(|&lane| number_of(lane)));
+        }
+        Ok(Some(()))
+    }
+
     /// The codes of rows of a column that has a [dictionary](Self::dictionary); `None` if it has not.
-    pub fn codes(&self, rows: Range<u64>, column: usize) -> Result<Option<UInt32Array>> {
-        assert!(rows.start <= rows.end && rows.end <= self.rows());
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many rows or columns.
+    pub fn codes(&self, rows: SomeRows<'_>, column: usize) -> Result<Option<UInt32Array>> {
         let Some(dictionary) = self.dictionary(column)? else {
             return Ok(None);
         };
         let Source::File(column) = self.columns[column].source else {
             return Ok(None);
         };
-        let mut wanted = Wanted::Range(rows);
+        let mut wanted = self.wanted(rows);
         let mut codes: Vec<u32> = Vec::with_capacity(wanted.len());
         let mut nulls = NullBuilder::default();
         let mut lanes = LaneReader::default();
@@ -86,6 +162,20 @@ impl ProjectionFile {
             }
         }
         Ok(Some(UInt32Array::new(codes.into(), nulls.finish())))
+    }
+
+    fn wanted<'r>(&self, rows: SomeRows<'r>) -> Wanted<'r> {
+        match rows {
+            SomeRows::Range(rows) => {
+                assert!(rows.start <= rows.end && rows.end <= self.rows());
+                Wanted::Range(rows)
+            }
+            SomeRows::Ascending(rows) => {
+                assert!(rows.last().is_none_or(|&last| last < self.rows()));
+                debug_assert!(rows.is_sorted());
+                Wanted::Rows(rows)
+            }
+        }
     }
 
     fn read_column(&self, column: usize, wanted: Wanted<'_>) -> Result<ArrayRef> {

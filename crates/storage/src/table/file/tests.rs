@@ -2,15 +2,16 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int32Array, UInt32Array};
-use arrow::compute::{concat, take};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, UInt32Array};
+use arrow::compute::{cast, concat, take};
+use arrow::datatypes::{DataType, Decimal128Type, Int64Type};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::super::key::{KeyRows, behind_prefix};
 use super::super::testing::{Value, any_column, array_of, value_of};
 use super::super::{
-    ColumnId, ColumnType, Physical, ProjectionColumn, ProjectionLayout, RelationId,
+    ColumnId, ColumnType, LANE_DIGITS_MAX, Physical, ProjectionColumn, ProjectionLayout, RelationId,
 };
 use super::*;
 use crate::block_file::{BlockFile, BlockFileWriter, BlockNumber};
@@ -176,13 +177,45 @@ impl Model {
             );
             for &column in &all {
                 let rows = rows.start as u64..rows.end as u64;
-                self.check_codes(file, rows, column);
+                self.check_codes(file, rows.clone(), column);
+                self.check_numbers(file, SomeRows::Range(rows), column);
+                self.check_numbers(file, SomeRows::Ascending(&wanted), column);
+            }
+        }
+    }
+
+    fn check_numbers(&self, file: &ProjectionFile, rows: SomeRows<'_>, column: usize) {
+        let mut numbers = vec![7];
+        let read = file.numbers(rows.clone(), column, &mut numbers).unwrap();
+        let picks: Vec<usize> = match rows {
+            SomeRows::Range(rows) => (rows.start as usize..rows.end as usize).collect(),
+            SomeRows::Ascending(rows) => rows.iter().map(|row| *row as usize).collect(),
+        };
+        let all = &self.columns[column];
+        let number = |row: usize| -> Option<i128> {
+            if let Some(decimals) = all.as_primitive_opt::<Decimal128Type>() {
+                return Some(decimals.value(row));
+            }
+            let is_integer = all.data_type().is_integer() || all.data_type().is_temporal();
+            let wide = cast(&all.slice(row, 1), &DataType::Int64);
+            is_integer.then(|| i128::from(wide.unwrap().as_primitive::<Int64Type>().value(0)))
+        };
+        let is_wide =
+            matches!(all.data_type(), DataType::Decimal128(digits, _) if *digits > LANE_DIGITS_MAX);
+        let is_number = all.data_type().is_integer()
+            || all.data_type().is_temporal()
+            || matches!(all.data_type(), DataType::Decimal128(..)) && !is_wide;
+        assert_eq!(read.is_some(), is_number);
+        assert_eq!(numbers.len(), 1 + if is_number { picks.len() } else { 0 });
+        for (found, row) in numbers[1..].iter().zip(picks) {
+            if all.is_valid(row) {
+                assert_eq!(Some(i128::from(*found)), number(row));
             }
         }
     }
 
     fn check_codes(&self, file: &ProjectionFile, rows: Range<u64>, column: usize) {
-        let codes = file.codes(rows.clone(), column).unwrap();
+        let codes = file.codes(SomeRows::Range(rows.clone()), column).unwrap();
         let dictionary = file.dictionary(column).unwrap();
         assert_eq!(codes.is_some(), dictionary.is_some());
         let (Some(codes), Some(dictionary)) = (codes, dictionary) else {
@@ -446,7 +479,7 @@ fn few_texts_make_a_dictionary_whose_codes_are_in_their_order() {
     assert!(statistics.is_distinct_exact);
     let zones = file.zones(1).unwrap().unwrap();
     assert_eq!(zones.kind, ZoneKind::Codes);
-    let codes = file.codes(0..1024, 1).unwrap().unwrap();
+    let codes = file.codes(SomeRows::Range(0..1024), 1).unwrap().unwrap();
     let least = codes.values().iter().min();
     assert_eq!(zones.least[0], u64::from(*least.unwrap()));
 }

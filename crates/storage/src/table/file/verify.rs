@@ -6,9 +6,9 @@ use orrery_column::VECTOR_ROWS;
 
 use super::super::definition::ProjectionColumn;
 use super::super::key::{KeyEncoder, KeyRows};
-use super::GROUP_ROWS;
 use super::reader::{ProjectionFile, Source};
 use super::zones::{ColumnZones, ZoneKind, zone_lane};
+use super::{GROUP_ROWS, SomeRows};
 use crate::{Error, Result};
 
 impl ProjectionFile {
@@ -92,7 +92,7 @@ impl ProjectionFile {
                     }
                 }
                 ZoneKind::Codes => {
-                    let codes = self.codes(rows, column)?;
+                    let codes = self.codes(SomeRows::Range(rows), column)?;
                     lanes.extend(codes.iter().flatten().flatten().map(u64::from));
                 }
             }

@@ -1,0 +1,198 @@
+//! The node of a plan that aggregates a scan's rows in tables.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{Field, SchemaRef};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics};
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use orrery_storage::table::ProjectionFile;
+
+use super::super::node::ScanExec;
+use super::groups::Groups;
+use super::lanes::Lanes;
+use super::stream::DenseStream;
+use super::tables::{Aggregate, GroupTables};
+
+/// Aggregates the rows of a scan, and gives the states of groups.
+#[derive(Debug)]
+pub(super) struct DenseAggregateExec {
+    /// The aggregation in whose place it is.
+    original: Arc<dyn ExecutionPlan>,
+    scan: ScanExec,
+    plan: Arc<DensePlan>,
+    /// The same of the rows that are not in the file.
+    rest: Option<Arc<dyn ExecutionPlan>>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+/// How a chunk of rows becomes states; the same for all partitions.
+#[derive(Debug)]
+pub(super) struct DensePlan {
+    pub(super) file: Arc<ProjectionFile>,
+    pub(super) groups: Groups,
+    pub(super) lanes: Lanes,
+    pub(super) aggregates: Vec<Aggregate>,
+    /// The states of each.
+    pub(super) states: Vec<Vec<Arc<Field>>>,
+    pub(super) group_fields: Vec<Arc<Field>>,
+    pub(super) schema: SchemaRef,
+}
+
+impl DensePlan {
+    /// Empty tables, for chunks of so many rows.
+    pub(super) fn tables(&self, chunk_rows: usize) -> GroupTables {
+        let magnitude = |step| self.lanes.bounds(step).magnitude();
+        GroupTables::new(self.groups.count(), &self.aggregates, magnitude, chunk_rows)
+    }
+
+    /// A batch of some groups.
+    pub(super) fn batch(&self, tables: &GroupTables, groups: &[u32]) -> Result<RecordBatch> {
+        let mut columns = self.groups.values(groups, &self.group_fields)?;
+        for (aggregate, fields) in self.aggregates.iter().zip(&self.states) {
+            columns.extend(tables.states(*aggregate, groups, fields)?);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(groups.len()));
+        let schema = Arc::clone(&self.schema);
+        Ok(RecordBatch::try_new_with_options(
+            schema, columns, &options,
+        )?)
+    }
+}
+
+impl DenseAggregateExec {
+    pub(super) fn new(
+        original: Arc<dyn ExecutionPlan>,
+        scan: ScanExec,
+        plan: DensePlan,
+        rest: Option<Arc<dyn ExecutionPlan>>,
+    ) -> Self {
+        Self {
+            original,
+            scan,
+            plan: Arc::new(plan),
+            rest,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    fn aggregate(&self) -> Option<&AggregateExec> {
+        self.original.downcast_ref()
+    }
+}
+
+impl DisplayAs for DenseAggregateExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(aggregate) = self.aggregate() else {
+            return write!(f, "DenseAggregateExec");
+        };
+        if matches!(format, DisplayFormatType::TreeRender) {
+            return writeln!(f, "groups={}", self.plan.groups.count());
+        }
+        let keys = aggregate.group_expr().expr().iter();
+        let keys: Vec<&str> = keys.map(|(_, name)| name.as_str()).collect();
+        let functions = aggregate.aggr_expr().iter().map(|function| function.name());
+        let functions: Vec<&str> = functions.collect();
+        write!(
+            f,
+            "DenseAggregateExec: gby=[{}], aggr=[{}], groups={}",
+            keys.join(", "),
+            functions.join(", "),
+            self.plan.groups.count()
+        )
+    }
+}
+
+impl ExecutionPlan for DenseAggregateExec {
+    fn name(&self) -> &str {
+        "DenseAggregateExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.original.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.original.children()
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.original.apply_expressions(f)
+    }
+
+    /// Over another input it is the aggregation itself: what is known of the columns was known of the scan.
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Arc::clone(&self.original).replace_children(children, options)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let consumer = MemoryConsumer::new("tables of groups");
+        let memory = consumer.register(context.memory_pool());
+        let bytes = GroupTables::bytes(self.plan.groups.count(), &self.plan.aggregates);
+        if memory.try_grow(bytes).is_err() {
+            return self.original.execute(partition, context);
+        }
+        let rest = self.rest.as_ref();
+        let rest = rest.map(|rest| rest.execute(partition, Arc::clone(&context)));
+        let stream = DenseStream::new(
+            Arc::clone(&self.plan),
+            self.scan.stream_of_file(partition, &context),
+            rest.transpose()?,
+            memory,
+            context.session_config().batch_size(),
+            BaselineMetrics::new(&self.metrics, partition),
+        );
+        Ok(Box::pin(cooperative(stream)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        self.original.statistics_from_inputs(inputs, args)
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        self.original.child_stats_requests(partition)
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::LowerEqual
+    }
+}
