@@ -237,22 +237,17 @@ impl From<orrery_runtime::Error> for Error {
 fn of_storage(error: &orrery_storage::Error) -> Error {
     use orrery_storage::Error as Stored;
     let state = match error {
-        Stored::NotNull {
-            schema,
-            table,
-            column,
-        } => {
+        Stored::NotNull { table, column } => {
             return Error::new(
                 SqlState::NotNullViolation,
                 format!(
                     "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
                 ),
             )
-            .of_table(schema, table)
+            .of_table(&table.schema, &table.name)
             .of_column(column);
         }
         Stored::Duplicate {
-            schema,
             table,
             constraint,
             columns,
@@ -261,7 +256,7 @@ fn of_storage(error: &orrery_storage::Error) -> Error {
             let words = format!("duplicate key value violates unique constraint \"{constraint}\"");
             return Error::new(SqlState::UniqueViolation, words)
                 .with_detail(format!("Key ({columns})=({key}) already exists."))
-                .of_table(schema, table)
+                .of_table(&table.schema, &table.name)
                 .of_constraint(constraint);
         }
         Stored::CommitConflict { .. } => SqlState::SerializationFailure,

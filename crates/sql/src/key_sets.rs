@@ -101,26 +101,25 @@ impl KeySet {
         if let [column] = key.referenced[..]
             && let Some((least, greatest)) = bounds(table, column)?
             && let Some(range) = greatest.abs_diff(least).checked_add(1)
+            && range <= rows.saturating_mul(RANGE_TIMES_MAX)
         {
-            if range <= rows.saturating_mul(RANGE_TIMES_MAX) {
-                let words = range.div_ceil(64) as usize;
-                if memory.try_grow(8 * words).is_err() {
-                    return Ok(None);
-                }
-                let mut bits = vec![0_u64; words];
-                let done = each_batch(table, &key.referenced, |columns| {
-                    let values = columns.first().and_then(integers)?;
-                    for value in values {
-                        let place = value.wrapping_sub(least) as u64;
-                        bits[(place / 64) as usize] |= 1 << (place % 64);
-                    }
-                    Some(())
-                })?;
-                if done.is_none() {
-                    memory.shrink(8 * words);
-                }
-                return Ok(done.map(|()| Self::Bits { least, bits }));
+            let words = range.div_ceil(64) as usize;
+            if memory.try_grow(8 * words).is_err() {
+                return Ok(None);
             }
+            let mut bits = vec![0_u64; words];
+            let done = each_batch(table, &key.referenced, |columns| {
+                let values = columns.first().and_then(integers)?;
+                for value in values {
+                    let place = value.wrapping_sub(least) as u64;
+                    bits[(place / 64) as usize] |= 1 << (place % 64);
+                }
+                Some(())
+            })?;
+            if done.is_none() {
+                memory.shrink(8 * words);
+            }
+            return Ok(done.map(|()| Self::Bits { least, bits }));
         }
         let bytes = usize::try_from(rows.saturating_mul(HASHED_BYTES)).unwrap_or(usize::MAX);
         if memory.try_grow(bytes).is_err() {

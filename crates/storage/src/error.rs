@@ -3,14 +3,40 @@
 //! Every variant about files names the path. The sentences say what happened, to what, and what
 //! to do; the command line prints them as they are, so they are written for people.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::asker::Asker;
+use crate::table::TableDefinition;
 use crate::words::{ByteCount, reason};
 
 /// The result of a storage operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A table, as errors name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableName {
+    /// Its schema.
+    pub schema: String,
+    /// Its name in the schema.
+    pub name: String,
+}
+
+impl TableName {
+    pub(crate) fn of(definition: &TableDefinition) -> Box<Self> {
+        Box::new(Self {
+            schema: definition.schema.clone(),
+            name: definition.name.clone(),
+        })
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
 
 /// An error of the storage.
 #[derive(Debug, thiserror::Error)]
@@ -117,10 +143,8 @@ pub enum Error {
     /// A row lacks a value that it must have.
     #[error("column \"{column}\" of \"{table}\" may not be NULL")]
     NotNull {
-        /// The table's schema.
-        schema: String,
         /// The table.
-        table: String,
+        table: Box<TableName>,
         /// Its column.
         column: String,
     },
@@ -129,10 +153,8 @@ pub enum Error {
         "\"{table}\" has a row with ({columns})=({key}) already, and \"{constraint}\" allows one"
     )]
     Duplicate {
-        /// The table's schema.
-        schema: Box<str>,
         /// The table.
-        table: Box<str>,
+        table: Box<TableName>,
         /// The constraint that the row breaks.
         constraint: Box<str>,
         /// The names of the key's columns.

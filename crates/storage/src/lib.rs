@@ -66,7 +66,7 @@ pub use delta_dictionary::DeltaDictionary;
 pub use derived::{BaseChange, DERIVED_MAX, DerivedIndex};
 pub use dictionary::{Dictionary, DictionarySummary, DictionaryWriter, KeySearch, KeyText};
 pub use dump::{QuadBatch, QuadRef, Quads};
-pub use error::{Error, Result};
+pub use error::{Error, Result, TableName};
 pub use graph_set::GraphSet;
 pub use history::{At, CommitChanges, CommitEntry};
 pub use identity::DatabaseIdentity;

@@ -85,8 +85,10 @@ impl Maker {
         for (column, values) in columns {
             if !column.is_nullable && values.null_count() > 0 {
                 return Err(orrery_storage::Error::NotNull {
-                    schema: self.definition.schema.clone(),
-                    table: self.definition.name.clone(),
+                    table: Box::new(orrery_storage::TableName {
+                        schema: self.definition.schema.clone(),
+                        name: self.definition.name.clone(),
+                    }),
                     column: column.name.clone(),
                 }
                 .into());

@@ -270,7 +270,6 @@ fn define_index(
 pub(super) fn not_unique(error: orrery_storage::Error, is_unique: bool) -> Error {
     match error {
         orrery_storage::Error::Duplicate {
-            schema,
             table,
             constraint,
             columns,
@@ -280,7 +279,7 @@ pub(super) fn not_unique(error: orrery_storage::Error, is_unique: bool) -> Error
             format!("could not create unique index \"{constraint}\""),
         )
         .with_detail(format!("Key ({columns})=({key}) is duplicated."))
-        .of_table(&schema, &table)
+        .of_table(&table.schema, &table.name)
         .of_constraint(&constraint),
         error => error.into(),
     }

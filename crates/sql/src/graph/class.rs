@@ -52,7 +52,7 @@ impl Class {
             resources.push(is_resource);
             properties.push(property.to_owned());
             rest = match after.trim_start().split_once(',') {
-                Some((blank, rest)) if blank.is_empty() => rest,
+                Some(("", rest)) => rest,
                 _ if after.trim().is_empty() => "",
                 _ => return Err(no_list(list)),
             };

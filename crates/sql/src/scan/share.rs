@@ -98,7 +98,7 @@ impl PhysicalOptimizerRule for ShareKeys {
 
 /// The filters of joins that a scan has, and what each says of its columns.
 fn filters_of(scan: &ScanExec) -> impl Iterator<Item = (u64, Told)> {
-    let filters = scan.hints().filter_map(|hint| {
+    scan.hints().filter_map(|hint| {
         let told = hint.children().into_iter().map(|key| {
             let column = key.downcast_ref::<Column>()?;
             let id = *scan.ids().get(column.index())?;
@@ -106,8 +106,7 @@ fn filters_of(scan: &ScanExec) -> impl Iterator<Item = (u64, Told)> {
             Some((id, least, greatest))
         });
         Some((hint.expression_id()?, told.collect()))
-    });
-    filters
+    })
 }
 
 /// The bounds of a column of integers or dates of a file, if bits for all values between them are not too many.

@@ -18,7 +18,7 @@ use super::key::KeyRows;
 use super::projection::{Projection, RowPlace};
 use super::written::WrittenChanges;
 use crate::components::DirectoryComponents;
-use crate::{Error, Result};
+use crate::{Error, Result, TableName};
 
 /// A table of a snapshot. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -396,8 +396,7 @@ impl TableState {
 pub(super) fn null_in(definition: &TableDefinition, column: ColumnId) -> Error {
     let column = definition.column(column);
     Error::NotNull {
-        schema: definition.schema.clone(),
-        table: definition.name.clone(),
+        table: TableName::of(definition),
         column: column.map_or_else(String::new, |column| column.name.clone()),
     }
 }
@@ -438,8 +437,7 @@ pub(super) fn duplicate(
         arrow::util::display::array_value_to_string(array, row).ok()
     };
     Error::Duplicate {
-        schema: definition.schema.as_str().into(),
-        table: definition.name.as_str().into(),
+        table: TableName::of(definition),
         constraint: constraint.into(),
         columns: joined(key.iter().filter_map(name)),
         key: joined(key.iter().filter_map(value)),
