@@ -33,9 +33,9 @@ if ! command -v psql >/dev/null; then
     (install_packages postgresql-client) || echo "setup: no psql; its tests are left out" >&2
 fi
 clients="$HOME/.cache/orrery/clients"
-if command -v python3 >/dev/null && ! "$clients/bin/python" -c 'import psycopg' 2>/dev/null; then
-    { python3 -m venv "$clients" && "$clients/bin/pip" install -q --retries 1 --timeout 10 'psycopg[binary]>=3.2,<4'; } ||
-        echo "setup: no psycopg; its tests are left out" >&2
+if command -v python3 >/dev/null && ! "$clients/bin/python" -c 'import psycopg, sqlalchemy' 2>/dev/null; then
+    { python3 -m venv "$clients" && "$clients/bin/pip" install -q --retries 1 --timeout 10 'psycopg[binary]>=3.2,<4' 'sqlalchemy>=2,<3'; } ||
+        echo "setup: no psycopg or SQLAlchemy; their tests are left out" >&2
 fi
 if command -v mvn >/dev/null && ! ls "$clients"/postgresql-*.jar >/dev/null 2>&1; then
     mvn -q org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \

@@ -23,7 +23,7 @@ use orrery_sql::ValueTexts;
 use crate::message::put_message;
 use crate::refusal::Refusal;
 use crate::texts::{cut_zeros, write_double, write_element, write_real};
-use crate::types::{element_of, modifier_of, oid_of, size_of};
+use crate::types::{element_of, modifier_of, oid_of, oid_of_column, size_of};
 
 /// Days from 1970-01-01 to 2000-01-01.
 pub(crate) const EPOCH_DAYS: i32 = 10_957;
@@ -53,7 +53,7 @@ pub(crate) fn put_columns(output: &mut BytesMut, schema: &Schema, formats: &[i16
 }
 
 fn put_column(body: &mut BytesMut, field: &Field, is_binary: bool) {
-    let oid = oid_of(field.data_type());
+    let oid = oid_of_column(field);
     body.extend(field.name().bytes().filter(|byte| *byte != 0));
     body.put_u8(0);
     // No table and no number within it: a column of an answer may come from anywhere.

@@ -192,7 +192,13 @@ impl Connection {
                 (known.prepared, Vec::new())
             }
             Target::Portal(name) => {
-                let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
+                let Some(portal) = self.portals.get(name) else {
+                    // A cursor is a portal that SQL has made.
+                    let columns = self.session.cursor_columns(name);
+                    let columns = columns.ok_or_else(|| no_portal(name))?;
+                    put_columns(&mut self.wire.output, &columns, &[]);
+                    return Ok(());
+                };
                 (portal.prepared.clone(), portal.formats.clone())
             }
         };

@@ -1,17 +1,17 @@
 //! Rows that are on their way to a client: all of them, or so many at a time.
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::FormatOptions;
 use futures::StreamExt;
-use orrery_sql::{Error, Prepared, ScalarValue, Tag};
+use orrery_sql::{Error, Prepared, ScalarValue, Tag, ValueTexts};
 use std::sync::Arc;
 
 use crate::encode::{Rows, plain};
 use crate::guard::Guard;
 use crate::refusal::{Refusal, Stopped};
-use crate::types::oid_of;
+use crate::types::{is_vector, oid_of};
 use crate::wire::Wire;
 
 /// What does not fit is a failure, and not NULL.
@@ -126,7 +126,9 @@ impl Answer {
         };
         self.batch = plain(&batch)?;
         for (column, told) in self.batch.iter_mut().zip(self.columns.fields()) {
-            if oid_of(column.data_type()) != oid_of(told.data_type()) {
+            if is_vector(told) {
+                *column = vectors(column)?;
+            } else if oid_of(column.data_type()) != oid_of(told.data_type()) {
                 // What a parameter is was not known when the columns were told.
                 *column = cast_with_options(column, told.data_type(), &STRICT)
                     .map_err(|error| Refusal::new("42804", error.to_string()))?;
@@ -135,4 +137,27 @@ impl Answer {
         self.batch_rows = batch.num_rows();
         Ok(true)
     }
+}
+
+/// Arrays of numbers as texts, `1 2`.
+fn vectors(column: &ArrayRef) -> Result<ArrayRef, Refusal> {
+    let Some(lists) = column.as_list_opt::<i32>() else {
+        return Ok(Arc::clone(column));
+    };
+    let texts = lists.iter().map(|list| {
+        let Some(list) = list else {
+            return Ok(None);
+        };
+        let mut text = String::new();
+        let values = ValueTexts::new(&list)?;
+        for place in 0..list.len() {
+            if place > 0 {
+                text.push(' ');
+            }
+            values.write(place, &mut text)?;
+        }
+        Ok(Some(text))
+    });
+    let texts: StringViewArray = texts.collect::<Result<_, Error>>()?;
+    Ok(Arc::new(texts))
 }

@@ -8,6 +8,7 @@ pub(crate) const CHAR: u32 = 18;
 pub(crate) const NAME: u32 = 19;
 pub(crate) const INT8: u32 = 20;
 pub(crate) const INT2: u32 = 21;
+pub(crate) const INT2VECTOR: u32 = 22;
 pub(crate) const INT4: u32 = 23;
 pub(crate) const TEXT: u32 = 25;
 pub(crate) const OID: u32 = 26;
@@ -76,6 +77,20 @@ pub(crate) fn oid_of(data_type: &DataType) -> u32 {
         }
         _ => TEXT,
     }
+}
+
+/// The type that a column is told to have.
+pub(crate) fn oid_of_column(field: &Field) -> u32 {
+    match is_vector(field) {
+        true => INT2VECTOR,
+        false => oid_of(field.data_type()),
+    }
+}
+
+/// Whether a column's arrays are written with blanks between their numbers.
+pub(crate) fn is_vector(field: &Field) -> bool {
+    field.metadata().contains_key(orrery_sql::VECTOR)
+        && matches!(field.data_type(), DataType::List(_))
 }
 
 /// Bytes of a value, -1 where that differs.

@@ -20,7 +20,7 @@ use crate::kind::StatementKind;
 use crate::outcome::Outcome;
 use crate::prepared::Prepared;
 use crate::session::Session;
-use crate::settings::{Scope, setting_name, shown_columns};
+use crate::settings::{Scope, columns_shown, setting_name};
 use crate::statement::Statement;
 use crate::tag::Tag;
 use crate::transaction::TransactionStatus;
@@ -301,7 +301,7 @@ impl Session {
 
     fn show(&self, name: &str) -> Result<SendableRecordBatchStream> {
         let settings = self.settings.lock();
-        let schema = shown_columns(name);
+        let schema = columns_shown(name);
         let texts = |texts: Vec<String>| Arc::new(StringArray::from(texts)) as ArrayRef;
         let columns = match name.eq_ignore_ascii_case("all") {
             true => {

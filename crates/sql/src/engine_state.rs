@@ -50,7 +50,6 @@ fn config(batch_rows: usize, threads: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_batch_size(batch_rows)
         .with_target_partitions(threads)
-        .with_information_schema(true)
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema(CATALOG, SCHEMA);
     let parser = &mut config.options_mut().sql_parser;

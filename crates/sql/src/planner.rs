@@ -17,23 +17,29 @@ use datafusion::catalog::{
 };
 use datafusion::common::{DFSchema, DataFusionError, TableReference};
 use datafusion::datasource::ViewTable;
-use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::execution::{
+    FunctionRegistry, SendableRecordBatchStream, SessionState, TaskContext,
+};
 use datafusion::logical_expr::{LogicalPlan, TableType};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
-use orrery_storage::table::{Tables, ViewDefinition};
+use orrery_storage::table::{RelationId, Tables, ViewDefinition};
 use parking_lot::RwLock;
 
 use crate::catalog::catalog;
+use crate::column_names::{name_columns, shown_rows};
 use crate::described::{self, DESCRIBED, described};
+use crate::facts::SessionFacts;
 use crate::files::{ExternalTable, file_table, is_external, named_files, rename_files};
 use crate::graph::{
     ClassFunction, ClassesFunction, PropertiesFunction, QUADS, SeenGraphs, SparqlFunction,
     declare_columns, quads,
 };
+use crate::mapped::is_mapped;
 use crate::names::{CATALOG, SCHEMA};
+use crate::pg_catalog::{self, Needs, SCHEMAS, Seen, of_catalog, of_session, rewrite};
 use crate::plan_size::refuse_large;
 use crate::rules::settled;
 use crate::statement::parse_one;
@@ -57,6 +63,8 @@ pub(crate) struct Planner {
 /// Tables of one statement, by schema and name.
 #[derive(Default)]
 struct Extra {
+    /// What a statement about the catalog sees.
+    catalog: RwLock<Option<Arc<Seen>>>,
     tables: RwLock<HashMap<(String, String), Arc<dyn TableProvider>>>,
 }
 
@@ -144,6 +152,8 @@ impl Planner {
         settle_times(&mut statement);
         Box::pin(async move {
             let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
+            name_columns(&mut statement);
+            let needs = rewrite(&mut statement);
             declare_columns(&mut statement)?;
             let mut files = Vec::new();
             for name in named_files(&statement) {
@@ -156,11 +166,58 @@ impl Planner {
             for reference in named.map_err(of_engine)? {
                 self.add_view(&reference, depth).await?;
             }
-            let plan = self.state.statement_to_plan(statement).await;
+            let plan = match needs.is_anything() {
+                true => {
+                    let state = self.with_catalog(needs, depth).await?;
+                    state.statement_to_plan(statement).await
+                }
+                false => self.state.statement_to_plan(statement).await,
+            };
             let plan = plan.map_err(of_engine)?;
             refuse_large(&plan)?;
             Ok(plan)
         })
+    }
+
+    /// What plans a statement about the session or the catalog: with the functions that it asks for, and the catalog's tables.
+    async fn with_catalog(&self, needs: Needs, depth: usize) -> Result<SessionState> {
+        let mut state = self.state.clone();
+        let facts = SessionFacts::of(state.config());
+        let mut functions = of_session(&facts);
+        if needs.catalog {
+            // It shows settings, too.
+            self.reads_graphs.store(true, Ordering::Relaxed);
+            // A view over the catalog has no columns there while it is itself planned.
+            let views = match needs.columns && depth == 0 {
+                true => self.columns_of_views().await,
+                false => HashMap::new(),
+            };
+            let settings = facts.settings.lock().all();
+            let seen = Arc::new(Seen::new(&self.tables, views, settings, &facts.user));
+            functions.extend(of_catalog(&seen));
+            *self.extra.catalog.write() = Some(seen);
+        }
+        for function in functions {
+            let known = state.register_udf(Arc::new(function));
+            known.map_err(|error| Error::of_run(&error))?;
+        }
+        Ok(state)
+    }
+
+    /// The columns of views and external tables, of those that can be planned now.
+    async fn columns_of_views(&self) -> HashMap<RelationId, SchemaRef> {
+        let mut columns = HashMap::new();
+        for view in self.tables.views().filter(|it| !is_mapped(&it.query)) {
+            let reference = TableReference::partial(view.schema.as_str(), view.name.as_str());
+            if let Err(error) = self.add_view(&reference, 0).await {
+                tracing::debug!("the columns of view {} are not known: {error}", view.name);
+            }
+            let place = (view.schema.clone(), view.name.clone());
+            if let Some(table) = self.extra.tables.read().get(&place) {
+                columns.insert(view.id, table.schema());
+            }
+        }
+        columns
     }
 
     /// Plans the view of this name, if there is one.
@@ -247,7 +304,8 @@ impl Planner {
         text: &str,
     ) -> Result<SendableRecordBatchStream> {
         let plan = self.physical(plan, text).await?;
-        execute_stream(plan, self.task()).map_err(|error| Error::of_run(&error))
+        let rows = execute_stream(plan, self.task());
+        rows.map(shown_rows).map_err(|error| Error::of_run(&error))
     }
 }
 
@@ -330,12 +388,13 @@ impl fmt::Debug for SeenSchema {
 
 impl CatalogProvider for SeenCatalog {
     fn schema_names(&self) -> Vec<String> {
-        self.stored.schema_names()
+        let stored = self.stored.schema_names().into_iter();
+        stored.chain(SCHEMAS.map(str::to_owned)).collect()
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         let stored = self.stored.schema(name);
-        let is_ours = matches!(name, WORK_SCHEMA | DESCRIBED);
+        let is_ours = matches!(name, WORK_SCHEMA | DESCRIBED) || SCHEMAS.contains(&name);
         (stored.is_some() || is_ours).then(|| {
             Arc::new(SeenSchema {
                 name: name.to_owned(),
@@ -361,6 +420,18 @@ impl SeenSchema {
         self.graphs.is_some() && self.name == SCHEMA && name == QUADS
     }
 
+    /// A table of the catalog: also without its schema, where no other has the name.
+    fn of_catalog(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        let schema = match self.name == SCHEMA {
+            true => SCHEMAS[0],
+            false => self.name.as_str(),
+        };
+        match &*self.extra.catalog.read() {
+            Some(seen) => pg_catalog::table(schema, name, seen),
+            None => Ok(None),
+        }
+    }
+
     fn extra(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
         let place = (self.name.clone(), name.to_owned());
         self.extra.tables.read().get(&place).cloned()
@@ -383,7 +454,10 @@ impl SchemaProvider for SeenSchema {
             (None, None) if self.name == DESCRIBED => described(&self.tables, name)?,
             (None, None) => None,
         };
-        Ok(found.or_else(|| self.quads(name)))
+        match found.or_else(|| self.quads(name)) {
+            Some(found) => Ok(Some(found)),
+            None => self.of_catalog(name),
+        }
     }
 
     /// A view's is known without its plan, which is made for the statements alone that name it.

@@ -26,6 +26,7 @@ use datafusion::sql::sqlparser::ast::{
 use orrery_storage::table::{TableDefinition, Tables};
 use parking_lot::Mutex;
 
+use crate::column_names::{shown_columns, shown_name};
 use crate::identifiers::simple;
 use crate::lookup::table_named;
 use crate::statement::Statement;
@@ -66,7 +67,7 @@ impl Prepared {
             }
         }
         Ok(Self {
-            columns: Some(Arc::clone(plan.schema().inner())),
+            columns: Some(shown_columns(plan.schema().inner())),
             told: told.to_vec(),
             kept: Mutex::new(Some((Arc::clone(tables), plan))),
             statement,
@@ -133,7 +134,7 @@ impl Prepared {
             let mut pairs = told.iter().zip(fields.iter());
             told.len() == fields.len()
                 && pairs.all(|(told, field)| {
-                    told.name() == field.name() && told.data_type() == field.data_type()
+                    told.name() == shown_name(field.name()) && told.data_type() == field.data_type()
                 })
         });
         match same {

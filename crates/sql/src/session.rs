@@ -22,8 +22,10 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::change::Change;
+use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
 use crate::engine_state::engine_state;
+use crate::facts::SessionFacts;
 use crate::files::FileAccess;
 use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
 use crate::kept::KeptStatements;
@@ -32,7 +34,7 @@ use crate::names::CATALOG;
 use crate::outcome::Outcome;
 use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
-use crate::settings::{Settings, setting_name, shown_columns};
+use crate::settings::{Settings, columns_shown, setting_name};
 use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
 use crate::threads::on_own_thread;
@@ -109,9 +111,12 @@ impl Session {
         writer: Option<Writer>,
         options: SessionOptions,
     ) -> Self {
-        let state = engine_state(runtime, &options.files);
+        let mut state = engine_state(runtime, &options.files);
         let settings = Arc::new(Mutex::new(Settings::default()));
         settings.lock().set_user(&options.user);
+        state
+            .config_mut()
+            .set_extension(SessionFacts::new(&settings, &options.user));
         Self {
             database,
             writer,
@@ -156,13 +161,17 @@ impl Session {
     pub fn another(&self) -> Self {
         let mut settings = Settings::default();
         settings.set_user(&self.options.user);
+        let settings = Arc::new(Mutex::new(settings));
+        let mut state = self.state.clone();
+        let facts = SessionFacts::new(&settings, &self.options.user);
+        state.config_mut().set_extension(facts);
         Self {
-            state: self.state.clone(),
+            state,
             database: Arc::clone(&self.database),
             writer: self.writer.clone(),
             options: self.options.clone(),
             block: Arc::default(),
-            settings: Arc::new(Mutex::new(settings)),
+            settings,
             kept: Arc::default(),
             committing: Committing::default(),
             pool: Arc::clone(&self.pool),
@@ -292,7 +301,7 @@ impl Session {
             return Ok(match &statement.parsed {
                 Parsed::Explain(_) => {
                     let plan = planner.logical(statement.parsed.clone(), text).await?;
-                    Some(Arc::clone(plan.schema().inner()))
+                    Some(shown_columns(plan.schema().inner()))
                 }
                 _ => None,
             });
@@ -300,11 +309,11 @@ impl Session {
         match &**parsed {
             ast::Statement::ShowVariable { variable } => {
                 let name = setting_name(variable.iter().map(|part| part.value.as_str()));
-                Ok(Some(shown_columns(&name)))
+                Ok(Some(columns_shown(&name)))
             }
             ast::Statement::Explain { .. } => {
                 let plan = planner.logical(statement.parsed.clone(), text).await?;
-                Ok(Some(Arc::clone(plan.schema().inner())))
+                Ok(Some(shown_columns(plan.schema().inner())))
             }
             ast::Statement::Execute {
                 name: Some(name), ..
@@ -312,6 +321,9 @@ impl Session {
                 let kept = self.kept_statement(&crate::identifiers::simple(name)?);
                 let prepared = kept.and_then(|kept| kept.prepared);
                 Ok(prepared.and_then(|prepared| prepared.columns().cloned()))
+            }
+            ast::Statement::Fetch { name, .. } => {
+                Ok(self.cursor_columns(&crate::identifiers::folded(name)?))
             }
             parsed if changes::is_change(parsed) => {
                 changes::returned_columns(planner, tables, parsed, text).await
@@ -321,7 +333,7 @@ impl Session {
             _ => {
                 let plan = planner.logical(statement.parsed.clone(), text).await?;
                 refuse_changes(&plan)?;
-                Ok(Some(Arc::clone(plan.schema().inner())))
+                Ok(Some(shown_columns(plan.schema().inner())))
             }
         }
     }
@@ -435,6 +447,7 @@ impl Session {
         match &statement.parsed {
             Parsed::Statement(parsed) => match parsed.as_ref() {
                 ast::Statement::Copy { .. } => self.copy(parsed).await,
+                parsed if is_about_cursor(parsed) => self.run_cursor(parsed, &statement.text).await,
                 parsed if changes::is_change(parsed) || definitions::is_definition(parsed) => {
                     self.change(parsed, &statement.text).await
                 }
@@ -769,7 +782,7 @@ impl Session {
 impl PlannedQuery {
     /// The columns of the answer.
     pub fn schema(&self) -> SchemaRef {
-        self.plan.schema()
+        shown_columns(&self.plan.schema())
     }
 
     /// The physical plan.
@@ -782,7 +795,8 @@ impl PlannedQuery {
     /// # Errors
     /// When an operator cannot begin.
     pub fn run(self) -> Result<SendableRecordBatchStream> {
-        execute_stream(self.plan, self.task).map_err(|error| Error::of_run(&error))
+        let rows = execute_stream(self.plan, self.task);
+        rows.map(shown_rows).map_err(|error| Error::of_run(&error))
     }
 }
 
@@ -818,6 +832,16 @@ fn ends_transaction(statement: &Parsed) -> bool {
     ))
 }
 
+/// `DECLARE`, `FETCH`, `CLOSE`.
+fn is_about_cursor(statement: &ast::Statement) -> bool {
+    matches!(
+        statement,
+        ast::Statement::Declare { .. }
+            | ast::Statement::Fetch { .. }
+            | ast::Statement::Close { .. }
+    )
+}
+
 /// Statements that change no rows and give none.
 fn is_without_rows(statement: &ast::Statement) -> bool {
     use ast::Statement as Sql;
@@ -834,6 +858,8 @@ fn is_without_rows(statement: &ast::Statement) -> bool {
                 | Sql::StartTransaction { .. }
                 | Sql::Savepoint { .. }
                 | Sql::ReleaseSavepoint { .. }
+                | Sql::Declare { .. }
+                | Sql::Close { .. }
         )
 }
 

@@ -109,6 +109,13 @@ const KNOWN: &[Known] = &[
         "How dates are written.",
     ),
     known(
+        "default_table_access_method",
+        "heap",
+        Kind::Fixed,
+        false,
+        "How tables are kept, in PostgreSQL's word.",
+    ),
+    known(
         "default_transaction_isolation",
         "serializable",
         LEVELS,
@@ -554,7 +561,7 @@ fn milliseconds(text: &str) -> Option<u64> {
 }
 
 /// The columns that SHOW has.
-pub(crate) fn shown_columns(name: &str) -> SchemaRef {
+pub(crate) fn columns_shown(name: &str) -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     Arc::new(match name.eq_ignore_ascii_case("all") {
         true => Schema::new(vec![text("name"), text("setting"), text("description")]),

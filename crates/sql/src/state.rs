@@ -67,6 +67,8 @@ states! {
     InvalidSqlStatementName "26000"
     /// Something else needs what is to go.
     DependentObjectsStillExist "2BP01"
+    /// No such cursor.
+    InvalidCursorName "34000"
     /// No such savepoint.
     InvalidSavepointSpecification "3B001"
     /// No such schema.
@@ -77,6 +79,8 @@ states! {
     SyntaxErrorOrAccessRuleViolation "42000"
     /// What the session was not allowed to do.
     InsufficientPrivilege "42501"
+    /// What cannot be done as it is now.
+    ObjectNotInPrerequisiteState "55000"
     /// What somebody else changes at the moment.
     ObjectInUse "55006"
     /// Not SQL.
@@ -109,6 +113,8 @@ states! {
     UndefinedTable "42P01"
     /// A parameter without a value.
     UndefinedParameter "42P02"
+    /// A cursor of that name is there already.
+    DuplicateCursor "42P03"
     /// A statement is kept under that name already.
     DuplicatePreparedStatement "42P05"
     /// A schema of that name is there already.

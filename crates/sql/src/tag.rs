@@ -17,6 +17,8 @@ pub enum Tag {
     Copy(u64),
     /// So many quads of a mapped graph came.
     Materialize(u64),
+    /// So many rows were taken from a cursor.
+    Fetch(u64),
     /// Something that is not counted.
     Words(&'static str),
 }
@@ -30,6 +32,7 @@ impl fmt::Display for Tag {
             Self::Delete(rows) => write!(f, "DELETE {rows}"),
             Self::Copy(rows) => write!(f, "COPY {rows}"),
             Self::Materialize(quads) => write!(f, "MATERIALIZE {quads}"),
+            Self::Fetch(rows) => write!(f, "FETCH {rows}"),
             Self::Words(words) => f.write_str(words),
         }
     }

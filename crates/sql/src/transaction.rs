@@ -16,6 +16,7 @@
 //!
 //! A statement that fails within a block leaves the block to `ROLLBACK` or `ROLLBACK TO` (25P02), and gives its turn back at once if there is no savepoint.
 
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -28,10 +29,13 @@ use futures::{Stream, StreamExt};
 use orrery_storage::{Snapshot, TableSavepoint, Transaction};
 use parking_lot::Mutex;
 
+use crate::cursor::Cursor;
 use crate::{Error, Result, SqlState};
 
 /// Savepoints that a block may have.
 const SAVEPOINTS_MAX: usize = 1_000;
+/// Cursors that a block may have.
+const CURSORS_MAX: usize = 100;
 
 /// Whether a session is within a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +79,7 @@ struct Open {
     after: Option<u64>,
     /// In their order; without a state those from before the first change.
     savepoints: Vec<(String, Option<TableSavepoint>)>,
+    cursors: HashMap<String, Cursor>,
 }
 
 impl Block {
@@ -135,6 +140,54 @@ impl Block {
     /// The block that is open, if one is.
     pub(crate) fn number(&self) -> Option<BlockNumber> {
         self.open.as_ref().map(|_| self.number)
+    }
+
+    /// A cursor of the block.
+    pub(crate) fn cursor(&self, name: &str) -> Option<&Cursor> {
+        self.open.as_ref()?.cursors.get(name)
+    }
+
+    /// Fails where no cursor of that name can be declared.
+    pub(crate) fn require_free_cursor(&self, name: &str) -> Result<()> {
+        let open = self.open.as_ref();
+        let open = open.ok_or_else(|| outside("DECLARE CURSOR"))?;
+        match open.cursors.len() {
+            _ if open.cursors.contains_key(name) => Err(Error::new(
+                SqlState::DuplicateCursor,
+                format!("cursor \"{name}\" already exists"),
+            )),
+            CURSORS_MAX.. => Err(Error::new(
+                SqlState::ProgramLimitExceeded,
+                format!("a transaction has at most {CURSORS_MAX} cursors"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps a cursor until the block ends.
+    pub(crate) fn put_cursor(&mut self, name: String, cursor: Cursor) {
+        if let Some(open) = &mut self.open {
+            open.cursors.insert(name, cursor);
+        }
+    }
+
+    /// Takes a cursor, to be put back when it was read.
+    pub(crate) fn take_cursor(&mut self, name: &str) -> Result<Cursor> {
+        let open = self.open.as_mut();
+        let cursor = open.and_then(|open| open.cursors.remove(name));
+        cursor.ok_or_else(|| no_cursor(name))
+    }
+
+    /// Forgets a cursor, or all.
+    pub(crate) fn close_cursor(&mut self, name: Option<&str>) -> Result<()> {
+        match (name, &mut self.open) {
+            (Some(name), _) => self.take_cursor(name).map(drop),
+            (None, Some(open)) => {
+                open.cursors.clear();
+                Ok(())
+            }
+            (None, None) => Ok(()),
+        }
     }
 
     /// Notes that somebody is there.
@@ -364,6 +417,13 @@ fn place_of(savepoints: &[(String, Option<TableSavepoint>)], name: &str) -> Resu
             format!("savepoint \"{name}\" does not exist"),
         )
     })
+}
+
+fn no_cursor(name: &str) -> Error {
+    Error::new(
+        SqlState::InvalidCursorName,
+        format!("cursor \"{name}\" does not exist"),
+    )
 }
 
 fn outside(what: &str) -> Error {

@@ -1,4 +1,4 @@
-//! `orrery serve --pg` and the clients of PostgreSQL: psql (Debian's postgresql-client), psycopg 3 (PyPI), and the JDBC
+//! `orrery serve --pg` and the clients of PostgreSQL: psql (Debian's postgresql-client), psycopg 3 and SQLAlchemy (PyPI), and the JDBC
 //! driver (Maven). Those that are not on the machine
 //! are left out, and it is said so; `make setup` brings them.
 
@@ -270,7 +270,159 @@ fn psql_copies_rows_in_and_out() {
 }
 
 #[test]
-fn jdbc_writes_and_reads_rows() {
+fn sqlalchemy_reflects_what_there_is() {
+    let python = python();
+    if !has(&python, &["-c", "import psycopg, sqlalchemy"]) {
+        return;
+    }
+    let server = PostgresServer::start(&[]);
+    let run = Command::new(&python)
+        .args([&client("with_sqlalchemy.py"), &server.address])
+        .output()
+        .unwrap();
+    assert_eq!(good(&run), "reflected\n");
+}
+
+#[test]
+fn psql_describes_what_there_is() {
+    if !has("psql", &["--version"]) {
+        return;
+    }
+    let server = PostgresServer::start(&[]);
+    good(&server.psql(
+        "",
+        "create table maker (id int primary key, name varchar(40) not null unique); \
+         create table item (id bigint primary key, maker int references maker, price numeric(10,2) default 1 check (price > 0)); \
+         create index item_price on item (price); \
+         create view dear as select id, price from item where price > 10; \
+         create schema other; create table other.t (a int)",
+    ));
+    let told = |command: &str| good(&server.psql("", command));
+    let lines = |command: &str, parts: &[&str]| {
+        let told = told(command);
+        for part in parts {
+            assert!(
+                told.contains(part),
+                "{part:?} is not in what {command} says:\n{told}"
+            );
+        }
+    };
+    lines(
+        "\\d",
+        &[
+            "public | dear  | view  | tester",
+            "public | item  | table | tester",
+            "(3 rows)",
+        ],
+    );
+    lines("\\dt", &["public | maker | table", "(2 rows)"]);
+    lines("\\dt other.*", &["other  | t    | table"]);
+    lines("\\dv", &["public | dear", "(1 row)"]);
+    lines("\\di", &["item_price", "item_pkey", "maker_name_key"]);
+    lines("\\dn", &["other", "public"]);
+    lines("\\l", &["orrery", "UTF8"]);
+    lines("\\du", &["tester"]);
+    lines(
+        "\\d item",
+        &[
+            "Table \"public.item\"",
+            "id     | bigint        |           | not null |",
+            "price  | numeric(10,2) |           |          | 1",
+            "\"item_pkey\" PRIMARY KEY, btree (id)",
+            "\"item_price\" btree (price)",
+            "Check constraints:",
+            "FOREIGN KEY (maker) REFERENCES maker(id)",
+        ],
+    );
+    lines(
+        "\\d maker",
+        &[
+            "character varying(40)",
+            "UNIQUE",
+            "Referenced by:",
+            "TABLE \"item\"",
+        ],
+    );
+    lines("\\d dear", &["View \"public.dear\"", "numeric(10,2)"]);
+    lines("\\d+ dear", &["View definition:", "price > 10"]);
+    lines("\\d item_price", &["Index \"public.item_price\"", "price"]);
+    lines("\\d other.t", &["Table \"other.t\""]);
+    let nothing = server.psql("", "\\d nothing");
+    assert!(
+        String::from_utf8_lossy(&nothing.stderr)
+            .contains("Did not find any relation named \"nothing\"")
+    );
+}
+
+#[test]
+fn trees_of_tables_in_pgadmin_and_dbeaver_are_filled() {
+    if !has("psql", &["--version"]) {
+        return;
+    }
+    let server = PostgresServer::start(&[]);
+    good(&server.psql(
+        "",
+        "create table maker (id int primary key, name varchar(40) not null unique); \
+         create table item (id bigint primary key, maker int references maker, price numeric(10,2) default 1 check (price > 0)); \
+         create index item_price on item (price); \
+         create view dear as select id, price from item where price > 10",
+    ));
+    let (host, port) = server.address.rsplit_once(':').unwrap();
+    let place = format!("host={host} port={port} user=tester dbname=orrery");
+    let run = Command::new("psql")
+        .args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", &place])
+        .args(["-f", &client("tools.sql")])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = good(&run);
+    let parts: Vec<&str> = told.split("== ").collect();
+    let part = |name: &str| {
+        let found = parts.iter().find(|part| part.starts_with(name));
+        found.unwrap_or_else(|| panic!("{name} is not in {told}"))
+    };
+    let lines = |name: &str, expected: &[&str]| {
+        let part = part(name);
+        for line in expected {
+            assert!(part.contains(line), "{line:?} is not in {part}");
+        }
+    };
+    lines("pgAdmin: databases", &["|orrery|pg_default|t|f|t|10|"]);
+    lines("pgAdmin: schemas", &["2200|public|t|t|"]);
+    lines(
+        "pgAdmin: tables",
+        &["|item|0|0|f|public|0|0|", "|maker|0|0|f|public|0|0|"],
+    );
+    lines(
+        "pgAdmin: columns",
+        &[
+            "id|1|bigint|t|f|",
+            "maker|2|integer|f|f|",
+            "price|3|numeric|f|t|",
+        ],
+    );
+    lines("pgAdmin: indexes", &["|item_price|f"]);
+    assert!(!part("pgAdmin: indexes").contains("item_pkey"));
+    lines(
+        "pgAdmin: constraints",
+        &[
+            "item_maker_fkey|f|FOREIGN KEY (maker) REFERENCES maker(id)",
+            "item_pkey|p|PRIMARY KEY (id)",
+            "item_price_check|c|CHECK ((price > 0))",
+        ],
+    );
+    lines("DBeaver: session", &["public|tester", "|orrery|", "|int8|"]);
+    lines("DBeaver: tables", &["|maker|", "|item|", "|dear|"]);
+    lines("DBeaver: columns", &["item|", "|price|"]);
+    lines(
+        "DBeaver: constraints",
+        &["|item_pkey|", "((price > 0))", "|item_maker_fkey|"],
+    );
+    lines("DBeaver: indexes", &["|3|item_price|", "|1|item_pkey|"]);
+}
+
+#[test]
+fn jdbc_reads_rows_and_lists_tables() {
     let home = std::env::var("HOME").unwrap_or_default();
     let jars = std::fs::read_dir(format!("{home}/.cache/orrery/clients"));
     let names = jars.into_iter().flatten().flatten().map(|it| it.path());
@@ -295,7 +447,7 @@ fn jdbc_writes_and_reads_rows() {
         ])
         .output()
         .unwrap();
-    assert_eq!(good(&run), "rows\n");
+    assert_eq!(good(&run), "rows\ntables\n");
 }
 
 /// A client that says what no driver would.

@@ -119,7 +119,7 @@ fn a_server_is_asked_as_a_database_is() {
     ]);
     assert_eq!(
         inserted,
-        " id\n----\n  1\n  2\n(2 rows)\nINSERT 0 2\n Int64(3)\n----------\n        3\n(1 row)\n"
+        " id\n----\n  1\n  2\n(2 rows)\nINSERT 0 2\n ?column?\n----------\n        3\n(1 row)\n"
     );
     let query = "select * from item order by id";
     assert_eq!(

@@ -1,11 +1,21 @@
 import java.math.BigDecimal;
 import java.sql.*;
-import java.util.Objects;
+import java.util.*;
 
 /** PostgreSQL's JDBC driver against a server whose address (host:port) is the argument. */
 public class WithJdbc {
     static void check(Object found, Object expected) {
         if (!Objects.equals(found, expected)) throw new AssertionError(found + " where " + expected + " was expected");
+    }
+
+    static List<String> column(ResultSet rows, String... names) throws SQLException {
+        List<String> all = new ArrayList<>();
+        while (rows.next()) {
+            StringJoiner row = new StringJoiner(" ");
+            for (String name : names) row.add(String.valueOf(rows.getString(name)));
+            all.add(row.toString());
+        }
+        return all;
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -14,10 +24,13 @@ public class WithJdbc {
             try (Statement statement = connection.createStatement()) {
                 statement.execute("create table maker (id int primary key, name varchar(40) not null unique)");
                 statement.execute("create table item (id bigint primary key, maker int references maker, price numeric(10,2), made timestamp)");
+                statement.execute("create view dear as select id, price from item where price > 10");
             }
             rows(connection);
             portions(connection);
             System.out.println("rows");
+            tables(connection.getMetaData());
+            System.out.println("tables");
         }
     }
 
@@ -69,5 +82,19 @@ public class WithJdbc {
         }
         connection.rollback();
         connection.setAutoCommit(true);
+    }
+
+    static void tables(DatabaseMetaData data) throws SQLException {
+        check(column(data.getTables(null, "public", "%", new String[] {"TABLE"}), "TABLE_NAME"), List.of("item", "maker"));
+        check(column(data.getTables(null, "public", "%", null), "TABLE_NAME", "TABLE_TYPE").contains("dear VIEW"), true);
+        check(column(data.getSchemas(), "TABLE_SCHEM").contains("public"), true);
+        check(
+            column(data.getColumns(null, "public", "item", "%"), "COLUMN_NAME", "TYPE_NAME", "COLUMN_SIZE", "IS_NULLABLE"),
+            List.of("id int8 19 NO", "maker int4 10 YES", "price numeric 10 YES", "made timestamp 29 YES"));
+        check(column(data.getPrimaryKeys(null, "public", "item"), "COLUMN_NAME", "KEY_SEQ"), List.of("id 1"));
+        check(
+            column(data.getImportedKeys(null, "public", "item"), "FKCOLUMN_NAME", "PKTABLE_NAME", "PKCOLUMN_NAME", "KEY_SEQ"),
+            List.of("maker maker id 1"));
+        check(column(data.getIndexInfo(null, "public", "maker", true, true), "COLUMN_NAME").contains("name"), true);
     }
 }

@@ -241,6 +241,66 @@ def copies(connection):
     assert connection.execute("select id from copied where id >= 400000 order by id").fetchall() == [(400000,), (400001,)]
 
 
+def cursors(connection):
+    refused("25P01", lambda: connection.execute("declare c cursor for select 1"))
+    with connect(autocommit=False) as other:
+        with other.cursor(name="portions") as cursor:
+            cursor.itersize = 300
+            cursor.execute("select id, name from many where id < %s order by id", (2_000,))
+            assert [column.name for column in cursor.description] == ["id", "name"]
+            assert cursor.fetchone() == (0, "name 0")
+            assert cursor.fetchmany(2) == [(1, "name 1"), (2, "name 2")]
+            # What is changed meanwhile is not seen.
+            other.execute("delete from many where id = 1500")
+            assert [row[0] for row in cursor] == list(range(3, 2_000))
+            assert cursor.fetchone() is None
+        other.rollback()
+        with other.cursor(name="binary", binary=True) as cursor:
+            cursor.execute("select 7::int as seven, 0.5::double precision")
+            assert cursor.fetchall() == [(7, 0.5)]
+        other.rollback()
+        other.execute("declare one cursor for select 1 union all select 2 order by 1")
+        refused("42P03", lambda: other.execute("declare one cursor for select 1"))
+        other.rollback()
+        other.execute('declare "Two" no scroll cursor without hold for select id from many order by id')
+        found = other.execute('fetch 3 from "Two"')
+        assert (found.statusmessage, found.fetchall()) == ("FETCH 3", [(0,), (1,), (2,)])
+        assert other.execute('fetch next from "Two"').fetchall() == [(3,)]
+        assert other.execute('fetch 0 from "Two"').fetchall() == []
+        other.execute('close "Two"')
+        refused("34000", lambda: other.execute('fetch 1 from "Two"'))
+        other.rollback()
+        refused("34000", lambda: other.execute("fetch 1 from one"))
+        other.rollback()
+        refused("0A000", lambda: other.execute("declare c scroll cursor for select 1"))
+        other.rollback()
+        other.execute("declare c cursor for select 1")
+        refused("55000", lambda: other.execute("fetch backward 1 from c"))
+
+
+def names(connection):
+    def called(text, *values):
+        return [column.name for column in connection.execute(text, values or None).description]
+
+    assert called("select 1, 'x', id, max(name), count(*), id::text, 1::int, current_date from many group by id") == [
+        "?column?", "?column?", "id", "max", "count", "id", "int4", "current_date"]
+    assert connection.execute("select id, id, 1, 1 from many where id = 5").fetchall() == [(5, 5, 1, 1)]
+    for _ in range(8):
+        found = connection.execute("select id, name, id from many where id = %s", (5,))
+        assert found.fetchall() == [(5, "name 5", 5)]
+    assert called("select id, name, id from many where id = %s", 5) == ["id", "name", "id"]
+    assert called("select *, id from many limit 1") == ["id", "name", "id"]
+    assert connection.execute("select count + 1 from (select count(*) from many where id < 3) as c").fetchone() == (4,)
+    assert connection.execute("select distinct lower(name) from many where id < 3 order by lower(name)").fetchall() == [("name 0",), ("name 1",), ("name 2",)]
+    assert connection.execute("select id % 2, count(*) from many where id < 3 group by id % 2 order by count(*) desc").fetchall() == [(0, 2), (1, 1)]
+    assert connection.execute("select id::text from many where id < 12 order by id limit 4").fetchall() == [("0",), ("1",), ("10",), ("11",)]
+    assert connection.execute("insert into many values (6000, 'x') returning id, id, 1").fetchall() == [(6000, 6000, 1)]
+    refused("42701", lambda: connection.execute("create table twice as select id, id from many"))
+    refused("42701", lambda: connection.execute("create view twice as select id, id from many"))
+    connection.execute("create view counted as select count(*), max(id) from many")
+    assert called("select * from counted") == ["count", "max"]
+
+
 def settings(connection):
     assert connection.info.parameter_status("server_encoding") == "UTF8"
     assert connection.info.parameter_status("standard_conforming_strings") == "on"
@@ -276,7 +336,7 @@ def cancel(connection):
 
 def main():
     with connect() as connection:
-        for step in (types_in_both_formats, statements_and_portions, errors, transactions, copies, settings, cancel):
+        for step in (types_in_both_formats, statements_and_portions, errors, transactions, copies, cursors, names, settings, cancel):
             started = time.monotonic()
             step(connection)
             print(f"{step.__name__}: {time.monotonic() - started:.2f} s", flush=True)

@@ -17,6 +17,7 @@ use super::conflict;
 use super::maker::{Maker, default_of, is_default};
 use super::returning;
 use crate::change::Change;
+use crate::column_names::shown_columns;
 use crate::definitions::table_of_values;
 use crate::identifiers::{folded, quoted, simple};
 use crate::lookup::{column_named, table_named};
@@ -269,7 +270,7 @@ pub(super) async fn create_table_as(
     let tables = change.tables()?;
     let planner = change.planner()?;
     let plan = planner.query((**query).clone(), text).await?;
-    let schema = planner.physical(&plan, text).await?.schema();
+    let schema = shown_columns(&planner.physical(&plan, text).await?.schema());
     let Some(definition) = table_of_values(&tables, change.state(), statement, &schema)? else {
         return Ok(Outcome::Done(Tag::Words("CREATE TABLE AS")));
     };

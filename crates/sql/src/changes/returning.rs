@@ -11,6 +11,7 @@ use orrery_storage::table::{TableDefinition, Tables};
 
 use super::select::{select, table};
 use crate::change::Change;
+use crate::column_names::shown_columns;
 use crate::identifiers::{folded, quoted};
 use crate::lookup::table_named;
 use crate::outcome::Outcome;
@@ -109,5 +110,5 @@ pub(crate) async fn columns(
     let name = planner.add_rows("returned", rows.schema(), vec![rows])?;
     let query = select(items.clone(), vec![table(name, quoted(&alias))?], None)?;
     let plan = planner.query(query, text).await?;
-    Ok(Some(Arc::clone(plan.schema().inner())))
+    Ok(Some(shown_columns(plan.schema().inner())))
 }

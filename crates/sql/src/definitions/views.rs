@@ -14,6 +14,7 @@ use orrery_storage::table::{DefinitionChange, RelationId, Tables, ViewDefinition
 
 use super::classes::with_columns;
 use crate::change::Change;
+use crate::column_names::shown_name;
 use crate::files::is_external;
 use crate::identifiers::{folded, qualified};
 use crate::lookup::{free_relation_name, shown, still_needed, undefined};
@@ -47,7 +48,7 @@ pub(super) async fn create(change: &mut Change, view: &CreateView, text: &str) -
     let columns: Vec<String> = given
         .iter()
         .cloned()
-        .chain(others.map(|field| field.name().clone()))
+        .chain(others.map(|field| shown_name(field.name()).to_owned()))
         .collect();
     let mut seen = BTreeSet::new();
     if let Some(twice) = columns.iter().find(|name| !seen.insert(name.as_str())) {

@@ -174,6 +174,7 @@ fn rows_of(tag: Tag) -> u64 {
         | Tag::Insert(rows)
         | Tag::Update(rows)
         | Tag::Delete(rows)
+        | Tag::Fetch(rows)
         | Tag::Copy(rows)
         | Tag::Materialize(rows) => rows,
         Tag::Words(_) => 0,
