@@ -345,7 +345,7 @@ mod tests {
             ("(SELECT 1 AS x)", "x"),
             ("EXISTS (SELECT 1)", "exists"),
             ("EXTRACT(YEAR FROM a)", "extract"),
-            ("TRIM(LEADING FROM a)", "ltrim"),
+            ("TRIM(LEADING ' ' FROM a)", "ltrim"),
             ("a IS NULL", "?column?"),
             ("$1", "?column?"),
         ] {

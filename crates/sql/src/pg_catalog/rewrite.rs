@@ -514,7 +514,7 @@ mod tests {
         );
         of_class(
             "ARRAY(SELECT r.rolname FROM pg_roles r WHERE r.oid = c.o ORDER BY 1)",
-            "(SELECT array_agg(r.rolname ORDER BY 1) FROM pg_roles r WHERE r.oid = c.o)",
+            "(SELECT array_agg(r.rolname ORDER BY r.rolname) FROM pg_roles r WHERE r.oid = c.o)",
         );
         // Of tables that are always empty.
         of_class("(SELECT s.seqtypid FROM pg_sequence s)", "NULL");

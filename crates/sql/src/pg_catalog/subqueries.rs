@@ -199,17 +199,20 @@ fn planned(query: &mut Query, aggregate: &str, null: impl FnOnce() -> Expr) -> O
 
 /// Takes a LIMIT 1 off: of rows without an order any one is right, and one that is there is all that EXISTS asks for.
 pub(super) fn let_all(query: &mut Query) {
-    let is_one = |limit: &Expr| matches!(limit, Expr::Value(value) if matches!(&value.value, Value::Number(number, _) if number == "1"));
     if let Some(LimitClause::LimitOffset {
         limit: Some(limit),
         offset: None,
         limit_by,
     }) = &query.limit_clause
         && limit_by.is_empty()
-        && is_one(limit)
+        && is_number(limit, "1")
     {
         query.limit_clause = None;
     }
+}
+
+fn is_number(expr: &Expr, wanted: &str) -> bool {
+    matches!(expr, Expr::Value(value) if matches!(&value.value, Value::Number(number, _) if number == wanted))
 }
 
 /// Puts what is selected under an aggregate.
@@ -219,14 +222,20 @@ fn gathered(select: &mut Select, aggregate: &str, order: Option<ast::OrderBy>) {
     else {
         return;
     };
-    let inner = taken(value);
-    *value = call(aggregate, vec![inner]);
+    let selected = taken(value);
+    *value = call(aggregate, vec![selected.clone()]);
     // The order of an array's elements is that of the rows.
     if let (Expr::Function(function), Some(order)) = (value, order)
         && aggregate == "array_agg"
-        && let OrderByKind::Expressions(order) = order.kind
+        && let OrderByKind::Expressions(mut order) = order.kind
         && let FunctionArguments::List(list) = &mut function.args
     {
+        // The first column is what is gathered.
+        for by in &mut order {
+            if is_number(&by.expr, "1") {
+                by.expr = selected.clone();
+            }
+        }
         list.clauses.push(FunctionArgumentClause::OrderBy(order));
     }
 }
