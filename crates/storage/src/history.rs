@@ -16,6 +16,7 @@ use crate::index::COLUMNS;
 use crate::log::LogRecord;
 use crate::manifest::{BaseEntry, LogEntry, Manifest};
 use crate::replay::{Start, log_path, logs_after, open_log};
+use crate::table_events::{KnownTables, TableEvent, events, has_definitions};
 use crate::writer::Retention;
 use crate::{Database, Error, ReadScope, Result, Snapshot};
 
@@ -63,9 +64,19 @@ pub struct CommitChanges<'a> {
     snapshot: &'a Snapshot,
     /// The state before the commit, if it cleared graphs as a whole; ids are those of `snapshot`.
     before: Option<Snapshot>,
+    /// The tables before the commit, if it changed some and they are asked for.
+    tables: Option<&'a KnownTables>,
 }
 
 impl CommitChanges<'_> {
+    /// Calls `found` with what the commit did to tables, in its order. Tables are in no graph: who does not see all of these sees none of them.
+    pub fn tables(&self, found: impl FnMut(TableEvent<'_>) -> Result<()>) -> Result<()> {
+        match self.tables {
+            Some(tables) if self.scope.graphs().is_none() => events(self.record, tables, found),
+            _ => Ok(()),
+        }
+    }
+
     /// Calls `found` with each quad, of the graphs that may be seen, that was there before the commit and not after it.
     pub fn removed(&self, mut found: impl FnMut(QuadRef<'_>) -> Result<()>) -> Result<()> {
         if let (Some(before), Some(cleared)) = (&self.before, &self.record.cleared) {
@@ -254,7 +265,20 @@ impl Database {
     ) -> Result<()> {
         let mut expected = since + 1;
         // Where it is done again, it goes on behind what was given out.
-        self.with_present(|present| self.changes_of(scope, present, &mut expected, &mut each))
+        self.with_present(|present| {
+            self.changes_of(scope, present, &mut expected, false, &mut each)
+        })
+    }
+
+    /// The same with what became of tables ([`CommitChanges::tables`]).
+    pub fn changes_with_tables(
+        &self,
+        scope: &ReadScope,
+        since: u64,
+        mut each: impl FnMut(&CommitChanges<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut expected = since + 1;
+        self.with_present(|present| self.changes_of(scope, present, &mut expected, true, &mut each))
     }
 
     /// The commits from a number on until a state, each decoded by a state that has all its terms. `expected` becomes the
@@ -264,12 +288,17 @@ impl Database {
         scope: &ReadScope,
         present: &Arc<Snapshot>,
         expected: &mut u64,
+        wants_tables: bool,
         each: &mut impl FnMut(&CommitChanges<'_>) -> Result<()>,
     ) -> Result<()> {
         let next = present.commit() + 1;
         if *expected > next {
             return Err(self.no_commit(format!("commit {}", *expected - 1)));
         }
+        let mut known = match wants_tables {
+            true => self.tables_known(present, *expected)?,
+            false => None,
+        };
         let mut decoder: Option<(String, Arc<Snapshot>)> = None;
         self.for_each_record(present, *expected, |base, record| {
             if record.commit != *expected {
@@ -287,6 +316,10 @@ impl Database {
                 Some(_) => Some(self.state_over(base, &snapshot, record.commit - 1)?),
                 None => None,
             };
+            if wants_tables && known.is_none() && !record.tables.is_empty() {
+                let before = self.state_over(base, &snapshot, record.commit - 1)?;
+                known = Some(KnownTables::of(before.tables()));
+            }
             *expected += 1;
             each(&CommitChanges {
                 entry: entry_of(record),
@@ -294,12 +327,27 @@ impl Database {
                 record,
                 snapshot: &snapshot,
                 before,
-            })
+                tables: known.as_ref().filter(|_| !record.tables.is_empty()),
+            })?;
+            if let Some(known) = &mut known {
+                known.apply(record);
+            }
+            Ok(())
         })?;
         match *expected == next {
             true => Ok(()),
             false => Err(self.no_changes(*expected)),
         }
+    }
+
+    /// The tables of all commits from a number on, where they are those of the present state.
+    fn tables_known(&self, present: &Snapshot, from: u64) -> Result<Option<KnownTables>> {
+        let mut is_defined = false;
+        self.for_each_record(present, from, |_, record| {
+            is_defined |= has_definitions(record);
+            Ok(())
+        })?;
+        Ok((!is_defined).then(|| KnownTables::of(present.tables())))
     }
 
     /// The last state over a base, whose dictionaries know all ids in the base's logs.

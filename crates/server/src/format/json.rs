@@ -112,7 +112,7 @@ pub(super) fn write_term(out: &mut Vec<u8>, term: &Term<'_>) {
 }
 
 /// Appends a JSON string with its quotes (RFC 8259, 7).
-pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     write_escaped(
         out,

@@ -27,7 +27,9 @@ mod text;
 mod turtle;
 
 pub use graph::GraphSerializer;
+pub(crate) use json::write_string as write_json_text;
 pub use solutions::SolutionSerializer;
+pub(crate) use tables::write_json_value;
 pub use tables::{TableFormat, TableSerializer};
 
 /// Why an answer could not be written in the chosen format.

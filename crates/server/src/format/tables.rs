@@ -259,7 +259,8 @@ fn write_json_head(schema: &SchemaRef, out: &mut Vec<u8>) {
     out.extend_from_slice(b"],\"rows\":[");
 }
 
-fn write_json_value(text: Option<&str>, data_type: &DataType, out: &mut Vec<u8>) {
+/// A value of a column as JSON, from its text.
+pub(crate) fn write_json_value(text: Option<&str>, data_type: &DataType, out: &mut Vec<u8>) {
     match text {
         None => out.extend_from_slice(b"null"),
         Some(text) if *data_type == DataType::Boolean => {

@@ -14,6 +14,7 @@ mod client;
 mod conditions;
 mod edge;
 mod feeds;
+mod feeds_of_tables;
 mod fixture;
 mod limits;
 mod protocol;

@@ -257,6 +257,7 @@ fn changes_are_those_until_one_state_whatever_is_committed_meanwhile() {
         &ReadScope::all_graphs(Asker::Process),
         &present,
         &mut next,
+        false,
         &mut |changes| {
             let number = changes.entry.number;
             changes.added(|quad| {

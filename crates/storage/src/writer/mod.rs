@@ -42,4 +42,5 @@ pub use options::{CommitOptions, Durability, Retention, WriterOptions};
 pub use rebase::Rebase;
 pub use staged::InsertionStage;
 pub use table_changes::TableSavepoint;
+pub(crate) use table_compaction::COMPACTION;
 pub use transaction::Transaction;

@@ -140,9 +140,12 @@ fn begin_rewrite(turn: &WriteGuard, source: &Snapshot, state: &TableState) -> Re
     TableRewrite::begin(file_system, directory, generation, state)
 }
 
+/// Who commits files that a table's changes were brought into.
+pub(crate) const COMPACTION: &str = "compaction";
+
 fn as_compaction() -> CommitOptions {
     CommitOptions {
-        who: "compaction".to_owned(),
+        who: COMPACTION.to_owned(),
         ..CommitOptions::default()
     }
 }

@@ -1,4 +1,4 @@
-//! GET `/changes?since=N`: what was committed after commit N, as RDF Patch, so that a copy can follow.
+//! GET `/changes?since=N`: what was committed after commit N, as RDF Patch, or with tables as lines of JSON ([`lines`]), so that a copy can follow.
 //!
 //! <https://afs.github.io/rdf-delta/rdf-patch.html>
 //!
@@ -20,6 +20,8 @@
 //!
 //! 404 says that a commit after N is not kept any more, or was a bulk load, whose changes are not
 //! recorded. Then a copy begins anew: it notes the commit in the `ETag` of a dump (`"17-nquads"`), and follows from there.
+
+mod lines;
 
 use crate::access_log::AccessRecord;
 use crate::edge;
@@ -49,14 +51,35 @@ const FOLLOW_PERIOD: Duration = Duration::from_millis(100);
 const CLIENT_STALL_MAX: Duration = Duration::from_secs(30);
 
 const RDF_PATCH: HeaderValue = HeaderValue::from_static("application/rdf-patch");
+const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 
 /// What a client wants.
 struct FeedRequest {
     since: u64,
     follows: bool,
+    form: Form,
+}
+
+/// How changes are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Of quads alone.
+    Patch,
+    /// Of quads and of tables.
+    Lines,
 }
 
 fn feed_request(parts: &Parts) -> Result<FeedRequest, ServerError> {
+    let accepted = parts.headers.get(header::ACCEPT);
+    let accepted = accepted.and_then(|accepted| accepted.to_str().ok());
+    let wants_lines = accepted.is_some_and(|accepted| {
+        let mut types = accepted.split([',', ';']);
+        types.any(|it| it.trim().eq_ignore_ascii_case("application/x-ndjson"))
+    });
+    let mut form = match wants_lines {
+        true => Form::Lines,
+        false => Form::Patch,
+    };
     let (mut since, mut follows) = (None, false);
     for (name, value) in url_parameters(parts.uri.query())? {
         match name.as_str() {
@@ -70,13 +93,28 @@ fn feed_request(parts: &Parts) -> Result<FeedRequest, ServerError> {
                     ServerError::bad_request("follow can be `true` or `false`".to_owned())
                 })?;
             }
-            name => return Err(unknown(name, "since, follow")),
+            "format" => {
+                form = match value.as_str() {
+                    "patch" => Form::Patch,
+                    "json" => Form::Lines,
+                    _ => {
+                        return Err(ServerError::bad_request(
+                            "format can be `patch` (RDF Patch) or `json` (a line of JSON for each change, those of tables too)".to_owned(),
+                        ));
+                    }
+                };
+            }
+            name => return Err(unknown(name, "since, follow, format")),
         }
     }
     let since = since.ok_or_else(|| {
         ServerError::bad_request("the request has no `since`, the last commit that is known")
     })?;
-    Ok(FeedRequest { since, follows })
+    Ok(FeedRequest {
+        since,
+        follows,
+        form,
+    })
 }
 
 /// Streams the changes.
@@ -85,7 +123,11 @@ pub(crate) async fn answer(
     record: Arc<AccessRecord>,
     parts: &Parts,
 ) -> Result<Response, ServerError> {
-    let FeedRequest { since, follows } = feed_request(parts)?;
+    let FeedRequest {
+        since,
+        follows,
+        form,
+    } = feed_request(parts)?;
     let Feeds {
         feeds,
         feeds_max,
@@ -100,6 +142,7 @@ pub(crate) async fn answer(
     let feed = Feed {
         database: Arc::clone(state.engine.database()),
         scope: edge::scope(parts),
+        form,
         next_after: since,
         patch: Vec::new(),
         chunks,
@@ -124,9 +167,13 @@ pub(crate) async fn answer(
         chunk.map(|chunk| (chunk, receiver))
     });
     let mut response = Response::new(Body::from_stream(body));
+    let media_type = match form {
+        Form::Patch => RDF_PATCH,
+        Form::Lines => LINES,
+    };
     response
         .headers_mut()
-        .insert(header::CONTENT_TYPE, RDF_PATCH);
+        .insert(header::CONTENT_TYPE, media_type);
     Ok(response)
 }
 
@@ -164,6 +211,7 @@ async fn run(mut feed: Feed, follows: bool, reading: Arc<Semaphore>, threads: Ha
 struct Feed {
     database: Arc<Database>,
     scope: ReadScope,
+    form: Form,
     /// The last commit that was sent.
     next_after: u64,
     patch: Vec<u8>,
@@ -180,7 +228,12 @@ impl Feed {
     fn read(&mut self) -> bool {
         let database = Arc::clone(&self.database);
         let (scope, since) = (self.scope.clone(), self.next_after);
-        let result = database.changes(&scope, since, |changes| self.commit(changes));
+        let result = match self.form {
+            Form::Patch => database.changes(&scope, since, |changes| self.commit(changes)),
+            Form::Lines => {
+                database.changes_with_tables(&scope, since, |changes| self.commit_lines(changes))
+            }
+        };
         if self.is_given_up {
             return false;
         }
@@ -205,13 +258,8 @@ impl Feed {
     }
 
     fn commit(&mut self, changes: &CommitChanges<'_>) -> Result<(), StorageError> {
-        if self.is_given_up {
-            // Nobody is left to read it.
+        if !self.goes_on() {
             return Ok(());
-        }
-        if let Some(head) = self.head.take() {
-            // The client may have left.
-            let _ = head.send(Ok(()));
         }
         let number = changes.entry.number;
         let head = format!(
@@ -226,22 +274,67 @@ impl Feed {
         Ok(())
     }
 
-    fn line(&mut self, mark: &[u8], quad: QuadRef<'_>) -> Result<(), StorageError> {
-        self.patch.extend_from_slice(mark);
-        let mut line = GraphSerializer::start(GraphFormat::NQuads);
-        let QuadRef {
-            subject,
-            predicate,
-            object,
-            graph,
-        } = quad;
-        // N-Quads can express every quad that there is.
-        let _ = line.quad(subject, predicate, &object, graph, &mut self.patch);
+    /// Whether somebody is left to read a commit; who has asked is told that it begins.
+    fn goes_on(&mut self) -> bool {
+        if self.is_given_up {
+            return false;
+        }
+        if let Some(head) = self.head.take() {
+            // The client may have left.
+            let _ = head.send(Ok(()));
+        }
+        true
+    }
+
+    fn commit_lines(&mut self, changes: &CommitChanges<'_>) -> Result<(), StorageError> {
+        if !self.goes_on() {
+            return Ok(());
+        }
+        let number = changes.entry.number;
+        lines::write_begin(&changes.entry, &mut self.patch);
+        changes.removed(|quad| self.quad_line(number, "delete", quad))?;
+        changes.added(|quad| self.quad_line(number, "insert", quad))?;
+        changes.tables(|event| {
+            let written = lines::write_event(number, &event, &mut self.patch);
+            let rows = written.map_err(|error| StorageError::Rows {
+                what: error.to_string(),
+            })?;
+            self.record.add_rows(rows);
+            self.send_if_much();
+            Ok(())
+        })?;
+        lines::write_end(number, &mut self.patch);
+        self.next_after = number;
+        Ok(())
+    }
+
+    fn quad_line(
+        &mut self,
+        number: u64,
+        what: &str,
+        quad: QuadRef<'_>,
+    ) -> Result<(), StorageError> {
+        let mut text = Vec::new();
+        write_quad(quad, &mut text);
+        let text = String::from_utf8_lossy(&text);
+        lines::write_quad(number, what, text.trim_end(), &mut self.patch);
         self.record.add_rows(1);
+        self.send_if_much();
+        Ok(())
+    }
+
+    fn send_if_much(&mut self) {
         if self.patch.len() >= CHUNK_BYTES {
             // A client that has left is noticed where the commit ends.
             self.send();
         }
+    }
+
+    fn line(&mut self, mark: &[u8], quad: QuadRef<'_>) -> Result<(), StorageError> {
+        self.patch.extend_from_slice(mark);
+        write_quad(quad, &mut self.patch);
+        self.record.add_rows(1);
+        self.send_if_much();
         Ok(())
     }
 
@@ -261,4 +354,17 @@ impl Feed {
             self.is_given_up = true;
         }
     }
+}
+
+/// A line of N-Quads.
+fn write_quad(quad: QuadRef<'_>, out: &mut Vec<u8>) {
+    let mut line = GraphSerializer::start(GraphFormat::NQuads);
+    let QuadRef {
+        subject,
+        predicate,
+        object,
+        graph,
+    } = quad;
+    // N-Quads can express every quad that there is.
+    let _ = line.quad(subject, predicate, &object, graph, out);
 }
