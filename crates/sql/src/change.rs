@@ -9,6 +9,7 @@ use orrery_storage::{ChangeMemory, TableSavepoint, Transaction};
 use parking_lot::Mutex;
 
 use crate::graph::SeenGraphs;
+use crate::old_states::OldStates;
 use crate::planner::Planner;
 use crate::threads::on_own_thread;
 use crate::transaction::BlockNumber;
@@ -24,6 +25,7 @@ pub(crate) struct Change {
     state: SessionState,
     pool: Arc<dyn MemoryPool>,
     graphs: Option<SeenGraphs>,
+    old_states: Option<OldStates>,
 }
 
 /// The memory of a transaction's changes: a part of the engine's.
@@ -64,12 +66,19 @@ impl Change {
             state,
             pool,
             graphs: None,
+            old_states: None,
         }
     }
 
     /// The same that reads these graphs.
     pub(crate) fn with_graphs(mut self, graphs: Option<SeenGraphs>) -> Self {
         self.graphs = graphs;
+        self
+    }
+
+    /// The same that knows old states.
+    pub(crate) fn with_old_states(mut self, old_states: OldStates) -> Self {
+        self.old_states = Some(old_states);
         self
     }
 
@@ -113,11 +122,8 @@ impl Change {
 
     /// Plans over these.
     pub(crate) fn planner(&self) -> Result<Planner> {
-        Ok(Planner::new(
-            self.state.clone(),
-            &self.tables()?,
-            self.graphs.clone(),
-        ))
+        let planner = Planner::new(self.state.clone(), &self.tables()?, self.graphs.clone());
+        Ok(planner.with_old_states(self.old_states.clone()))
     }
 
     /// The graphs of that state, where there are any.

@@ -49,6 +49,7 @@ mod load;
 mod lookup;
 mod mapped;
 mod names;
+mod old_states;
 mod outcome;
 mod pg_catalog;
 mod plan_size;

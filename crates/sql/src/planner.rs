@@ -37,19 +37,20 @@ use crate::graph::{
     ClassFunction, ClassesFunction, PropertiesFunction, QUADS, SeenGraphs, SparqlFunction,
     declare_columns, quads,
 };
+use crate::lookup::shown;
 use crate::mapped::is_mapped;
-use crate::names::{CATALOG, SCHEMA};
+use crate::names::{CATALOG, SCHEMA, WORK_SCHEMA};
+use crate::old_states::OldStates;
 use crate::pg_catalog::{self, Needs, SCHEMAS, Seen, of_catalog, of_session, rewrite};
 use crate::plan_size::refuse_large;
 use crate::rules::settled;
-use crate::statement::parse_one;
+use crate::scan::StoredTable;
+use crate::statement::{OldTable, parse_one};
 use crate::times::with_precisions;
 use crate::{Error, Result, SqlState};
 
 /// Views may be made of views so often.
 const VIEWS_DEEP_MAX: usize = 32;
-/// The schema of what statements need beside the tables. No text can name it: names have no control characters.
-pub(crate) const WORK_SCHEMA: &str = "\u{1}work";
 
 /// Plans over one state of the tables.
 pub(crate) struct Planner {
@@ -58,6 +59,7 @@ pub(crate) struct Planner {
     extra: Arc<Extra>,
     /// Whether a plan reads a graph, or files: it holds the state that it was made over.
     reads_graphs: Arc<AtomicBool>,
+    old_states: Option<OldStates>,
 }
 
 /// Tables of one statement, by schema and name.
@@ -103,7 +105,15 @@ impl Planner {
             tables: Arc::clone(tables),
             extra,
             reads_graphs,
+            old_states: None,
         }
+    }
+
+    /// The same that knows old states.
+    #[must_use]
+    pub(crate) fn with_old_states(mut self, old_states: Option<OldStates>) -> Self {
+        self.old_states = old_states;
+        self
     }
 
     /// Whether what was planned so far reads a graph, or files: such a plan is not to be kept.
@@ -164,7 +174,11 @@ impl Planner {
             rename_files(&mut statement, &files);
             let named = self.state.resolve_table_references(&statement);
             for reference in named.map_err(of_engine)? {
-                self.add_view(&reference, depth).await?;
+                let schema = reference.schema().unwrap_or(SCHEMA);
+                match OldTable::of(schema, reference.table()) {
+                    Some(old) => self.add_old(&old, reference.table()).await?,
+                    None => self.add_view(&reference, depth).await?,
+                }
             }
             let plan = match needs.is_anything() {
                 true => {
@@ -218,6 +232,29 @@ impl Planner {
             }
         }
         columns
+    }
+
+    /// A table as it was, under the name that stands for it.
+    async fn add_old(&self, old: &OldTable, name: &str) -> Result<()> {
+        let states = self.old_states.as_ref();
+        let states = states.ok_or_else(|| Error::unsupported("FOR SYSTEM_TIME here"))?;
+        let state = states.state(&old.at).await?;
+        let tables = state.tables();
+        let Some(table) = tables.table_named(&old.schema, &old.table) else {
+            if tables.view_named(&old.schema, &old.table).is_some() {
+                return Err(Error::unsupported("FOR SYSTEM_TIME with a view"));
+            }
+            let name = shown(&old.schema, &old.table);
+            let message = format!(
+                "relation \"{name}\" does not exist as of commit {}",
+                state.commit()
+            );
+            return Err(Error::new(SqlState::UndefinedTable, message));
+        };
+        // What a time means may be another state tomorrow.
+        self.reads_graphs.store(true, Ordering::Relaxed);
+        self.add(name, Arc::new(StoredTable::among(table.clone(), tables)));
+        Ok(())
     }
 
     /// Plans the view of this name, if there is one.
@@ -279,6 +316,7 @@ impl Planner {
             tables: Arc::clone(&self.tables),
             extra: Arc::clone(&self.extra),
             reads_graphs: Arc::clone(&self.reads_graphs),
+            old_states: self.old_states.clone(),
         }
     }
 

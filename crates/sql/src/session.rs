@@ -17,7 +17,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast;
 use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
-use orrery_storage::{At, CommitOptions, Database, Snapshot, TableSavepoint, Transaction, Writer};
+use orrery_storage::{CommitOptions, Database, Snapshot, TableSavepoint, Transaction, Writer};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -31,6 +31,7 @@ use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
 use crate::kept::KeptStatements;
 use crate::mapped::{GraphMappings, GraphStatement};
 use crate::names::CATALOG;
+use crate::old_states::OldStates;
 use crate::outcome::Outcome;
 use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
@@ -541,22 +542,7 @@ impl Session {
             ast::Value::Number(number, _) => number.to_string(),
             other => other.clone().into_string().unwrap_or_default(),
         };
-        let at: At = text.parse().map_err(|_| {
-            Error::new(
-                SqlState::InvalidParameterValue,
-                format!("invalid snapshot identifier: \"{text}\""),
-            )
-            .with_hint("It is the number of a commit, '17', or a time, '2026-11-21T10:00:00Z'.")
-        })?;
-        let database = Arc::clone(&self.database);
-        let follows = self.writer.is_none();
-        let old = on_own_thread(move || {
-            if follows {
-                database.refresh()?;
-            }
-            Ok(database.snapshot_at(at)?)
-        });
-        let old = old.await?;
+        let old = self.old_states().state(&text).await?;
         self.block.lock().read_old(old)
     }
 
@@ -635,7 +621,12 @@ impl Session {
         state.mark_start_execution();
         let holds_turn = self.block.lock().holds_turn();
         let graphs = self.graphs_in(snapshot, holds_turn);
-        Planner::new(state, snapshot.tables(), graphs)
+        let planner = Planner::new(state, snapshot.tables(), graphs);
+        planner.with_old_states(Some(self.old_states()))
+    }
+
+    fn old_states(&self) -> OldStates {
+        OldStates::new(&self.database, self.writer.is_none())
     }
 
     async fn query(&self, statement: Parsed, text: &str) -> Result<Outcome> {
@@ -775,7 +766,9 @@ impl Session {
             Arc::clone(&self.pool),
             self.memory_bytes,
         );
-        Ok(change.with_graphs(graphs))
+        Ok(change
+            .with_graphs(graphs)
+            .with_old_states(self.old_states()))
     }
 }
 

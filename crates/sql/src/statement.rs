@@ -3,6 +3,7 @@
 //! Before there is a tree, its depth and its memory are bounded by what its tokens are ([`limits`]). Of the tree itself, expressions may not be too
 //! deep: the planner clones them by recursion, at about 1 KB of stack a level; and the tables of a statement, each of which makes its plan deeper, are counted.
 
+mod as_of;
 mod class_view;
 mod limits;
 mod precedence;
@@ -18,8 +19,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+pub(crate) use self::as_of::OldTable;
 use self::limits::refuse_excess;
 use self::precedence::Precedence;
 use crate::{Error, Result, SqlState, copy, mapped};
@@ -83,6 +86,13 @@ fn parse_all(text: &str) -> Result<VecDeque<Parsed>> {
         .with_recursion_limit(NESTING_MAX)
         .build()
         .map_err(of_engine)?;
+    let with_old = as_of::tokens(text);
+    let with_old = with_old.map_err(|error| of_engine(ParserError::from(error).into()))?;
+    if let Some(tokens) = with_old {
+        parser.parser = Parser::new(&PostgreSqlDialect {})
+            .with_recursion_limit(NESTING_MAX)
+            .with_tokens_with_locations(tokens);
+    }
     let mut statements = VecDeque::new();
     loop {
         while parser.parser.consume_token(&Token::SemiColon) {}

@@ -13,7 +13,8 @@ use orrery_storage::table::{ColumnType, Tables};
 
 use crate::engine_state::engine_state;
 use crate::files::{FileAccess, is_external};
-use crate::planner::{Planner, WORK_SCHEMA};
+use crate::names::WORK_SCHEMA;
+use crate::planner::Planner;
 use crate::scan::StoredTable;
 use crate::statement::parse_one;
 use crate::types::type_of_values;

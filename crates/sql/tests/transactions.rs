@@ -435,3 +435,69 @@ fn a_commit_is_seen_to_have_begun_and_settings_end_with_it_though_nobody_waits()
     house.done(&session, "insert into t values (2)");
     assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
 }
+
+#[test]
+fn one_table_is_read_as_it_was_beside_others_as_they_are() {
+    let house = House::new();
+    let one = house.session();
+    house.done(
+        &one,
+        "create table t (a int primary key, b text); create table u (a int primary key); insert into u values (1), (2)",
+    );
+    house.done(&one, "insert into t values (1, 'x'), (2, 'y')");
+    let first = house.commit();
+    house.done(&one, "update t set b = 'z' where a = 1");
+    house.done(
+        &one,
+        "alter table t add column c int default 7; delete from t where a = 2",
+    );
+    let old = format!("t for system_time as of '{first}'");
+    let check = |text: String, expected: &[&str]| {
+        assert_eq!(house.rows(&one, &text), expected, "{text}");
+    };
+    check(format!("select * from {old} order by a"), &["1 x", "2 y"]);
+    check(
+        format!(
+            "select t.b, now.b, u.a from {old}, t as now join u on u.a = now.a where now.a = t.a"
+        ),
+        &["x z 1"],
+    );
+    check(
+        format!("select old.b from u join {old} old on old.a = u.a where u.a = 2"),
+        &["y"],
+    );
+    check("select * from t".to_owned(), &["1 z 7"]);
+    // What was deleted comes back.
+    house.done(
+        &one,
+        &format!("insert into t (a, b) select a, b from {old} where a not in (select a from t)"),
+    );
+    check("select * from t order by a".to_owned(), &["1 z 7", "2 y 7"]);
+    // In a transaction, too, whatever that has read and changed.
+    house.done(&one, "begin; delete from t");
+    check(format!("select count(*) from {old}"), &["2"]);
+    house.done(&one, "rollback");
+    let later = "2999-01-01T00:00:00Z";
+    check(
+        format!("select count(*) from public.t for system_time as of timestamp '{later}'"),
+        &["2"],
+    );
+    for (text, expected) in [
+        (format!("select c from {old}"), "42703"),
+        (
+            "select * from t for system_time as of '1999-01-01'".to_owned(),
+            "72000",
+        ),
+        (
+            "select * from t for system_time as of 'then'".to_owned(),
+            "22023",
+        ),
+        (
+            "select * from t for system_time as of 0".to_owned(),
+            "42P01",
+        ),
+        (format!("create view v as select * from {old}"), "0A000"),
+    ] {
+        assert_eq!(house.refused(&one, &text).0, expected, "{text}");
+    }
+}

@@ -4,11 +4,14 @@
 //! made, and again whenever what it reads is to go or change: by planning all views over what would be.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::resolve::resolve_table_references;
-use datafusion::sql::sqlparser::ast::{CreateTableOptions, CreateView, ObjectName};
+use datafusion::sql::sqlparser::ast::{
+    CreateTableOptions, CreateView, ObjectName, Query, visit_relations,
+};
 use orrery_storage::Transaction;
 use orrery_storage::table::{DefinitionChange, RelationId, Tables, ViewDefinition};
 
@@ -20,7 +23,7 @@ use crate::identifiers::{folded, qualified};
 use crate::lookup::{free_relation_name, shown, still_needed, undefined};
 use crate::mapped::is_mapped;
 use crate::names::SCHEMA;
-use crate::statement::parse_one;
+use crate::statement::{OldTable, parse_one};
 use crate::types::type_of_values;
 use crate::{Error, Result, SqlState};
 
@@ -34,6 +37,9 @@ pub(super) async fn create(change: &mut Change, view: &CreateView, text: &str) -
     let tables = change.tables()?;
     let planner = change.planner()?;
     let query = with_columns(change, &view.query).await?;
+    if reads_old(&query) {
+        return Err(Error::unsupported("FOR SYSTEM_TIME in a view"));
+    }
     let plan = planner.query(query.clone(), text).await?;
     let fields = plan.schema().fields();
     let given = view.columns.iter().map(|column| folded(&column.name));
@@ -102,6 +108,19 @@ pub(super) async fn create(change: &mut Change, view: &CreateView, text: &str) -
     change
         .apply(move |transaction| Ok(transaction.define(defined)?))
         .await
+}
+
+/// Whether a query reads a table as it was: a state that is not kept for ever.
+fn reads_old(query: &Query) -> bool {
+    let found = visit_relations(query, |name| {
+        let parts = name.0.iter().filter_map(|part| part.as_ident());
+        let parts: Vec<&str> = parts.map(|part| part.value.as_str()).collect();
+        match parts[..] {
+            [schema, name] if OldTable::of(schema, name).is_some() => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    });
+    found.is_break()
 }
 
 fn refuse_options(view: &CreateView) -> Result<()> {
