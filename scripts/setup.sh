@@ -37,6 +37,10 @@ if command -v python3 >/dev/null && ! "$clients/bin/python" -c 'import psycopg, 
     { python3 -m venv "$clients" && "$clients/bin/pip" install -q --retries 1 --timeout 10 'psycopg[binary]>=3.2,<4' 'sqlalchemy>=2,<3'; } ||
         echo "setup: no psycopg or SQLAlchemy; their tests are left out" >&2
 fi
+if [ -x "$clients/bin/pip" ] && ! "$clients/bin/python" -c 'import adbc_driver_flightsql, pyarrow' 2>/dev/null; then
+    "$clients/bin/pip" install -q --retries 1 --timeout 10 'adbc-driver-flightsql>=1.3,<2' 'pyarrow>=18' ||
+        echo "setup: no ADBC driver for Flight SQL; its tests are left out" >&2
+fi
 if command -v mvn >/dev/null && ! ls "$clients"/postgresql-*.jar >/dev/null 2>&1; then
     mvn -q org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
         -Dartifact=org.postgresql:postgresql:42.7.4 -DoutputDirectory="$clients" ||

@@ -338,6 +338,8 @@ pub(crate) struct ServerArguments {
     pub(crate) endpoints: EndpointArguments,
     #[command(flatten)]
     pub(crate) postgres: PostgresArguments,
+    #[command(flatten)]
+    pub(crate) flight: FlightArguments,
 }
 
 /// How PostgreSQL's clients are served.
@@ -356,6 +358,24 @@ pub(crate) struct PostgresArguments {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "pg_certificate")]
     pub(crate) pg_key: Option<PathBuf>,
+}
+
+/// How clients of Arrow Flight SQL are served.
+#[derive(Args)]
+pub(crate) struct FlightArguments {
+    /// Answer SQL to clients of Arrow Flight SQL (ADBC, JDBC) at this address, such as 127.0.0.1:32010. Beyond this machine they need TLS and a password:
+    /// that of the environment's ORRERY_FLIGHT_PASSWORD, or of a file
+    #[arg(long, value_name = "HOST:PORT", value_parser = listen_address)]
+    pub(crate) flight: Option<SocketAddr>,
+    /// The password of these clients is the first line of this file
+    #[arg(long, value_name = "FILE", requires = "flight")]
+    pub(crate) flight_password_file: Option<PathBuf>,
+    /// Certificate (PEM): with it all of them have to use TLS
+    #[arg(long, value_name = "FILE", requires_all = ["flight", "flight_key"])]
+    pub(crate) flight_certificate: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "flight_certificate")]
+    pub(crate) flight_key: Option<PathBuf>,
 }
 
 /// What to do with prefixes.

@@ -7,14 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
-use orrery_sql::{Error, Session, SessionOptions, TransactionStatus};
+use orrery_sql::{Error, Session, SessionOptions, TransactionStatus, Turn};
 
 use crate::frontend::Frontend;
 use crate::guard::{Guard, reached, shutting_down};
 use crate::message::put_message;
 use crate::portal::Portal;
 use crate::refusal::{Refusal, Stopped};
-use crate::shared::{Shared, Stage, Turn, close};
+use crate::shared::{Shared, Stage, close};
 use crate::startup::Greeting;
 use crate::wire::Wire;
 

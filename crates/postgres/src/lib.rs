@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A connection is a task with a [`Session`](orrery_sql::Session) of its own. Each of its statements takes its turn at the same door as the queries of
-//! `/sparql` ([`Turns`]), and computes where that door leads. Rows are written as they come: when a client does not read, its query waits.
+//! `/sparql` ([`Turns`](orrery_sql::Turns)), and computes where that door leads. Rows are written as they come: when a client does not read, its query waits.
 //! While a statement runs, what the client sends meanwhile is read ahead, so that one that has gone is noticed.
 //!
 //! The crate `pgwire` brings the password exchange (SCRAM) and TLS; messages are read here, for a malformed one must be an answer and not a panic.
@@ -36,4 +36,3 @@ mod wire;
 pub use listen::Listener;
 pub use options::{PORT_DEFAULT, PostgresOptions, StartError, TlsFiles};
 pub use password::Password;
-pub use shared::{Context, Turn, Turns};

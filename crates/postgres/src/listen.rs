@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use orrery_sql::Host;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -11,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::connection::Connection;
 use crate::options::{PostgresOptions, StartError};
 use crate::refusal::{Refusal, Stop};
-use crate::shared::{Context, Shared, Stage, close};
+use crate::shared::{Shared, Stage, close};
 use crate::startup::{self, Tls, authenticate, greet, negotiate};
 
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
@@ -57,7 +58,7 @@ impl Listener {
     }
 
     /// Answers until `stop` becomes true (or its sender goes) and the grace period is over.
-    pub async fn run(self, context: Context, mut stop: watch::Receiver<bool>) {
+    pub async fn run(self, context: Host, mut stop: watch::Receiver<bool>) {
         let (stages, stage) = watch::channel(Stage::Serving);
         let grace = self.options.grace;
         let shared = Arc::new(Shared {

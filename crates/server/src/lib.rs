@@ -7,7 +7,7 @@
 //!
 //! Changes come by `updates`, `graphs` and `sql`, past `guard`, and are made one after the other by `writes`.
 //!
-//! [`postgres`](orrery_postgres) speaks with PostgreSQL's clients beside these.
+//! [`postgres`](orrery_postgres) speaks with PostgreSQL's clients beside these, [`flight`](orrery_flight) with those of Arrow Flight SQL.
 //!
 //! There is no access control and no TLS for HTTP: the default address is loopback, where changes are
 //! taken from this machine's programs only, and a server for others stands behind a proxy that has both.
@@ -24,10 +24,12 @@ mod edge;
 mod endpoints;
 mod errors;
 mod feeds;
+mod flight;
 pub mod format;
 mod graphs;
 mod guard;
 mod health;
+mod hosting;
 mod maintenance;
 mod media_type;
 mod negotiate;

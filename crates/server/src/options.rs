@@ -1,6 +1,7 @@
 //! Settings of the server, with their defaults.
 
 use crate::endpoints::EndpointOptions;
+use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundOptions, CompactOptions};
 use orrery_postgres::PostgresOptions;
 use orrery_remote::AllowList;
@@ -55,6 +56,8 @@ pub struct ServerOptions {
     pub endpoints: EndpointOptions,
     /// How PostgreSQL's clients are served, if they are.
     pub postgres: Option<PostgresOptions>,
+    /// How clients of Arrow Flight SQL are served, if they are.
+    pub flight: Option<FlightOptions>,
 }
 
 impl ServerOptions {
@@ -80,6 +83,7 @@ impl ServerOptions {
             connections_max: 1024,
             endpoints: EndpointOptions::default(),
             postgres: None,
+            flight: None,
         }
     }
 }

@@ -1,10 +1,8 @@
-//! PostgreSQL's clients beside those of HTTP: the same engine and writer, the same threads, and turns at the same door.
+//! PostgreSQL's clients beside those of HTTP.
 
-use crate::router::graphs_of;
+use crate::hosting::host;
 use crate::state::ServerState;
-use futures::future::BoxFuture;
-use orrery_mapping::TableMappings;
-use orrery_postgres::{Context, Listener, Turn, Turns};
+use orrery_postgres::Listener;
 use orrery_storage::Writer;
 use std::fmt;
 use std::sync::Arc;
@@ -26,19 +24,6 @@ impl fmt::Debug for Postgres {
     }
 }
 
-/// The door before the query threads, as connections see it.
-struct Door(Arc<ServerState>);
-
-impl Turns for Door {
-    fn turn(&self) -> BoxFuture<'_, Result<Turn, String>> {
-        Box::pin(async {
-            let turn = self.0.admission.turn().await;
-            turn.map(|turn| Box::new(turn) as Turn)
-                .map_err(|error| error.to_string())
-        })
-    }
-}
-
 impl Postgres {
     pub(crate) fn new(listener: Listener, state: Arc<ServerState>, writer: Option<Writer>) -> Self {
         Self {
@@ -57,15 +42,7 @@ impl Postgres {
         if let Ok(address) = self.local_addr() {
             tracing::info!("listening for PostgreSQL's clients on {address}");
         }
-        let context = Context {
-            runtime: Arc::clone(self.state.engine.runtime()),
-            database: Arc::clone(self.state.engine.database()),
-            writer: self.writer,
-            mappings: Arc::new(TableMappings::new(self.state.engine.runtime())),
-            graphs: Arc::new(graphs_of(&self.state.engine, &self.state.options)),
-            threads: self.state.query_threads.handle().clone(),
-            turns: Arc::new(Door(self.state)),
-        };
-        tokio::spawn(self.listener.run(context, stop))
+        let host = host(self.state, self.writer);
+        tokio::spawn(self.listener.run(host, stop))
     }
 }

@@ -7,6 +7,7 @@
 //! queries without an answer are told so, and what still runs is cancelled by dropping it.
 
 use crate::documents::Documents;
+use crate::flight::Flight;
 use crate::options::{ServerOptions, compaction_within};
 use crate::postgres::Postgres;
 use crate::query_threads::STACK_BYTES;
@@ -85,6 +86,9 @@ pub enum ServeError {
     /// PostgreSQL's clients cannot be served.
     #[error(transparent)]
     Postgres(#[from] orrery_postgres::StartError),
+    /// Clients of Arrow Flight SQL cannot be served.
+    #[error(transparent)]
+    Flight(#[from] orrery_flight::StartError),
     /// Threads could not be had from the system.
     #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
@@ -98,6 +102,8 @@ pub struct Server {
     router: Router,
     /// None where PostgreSQL's clients are not served.
     postgres: Option<Postgres>,
+    /// None where clients of Arrow Flight SQL are not served.
+    flight: Option<Flight>,
     /// Tells the router that the grace period is over.
     over: watch::Sender<bool>,
     /// None where the server only reads.
@@ -141,6 +147,8 @@ impl Server {
             Some(options) => Some(Listener::bind(options).await?),
             None => None,
         };
+        let flight = options.flight.take();
+        let flight = flight.map(orrery_flight::Listener::bind).transpose()?;
         let listener =
             TcpListener::bind(options.listen)
                 .await
@@ -164,6 +172,8 @@ impl Server {
         };
         let (over, is_over) = watch::channel(false);
         let state = shared(engine, writing, options.http, is_over)?;
+        let flight =
+            flight.map(|listener| Flight::new(listener, Arc::clone(&state), sql_writer.clone()));
         let postgres =
             postgres.map(|listener| Postgres::new(listener, Arc::clone(&state), sql_writer));
         Ok(Self {
@@ -171,6 +181,7 @@ impl Server {
             listener,
             router: routes(state),
             postgres,
+            flight,
             over,
             compaction: compaction.map_err(|error| ServeError::System(io::Error::other(error)))?,
             warming,
@@ -189,10 +200,16 @@ impl Server {
         self.postgres.as_ref().map(Postgres::local_addr)
     }
 
+    /// The address that clients of Arrow Flight SQL can connect to.
+    pub fn flight_addr(&self) -> Option<io::Result<SocketAddr>> {
+        self.flight.as_ref().map(Flight::local_addr)
+    }
+
     /// Answers requests until `shutdown` completes and the grace period is over.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
         let (stop, stopping) = watch::channel(false);
         let postgres = self.postgres.map(|it| it.start(stopping.clone()));
+        let flight = self.flight.map(|it| it.start(stopping.clone()));
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
         let mut refresh = pin!(refresh_forever(self.database));
@@ -231,10 +248,12 @@ impl Server {
                 connections.shutdown().await;
             }
         }
-        if let Some(postgres) = postgres
-            && let Err(error) = postgres.await
-        {
-            tracing::error!("serving PostgreSQL's clients failed: {error}");
+        for (clients, served) in [("PostgreSQL", postgres), ("Flight SQL", flight)] {
+            if let Some(served) = served
+                && let Err(error) = served.await
+            {
+                tracing::error!("serving clients of {clients} failed: {error}");
+            }
         }
         let background = (self.compaction, self.warming);
         // It ends a compaction that is under way, and waits for that.

@@ -29,6 +29,28 @@ impl Statement {
         ))
     }
 
+    /// Whether it is about the session alone: settings, and statements that are kept. What it does is gone with the session.
+    pub fn is_of_session(&self) -> bool {
+        let Parsed::Statement(parsed) = &self.parsed else {
+            return matches!(self.parsed, Parsed::Reset(_));
+        };
+        matches!(
+            parsed.as_ref(),
+            ast::Statement::Set(_)
+                | ast::Statement::Reset(_)
+                | ast::Statement::Prepare { .. }
+                | ast::Statement::Execute { .. }
+                | ast::Statement::Deallocate { .. }
+                | ast::Statement::Discard { .. }
+                | ast::Statement::Savepoint { .. }
+                | ast::Statement::ReleaseSavepoint { .. }
+                | ast::Statement::Rollback {
+                    savepoint: Some(_),
+                    ..
+                }
+        )
+    }
+
     /// The kind of this one.
     pub fn kind(&self) -> StatementKind {
         let parsed = match &self.parsed {

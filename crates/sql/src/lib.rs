@@ -39,6 +39,7 @@ mod facts;
 mod files;
 mod floats;
 mod graph;
+mod host;
 mod identifiers;
 mod iri;
 mod join_order;
@@ -75,7 +76,7 @@ mod values;
 
 pub use catalog::catalog;
 pub use committing::{Begun, Committing};
-pub use copy::{CopyIn, CopyOut, CopyRows};
+pub use copy::{BatchesIn, CopyIn, CopyOut, CopyRows};
 pub use datafusion::arrow::datatypes::DataType;
 pub use datafusion::common::ScalarValue;
 pub use error::{Error, ErrorObjects, Result};
@@ -83,10 +84,11 @@ pub use files::FileAccess;
 pub use graph::{
     GraphColumn, GraphCondition, GraphLimits, GraphQuery, GraphRows, GraphSource, GraphTest,
 };
+pub use host::{Host, Turn, Turns};
 pub use kept::Kept;
 pub use kind::StatementKind;
 pub use mapped::{GraphMappings, MappedGraph, MappingSource};
-pub use names::CATALOG as DATABASE;
+pub use names::{CATALOG as DATABASE, SCHEMA as DEFAULT_SCHEMA};
 pub use outcome::{Outcome, Rows};
 pub use pg_catalog::VECTOR;
 pub use prepared::Prepared;

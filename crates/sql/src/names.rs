@@ -3,7 +3,7 @@
 /// The database.
 pub const CATALOG: &str = "orrery";
 /// The schema.
-pub(crate) const SCHEMA: &str = "public";
+pub const SCHEMA: &str = "public";
 /// The schema of what statements need beside the tables. No text can name it: names have no control characters.
 pub(crate) const WORK_SCHEMA: &str = "\u{1}work";
 /// Both, as the engine writes them in its messages.

@@ -24,6 +24,7 @@ use tokio::sync::Semaphore;
 use crate::change::Change;
 use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
+use crate::copy::BatchesIn;
 use crate::engine_state::engine_state;
 use crate::facts::SessionFacts;
 use crate::files::FileAccess;
@@ -337,6 +338,14 @@ impl Session {
                 Ok(Some(shown_columns(plan.schema().inner())))
             }
         }
+    }
+
+    /// The definitions that a statement would see now.
+    ///
+    /// # Errors
+    /// When the open transaction has failed.
+    pub fn tables(&self) -> Result<Arc<Tables>> {
+        Ok(Arc::clone(self.looked_at()?.tables()))
     }
 
     /// Opens a transaction as BEGIN does.
@@ -667,6 +676,26 @@ impl Session {
         let mut change = self.begin_change(|| what.to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = mapped::run(&mut change, self.mappings.as_ref(), statement).await;
+        self.end_change(change, &savepoint, done).await
+    }
+
+    /// Inserts rows that come as batches, and says how many; as a whole or not at all, like a statement.
+    ///
+    /// # Errors
+    /// When there is no such table or column, when a row is not right, or when the batches fail.
+    pub async fn insert_batches(&self, batches: BatchesIn) -> Result<u64> {
+        let at_work = AtWork::new(&self.block);
+        let done = self.take_batches(batches).await;
+        drop(at_work);
+        self.note_end(done.is_err());
+        done
+    }
+
+    async fn take_batches(&self, batches: BatchesIn) -> Result<u64> {
+        self.block.lock().note_statement()?;
+        let mut change = self.begin_change(|| "INSERT".to_owned()).await?;
+        let savepoint = change.savepoint()?;
+        let done = batches.run(&mut change).await;
         self.end_change(change, &savepoint, done).await
     }
 

@@ -1,8 +1,9 @@
 //! `orrery serve`: HTTP until SIGTERM or SIGINT.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use orrery_flight::FlightOptions;
 use orrery_postgres::{Password, PostgresOptions, StartError, TlsFiles};
 use orrery_server::{HttpOptions, ServerOptions, stop_signal};
 use orrery_storage::WriterOptions;
@@ -61,25 +62,51 @@ pub(crate) fn options(
             ..HttpOptions::default()
         },
         postgres: postgres(arguments)?,
+        flight: flight(arguments)?,
         ..ServerOptions::new(directory)
     })
 }
 
-/// The name of the variable that may have the password: a command line is seen by everybody on the machine.
+/// The names of the variables that may have passwords: a command line is seen by everybody on the machine.
 const PASSWORD_VARIABLE: &str = "ORRERY_PG_PASSWORD";
+const FLIGHT_PASSWORD_VARIABLE: &str = "ORRERY_FLIGHT_PASSWORD";
 
-/// The password of the variable. One that is set and cannot be meant is refused: without a word, everybody on this machine would be let in.
-fn password_of(value: Option<OsString>) -> Result<Option<Password>, Failure> {
+/// The password of a variable. One that is set and cannot be meant is refused: without a word, everybody on this machine would be let in.
+fn password_of<P>(
+    variable: &str,
+    value: Option<OsString>,
+    password: fn(&str) -> Option<P>,
+) -> Result<Option<P>, Failure> {
     let Some(value) = value else {
         return Ok(None);
     };
-    let password = value.to_str().and_then(Password::new);
-    match password {
+    match value.to_str().and_then(password) {
         Some(password) => Ok(Some(password)),
         None => Err(Failure::Other(format!(
-            "the environment's {PASSWORD_VARIABLE} is empty or no UTF-8: set a password, or unset the variable"
+            "the environment's {variable} is empty or no UTF-8: set a password, or unset the variable"
         ))),
     }
+}
+
+/// The password of a file, or of a variable.
+fn password<P, E>(
+    file: Option<&PathBuf>,
+    variable: &str,
+    password: fn(&str) -> Option<P>,
+    wrong: fn(PathBuf, String) -> E,
+) -> Result<Option<P>, Failure>
+where
+    orrery_server::ServeError: From<E>,
+{
+    let Some(path) = file else {
+        return password_of(variable, std::env::var_os(variable), password);
+    };
+    let wrong = |reason: String| orrery_server::ServeError::from(wrong(path.clone(), reason));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let found = password(text.lines().next().unwrap_or_default());
+    Ok(Some(found.ok_or_else(|| {
+        wrong("its first line is empty".to_owned())
+    })?))
 }
 
 fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Failure> {
@@ -87,19 +114,12 @@ fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Fail
     let Some(listen) = given.pg else {
         return Ok(None);
     };
-    let password = match &given.pg_password_file {
-        Some(path) => {
-            let wrong = |reason: String| {
-                let path = path.clone();
-                orrery_server::ServeError::from(StartError::File { path, reason })
-            };
-            let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-            let line = text.lines().next().unwrap_or_default();
-            let password = Password::new(line);
-            Some(password.ok_or_else(|| wrong("its first line is empty".to_owned()))?)
-        }
-        None => password_of(std::env::var_os(PASSWORD_VARIABLE))?,
-    };
+    let password = password(
+        given.pg_password_file.as_ref(),
+        PASSWORD_VARIABLE,
+        Password::new,
+        |path, reason| StartError::File { path, reason },
+    )?;
     let tls = given.pg_certificate.clone().zip(given.pg_key.clone());
     Ok(Some(PostgresOptions {
         password,
@@ -107,5 +127,29 @@ fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Fail
         statement_time_default: arguments.timeout.0.min(arguments.timeout_max.0),
         statement_time_max: arguments.timeout_max.0,
         ..PostgresOptions::new(listen)
+    }))
+}
+
+fn flight(arguments: &ServerArguments) -> Result<Option<FlightOptions>, Failure> {
+    let given = &arguments.flight;
+    let Some(listen) = given.flight else {
+        return Ok(None);
+    };
+    let password = password(
+        given.flight_password_file.as_ref(),
+        FLIGHT_PASSWORD_VARIABLE,
+        orrery_flight::Password::new,
+        |path, reason| orrery_flight::StartError::File { path, reason },
+    )?;
+    let tls = given
+        .flight_certificate
+        .clone()
+        .zip(given.flight_key.clone());
+    Ok(Some(FlightOptions {
+        password,
+        tls: tls.map(|(certificate, key)| orrery_flight::TlsFiles { certificate, key }),
+        statement_time_default: arguments.timeout.0.min(arguments.timeout_max.0),
+        statement_time_max: arguments.timeout_max.0,
+        ..FlightOptions::new(listen)
     }))
 }

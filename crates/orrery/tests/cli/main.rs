@@ -10,6 +10,7 @@ mod backup;
 mod bad_input;
 mod common;
 mod first_contact;
+mod flight;
 mod history;
 mod killed_load;
 mod killed_server;

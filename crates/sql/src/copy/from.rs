@@ -116,11 +116,7 @@ impl CopyFrom {
                         .flags("FORCE_NOT_NULL", &given)?,
                     null_if_quoted: self.options.force_null.flags("FORCE_NULL", &given)?,
                     given,
-                    rows: Rows {
-                        schema: schema_of(&definition),
-                        tables,
-                        maker,
-                    },
+                    rows: Rows::new(maker, tables),
                 };
                 texts.run(change, source).await
             }
@@ -128,9 +124,9 @@ impl CopyFrom {
     }
 }
 
-/// What makes rows of texts.
+/// What makes rows of texts and other values, and puts them into the table.
 #[derive(Clone)]
-struct Rows {
+pub(super) struct Rows {
     maker: Maker,
     /// As they are before the statement.
     tables: Arc<Tables>,
@@ -147,11 +143,10 @@ struct Texts {
     rows: Rows,
 }
 
-type Made = BoxStream<'static, Result<RecordBatch>>;
+pub(super) type Made = BoxStream<'static, Result<RecordBatch>>;
 
 impl Texts {
     async fn run(&self, change: &mut Change, source: Source) -> Result<u64> {
-        let memory = change.memory("rows of a COPY");
         let reading = change.memory("reading of a COPY");
         let (mut made, files) = match source {
             Source::Client(bytes) => {
@@ -160,67 +155,15 @@ impl Texts {
             }
             Source::Files(files) => (self.made_of_files(files.clone(), reading), Some(files)),
         };
-        let of_memory = |error| Error::of_run(&error);
-        let mut held = Vec::new();
-        let mut rows = 0;
-        let can_be_bulk = !self.rows.maker.refers_to_itself();
-        while let Some(batch) = made.try_next().await? {
-            rows += batch.num_rows();
-            let grown = memory.try_grow(2 * batch.get_array_memory_size());
-            held.push(batch);
-            // The sort wants the rest of the memory, and what is held counts until it has it.
-            let is_much = memory.size() as u64 >= change.memory_bytes() / HELD_SHARE;
-            if can_be_bulk && (rows >= BULK_ROWS_MIN || is_much || grown.is_err()) {
-                return match files {
-                    None => self.load_rest(change, held, made, memory).await,
-                    Some(files) => {
-                        drop((held, made, memory));
-                        self.load_files(change, files).await
-                    }
-                };
-            }
-            grown.map_err(of_memory)?;
-        }
-        self.insert(change, held).await
-    }
-
-    /// Few rows: as `INSERT` does it.
-    async fn insert(&self, change: &mut Change, held: Vec<RecordBatch>) -> Result<u64> {
-        let mut count = 0;
-        for batches in held.chunks(BATCHES_AT_ONCE) {
-            let pieces = batches.iter().map(|batch| batch.columns().to_vec());
-            let pieces: Vec<Vec<ArrayRef>> = pieces.collect();
-            let table = self.rows.maker.table;
-            count += change
-                .apply(move |transaction| Ok(transaction.insert_rows(table, &joined(&pieces)?)?))
-                .await?;
-        }
-        if self.rows.maker.refers_to_itself() {
-            let tables = change.tables()?;
-            for batch in &held {
-                references::require(&tables, &self.rows.maker.definition, batch.columns())?;
+        let held = self.rows.hold(change, &mut made).await?;
+        match (held.is_many, files) {
+            (false, _) => self.rows.insert(change, held.batches).await,
+            (true, None) => self.rows.load_rest(change, held, made).await,
+            (true, Some(files)) => {
+                drop((held, made));
+                self.load_files(change, files).await
             }
         }
-        Ok(count)
-    }
-
-    /// Many of a client: those that came, and those that come.
-    async fn load_rest(
-        &self,
-        change: &mut Change,
-        held: Vec<RecordBatch>,
-        rest: Made,
-        memory: MemoryReservation,
-    ) -> Result<u64> {
-        let held = held.into_iter().map(move |batch| {
-            memory.shrink(memory.size().min(2 * batch.get_array_memory_size()));
-            Ok(batch)
-        });
-        let held = futures::stream::iter(held);
-        let plan = self.rows.plan([held.chain(rest).boxed()])?;
-        let task = change.planner()?.task();
-        let table = self.rows.maker.table;
-        load_once(change.transaction_mut()?, table, plan, &task).await
     }
 
     /// Many of files, which can be read as often as wanted.
@@ -275,7 +218,97 @@ impl Texts {
     }
 }
 
+/// The first rows, until it is known whether they are many.
+struct Held {
+    batches: Vec<RecordBatch>,
+    memory: MemoryReservation,
+    is_many: bool,
+}
+
 impl Rows {
+    pub(super) fn new(maker: Maker, tables: Arc<Tables>) -> Self {
+        Self {
+            schema: schema_of(&maker.definition),
+            tables,
+            maker,
+        }
+    }
+
+    /// Inserts rows that come once.
+    pub(super) async fn take(&self, change: &mut Change, mut made: Made) -> Result<u64> {
+        let held = self.hold(change, &mut made).await?;
+        match held.is_many {
+            false => self.insert(change, held.batches).await,
+            true => self.load_rest(change, held, made).await,
+        }
+    }
+
+    /// Holds rows until there are no more, or so many that they are to be loaded.
+    async fn hold(&self, change: &Change, made: &mut Made) -> Result<Held> {
+        let memory = change.memory("rows of a COPY");
+        let of_memory = |error| Error::of_run(&error);
+        let mut held = Held {
+            batches: Vec::new(),
+            memory,
+            is_many: false,
+        };
+        let mut rows = 0;
+        let can_be_bulk = !self.maker.refers_to_itself();
+        while let Some(batch) = made.try_next().await? {
+            rows += batch.num_rows();
+            let grown = held.memory.try_grow(2 * batch.get_array_memory_size());
+            held.batches.push(batch);
+            // The sort wants the rest of the memory, and what is held counts until it has it.
+            let is_much = held.memory.size() as u64 >= change.memory_bytes() / HELD_SHARE;
+            if can_be_bulk && (rows >= BULK_ROWS_MIN || is_much || grown.is_err()) {
+                held.is_many = true;
+                return Ok(held);
+            }
+            grown.map_err(of_memory)?;
+        }
+        Ok(held)
+    }
+
+    /// Few rows: as `INSERT` does it.
+    async fn insert(&self, change: &mut Change, held: Vec<RecordBatch>) -> Result<u64> {
+        let mut count = 0;
+        for batches in held.chunks(BATCHES_AT_ONCE) {
+            let pieces = batches.iter().map(|batch| batch.columns().to_vec());
+            let pieces: Vec<Vec<ArrayRef>> = pieces.collect();
+            let table = self.maker.table;
+            count += change
+                .apply(move |transaction| Ok(transaction.insert_rows(table, &joined(&pieces)?)?))
+                .await?;
+        }
+        if self.maker.refers_to_itself() {
+            let tables = change.tables()?;
+            for batch in &held {
+                references::require(&tables, &self.maker.definition, batch.columns())?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Many that come once: those that are held, and those that come.
+    async fn load_rest(&self, change: &mut Change, held: Held, rest: Made) -> Result<u64> {
+        let memory = held.memory;
+        let held = held.batches.into_iter().map(move |batch| {
+            memory.shrink(memory.size().min(2 * batch.get_array_memory_size()));
+            Ok(batch)
+        });
+        let held = futures::stream::iter(held);
+        let plan = self.plan([held.chain(rest).boxed()])?;
+        let task = change.planner()?.task();
+        let table = self.maker.table;
+        load_once(change.transaction_mut()?, table, plan, &task).await
+    }
+
+    /// Rows of the table out of a client's, if all of them are right.
+    pub(super) fn assigned(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let made = RecordBatch::try_new(Arc::clone(&self.schema), self.attempt(batch)?);
+        made.map_err(|error| Error::of_run(&error.into()))
+    }
+
     /// Rows of the table, if all of them are right; otherwise why the first is not, and where.
     fn made(&self, texts: &TextBatch, name: &str) -> Result<RecordBatch> {
         let fields = 0..texts.columns.len();

@@ -7,6 +7,7 @@
 //!
 //! A statement that fails leaves nothing, wherever its data came from; what is wrong with them is told with the place: file, line, column.
 
+mod batches;
 mod from;
 mod options;
 mod parse;
@@ -14,6 +15,7 @@ mod spool;
 mod stream;
 mod to;
 
+pub use batches::BatchesIn;
 pub(crate) use from::{CopyFrom, Source};
 pub(crate) use parse::parse;
 pub(crate) use spool::Spool;

@@ -1,0 +1,229 @@
+//! An answer between the statement and its client: a task computes, a few batches wait.
+//!
+//! ```text
+//!   rows of a session -> task: turn, time, cancel -> at most two batches -> DoGet
+//! ```
+//!
+//! The task ends when all rows were taken, when time is up, when it is canceled, and when nobody is left who could take them; the statement goes with it.
+//! The last thing it says is that all rows were there: where that is missing, the answer is not whole.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use orrery_sql::Turn;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::Instant;
+use tonic::{Code, Status};
+
+use crate::life::{Stage, reached};
+use crate::refusal::{out_of_time, refusal, shutting_down};
+
+/// Batches that wait for the client.
+const BATCHES_WAITING: usize = 2;
+
+/// Rows on their way to a client.
+pub(crate) type Batches = BoxStream<'static, Result<RecordBatch, Status>>;
+
+/// The right to compute, for so long.
+pub(crate) struct Time {
+    pub(crate) turn: Turn,
+    pub(crate) until: Instant,
+}
+
+/// See the module.
+pub(crate) struct Answer {
+    schema: SchemaRef,
+    receiver: Mutex<Option<mpsc::Receiver<Piece>>>,
+    cancel: Arc<Notify>,
+}
+
+enum Piece {
+    Rows(RecordBatch),
+    Failure(Status),
+    /// All rows were there.
+    End,
+}
+
+impl Answer {
+    /// Begins to compute it.
+    pub(crate) fn start(
+        schema: SchemaRef,
+        rows: Batches,
+        time: Time,
+        stage: watch::Receiver<Stage>,
+    ) -> Arc<Self> {
+        let (sender, receiver) = mpsc::channel(BATCHES_WAITING);
+        let cancel = Arc::new(Notify::new());
+        tokio::spawn(compute(rows, time, sender, Arc::clone(&cancel), stage));
+        Arc::new(Self {
+            schema,
+            receiver: Mutex::new(Some(receiver)),
+            cancel,
+        })
+    }
+
+    pub(crate) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Ends the statement; whoever takes its rows is told so.
+    pub(crate) fn cancel(&self) {
+        self.cancel.notify_one();
+    }
+
+    /// The rows, once.
+    pub(crate) fn take(&self) -> Option<Batches> {
+        let receiver = self.receiver.lock().take()?;
+        let rows = futures::stream::unfold(Some(receiver), |receiver| async {
+            let mut receiver = receiver?;
+            match receiver.recv().await {
+                Some(Piece::Rows(batch)) => Some((Ok(batch), Some(receiver))),
+                Some(Piece::Failure(status)) => Some((Err(status), None)),
+                Some(Piece::End) => None,
+                None => {
+                    let lost = refusal(Code::Internal, "XX000", "the rest of the answer is lost");
+                    Some((Err(lost), None))
+                }
+            }
+        });
+        Some(rows.boxed())
+    }
+}
+
+async fn compute(
+    rows: Batches,
+    time: Time,
+    sender: mpsc::Sender<Piece>,
+    cancel: Arc<Notify>,
+    mut stage: watch::Receiver<Stage>,
+) {
+    let Time { turn, until } = time;
+    let failure = tokio::select! {
+        failure = sent(rows, &sender) => failure,
+        () = sender.closed() => return,
+        () = tokio::time::sleep_until(until) => Some(out_of_time()),
+        () = cancel.notified() => Some(refusal(
+            Code::Cancelled,
+            "57014",
+            "canceling statement due to user request",
+        )),
+        () = reached(&mut stage, Stage::Over) => Some(shutting_down()),
+    };
+    // Others may compute while the client takes the last words.
+    drop(turn);
+    let last = failure.map_or(Piece::End, Piece::Failure);
+    // Whoever has gone does not need them.
+    let _ = sender.send(last).await;
+}
+
+/// Sends all rows; what they have failed with.
+async fn sent(mut rows: Batches, sender: &mpsc::Sender<Piece>) -> Option<Status> {
+    while let Some(batch) = rows.next().await {
+        match batch {
+            // Who has gone is noticed elsewhere.
+            Ok(batch) => sender.send(Piece::Rows(batch)).await.ok()?,
+            Err(status) => return Some(status),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use arrow::array::{ArrayRef, Int32Array};
+
+    use super::*;
+
+    fn batch() -> RecordBatch {
+        let column: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+        RecordBatch::try_from_iter([("a", column)]).unwrap()
+    }
+
+    /// Counts what is dropped: a turn that was given up, rows that are no longer computed.
+    struct Noted(Arc<AtomicUsize>);
+
+    impl Drop for Noted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn started(
+        rows: Batches,
+        time: Duration,
+        turn: &Arc<AtomicUsize>,
+    ) -> (Arc<Answer>, watch::Sender<Stage>) {
+        let (sender, stage) = watch::channel(Stage::Serving);
+        let time = Time {
+            turn: Box::new(Noted(Arc::clone(turn))),
+            until: Instant::now() + time,
+        };
+        (Answer::start(batch().schema(), rows, time, stage), sender)
+    }
+
+    fn endless(dropped: &Arc<AtomicUsize>) -> Batches {
+        let noted = Noted(Arc::clone(dropped));
+        futures::stream::repeat_with(move || {
+            let _ = &noted;
+            Ok(batch())
+        })
+        .boxed()
+    }
+
+    #[tokio::test]
+    async fn all_rows_come_and_the_turn_is_given_up() {
+        let turn = Arc::default();
+        let rows = futures::stream::iter((0..9).map(|_| Ok(batch()))).boxed();
+        let (answer, _stage) = started(rows, Duration::from_secs(60), &turn);
+        let taken: Vec<_> = answer.take().unwrap().collect().await;
+        assert_eq!(taken.len(), 9);
+        assert!(taken.iter().all(Result::is_ok));
+        assert_eq!(turn.load(Ordering::SeqCst), 1);
+        assert!(answer.take().is_none());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_nobody_takes_any_more_is_not_computed() {
+        let (turn, rows) = (Arc::default(), Arc::default());
+        let (answer, _stage) = started(endless(&rows), Duration::from_secs(60), &turn);
+        let mut taken = answer.take().unwrap();
+        assert!(taken.next().await.unwrap().is_ok());
+        drop(taken);
+        while turn.load(Ordering::SeqCst) == 0 || rows.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn time_a_wish_and_the_end_of_the_server_end_it_with_a_failure() {
+        for end in ["time", "wish", "server"] {
+            let (turn, rows) = (Arc::default(), Arc::default());
+            let time = match end {
+                "time" => Duration::ZERO,
+                _ => Duration::from_secs(60),
+            };
+            let (answer, stage) = started(endless(&rows), time, &turn);
+            match end {
+                "wish" => answer.cancel(),
+                "server" => stage.send(Stage::Over).unwrap(),
+                _ => {}
+            }
+            let taken: Vec<_> = answer.take().unwrap().collect().await;
+            let code = taken.last().unwrap().as_ref().unwrap_err().code();
+            let expected = match end {
+                "time" => Code::DeadlineExceeded,
+                "wish" => Code::Cancelled,
+                _ => Code::Unavailable,
+            };
+            assert_eq!(code, expected, "{end}");
+            assert_eq!(rows.load(Ordering::SeqCst), 1, "{end}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Things that outlive a call, by handles that cannot be guessed.
+//!
+//! There is a bound on their number, and what nobody uses for some time is dropped: when another one is to be kept, and by whoever looks after them
+//! ([`Handles::expire`]).
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tonic::{Code, Status};
+
+use crate::refusal::refusal;
+
+/// A client's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct ConnectionId(pub(crate) u64);
+
+type Handle = [u8; 16];
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Handles<T> {
+    what: &'static str,
+    max: usize,
+    idle_max: Duration,
+    held: Mutex<HashMap<Handle, Held<T>>>,
+}
+
+#[derive(Debug)]
+struct Held<T> {
+    value: T,
+    used: Instant,
+    connection: Option<ConnectionId>,
+}
+
+impl<T: Clone> Handles<T> {
+    pub(crate) fn new(what: &'static str, max: usize, idle_max: Duration) -> Self {
+        Self {
+            what,
+            max,
+            idle_max,
+            held: Mutex::default(),
+        }
+    }
+
+    /// Keeps something, of a client whose end it does not outlive if that is told.
+    pub(crate) fn keep(&self, value: T, connection: Option<ConnectionId>) -> Result<Bytes, Status> {
+        self.expire();
+        let mut held = self.held.lock();
+        if held.len() >= self.max {
+            return Err(refusal(
+                Code::ResourceExhausted,
+                "53000",
+                format!("there are {} {} already", self.max, self.what),
+            ));
+        }
+        let handle: Handle = rand::random();
+        held.insert(
+            handle,
+            Held {
+                value,
+                used: Instant::now(),
+                connection,
+            },
+        );
+        Ok(Bytes::copy_from_slice(&handle))
+    }
+
+    /// What a handle is of, which is used by that.
+    pub(crate) fn get(&self, handle: &[u8]) -> Option<T> {
+        let handle: Handle = handle.try_into().ok()?;
+        let mut held = self.held.lock();
+        let found = held.get_mut(&handle)?;
+        found.used = Instant::now();
+        Some(found.value.clone())
+    }
+
+    /// Forgets it.
+    pub(crate) fn remove(&self, handle: &[u8]) -> Option<T> {
+        let handle: Handle = handle.try_into().ok()?;
+        let removed = self.held.lock().remove(&handle);
+        removed.map(|held| held.value)
+    }
+
+    /// Forgets what nobody has used for too long.
+    pub(crate) fn expire(&self) {
+        self.forget(|held| held.used.elapsed() > self.idle_max);
+    }
+
+    /// Forgets what goes with a connection.
+    pub(crate) fn end_connection(&self, connection: ConnectionId) {
+        self.forget(|held| held.connection == Some(connection));
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        self.forget(|_| true);
+    }
+
+    fn forget(&self, is_over: impl Fn(&Held<T>) -> bool) {
+        let mut held = self.held.lock();
+        let over: Vec<Held<T>> = held
+            .extract_if(|_, it| is_over(it))
+            .map(|it| it.1)
+            .collect();
+        drop(held);
+        // What is dropped may have an end of its own to make, which nobody waits for with the lock.
+        drop(over);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.held.lock().len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_bounded_and_goes_with_its_client() {
+        let handles = Handles::new("things", 2, Duration::from_secs(60));
+        let mine = handles.keep(1, Some(ConnectionId(7))).unwrap();
+        let other = handles.keep(2, None).unwrap();
+        let refused = handles.keep(3, None).unwrap_err();
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert_eq!(handles.get(&mine), Some(1));
+        assert_eq!(handles.get(b"none"), None);
+        handles.end_connection(ConnectionId(7));
+        assert_eq!(handles.get(&mine), None);
+        assert_eq!(handles.remove(&other), Some(2));
+        assert_eq!(handles.len(), 0);
+    }
+
+    #[test]
+    fn what_nobody_uses_goes() {
+        let handles = Handles::new("things", 1, Duration::ZERO);
+        let first = handles.keep(1, None).unwrap();
+        // Until the clock has moved.
+        while handles.keep(2, None).is_err() {}
+        assert_eq!(handles.get(&first), None);
+    }
+}

@@ -1,0 +1,43 @@
+//! Arrow Flight SQL over SQL sessions: rows travel as the batches that they are computed in.
+//!
+//! ```text
+//!   listen -> socket (TLS) -> guard (password, token) -> service: what is asked
+//!                statements, parameters, ingestion -> work (a session, its turn, its time) -> answer -> batches of a ticket
+//!                definitions (catalogs, tables, keys)  capabilities                        \-> count of rows
+//! ```
+//!
+//! Calls of this protocol know no session. What outlives a call has a handle (`handles`): a transaction, a prepared statement, an answer that waits
+//! to be fetched. Handles are random, limited in number, and go when nobody uses them; transactions and answers go with their client's connection, too.
+//! Whatever is not in a transaction is committed by itself.
+//!
+//! A statement runs when `GetFlightInfo` asks for it, once: a change is done then, and of a query the first batches are computed, which wait for `DoGet`.
+//! It takes its turn at the same door as the queries of `/sparql` ([`Turns`](orrery_sql::Turns)).
+
+mod answer;
+mod capabilities;
+mod columns;
+mod definitions;
+mod guard;
+mod handles;
+mod ingest;
+mod kept_statement;
+mod keys;
+mod life;
+mod listen;
+mod open_transaction;
+mod options;
+mod parameters;
+mod password;
+mod refusal;
+mod savepoints;
+mod service;
+mod shared;
+mod socket;
+mod statements;
+mod tls;
+mod transactions;
+mod work;
+
+pub use listen::Listener;
+pub use options::{FlightOptions, PORT_DEFAULT, StartError, TlsFiles};
+pub use password::Password;

@@ -1,0 +1,226 @@
+//! The listener: connections come in where queries compute, and a stop ends them well.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use arrow_flight::flight_service_server::FlightServiceServer;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use orrery_sql::Host;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Server;
+
+use crate::capabilities::capabilities;
+use crate::handles::ConnectionId;
+use crate::life::{Stage, reached};
+use crate::options::{FlightOptions, StartError};
+use crate::service::Service;
+use crate::shared::Shared;
+use crate::socket::{Bytes, Socket};
+use crate::tls;
+
+/// Pause after a failed accept, which mostly means that all file descriptors are in use.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// How long a client may take for TLS.
+const TLS_TIME_MAX: Duration = Duration::from_secs(30);
+/// A connection on which nothing comes is asked so often whether somebody is there, who has so long to answer.
+const ALIVE_PERIOD: Duration = Duration::from_secs(30);
+const ALIVE_TIME_MAX: Duration = Duration::from_secs(20);
+/// How long the last answers may be on their way after the grace period.
+const LAST_WORD_MAX: Duration = Duration::from_secs(1);
+/// Connections that wait to be taken.
+const WAITING_MAX: usize = 16;
+
+/// Listens, and does not answer yet.
+pub struct Listener {
+    socket: std::net::TcpListener,
+    options: FlightOptions,
+    tls: Option<TlsAcceptor>,
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener")
+            .field("socket", &self.socket)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Listener {
+    /// Binds the address. Port 0 takes any free one.
+    ///
+    /// # Errors
+    /// When others could reach the address and there is no password or no TLS, when it is taken, when there is no TLS to be had from the files.
+    pub fn bind(options: FlightOptions) -> Result<Self, StartError> {
+        let address = options.listen;
+        if !address.ip().is_loopback() {
+            if options.password.is_none() {
+                return Err(StartError::NoPassword { address });
+            }
+            if options.tls.is_none() {
+                return Err(StartError::NoTls { address });
+            }
+        }
+        let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+        let socket = std::net::TcpListener::bind(address);
+        let socket = socket.and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
+        Ok(Self {
+            socket: socket.map_err(|source| StartError::Listen { address, source })?,
+            options,
+            tls,
+        })
+    }
+
+    /// The address that clients can connect to.
+    ///
+    /// # Errors
+    /// When the system does not know it.
+    pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Answers until `stop` becomes true (or its sender goes) and the grace period is over.
+    pub async fn run(self, host: Host, stop: watch::Receiver<bool>) {
+        let threads = host.threads.clone();
+        let served = threads.spawn(self.serve(host, stop));
+        if let Err(error) = served.await {
+            tracing::error!("serving Flight SQL failed: {error}");
+        }
+    }
+
+    async fn serve(self, host: Host, mut stop: watch::Receiver<bool>) {
+        let (stages, stage) = watch::channel(Stage::Serving);
+        let options = self.options;
+        let capabilities = match capabilities(host.writer.is_none(), &options) {
+            Ok(capabilities) => capabilities,
+            Err(error) => {
+                tracing::error!("Flight SQL is not served: {error}");
+                return;
+            }
+        };
+        let socket = match TcpListener::from_std(self.socket) {
+            Ok(socket) => socket,
+            Err(error) => {
+                tracing::error!("Flight SQL is not served: {error}");
+                return;
+            }
+        };
+        let shared = Arc::new(Shared::new(options, host, stage.clone(), capabilities));
+        let incoming = incoming(socket, self.tls, Arc::clone(&shared), stage.clone());
+        let service = FlightServiceServer::new(Service(Arc::clone(&shared)))
+            .max_decoding_message_size(shared.options.message_bytes_max);
+        let guard = shared.guard.clone();
+        let service = InterceptedService::new(service, move |request| guard.admit(request));
+        let mut stopping = stage;
+        let serving = Server::builder()
+            .max_concurrent_streams(shared.options.calls_max)
+            .http2_keepalive_interval(Some(ALIVE_PERIOD))
+            .http2_keepalive_timeout(Some(ALIVE_TIME_MAX))
+            .add_service(service)
+            .serve_with_incoming_shutdown(incoming, async move {
+                reached(&mut stopping, Stage::Stopping).await;
+            });
+        let mut serving = std::pin::pin!(serving.fuse());
+        let mut expiring = std::pin::pin!(shared.expire());
+        tokio::select! {
+            ended = &mut serving => {
+                tracing::error!("serving Flight SQL ended: {ended:?}");
+                return;
+            }
+            () = &mut expiring => {}
+            // Without a sender nobody is left to stop it later.
+            _ = stop.wait_for(|is_stopping| *is_stopping) => {}
+        }
+        // Every receiver may be gone already.
+        let _ = stages.send(Stage::Stopping);
+        let ended = tokio::time::timeout(shared.options.grace, &mut serving).await;
+        shared.clear();
+        if ended.is_err() {
+            tracing::warn!(
+                "statements of Flight SQL were still running after {:?} and are cancelled",
+                shared.options.grace
+            );
+            let _ = stages.send(Stage::Over);
+            let _ = tokio::time::timeout(LAST_WORD_MAX, &mut serving).await;
+        }
+    }
+}
+
+/// Connections, as long as there may be more of them. TLS of one does not hold up others.
+fn incoming(
+    socket: TcpListener,
+    tls: Option<TlsAcceptor>,
+    shared: Arc<Shared>,
+    mut stage: watch::Receiver<Stage>,
+) -> BoxStream<'static, std::io::Result<Socket>> {
+    let (sender, receiver) = mpsc::channel(WAITING_MAX);
+    let permits = Arc::new(Semaphore::new(shared.options.connections_max));
+    tokio::spawn(async move {
+        let numbers = AtomicU64::new(1);
+        loop {
+            let permit = Arc::clone(&permits).acquire_owned();
+            let accepted = async { (permit.await, socket.accept().await) };
+            let (permit, accepted) = tokio::select! {
+                both = accepted => both,
+                () = reached(&mut stage, Stage::Stopping) => return,
+            };
+            let Ok(permit) = permit else {
+                return;
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let id = ConnectionId(numbers.fetch_add(1, Ordering::Relaxed));
+                    let (tls, shared) = (tls.clone(), Arc::clone(&shared));
+                    let sender = sender.clone();
+                    tokio::spawn(async move {
+                        if let Some(socket) = opened(stream, tls, id, shared, permit).await {
+                            // Nobody takes it any more when the server stops.
+                            let _ = sender.send(Ok(socket)).await;
+                        }
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!("cannot accept a connection: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    });
+    futures::stream::unfold(receiver, |mut receiver| async move {
+        let next = receiver.recv().await?;
+        Some((next, receiver))
+    })
+    .boxed()
+}
+
+async fn opened(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    id: ConnectionId,
+    shared: Arc<Shared>,
+    permit: OwnedSemaphorePermit,
+) -> Option<Socket> {
+    let bytes = async {
+        stream.set_nodelay(true)?;
+        match tls {
+            None => Ok(Bytes::Plain(stream)),
+            Some(tls) => Ok(Bytes::Tls(Box::new(tls.accept(stream).await?))),
+        }
+    };
+    let bytes: std::io::Result<Bytes> = match tokio::time::timeout(TLS_TIME_MAX, bytes).await {
+        Ok(bytes) => bytes,
+        Err(_elapsed) => Err(std::io::ErrorKind::TimedOut.into()),
+    };
+    match bytes {
+        Ok(bytes) => Some(Socket::new(bytes, id, shared, permit)),
+        Err(error) => {
+            tracing::debug!("a client of Flight SQL was not let in: {error}");
+            None
+        }
+    }
+}

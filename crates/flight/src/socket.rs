@@ -1,0 +1,121 @@
+//! A client's connection, with TLS or without. When it ends, what goes with it goes.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_rustls::server::TlsStream;
+use tonic::transport::server::Connected;
+
+use crate::handles::ConnectionId;
+use crate::shared::Shared;
+
+/// Bytes of a client.
+pub(crate) enum Bytes {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// See the module.
+pub(crate) struct Socket {
+    bytes: Bytes,
+    ending: Ending,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Tells the end of a connection.
+struct Ending {
+    id: ConnectionId,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.shared.end_connection(self.id);
+    }
+}
+
+impl Socket {
+    pub(crate) fn new(
+        bytes: Bytes,
+        id: ConnectionId,
+        shared: Arc<Shared>,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            bytes,
+            ending: Ending { id, shared },
+            _permit: permit,
+        }
+    }
+}
+
+impl Connected for Socket {
+    type ConnectInfo = ConnectionId;
+
+    fn connect_info(&self) -> ConnectionId {
+        self.ending.id
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match &mut self.bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Bytes::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_write(context, buffer),
+            Bytes::Tls(stream) => Pin::new(stream).poll_write(context, buffer),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_write_vectored(context, buffers),
+            Bytes::Tls(stream) => Pin::new(stream).poll_write_vectored(context, buffers),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.bytes {
+            Bytes::Plain(stream) => stream.is_write_vectored(),
+            Bytes::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Bytes::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Bytes::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A statement at work: where it runs, its turn, and its time.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use orrery_sql::{Error, Outcome, Rows, Session, Statement, StatementKind, Tag};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
+use tonic::{Code, Status};
+
+use crate::answer::{Batches, Time};
+use crate::columns::{plain_batch, plain_schema};
+use crate::life::{Stage, reached};
+use crate::open_transaction::OpenTransaction;
+use crate::refusal::{out_of_time, refusal, refused, shutting_down};
+use crate::shared::Shared;
+
+/// Where a statement runs: in a session of its own, or in a transaction, where it waits for the one before it.
+pub(crate) enum Place {
+    Own(Box<Session>),
+    Within {
+        transaction: Arc<OpenTransaction>,
+        _turn: OwnedMutexGuard<()>,
+    },
+}
+
+impl Place {
+    pub(crate) fn session(&self) -> &Session {
+        match self {
+            Self::Own(session) => session,
+            Self::Within { transaction, .. } => &transaction.session,
+        }
+    }
+
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+}
+
+/// What a statement came to.
+pub(crate) enum Ran {
+    Rows(arrow::datatypes::SchemaRef, Batches),
+    Done(Tag),
+}
+
+impl Shared {
+    /// Where a statement of this transaction runs; without one in a session of its own.
+    pub(crate) async fn place(&self, transaction: Option<&[u8]>) -> Result<Place, Status> {
+        self.require_serving()?;
+        match transaction.filter(|handle| !handle.is_empty()) {
+            None => Ok(Place::Own(Box::new(self.session()))),
+            Some(handle) => {
+                let transaction = self.transaction(handle)?;
+                let turn = transaction.enter().await?;
+                Ok(Place::Within {
+                    transaction,
+                    _turn: turn,
+                })
+            }
+        }
+    }
+
+    /// Waits for a turn.
+    pub(crate) async fn begin(&self, session: &Session) -> Result<Time, Status> {
+        let turn = self.host.turns.turn().await;
+        let turn = turn.map_err(|why| refusal(Code::ResourceExhausted, "53000", why))?;
+        let asked = session.statement_timeout();
+        let time = asked.unwrap_or(self.options.statement_time_default);
+        let until = Instant::now() + time.min(self.options.statement_time_max);
+        Ok(Time { turn, until })
+    }
+
+    /// Does something until it is done, its time is up or the server's. A commit that has begun is waited for: it cannot be undone.
+    pub(crate) async fn within<T>(
+        &self,
+        session: &Session,
+        until: Instant,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Status> {
+        let mut work = pin!(work);
+        let mut stage = self.stage.clone();
+        let done = tokio::select! {
+            done = &mut work => done,
+            () = tokio::time::sleep_until(until) => match session.committing().is_begun() {
+                true => work.await,
+                false => return Err(out_of_time()),
+            },
+            () = reached(&mut stage, Stage::Over) => return Err(shutting_down()),
+        };
+        done.map_err(|error| refused(&error))
+    }
+}
+
+/// What a statement came to, for this protocol.
+pub(crate) fn ran(outcome: Outcome) -> Result<Ran, Status> {
+    match outcome {
+        Outcome::Query(rows) | Outcome::Returned(rows, _) => {
+            let schema = plain_schema(&rows.schema());
+            Ok(Ran::Rows(Arc::clone(&schema), batches(rows, schema)))
+        }
+        Outcome::Done(tag) => Ok(Ran::Done(tag)),
+        Outcome::CopyIn(_) | Outcome::CopyOut(_) => Err(refusal(
+            Code::Unimplemented,
+            "0A000",
+            "COPY FROM STDIN and TO STDOUT are not supported here; ingest rows instead",
+        )),
+    }
+}
+
+fn batches(rows: Rows, schema: arrow::datatypes::SchemaRef) -> Batches {
+    let rows = rows.map_err(|error| refused(&Error::of_run(&error)));
+    rows.map(move |batch| {
+        plain_batch(&batch?, &schema)
+            .map_err(|error| refusal(Code::Internal, "XX000", error.to_string()))
+    })
+    .boxed()
+}
+
+/// How many rows a change was of; none are counted of a definition.
+pub(crate) fn count(tag: Tag) -> i64 {
+    match tag {
+        Tag::Select(rows)
+        | Tag::Insert(rows)
+        | Tag::Update(rows)
+        | Tag::Delete(rows)
+        | Tag::Copy(rows)
+        | Tag::Materialize(rows)
+        | Tag::Fetch(rows) => i64::try_from(rows).unwrap_or(i64::MAX),
+        Tag::Words(_) => 0,
+    }
+}
+
+/// Fails where a statement is of a session or a transaction, which have calls of their own.
+pub(crate) fn refuse_control(statement: &Statement, is_own: bool) -> Result<(), Status> {
+    if statement.kind() == StatementKind::Transaction {
+        return Err(refusal(
+            Code::FailedPrecondition,
+            "25001",
+            "transactions begin and end by BeginTransaction and EndTransaction, not by statements",
+        ));
+    }
+    if is_own && statement.is_of_session() {
+        return Err(refusal(
+            Code::Unimplemented,
+            "0A000",
+            "there is no session outside of a transaction whose settings and statements would be kept",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Clients of Arrow Flight SQL beside those of HTTP.
+
+use crate::hosting::host;
+use crate::state::ServerState;
+use orrery_flight::Listener;
+use orrery_storage::Writer;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// A listener for them, with what they share with the others.
+pub(crate) struct Flight {
+    listener: Listener,
+    state: Arc<ServerState>,
+    writer: Option<Writer>,
+}
+
+impl fmt::Debug for Flight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Flight")
+            .field("listener", &self.listener)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Flight {
+    pub(crate) fn new(listener: Listener, state: Arc<ServerState>, writer: Option<Writer>) -> Self {
+        Self {
+            listener,
+            state,
+            writer,
+        }
+    }
+
+    pub(crate) fn local_addr(&self) -> std::io::Result<std::net::SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until `stop` becomes true and the grace period is over.
+    pub(crate) fn start(self, stop: watch::Receiver<bool>) -> JoinHandle<()> {
+        if let Ok(address) = self.local_addr() {
+            tracing::info!("listening for clients of Flight SQL on {address}");
+        }
+        let host = host(self.state, self.writer);
+        tokio::spawn(self.listener.run(host, stop))
+    }
+}

@@ -1,0 +1,35 @@
+//! What clients of other protocols share with those of HTTP: the same engine and writer, the same threads, and turns at the same door.
+
+use crate::router::graphs_of;
+use crate::state::ServerState;
+use futures::future::BoxFuture;
+use orrery_mapping::TableMappings;
+use orrery_sql::{Host, Turn, Turns};
+use orrery_storage::Writer;
+use std::sync::Arc;
+
+/// The door before the query threads, as connections see it.
+struct Door(Arc<ServerState>);
+
+impl Turns for Door {
+    fn turn(&self) -> BoxFuture<'_, Result<Turn, String>> {
+        Box::pin(async {
+            let turn = self.0.admission.turn().await;
+            turn.map(|turn| Box::new(turn) as Turn)
+                .map_err(|error| error.to_string())
+        })
+    }
+}
+
+/// What a listener works with.
+pub(crate) fn host(state: Arc<ServerState>, writer: Option<Writer>) -> Host {
+    Host {
+        runtime: Arc::clone(state.engine.runtime()),
+        database: Arc::clone(state.engine.database()),
+        writer,
+        mappings: Arc::new(TableMappings::new(state.engine.runtime())),
+        graphs: Arc::new(graphs_of(&state.engine, &state.options)),
+        threads: state.query_threads.handle().clone(),
+        turns: Arc::new(Door(state)),
+    }
+}

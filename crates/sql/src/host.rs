@@ -1,0 +1,47 @@
+//! What a listener for clients works with, whichever protocol they speak: the engine, and the door before the threads of queries.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use orrery_runtime::Runtime;
+use orrery_storage::{Database, Writer};
+use tokio::runtime::Handle;
+
+use crate::graph::GraphSource;
+use crate::mapped::GraphMappings;
+
+/// The right to compute, given up when dropped.
+pub type Turn = Box<dyn Any + Send>;
+
+/// Who may compute now: the door before the query threads.
+pub trait Turns: Send + Sync + 'static {
+    /// Waits for a turn; one sentence where there is none to be had.
+    fn turn(&self) -> BoxFuture<'_, Result<Turn, String>>;
+}
+
+/// What sessions are made of, and where they compute.
+#[derive(Clone)]
+pub struct Host {
+    /// Memory and threads.
+    pub runtime: Arc<Runtime>,
+    /// The database.
+    pub database: Arc<Database>,
+    /// None where the server only reads.
+    pub writer: Option<Writer>,
+    /// Where `sparql('...')` and `quads` come from.
+    pub graphs: Arc<dyn GraphSource>,
+    /// Graphs out of tables.
+    pub mappings: Arc<dyn GraphMappings>,
+    /// The door.
+    pub turns: Arc<dyn Turns>,
+    /// Where statements compute, and connections live.
+    pub threads: Handle,
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").finish_non_exhaustive()
+    }
+}
