@@ -186,7 +186,6 @@ fn scans_are_told_the_keys_of_joins() {
         // Behind a limit nothing is told.
         let plain = question
             .replace("from sale", "from (select * from sale limit 1000000) sale")
-            .replace("(select sale from", "(select sale from")
             .replace(
                 ", pick where",
                 ", (select * from pick limit 1000000) pick where",

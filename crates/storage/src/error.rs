@@ -8,7 +8,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::asker::Asker;
-use crate::table::TableDefinition;
 use crate::words::{ByteCount, reason};
 
 /// The result of a storage operation.
@@ -21,15 +20,6 @@ pub struct TableName {
     pub schema: String,
     /// Its name in the schema.
     pub name: String,
-}
-
-impl TableName {
-    pub(crate) fn of(definition: &TableDefinition) -> Box<Self> {
-        Box::new(Self {
-            schema: definition.schema.clone(),
-            name: definition.name.clone(),
-        })
-    }
 }
 
 impl fmt::Display for TableName {

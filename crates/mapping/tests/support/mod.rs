@@ -20,7 +20,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let database = Database::create_or_open(&directory.path().join("db")).unwrap();
+        let database = Database::create_or_open(directory.path().join("db")).unwrap();
         let database = Arc::new(database);
         let writer = database.open_writer(WriterOptions::default()).unwrap();
         let options = EngineOptions {

@@ -61,7 +61,7 @@ async fn changes_of_tables_and_quads_come_in_one_order() {
     let expected = [
         r#"1 {"who":"..."}"#,
         r#"1 {"define":"create_table"}"#,
-        r#"1 {"insert":"row","key":{"a":1},"row":{"a":1,"b":"x","c":1.50},"table":"public.t"}"#,
+        r#"1 {"insert":"row","key":{"a":1},"row":{"a":1,"b":"x","c":1.5},"table":"public.t"}"#,
         r#"1 {"insert":"row","key":{"a":2},"row":{"a":2,"b":null,"c":null},"table":"public.t"}"#,
         r#"1 {"end":true}"#,
         r#"2 {"who":"..."}"#,
@@ -74,11 +74,11 @@ async fn changes_of_tables_and_quads_come_in_one_order() {
         r#"4 {"who":"..."}"#,
         r#"4 {"delete":"row","key":{"a":1},"table":"public.t"}"#,
         r#"4 {"define":"create_table"}"#,
-        r#"4 {"insert":"row","key":{"":1},"row":{"v":true},"table":"public.free"}"#,
+        r#"4 {"insert":"row","key":{"":0},"row":{"v":true},"table":"public.free"}"#,
         r#"4 {"end":true}"#,
         r#"5 {"who":"..."}"#,
-        r#"5 {"truncate":"table","table":"public.t"}"#,
-        r#"5 {"delete":"row","key":{"":1},"table":"public.free"}"#,
+        r#"5 {"table":"public.t","truncate":"table"}"#,
+        r#"5 {"delete":"row","key":{"":0},"table":"public.free"}"#,
         r#"5 {"end":true}"#,
     ];
     let found = lines(&server, since).await;

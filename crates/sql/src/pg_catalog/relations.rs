@@ -40,6 +40,14 @@ struct Found {
 
 pub(super) type Rows = Vec<Vec<Cell>>;
 
+/// A relation with its columns: number, schema, name; of each column its name, type, whether it may be NULL, and its default.
+pub(super) type WithColumns<'s> = (
+    i64,
+    &'s str,
+    &'s str,
+    Vec<(String, ColumnType, bool, Option<String>)>,
+);
+
 /// The number of a column within its table: its place, for there are no gaps.
 fn place(table: &TableDefinition, id: ColumnId) -> i64 {
     let place = table.columns.iter().position(|column| column.id == id);
@@ -119,15 +127,8 @@ impl Seen {
             .collect()
     }
 
-    /// All relations with columns: number, schema, name, columns with type, whether they may be NULL, and default.
-    pub(super) fn all_columns(
-        &self,
-    ) -> Vec<(
-        i64,
-        &str,
-        &str,
-        Vec<(String, ColumnType, bool, Option<String>)>,
-    )> {
+    /// All relations with columns.
+    pub(super) fn all_columns(&self) -> Vec<WithColumns<'_>> {
         let tables = self.definitions().map(|table| {
             let columns = table.columns.iter().map(|column| {
                 (

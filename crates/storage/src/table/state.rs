@@ -396,7 +396,7 @@ impl TableState {
 pub(super) fn null_in(definition: &TableDefinition, column: ColumnId) -> Error {
     let column = definition.column(column);
     Error::NotNull {
-        table: TableName::of(definition),
+        table: name_of(definition),
         column: column.map_or_else(String::new, |column| column.name.clone()),
     }
 }
@@ -437,11 +437,18 @@ pub(super) fn duplicate(
         arrow::util::display::array_value_to_string(array, row).ok()
     };
     Error::Duplicate {
-        table: TableName::of(definition),
+        table: name_of(definition),
         constraint: constraint.into(),
         columns: joined(key.iter().filter_map(name)),
         key: joined(key.iter().filter_map(value)),
     }
+}
+
+fn name_of(definition: &TableDefinition) -> Box<TableName> {
+    Box::new(TableName {
+        schema: definition.schema.clone(),
+        name: definition.name.clone(),
+    })
 }
 
 fn joined(parts: impl Iterator<Item = String>) -> Box<str> {

@@ -20,6 +20,7 @@
 mod groups;
 mod lanes;
 mod node;
+mod plan;
 mod rule;
 mod stream;
 mod tables;

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{Field, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics};
 use datafusion::execution::memory_pool::MemoryConsumer;
@@ -18,13 +16,11 @@ use datafusion::physical_plan::execution_plan::{
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use orrery_storage::table::ProjectionFile;
 
 use super::super::node::ScanExec;
-use super::groups::Groups;
-use super::lanes::Lanes;
+use super::plan::DensePlan;
 use super::stream::DenseStream;
-use super::tables::{Aggregate, GroupTables};
+use super::tables::GroupTables;
 
 /// Aggregates the rows of a scan, and gives the states of groups.
 #[derive(Debug)]
@@ -36,40 +32,6 @@ pub(super) struct DenseAggregateExec {
     /// The same of the rows that are not in the file.
     rest: Option<Arc<dyn ExecutionPlan>>,
     metrics: ExecutionPlanMetricsSet,
-}
-
-/// How a chunk of rows becomes states; the same for all partitions.
-#[derive(Debug)]
-pub(super) struct DensePlan {
-    pub(super) file: Arc<ProjectionFile>,
-    pub(super) groups: Groups,
-    pub(super) lanes: Lanes,
-    pub(super) aggregates: Vec<Aggregate>,
-    /// The states of each.
-    pub(super) states: Vec<Vec<Arc<Field>>>,
-    pub(super) group_fields: Vec<Arc<Field>>,
-    pub(super) schema: SchemaRef,
-}
-
-impl DensePlan {
-    /// Empty tables, for chunks of so many rows.
-    pub(super) fn tables(&self, chunk_rows: usize) -> GroupTables {
-        let magnitude = |step| self.lanes.bounds(step).magnitude();
-        GroupTables::new(self.groups.count(), &self.aggregates, magnitude, chunk_rows)
-    }
-
-    /// A batch of some groups.
-    pub(super) fn batch(&self, tables: &GroupTables, groups: &[u32]) -> Result<RecordBatch> {
-        let mut columns = self.groups.values(groups, &self.group_fields)?;
-        for (aggregate, fields) in self.aggregates.iter().zip(&self.states) {
-            columns.extend(tables.states(*aggregate, groups, fields)?);
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(groups.len()));
-        let schema = Arc::clone(&self.schema);
-        Ok(RecordBatch::try_new_with_options(
-            schema, columns, &options,
-        )?)
-    }
 }
 
 impl DenseAggregateExec {

@@ -18,7 +18,8 @@ use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 use super::super::node::ScanExec;
 use super::groups::Groups;
 use super::lanes::{Given, Lanes};
-use super::node::{DenseAggregateExec, DensePlan};
+use super::node::DenseAggregateExec;
+use super::plan::DensePlan;
 use super::tables::Aggregate;
 
 /// A table has at most one place for so few rows.

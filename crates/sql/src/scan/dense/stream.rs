@@ -20,7 +20,7 @@ use orrery_storage::table::SomeRows;
 use super::super::left::Left;
 use super::super::stream::ScanStream;
 use super::lanes::Numbers;
-use super::node::DensePlan;
+use super::plan::DensePlan;
 use super::tables::GroupTables;
 
 /// Where at least one row of so many of a chunk passes, all of it is computed.
