@@ -120,7 +120,11 @@ fn name_query(query: &mut Query) {
     if select.distinct.is_none() {
         return;
     }
-    for by in order {
+    // A number is that of a column, not a value that some column may have.
+    for by in order
+        .iter_mut()
+        .filter(|by| !matches!(by.expr, Expr::Value(_)))
+    {
         let selected = select.projection.iter().find_map(|item| match item {
             SelectItem::ExprWithAlias { expr, alias } if *expr == by.expr => Some(alias.clone()),
             _ => None,
@@ -375,6 +379,10 @@ mod tests {
         check(
             "SELECT DISTINCT lower(a) FROM t ORDER BY lower(a), b",
             "SELECT DISTINCT lower(a) AS \"lower\" FROM t ORDER BY \"lower\", b",
+        );
+        check(
+            "SELECT DISTINCT a AS b, 1 AS c FROM t ORDER BY 1",
+            "SELECT DISTINCT a AS b, 1 AS c FROM t ORDER BY 1",
         );
         check(
             "SELECT 1 UNION SELECT 2",

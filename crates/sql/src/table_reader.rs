@@ -11,6 +11,7 @@ use datafusion::logical_expr::LogicalPlan;
 use orrery_runtime::Runtime;
 use orrery_storage::table::{ColumnType, Tables};
 
+use crate::column_names::shown_name;
 use crate::engine_state::engine_state;
 use crate::files::{FileAccess, is_external};
 use crate::names::WORK_SCHEMA;
@@ -46,16 +47,25 @@ impl TableReader {
         Planner::new(state, tables, None).in_one_partition()
     }
 
-    /// The columns of a query.
+    /// The columns of a query, each with a name of its own.
     ///
     /// # Errors
-    /// When the text is no query, or names what is not there.
+    /// When the text is no query, names what is not there, or gives two columns one name.
     pub async fn columns(
         &self,
         tables: &Arc<Tables>,
         query: &str,
     ) -> Result<Vec<(String, ColumnType)>> {
         let plan = self.logical(&self.planner(tables), query).await?;
+        let mut names = plan.schema().fields().iter().map(|field| field.name());
+        // All but the first of a name have a mark.
+        if let Some(twice) = names.find(|name| shown_name(name) != name.as_str()) {
+            let twice = shown_name(twice);
+            return Err(Error::new(
+                SqlState::DuplicateColumn,
+                format!("column \"{twice}\" specified more than once"),
+            ));
+        }
         columns_of(&plan)
     }
 

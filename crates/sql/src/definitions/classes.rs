@@ -252,7 +252,7 @@ mod tests {
             ("http://e/IRI", "iri_2"),
             ("urn:x:2nd-name", "_2nd_name"),
             ("http://e/\u{c4}rger/", "\u{e4}rger"),
-            ("http:///", "_http"),
+            ("http:///", "_"),
         ] {
             assert_eq!(unique_name(property, &mut names), expected);
         }
