@@ -51,6 +51,17 @@ pub(super) fn array_of(value: &ScalarValue, column_type: ColumnType) -> Option<A
     (*array.data_type() == wanted).then_some(array)
 }
 
+/// The number that an integer, a date or a decimal of one lane is in a file.
+pub(super) fn number_of(value: &ScalarValue) -> Option<i64> {
+    match value {
+        ScalarValue::Int16(value) => value.map(i64::from),
+        ScalarValue::Int32(value) | ScalarValue::Date32(value) => value.map(i64::from),
+        ScalarValue::Int64(value) => *value,
+        ScalarValue::Decimal128(value, ..) => value.and_then(|value| i64::try_from(value).ok()),
+        _ => None,
+    }
+}
+
 /// Whether it is a `CHAR(n)`, the spaces at whose end the engine does not pass over.
 pub(super) fn is_padded(column_type: ColumnType) -> bool {
     matches!(

@@ -13,7 +13,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 use orrery_storage::table::{ColumnId, ColumnType, Projection, ProjectionFile, SomeRows};
 
-use super::compared::comparison;
+use super::compared::{comparison, number_of};
 use super::failed;
 use super::key_bits::KeyBits;
 
@@ -208,10 +208,7 @@ fn number(value: &ScalarValue, column_type: ColumnType) -> Option<i64> {
         return None;
     }
     match value {
-        ScalarValue::Int16(value) => value.map(i64::from),
-        ScalarValue::Int32(value) | ScalarValue::Date32(value) => value.map(i64::from),
-        ScalarValue::Int64(value) | ScalarValue::TimestampMicrosecond(value, _) => *value,
-        ScalarValue::Decimal128(value, ..) => value.and_then(|value| i64::try_from(value).ok()),
-        _ => None,
+        ScalarValue::TimestampMicrosecond(value, _) => *value,
+        value => number_of(value),
     }
 }

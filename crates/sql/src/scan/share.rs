@@ -18,6 +18,7 @@ use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use orrery_storage::table::{ColumnId, Projection};
 
+use super::compared::number_of;
 use super::key_bits::{KeyBits, SharedKeys};
 use super::keys::{Key, KeysExec};
 use super::node::ScanExec;
@@ -122,10 +123,8 @@ fn bounds(projection: &Projection, column: ColumnId) -> Option<(i64, i64)> {
 
 fn integer(value: &ScalarValue) -> Option<i64> {
     match value {
-        ScalarValue::Int16(value) => value.map(i64::from),
-        ScalarValue::Int32(value) | ScalarValue::Date32(value) => value.map(i64::from),
-        ScalarValue::Int64(value) => *value,
-        _ => None,
+        ScalarValue::Decimal128(..) => None,
+        value => number_of(value),
     }
 }
 

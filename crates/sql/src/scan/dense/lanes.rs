@@ -7,12 +7,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Schema};
-use datafusion::common::{DataFusionError, Result, ScalarValue};
+use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use orrery_storage::table::{ColumnId, Projection, ProjectionFile, SomeRows};
 
+use super::super::compared::number_of;
 use super::super::failed;
 use super::super::told;
 
@@ -89,18 +90,7 @@ impl Given<'_> {
         let place = self.projection.layout().position(*id)?;
         self.projection.file()?.has_numbers(place).then_some(())?;
         let (least, greatest) = told::bounds(self.projection, *id)?;
-        Some((number(&least)?, number(&greatest)?))
-    }
-}
-
-/// The number that a value is in a file.
-fn number(value: &ScalarValue) -> Option<i64> {
-    match value {
-        ScalarValue::Int16(value) => value.map(i64::from),
-        ScalarValue::Int32(value) | ScalarValue::Date32(value) => value.map(i64::from),
-        ScalarValue::Int64(value) => *value,
-        ScalarValue::Decimal128(value, ..) => value.and_then(|value| i64::try_from(value).ok()),
-        _ => None,
+        Some((number_of(&least)?, number_of(&greatest)?))
     }
 }
 
@@ -136,7 +126,7 @@ impl Lanes {
         let scale_of = |expr: &Arc<dyn PhysicalExpr>| scale(&expr.data_type(given.schema).ok()?);
         let of_result = scale(&data_type)?;
         let made = if let Some(literal) = expr.downcast_ref::<Literal>() {
-            self.constant(number(literal.value())?)
+            self.constant(number_of(literal.value())?)
         } else if let Some(cast) = expr.downcast_ref::<CastExpr>() {
             let inner = self.step(cast.expr(), given)?;
             self.scaled(inner, scale_of(cast.expr())?, of_result)
