@@ -11,7 +11,7 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::DataFusionError;
 use orrery_storage::table::Tables;
 
-use crate::scan::StoredTable;
+use orrery_tables::StoredTable;
 
 /// The schemas and tables of a snapshot, or of a transaction.
 pub fn catalog(tables: &Arc<Tables>) -> Arc<dyn CatalogProvider> {

@@ -12,11 +12,11 @@ use datafusion::prelude::SessionConfig;
 use orrery_runtime::Runtime;
 
 use crate::files::FileAccess;
-use crate::join_order::OrderedJoins;
+use crate::join_order::{OrderedJoins, statistics};
 use crate::names::{CATALOG, SCHEMA};
 use crate::rules::{AfterTypes, BeforeTypes};
-use crate::scan::{DenseAggregation, ShareKeys};
 use crate::statement::STACK_BYTES_MIN;
+use orrery_tables::{DenseAggregation, ShareKeys};
 
 /// A join keeps so many rows or bytes of its left side once for all threads.
 const SHARED_ROWS_MAX: usize = 512 * 1024;
@@ -43,6 +43,7 @@ pub(crate) fn engine_state(runtime: &Runtime, files: &FileAccess) -> SessionStat
         .with_query_planner(Arc::new(OrderedJoins))
         .with_physical_optimizer_rule(Arc::new(ShareKeys))
         .with_physical_optimizer_rule(Arc::new(DenseAggregation))
+        .with_statistics_registry(statistics())
         .build()
 }
 
@@ -57,6 +58,7 @@ fn config(batch_rows: usize, threads: usize) -> SessionConfig {
     parser.parse_float_as_decimal = true;
     parser.collect_spans = true;
     let optimizer = &mut config.options_mut().optimizer;
+    optimizer.use_statistics_registry = true;
     // What is divided by the first column of a group is divided enough, however few the parts are.
     optimizer.subset_repartition_threshold = 1;
     // A table of hashes that all threads look into spares moving the rows of both sides, as long as one thread makes it quickly enough.

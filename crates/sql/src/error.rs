@@ -182,16 +182,7 @@ fn of_root(error: &DataFusionError) -> Error {
         DataFusionError::Configuration(words) => Error::new(SqlState::InvalidParameterValue, words),
         DataFusionError::Plan(words) => of_plan(words),
         DataFusionError::Execution(words) => of_plan(words),
-        DataFusionError::External(error) => match error.downcast_ref::<Error>() {
-            Some(own) => own.clone(),
-            None => match error.downcast_ref::<orrery_runtime::Error>() {
-                Some(error) => of_runtime(error),
-                None => match error.downcast_ref::<orrery_storage::Error>() {
-                    Some(error) => of_storage(error),
-                    None => Error::new(SqlState::InternalError, error.to_string()),
-                },
-            },
-        },
+        DataFusionError::External(error) => of_external(&**error),
         DataFusionError::IoError(_)
         | DataFusionError::ObjectStore(_)
         | DataFusionError::ParquetError(_) => {
@@ -208,6 +199,20 @@ fn of_root(error: &DataFusionError) -> Error {
         | DataFusionError::Shared(_) => {
             Error::new(SqlState::InternalError, error.strip_backtrace())
         }
+    }
+}
+
+fn of_external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error {
+    if let Some(own) = error.downcast_ref::<Error>() {
+        own.clone()
+    } else if let Some(error) = error.downcast_ref::<orrery_runtime::Error>() {
+        of_runtime(error)
+    } else if let Some(error) = error.downcast_ref::<orrery_storage::Error>() {
+        of_storage(error)
+    } else if let Some(error) = error.downcast_ref::<orrery_tables::OutOfRange>() {
+        Error::new(SqlState::NumericValueOutOfRange, error.to_string())
+    } else {
+        Error::new(SqlState::InternalError, error.to_string())
     }
 }
 

@@ -59,7 +59,6 @@ mod prepared;
 mod references;
 mod rows;
 mod rules;
-mod scan;
 mod session;
 mod settings;
 mod split;

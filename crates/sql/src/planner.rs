@@ -44,10 +44,10 @@ use crate::old_states::OldStates;
 use crate::pg_catalog::{self, Needs, SCHEMAS, Seen, of_catalog, of_session, rewrite};
 use crate::plan_size::refuse_large;
 use crate::rules::settled;
-use crate::scan::StoredTable;
 use crate::statement::{OldTable, parse_one};
 use crate::times::with_precisions;
 use crate::{Error, Result, SqlState};
+use orrery_tables::StoredTable;
 
 /// Views may be made of views so often.
 const VIEWS_DEEP_MAX: usize = 32;

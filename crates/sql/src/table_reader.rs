@@ -16,10 +16,10 @@ use crate::engine_state::engine_state;
 use crate::files::{FileAccess, is_external};
 use crate::names::WORK_SCHEMA;
 use crate::planner::Planner;
-use crate::scan::StoredTable;
 use crate::statement::parse_one;
 use crate::types::type_of_values;
 use crate::{Error, Result, SqlState};
+use orrery_tables::StoredTable;
 
 /// Reads tables; see the module.
 #[derive(Clone)]

@@ -221,3 +221,29 @@ fn scans_are_told_the_keys_of_joins() {
     );
     assert_eq!(after, house.rows(&session, &plain));
 }
+
+#[test]
+fn keys_are_told_one_by_one_where_groups_stand_between() {
+    let house = sales();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table pick (p int primary key, shop smallint, day date);
+         insert into pick select value, cast(value % 35 as smallint), date '1995-01-01' + cast(value % 300 as int) from number where value < 3000",
+    );
+    for question in [
+        "select s.id from sale s where s.pieces = 7 and s.id < 3000 and s.price = (select min(t.price) from FROM t where t.day = s.day)",
+        "select s.id from sale s where s.id < 300 and s.pieces = (select max(t.pieces) from FROM t where t.day = s.day and t.shop = s.shop)",
+        "select p from pick where p < 200 and exists (select 1 from (select day, min(shop) as m from FROM t group by day) u where u.day = pick.day and u.m = pick.shop)",
+        "select p from pick where p < 200 and not exists (select 1 from (select day, max(shop) as m from FROM t group by day) u where u.day = pick.day and u.m = pick.shop)",
+        "select s.id, u.n from sale s join (select t.day, t.shop as h, count(*) as n from FROM t join pick on pick.day = t.day group by t.day, t.shop) u
+           on u.day = s.day and u.n = s.pieces and s.id < 800",
+    ] {
+        let plain = question.replace("FROM", "(select * from sale limit 1000000)");
+        let asked = question.replace("FROM", "sale");
+        let rows = sorted(&house, &session, &asked);
+        assert_eq!(rows, sorted(&house, &session, &plain), "{asked}");
+        let told = plan(&house, &session, &asked);
+        assert!(told.contains("keys of joins"), "{asked}: {told}");
+    }
+}

@@ -8,9 +8,9 @@ use orrery_storage::table::{ROW_NUMBER, TableState};
 
 use crate::identifiers::{folded, quoted};
 use crate::planner::Planner;
-use crate::scan::StoredTable;
 use crate::statement::parse_one;
 use crate::{Error, Result, SqlState};
+use orrery_tables::StoredTable;
 
 /// The column of row numbers, which no text can name.
 const ROW_NUMBER_NAME: &str = "\u{1}row";

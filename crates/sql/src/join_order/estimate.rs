@@ -12,14 +12,14 @@ use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 
 use super::graph::{Graph, Semi};
-use crate::scan::StoredTable;
+use orrery_tables::StoredTable;
 
 /// What passes a condition of which nothing is known.
 const UNKNOWN_PART: f64 = 0.2;
 /// What passes a condition about several relations.
 const CONDITION_PART: f64 = 0.3;
 /// What an anti join leaves, at least.
-const ANTI_PART_MIN: f64 = 0.1;
+pub(super) const ANTI_PART_MIN: f64 = 0.1;
 /// From so many rows on it counts what each of them costs.
 const MANY_ROWS: f64 = 10_000.0;
 /// Rows of what is not known.
@@ -267,14 +267,18 @@ fn values_of(plan: &LogicalPlan, expr: &Expr, known: &Known) -> Values {
     };
     let found = column.and_then(|column| values_of_column(plan, column));
     let of_table = found.unwrap_or(known.rows_of_table).max(1.0);
-    // Of many values fewer are met by few rows.
-    let share = known.rows / of_table;
-    let left = of_table * (1.0 - (-share).exp());
     Values {
         is_known: found.is_some(),
         of_table,
-        left: left.clamp(1.0, known.rows.max(1.0)),
+        left: left_of(of_table, known.rows),
     }
+}
+
+/// How many of so many values some rows have: of many values fewer are met by few rows.
+pub(super) fn left_of(values: f64, rows: f64) -> f64 {
+    let values = values.max(1.0);
+    let left = values * (1.0 - (-rows / values).exp());
+    left.clamp(1.0, rows.max(1.0))
 }
 
 /// Different values of a column, in the table where it comes from.

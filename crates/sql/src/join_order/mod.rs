@@ -9,6 +9,7 @@
 //!                -> rows of each relation, distinct values of each class                                    (estimate)
 //!                -> the cheapest tree of all                                                                (search)
 //!                -> joins again, the side with fewer rows on the left                                       (here)
+//! physical plan  -> the side with fewer rows in the table of hashes, by estimates of each node               (sides)
 //! ```
 //!
 //! Estimates are those of the scans, which try conditions on some vectors, and the distinct counts of the files. Two columns that are equal to a third are
@@ -19,6 +20,7 @@ mod differing;
 mod estimate;
 mod graph;
 mod search;
+mod sides;
 
 use std::sync::Arc;
 
@@ -37,6 +39,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use self::estimate::Estimates;
 use self::graph::Graph;
 use self::search::Tree;
+pub(crate) use self::sides::statistics;
 
 /// Orders joins, then plans as DataFusion does.
 #[derive(Debug)]

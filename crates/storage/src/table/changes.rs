@@ -249,7 +249,11 @@ impl ProjectionChanges {
     }
 
     /// The entries from where the new row with a key would stand, of which `position` rows of the file come before.
-    pub fn from_key(&self, position: u64, key: &[u8]) -> impl Iterator<Item = &Entry> {
+    pub fn from_key<'a>(
+        &'a self,
+        position: u64,
+        key: &[u8],
+    ) -> impl Iterator<Item = &'a Entry> + use<'a> {
         let is_before = |entry: &Entry| entry.compare(position, key).is_lt();
         let chunks = &self.root.chunks;
         let first = chunks.partition_point(|chunk| chunk.last().is_some_and(is_before));
@@ -258,6 +262,19 @@ impl ProjectionChanges {
             .map_or(0, |chunk| chunk.partition_point(is_before));
         let rest = chunks[first..].iter().flat_map(|chunk| chunk.iter());
         rest.skip(within)
+    }
+
+    /// The new rows whose keys are not less than one and less than another, ascending, each with its position. At least `position` rows of the file come
+    /// before them. To find the first costs a binary search.
+    pub fn new_between<'a>(
+        &'a self,
+        position: u64,
+        least: &[u8],
+        end: Option<&'a [u8]>,
+    ) -> impl Iterator<Item = (u64, &'a NewRow)> + use<'a> {
+        let new = self.from_key(position, least);
+        let new = new.filter_map(|entry| Some((entry.position, entry.row.as_ref()?)));
+        new.take_while(move |(_, row)| end.is_none_or(|end| row.key() < end))
     }
 
     /// The new row with a key, of which `position` rows of the file come before.

@@ -103,7 +103,7 @@ impl Projection {
             .filter_map(|entry| entry.row.as_ref())
             .collect();
         let all: Vec<usize> = (0..self.layout().columns.len()).collect();
-        let decoded = self.decode(&rows, &all)?;
+        let decoded = self.read_new(&rows, &all)?;
         let columns = after.layout().columns.iter().map(|column| {
             if let Some(place) = self.layout().position(column.id) {
                 return Ok(Arc::clone(&decoded[place]));
@@ -191,13 +191,11 @@ impl Projection {
         }
     }
 
-    /// Of a range of positions the new rows alone: where it is known that none of the file's is wanted.
-    pub fn read_new(&self, positions: Range<u64>, wanted: &[usize]) -> Result<Vec<ArrayRef>> {
-        let rows = self
-            .changes
-            .within(positions)
-            .filter_map(|entry| entry.row.as_ref());
-        self.decode(&rows.collect::<Vec<_>>(), wanted)
+    /// The wanted columns, which must ascend, of new rows, in the order in which these are given.
+    pub fn read_new(&self, rows: &[&NewRow], wanted: &[usize]) -> Result<Vec<ArrayRef>> {
+        let bytes = rows.iter().map(|row| row.bytes());
+        let decoded = self.form.codec.decode(bytes, wanted);
+        decoded.map_err(|error| self.invalid(&error))
     }
 
     fn lay_over(
@@ -211,7 +209,7 @@ impl Projection {
             .iter()
             .filter_map(|entry| entry.row.as_ref())
             .collect();
-        let decoded = self.decode(&new, wanted)?;
+        let decoded = self.read_new(&new, wanted)?;
         let Some(stored) = stored else {
             return Ok(decoded);
         };
@@ -240,13 +238,6 @@ impl Projection {
                 interleave(&[&**stored, &**new], &order).map_err(|error| self.invalid(&error))
             })
             .collect()
-    }
-
-    /// The wanted columns of new rows.
-    fn decode(&self, rows: &[&NewRow], wanted: &[usize]) -> Result<Vec<ArrayRef>> {
-        let bytes = rows.iter().map(|row| row.bytes());
-        let decoded = self.form.codec.decode(bytes, wanted);
-        decoded.map_err(|error| self.invalid(&error))
     }
 
     /// Where the rows with these keys are, which must ascend strictly; `None` for a key that no row has.
@@ -320,7 +311,7 @@ impl Projection {
                 RowPlace::New(_, row) => Some(row),
             })
             .collect();
-        let decoded = self.decode(&new, wanted)?;
+        let decoded = self.read_new(&new, wanted)?;
         let stored = match &self.file {
             Some(file) if !numbers.is_empty() => file.take(&numbers, wanted)?,
             _ => return Ok(decoded),

@@ -10,7 +10,7 @@ use orrery_column::VECTOR_ROWS;
 use super::super::definition::{ColumnId, ProjectionColumn, ProjectionLayout};
 use super::super::key::KeyEncoder;
 use super::super::lanes::check_array;
-use super::metadata::{ColumnMetadata, Metadata, VERSION};
+use super::metadata::{ColumnMetadata, ColumnStatistics, Metadata, VERSION};
 use super::vector::{ColumnBlock, Vector};
 use super::{
     ColumnZones, Decoded, FENCES_PER_BLOCK, FileStatistics, GROUP_ROWS, GROUP_VECTORS, KIND,
@@ -180,6 +180,14 @@ impl ProjectionFile {
         FileStatistics {
             rows: self.metadata.rows,
             columns: self.columns.iter().map(statistics).collect(),
+        }
+    }
+
+    /// What is known of a column; `None` if the file does not have it.
+    pub fn column_statistics(&self, column: usize) -> Option<&ColumnStatistics> {
+        match self.columns.get(column)?.source {
+            Source::File(column) => Some(&self.metadata.columns[column].statistics),
+            Source::Initial(_) => None,
         }
     }
 

@@ -127,10 +127,12 @@ impl LaneReader {
         vector.decode(buffer).map_err(fault)?;
         match selection {
             Selection::Range(start, end) => self.state[side] = Some((start, end)),
-            Selection::Rows(..) => {
+            Selection::Rows(rows, first) => {
                 let few = &mut self.few[side];
                 few.clear();
-                few.extend(selection.iter().map(|row| buffer[row]));
+                // All rows are of this vector; the remainder spares a look at that for each.
+                let of = |row: &u64| buffer[(row - first) as usize % VECTOR_ROWS];
+                few.extend(rows.iter().map(of));
                 self.state[side] = None;
             }
         }

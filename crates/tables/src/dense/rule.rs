@@ -29,7 +29,7 @@ const FEW_GROUPS: usize = 64;
 
 /// Puts them in place.
 #[derive(Debug)]
-pub(crate) struct DenseAggregation;
+pub struct DenseAggregation;
 
 impl PhysicalOptimizerRule for DenseAggregation {
     fn optimize(

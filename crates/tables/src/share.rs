@@ -2,6 +2,9 @@
 //!
 //! A hash join says while it runs which keys it has, by a filter that was pushed down to scans of its other side. Where such a filter is about a column of
 //! integers whose bounds the scan's file knows, the rows of the join's first side also set bits, and the scan asks these.
+//!
+//! A filter about several keys stays above a node that does not give all of them, such as one that groups by one of the keys and computes another. Then each
+//! key is followed down by itself (`traced`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +26,14 @@ use super::key_bits::{KeyBits, SharedKeys};
 use super::keys::{Key, KeysExec};
 use super::node::ScanExec;
 use super::told;
+use super::traced::scan_of;
 
 /// Bits for each row of the file, at most.
 const BITS_PER_ROW_MAX: u64 = 32;
 
 /// Gives them.
 #[derive(Debug)]
-pub(crate) struct ShareKeys;
+pub struct ShareKeys;
 
 /// What a scan is told by a filter: of each key of the join the column, if it is one that bits can be had of, with its bounds.
 type Told = Vec<Option<(ColumnId, i64, i64)>>;
@@ -41,9 +45,16 @@ impl PhysicalOptimizerRule for ShareKeys {
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut told: BTreeMap<u64, Option<Told>> = BTreeMap::new();
-        let mut is_recursive = false;
+        // What runs again and again has other keys each time, and what stands twice in a plan two lists of them.
+        let mut is_again = false;
+        let mut scans: Vec<*const ()> = Vec::new();
         plan.apply(|node| {
-            is_recursive |= node.is::<RecursiveQueryExec>();
+            is_again |= node.is::<RecursiveQueryExec>();
+            if node.is::<ScanExec>() {
+                let place = Arc::as_ptr(node).cast::<()>();
+                is_again |= scans.contains(&place);
+                scans.push(place);
+            }
             if let Some(scan) = node.downcast_ref::<ScanExec>() {
                 for (filter, columns) in filters_of(scan) {
                     // One that several scans have is left alone: their bounds differ.
@@ -55,21 +66,23 @@ impl PhysicalOptimizerRule for ShareKeys {
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        // What runs again and again has other keys each time.
-        if is_recursive || told.is_empty() {
+        if is_again {
             return Ok(plan);
         }
         let mut shared: Vec<SharedKeys> = Vec::new();
+        let mut traced: Vec<Traced> = Vec::new();
         let noted = plan.transform_up(|node| match node.downcast_ref::<HashJoinExec>() {
             Some(join) => {
-                let Some(keys) = keys_of(join, &told, &mut shared) else {
+                let keys = keys_of(join, &told, &mut shared);
+                let keys = keys.or_else(|| keys_by_themselves(join, &mut traced));
+                let Some(keys) = keys else {
                     return Ok(Transformed::no(node));
                 };
                 with_keys(node, keys).map(Transformed::yes)
             }
             None => Ok(Transformed::no(node)),
         })?;
-        if shared.is_empty() {
+        if shared.is_empty() && traced.is_empty() {
             return Ok(noted.data);
         }
         let asked = noted.data.transform_up(|node| {
@@ -78,7 +91,13 @@ impl PhysicalOptimizerRule for ShareKeys {
             };
             let of_scan = filters_of(scan).map(|(filter, _)| filter);
             let of_scan: Vec<u64> = of_scan.collect();
-            let keys = shared.iter().filter(|keys| of_scan.contains(&keys.filter));
+            let keys = shared
+                .iter()
+                .filter(|keys| keys.filter.is_some_and(|filter| of_scan.contains(&filter)));
+            let alone = traced
+                .iter()
+                .filter(|traced| Arc::ptr_eq(&traced.scan, &node));
+            let keys = keys.chain(alone.map(|traced| &traced.keys));
             let keys: Vec<SharedKeys> = keys.cloned().collect();
             match keys.is_empty() {
                 true => Ok(Transformed::no(node)),
@@ -155,9 +174,54 @@ fn keys_of(
             bits: Arc::clone(&bits),
         });
         shared.push(SharedKeys {
-            filter,
+            filter: Some(filter),
             column,
             bits,
+        });
+    }
+    (!keys.is_empty()).then_some(keys)
+}
+
+/// Keys that a scan asks for without a filter.
+struct Traced {
+    scan: Arc<dyn ExecutionPlan>,
+    keys: SharedKeys,
+}
+
+/// The keys of a join, where no scan was told all of them.
+fn keys_by_themselves(join: &HashJoinExec, traced: &mut Vec<Traced>) -> Option<Vec<Key>> {
+    let (_, drops_others) = join.join_type().on_lr_is_preserved();
+    let is_plain = join.null_equality() == NullEquality::NullEqualsNothing && !join.null_aware;
+    if !drops_others || !is_plain || join.on().len() < 2 {
+        return None;
+    }
+    let partitions = noted_input(join.left())
+        .output_partitioning()
+        .partition_count();
+    let mut keys = Vec::new();
+    for (left, right) in join.on() {
+        let found = right
+            .downcast_ref::<Column>()
+            .and_then(|column| scan_of(join.right(), column.index()));
+        let Some((node, column)) = found else {
+            continue;
+        };
+        let scan = node.downcast_ref::<ScanExec>()?;
+        let Some((least, greatest)) = bounds(scan.projection(), column) else {
+            continue;
+        };
+        let bits = Arc::new(KeyBits::new(least, greatest, partitions)?);
+        keys.push(Key {
+            expression: Arc::clone(left),
+            bits: Arc::clone(&bits),
+        });
+        traced.push(Traced {
+            scan: Arc::clone(node),
+            keys: SharedKeys {
+                filter: None,
+                column,
+                bits,
+            },
         });
     }
     (!keys.is_empty()).then_some(keys)

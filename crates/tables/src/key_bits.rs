@@ -21,6 +21,8 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use orrery_storage::table::ColumnId;
 use parking_lot::Mutex;
 
+use super::bits::bits_of;
+
 /// Bits of a word.
 const WORD: u64 = 64;
 
@@ -42,8 +44,8 @@ pub(super) struct KeyBits {
 /// The keys that a scan can ask for.
 #[derive(Debug, Clone)]
 pub(super) struct SharedKeys {
-    /// The filter of the join that has them.
-    pub(super) filter: u64,
+    /// The filter of the join that has them, if that was told to the scan.
+    pub(super) filter: Option<u64>,
     /// The column of the table that is compared with them.
     pub(super) column: ColumnId,
     pub(super) bits: Arc<KeyBits>,
@@ -178,8 +180,9 @@ impl KeyBits {
     /// Which of some values are keys, of bits that are complete. Values outside of the bounds may be keys.
     pub(super) fn has(&self, values: &[i64]) -> BooleanBuffer {
         let words = self.words.get().map_or(&[][..], |words| words);
-        BooleanBuffer::collect_bool(values.len(), |row| {
-            let place = values[row].wrapping_sub(self.least).cast_unsigned();
+        let least = self.least;
+        bits_of(values, |value| {
+            let place = value.wrapping_sub(least).cast_unsigned();
             match words.get((place / WORD) as usize) {
                 Some(word) => word.load(Ordering::Relaxed) >> (place % WORD) & 1 == 1,
                 None => true,

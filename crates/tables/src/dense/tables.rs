@@ -7,13 +7,15 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 
 use super::lanes::Numbers;
-use crate::{Error, SqlState};
+use crate::OutOfRange;
 
 /// Sums of this many groups are first made of 64 bits, for the rows of a chunk.
-const NARROW_GROUPS_MAX: usize = 4096;
+const NARROW_GROUPS_MAX: usize = 1024;
+/// Each of these stands so many times, for rows that follow each other: most are of one group, and an addition would wait for the one before it.
+const LANES: usize = 4;
 
 /// An aggregate of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +42,7 @@ enum Values {
     /// Sums, and those of the chunk at hand, where they fit.
     Sum {
         all: Vec<i128>,
-        chunk: Option<Vec<i64>>,
+        chunk: Option<Vec<[i64; LANES]>>,
     },
     Least(Vec<i64>),
     Greatest(Vec<i64>),
@@ -51,6 +53,8 @@ enum Values {
 pub(super) struct GroupTables {
     /// One place more than there are groups: for rows that do not pass.
     rows: Vec<u64>,
+    /// Those of the chunk at hand, of few groups.
+    rows_of_chunk: Option<Vec<[u32; LANES]>>,
     tables: Vec<Table>,
 }
 
@@ -64,6 +68,7 @@ impl GroupTables {
     ) -> Self {
         let mut made = Self {
             rows: vec![0; groups + 1],
+            rows_of_chunk: (groups <= NARROW_GROUPS_MAX).then(|| vec![[0; LANES]; groups + 1]),
             tables: Vec::new(),
         };
         for aggregate in aggregates {
@@ -77,7 +82,7 @@ impl GroupTables {
                     let is_narrow = groups <= NARROW_GROUPS_MAX
                         && sum.is_some_and(|sum| sum <= i64::MAX.cast_unsigned());
                     let all = vec![0; groups + 1];
-                    let chunk = is_narrow.then(|| vec![0; groups + 1]);
+                    let chunk = is_narrow.then(|| vec![[0; LANES]; groups + 1]);
                     (step, Values::Sum { all, chunk })
                 }
                 Aggregate::Least(step) => (step, Values::Least(vec![i64::MAX; groups + 1])),
@@ -90,8 +95,8 @@ impl GroupTables {
 
     /// The bytes of such tables.
     pub(super) fn bytes(groups: usize, aggregates: &[Aggregate]) -> usize {
-        const ROWS: usize = size_of::<u64>();
-        const SUM: usize = size_of::<i128>() + size_of::<i64>();
+        const ROWS: usize = size_of::<u64>() + LANES * size_of::<u32>();
+        const SUM: usize = size_of::<i128>() + LANES * size_of::<i64>();
         (groups + 1).saturating_mul(ROWS + SUM * aggregates.len())
     }
 
@@ -108,19 +113,36 @@ impl GroupTables {
 
     /// Adds rows with the numbers of their groups, of which the last stands for none.
     pub(super) fn add(&mut self, groups: &[u32], numbers: &Numbers) {
-        for group in groups {
-            self.rows[*group as usize] += 1;
+        match &mut self.rows_of_chunk {
+            Some(chunk) => {
+                let (fours, rest) = groups.as_chunks::<LANES>();
+                for four in fours {
+                    for lane in 0..LANES {
+                        chunk[four[lane] as usize][lane] += 1;
+                    }
+                }
+                rest.iter().for_each(|group| chunk[*group as usize][0] += 1);
+                for (all, chunk) in self.rows.iter_mut().zip(chunk) {
+                    let lanes = std::mem::take(chunk);
+                    *all += lanes.into_iter().map(u64::from).sum::<u64>();
+                }
+            }
+            None => groups
+                .iter()
+                .for_each(|group| self.rows[*group as usize] += 1),
         }
         for table in &mut self.tables {
-            let pairs = groups.iter().zip(numbers.of(table.step));
+            let values = numbers.of(table.step);
+            let pairs = groups.iter().zip(values);
             match &mut table.values {
                 Values::Sum {
                     all,
                     chunk: Some(chunk),
                 } => {
-                    pairs.for_each(|(group, value)| chunk[*group as usize] += value);
+                    add_in_lanes(groups, values, chunk);
                     for (all, chunk) in all.iter_mut().zip(chunk) {
-                        *all += i128::from(std::mem::take(chunk));
+                        let lanes = std::mem::take(chunk);
+                        *all += lanes.into_iter().map(i128::from).sum::<i128>();
                     }
                 }
                 Values::Sum { all, chunk: None } => {
@@ -180,7 +202,7 @@ impl GroupTables {
             empty.then(|| NullBuffer::new(BooleanBuffer::from_iter(counts().map(|rows| rows > 0))));
         let values = |field: &Field| -> Result<ArrayRef> {
             let Some(table) = self.find(aggregate) else {
-                return Err(datafusion::common::DataFusionError::Internal(
+                return Err(DataFusionError::Internal(
                     "an aggregate has no table".to_owned(),
                 ));
             };
@@ -209,6 +231,19 @@ impl GroupTables {
     }
 }
 
+fn add_in_lanes(groups: &[u32], values: &[i64], sums: &mut [[i64; LANES]]) {
+    let (group_fours, groups) = groups.as_chunks::<LANES>();
+    let (value_fours, values) = values.as_chunks::<LANES>();
+    for (groups, values) in group_fours.iter().zip(value_fours) {
+        for lane in 0..LANES {
+            sums[groups[lane] as usize][lane] += values[lane];
+        }
+    }
+    for (group, value) in groups.iter().zip(values) {
+        sums[*group as usize][0] += value;
+    }
+}
+
 /// Numbers as values of a type.
 fn array(
     values: impl Iterator<Item = i128>,
@@ -232,8 +267,7 @@ fn array(
         }
     }
     if runs_over {
-        let error = Error::new(SqlState::NumericValueOutOfRange, "bigint out of range");
-        return Err(error.into());
+        return Err(DataFusionError::External(Box::new(OutOfRange("bigint"))));
     }
     Ok(match data_type {
         DataType::Decimal128(precision, scale) => Arc::new(

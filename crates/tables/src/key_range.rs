@@ -16,7 +16,8 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::InListExpr;
 use orrery_storage::Result;
 use orrery_storage::table::{
-    ColumnId, ColumnType, KeyEncoder, KeyRows, Projection, ProjectionColumn, behind_prefix,
+    ColumnId, ColumnType, KeyEncoder, KeyRows, NewRow, Projection, ProjectionChanges,
+    ProjectionColumn, behind_prefix,
 };
 
 use super::compared::{array_of, comparison, is_padded, values_of_list};
@@ -33,6 +34,17 @@ pub(super) struct KeyRanges {
     pub(super) rows: u64,
     /// How many columns of the key narrow it.
     pub(super) columns: usize,
+    /// The same as keys, by which new rows are found: ascending, without overlap.
+    keys: Vec<Keys>,
+}
+
+/// Keys from one on, up to another.
+#[derive(Debug, Clone)]
+struct Keys {
+    least: Vec<u8>,
+    end: Option<Vec<u8>>,
+    /// The rows of the file that have them.
+    rows: Range<u64>,
 }
 
 /// What conditions say of one column of a key, as it stands in keys.
@@ -82,19 +94,48 @@ impl KeyRanges {
             positions: Vec::new(),
             rows: 0,
             columns,
+            keys: Vec::new(),
         };
         if columns == 0 {
+            let rows = projection.positions().end - 1;
             ranges.positions.push(projection.positions());
-            ranges.rows = projection.positions().end - 1;
+            ranges.rows = rows;
+            ranges.keys.push(Keys {
+                least: Vec::new(),
+                end: None,
+                rows: 0..rows,
+            });
             return Ok(ranges);
         }
         for prefix in prefixes {
-            ranges.push(find(projection, &prefix, &last)?);
+            if let Some(keys) = find(projection, &prefix, &last)? {
+                ranges.push(keys);
+            }
         }
         Ok(ranges)
     }
 
-    fn push(&mut self, rows: Range<u64>) {
+    /// The new rows with such keys at some positions, ascending, each with its position.
+    pub(super) fn new_rows<'a>(
+        &'a self,
+        changes: &'a ProjectionChanges,
+        positions: Range<u64>,
+    ) -> impl Iterator<Item = (u64, &'a NewRow)> {
+        let first = self
+            .keys
+            .partition_point(|keys| keys.rows.end < positions.start);
+        let keys = self.keys[first..].iter();
+        let keys = keys.take_while(move |keys| keys.rows.start < positions.end);
+        keys.flat_map(move |keys| {
+            let from = keys.rows.start.max(positions.start);
+            let new = changes.new_between(from, &keys.least, keys.end.as_deref());
+            new.take_while(move |(position, _)| *position < positions.end)
+        })
+    }
+
+    fn push(&mut self, keys: Keys) {
+        let rows = keys.rows.clone();
+        self.keys.push(keys);
         self.rows += rows.end - rows.start;
         // New rows behind the last row of the range are at its end.
         let positions = rows.start..rows.end + 1;
@@ -105,27 +146,32 @@ impl KeyRanges {
     }
 }
 
-/// Rows of the file whose keys begin with the prefix and go on within the bounds.
-fn find(projection: &Projection, prefix: &[u8], bounds: &ColumnBounds) -> Result<Range<u64>> {
-    let Some(file) = projection.file() else {
-        return Ok(0..0);
-    };
-    let start = match &bounds.least {
+/// The keys that begin with the prefix and go on within the bounds; `None` if there can be none.
+fn find(projection: &Projection, prefix: &[u8], bounds: &ColumnBounds) -> Result<Option<Keys>> {
+    let least = match &bounds.least {
         Some((value, true)) => Some([prefix, value].concat()),
         Some((value, false)) => behind_prefix(&[prefix, value].concat()),
         None => Some(prefix.to_vec()),
+    };
+    let Some(least) = least else {
+        return Ok(None);
     };
     let end = match &bounds.greatest {
         Some((value, true)) => behind_prefix(&[prefix, value].concat()),
         Some((value, false)) => Some([prefix, value].concat()),
         None => behind_prefix(prefix),
     };
-    let bound = |key: Option<Vec<u8>>| match key {
-        Some(key) => file.lower_bound(&key),
-        None => Ok(file.rows()),
+    let rows = match projection.file() {
+        None => 0..0,
+        Some(file) => {
+            let start = file.lower_bound(&least)?;
+            let end = end
+                .as_ref()
+                .map_or(Ok(file.rows()), |end| file.lower_bound(end))?;
+            start..end.max(start)
+        }
     };
-    let start = bound(start)?;
-    Ok(start..bound(end)?.max(start))
+    Ok(Some(Keys { least, end, rows }))
 }
 
 fn bounds_of(

@@ -17,6 +17,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::RecordBatchStream;
 use futures::Stream;
+use orrery_storage::Result as StorageResult;
 use orrery_storage::table::{KeyRows, Projection, RowPlace};
 
 use super::failed;
@@ -79,7 +80,7 @@ impl LookUpStream {
     fn places(&self, positions: Range<u64>) -> Result<Vec<RowPlace>> {
         let mut wanted = self.key.clone();
         wanted.sort_unstable();
-        let read = self.index.read(positions, &wanted).map_err(failed)?;
+        let read = self.of_index(positions, &wanted).map_err(failed)?;
         let columns = self
             .key
             .iter()
@@ -97,6 +98,21 @@ impl LookUpStream {
         order.iter().for_each(|row| sorted.push(keys.get(*row)));
         let found = primary.locate(&sorted).map_err(failed)?;
         Ok(found.into_iter().flatten().collect())
+    }
+
+    /// What the index has at these positions.
+    fn of_index(&self, positions: Range<u64>, wanted: &[usize]) -> StorageResult<Vec<ArrayRef>> {
+        let changes = self.index.changes();
+        if changes.inserted() == 0 {
+            return self.index.read(positions, wanted);
+        }
+        let file_rows = self.index.positions().end - 1;
+        let stored = positions.start..positions.end.min(file_rows);
+        let stored = stored.filter(|row| !changes.is_deleted(*row));
+        let new = self.plan.ranges.new_rows(changes, positions);
+        let new = new.map(|(position, row)| RowPlace::New(position, row.clone()));
+        let places: Vec<RowPlace> = stored.map(RowPlace::File).chain(new).collect();
+        self.index.rows_at(&places, wanted)
     }
 
     /// Those that pass.

@@ -10,8 +10,12 @@ use orrery_storage::table::{ColumnId, Projection};
 
 use super::condition::Condition;
 use super::hint::{Dynamic, OwnRange};
-use super::key_bits::SharedKeys;
+use super::key_bits::{KeyBits, SharedKeys};
+use super::key_range::KeyRanges;
 use super::number_test::NumberTest;
+
+/// Keys of a join, and the test that asks for them.
+pub(super) type AskedKeys = (Arc<KeyBits>, NumberTest);
 
 /// Which rows a scan looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +45,8 @@ pub(super) struct Plan {
     pub(super) tests: Vec<NumberTest>,
     /// Where each partition has a range of the key: this one's.
     pub(super) own_range: Option<OwnRange>,
-    /// Rows that are looked at, at most.
-    pub(super) rows: u64,
+    /// Which rows are looked at, of the projection or of the index by which its rows are looked up.
+    pub(super) ranges: Arc<KeyRanges>,
 }
 
 impl Plan {
@@ -53,7 +57,7 @@ impl Plan {
         ids: Arc<[ColumnId]>,
         conditions: Arc<[Condition]>,
         dynamic: Vec<Dynamic>,
-        rows: u64,
+        ranges: Arc<KeyRanges>,
     ) -> Self {
         let layout = projection.layout();
         let place = |id: &ColumnId| layout.position(*id);
@@ -89,8 +93,16 @@ impl Plan {
             dynamic,
             keys: Vec::new(),
             own_range: None,
-            rows,
+            ranges,
         }
+    }
+
+    /// The test that asks for keys, if the column is there.
+    pub(super) fn asked(&self, keys: &SharedKeys) -> Option<AskedKeys> {
+        let place = self.projection.layout().position(keys.column)?;
+        let bits = Arc::clone(&keys.bits);
+        let keys = Arc::clone(&bits);
+        Some((bits, NumberTest::Key { place, keys }))
     }
 
     /// A batch of the columns that were read.

@@ -103,8 +103,8 @@ impl DenseStream {
         if let Some(mask) = mask {
             // Rows that do not pass go to the place behind all groups.
             let none = plan.groups.count() as u32;
-            let rows = self.groups.iter_mut().zip(mask.iter());
-            rows.for_each(|(group, passes)| *group = if passes { *group } else { none });
+            let groups = &mut self.groups;
+            (!mask).set_indices().for_each(|row| groups[row] = none);
         }
         self.tables.add(&self.groups, &self.numbers);
         Ok(())

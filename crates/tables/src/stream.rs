@@ -25,16 +25,15 @@ use datafusion::physical_expr::utils::split_conjunction;
 use futures::Stream;
 use orrery_column::VECTOR_ROWS;
 use orrery_runtime::Pace;
-use orrery_storage::table::ProjectionFile;
+use orrery_storage::table::{NewRow, ProjectionFile};
 
 use super::condition::Condition;
 use super::failed;
 use super::hint::Dynamic;
-use super::key_bits::KeyBits;
 use super::left::{Left, not_deleted};
 use super::morsels::Morsels;
-use super::number_test::{NumberTest, Scratch};
-use super::plan::{Counts, Plan, ScannedRows, columns_of};
+use super::number_test::Scratch;
+use super::plan::{AskedKeys, Counts, Plan, ScannedRows, columns_of};
 
 /// After so many rows it is looked at how many a hint has let pass.
 const HINT_ROWS_MIN: u64 = 32 * 1024;
@@ -64,7 +63,7 @@ struct Hint {
     generation: Option<u64>,
     conditions: Vec<Condition>,
     /// Keys that say the same, each with its column: then the conditions only rule out vectors.
-    keys: Vec<(Arc<KeyBits>, NumberTest)>,
+    keys: Vec<AskedKeys>,
     seen: u64,
     passed: u64,
 }
@@ -73,6 +72,8 @@ struct Hint {
 pub(super) struct ScanStream {
     plan: Arc<Plan>,
     hints: Vec<Hint>,
+    /// Keys of joins that come without a hint.
+    keys: Vec<AskedKeys>,
     morsels: Arc<Morsels>,
     /// What is left of the present morsel, and where it ends.
     chunks: Vec<Range<u64>>,
@@ -115,6 +116,7 @@ impl ScanStream {
         });
         Self {
             hints: hints.collect(),
+            keys: Vec::new(),
             plan,
             morsels,
             chunks: Vec::new(),
@@ -278,21 +280,23 @@ impl ScanStream {
             // What is always true, as a hint is before it is known, is none.
             let parts = parts.filter(|part| part.downcast_ref::<Literal>().is_none());
             let conditions = parts.map(|part| {
-                Condition::new(part, &self.plan.ids, &self.plan.projection, self.plan.rows)
+                Condition::new(
+                    part,
+                    &self.plan.ids,
+                    &self.plan.projection,
+                    self.plan.ranges.rows,
+                )
             });
             hint.conditions = conditions.collect::<Result<_>>()?;
             let filter = hint.source.expression_id();
             let of_hint = self.plan.keys.iter();
-            let of_hint =
-                of_hint.filter(|keys| Some(keys.filter) == filter && keys.bits.is_complete());
-            let layout = self.plan.projection.layout();
-            let keys = of_hint.filter_map(|keys| {
-                let place = layout.position(keys.column)?;
-                let bits = Arc::clone(&keys.bits);
-                let keys = Arc::clone(&bits);
-                Some((bits, NumberTest::Key { place, keys }))
-            });
-            hint.keys = keys.collect();
+            let of_hint = of_hint.filter(|keys| keys.filter == filter && keys.bits.is_complete());
+            hint.keys = of_hint.filter_map(|keys| self.plan.asked(keys)).collect();
+        }
+        if self.keys.is_empty() {
+            let alone = self.plan.keys.iter();
+            let alone = alone.filter(|keys| keys.filter.is_none() && keys.bits.is_complete());
+            self.keys = alone.filter_map(|keys| self.plan.asked(keys)).collect();
         }
         Ok(())
     }
@@ -421,8 +425,9 @@ impl ScanStream {
     }
 
     /// The keys that are asked for, each with its column.
-    fn keys(&self) -> impl Iterator<Item = &(Arc<KeyBits>, NumberTest)> {
-        self.hints.iter().flat_map(|hint| &hint.keys)
+    fn keys(&self) -> impl Iterator<Item = &AskedKeys> {
+        let of_hints = self.hints.iter().flat_map(|hint| &hint.keys);
+        of_hints.chain(&self.keys)
     }
 
     /// The new rows of a morsel that pass.
@@ -432,16 +437,14 @@ impl ScanStream {
         if changes.inserted() == 0 {
             return Ok(NewRows::default());
         }
-        let new = changes
-            .within(morsel.clone())
-            .filter(|entry| entry.row.is_some());
-        let positions: Vec<u64> = new.map(|entry| entry.position).collect();
+        let new = self.plan.ranges.new_rows(changes, morsel);
+        let (positions, new): (Vec<u64>, Vec<&NewRow>) = new.unzip();
         if positions.is_empty() {
             return Ok(NewRows::default());
         }
         self.counts.rows_looked_at.add(positions.len());
         let wanted = self.plan.wanted();
-        let all = projection.read_new(morsel, &wanted).map_err(failed)?;
+        let all = projection.read_new(&new, &wanted).map_err(failed)?;
         let mut rows = (positions, all);
         for condition in self.plan.conditions_in_order() {
             let columns = columns_of(condition.places(), &wanted, &rows.1);

@@ -25,4 +25,4 @@ mod rule;
 mod stream;
 mod tables;
 
-pub(crate) use rule::DenseAggregation;
+pub use rule::DenseAggregation;

@@ -46,12 +46,11 @@ pub(super) fn statistics(
     let Some(file) = projection.file() else {
         return told;
     };
-    let known = file.statistics();
     let is_exact = matches!(rows, Precision::Exact(_)) && projection.changes().is_empty();
     let places = columns.iter().map(|id| projection.layout().position(*id));
     for (place, told) in places.zip(&mut told.column_statistics) {
         let Some(place) = place else { continue };
-        let Some(Some(known)) = known.columns.get(place) else {
+        let Some(known) = file.column_statistics(place) else {
             continue;
         };
         let column = projection.layout().columns[place];
@@ -74,8 +73,7 @@ pub(super) fn statistics(
 pub(super) fn bounds(projection: &Projection, id: ColumnId) -> Option<(ScalarValue, ScalarValue)> {
     let place = projection.layout().position(id)?;
     let column = projection.layout().columns[place];
-    let known = projection.file()?.statistics();
-    let known = known.columns.get(place)?.as_ref()?;
+    let known = projection.file()?.column_statistics(place)?;
     let value = |key: &Option<Vec<u8>>| value_of(column, key.as_deref()?);
     Some((value(&known.least)?, value(&known.greatest)?))
 }

@@ -79,8 +79,7 @@ impl Given<'_> {
     pub(super) fn place(&self, column: &Column) -> Option<usize> {
         let id = self.columns.get(column.index())?;
         let place = self.projection.layout().position(*id)?;
-        let known = self.projection.file()?.statistics();
-        let known = known.columns.get(place)?.as_ref()?;
+        let known = self.projection.file()?.column_statistics(place)?;
         (known.nulls == 0).then_some(place)
     }
 

@@ -19,7 +19,7 @@ use super::access::choose;
 use super::node::{ScanExec, Wanted};
 
 /// A table of a snapshot, or of a transaction.
-pub(crate) struct StoredTable {
+pub struct StoredTable {
     state: TableState,
     /// All tables of the snapshot.
     tables: Option<Arc<Tables>>,
@@ -39,7 +39,7 @@ impl fmt::Debug for StoredTable {
 
 impl StoredTable {
     /// A table in a state.
-    pub(crate) fn new(state: TableState) -> Self {
+    pub fn new(state: TableState) -> Self {
         let definition = state.definition();
         Self {
             columns: definition.columns.iter().map(|column| column.id).collect(),
@@ -51,14 +51,14 @@ impl StoredTable {
     }
 
     /// The same among others, to which it may refer.
-    pub(crate) fn among(state: TableState, tables: &Arc<Tables>) -> Self {
+    pub fn among(state: TableState, tables: &Arc<Tables>) -> Self {
         let mut table = Self::new(state);
         table.tables = Some(Arc::clone(tables));
         table
     }
 
     /// The same with the number of each row behind the other columns, under a name; of a table without a primary key.
-    pub(crate) fn with_row_number(state: TableState, name: &str) -> Self {
+    pub fn with_row_number(state: TableState, name: &str) -> Self {
         let mut table = Self::new(state);
         let number = Field::new(name, ColumnType::BigInt.arrow(), false);
         let fields = table.schema.fields().iter().cloned();
@@ -103,7 +103,7 @@ fn constraints_of(definition: &TableDefinition) -> Constraints {
 /// What is reckoned before a plan is made.
 impl StoredTable {
     /// The rows for which filters hold, and all rows; `None` if they cannot be understood.
-    pub(crate) fn reckoned(&self, filters: &[Expr], state: &dyn Session) -> Option<(f64, f64)> {
+    pub fn reckoned(&self, filters: &[Expr], state: &dyn Session) -> Option<(f64, f64)> {
         let of_rows = DFSchema::try_from(Arc::clone(&self.schema)).ok()?;
         let mut conditions = Vec::with_capacity(filters.len());
         for filter in filters {
@@ -122,7 +122,7 @@ impl StoredTable {
     }
 
     /// How many values a column has, by its place; `None` if that is not known.
-    pub(crate) fn distinct(&self, place: usize) -> Option<f64> {
+    pub fn distinct(&self, place: usize) -> Option<f64> {
         let id = *self.columns.get(place)?;
         let key = self.state.definition().primary_key.as_ref();
         if key.is_some_and(|key| key.columns == [id]) {
@@ -130,8 +130,7 @@ impl StoredTable {
         }
         let projection = self.state.primary();
         let place = projection.layout().position(id)?;
-        let known = projection.file()?.statistics();
-        Some(known.columns.get(place)?.as_ref()?.distinct as f64)
+        Some(projection.file()?.column_statistics(place)?.distinct as f64)
     }
 }
 

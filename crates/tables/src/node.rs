@@ -5,7 +5,7 @@
 //! work. Each of them changes what is read, so a node with other filters is made anew.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -89,6 +89,8 @@ pub(super) struct ScanExec {
     access: Arc<Access>,
     morsels: Queues,
     rows: ScannedRows,
+    /// Asked for more than once while joins are planned.
+    told: OnceLock<Arc<Statistics>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -184,7 +186,7 @@ impl ScanExec {
             Arc::clone(&self.wanted.ids),
             Arc::clone(&self.access.conditions),
             self.wanted.dynamic.clone(),
-            self.access.ranges.rows,
+            Arc::clone(&self.access.ranges),
         );
         plan.own_range = self.own_range(partition);
         plan.keys = self.wanted.keys.clone();
@@ -231,6 +233,7 @@ impl ScanExec {
             access,
             morsels,
             rows: ScannedRows::All,
+            told: OnceLock::new(),
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -423,15 +426,18 @@ impl ExecutionPlan for ScanExec {
         if args.partition().is_some() {
             return Ok(Arc::new(Statistics::new_unknown(&wanted.schema)));
         }
-        let rows = usize::try_from(self.access.rows).unwrap_or(usize::MAX);
-        let rows = match wanted.limit {
-            Some(limit) => Precision::Inexact(rows.min(limit)),
-            None if self.access.is_exact => Precision::Exact(rows),
-            None => Precision::Inexact(rows),
-        };
-        let projection = &self.access.projection;
-        let told = told::statistics(projection, &wanted.columns, &wanted.schema, rows);
-        Ok(Arc::new(told))
+        let told = self.told.get_or_init(|| {
+            let rows = usize::try_from(self.access.rows).unwrap_or(usize::MAX);
+            let rows = match wanted.limit {
+                Some(limit) => Precision::Inexact(rows.min(limit)),
+                None if self.access.is_exact => Precision::Exact(rows),
+                None => Precision::Inexact(rows),
+            };
+            let projection = &self.access.projection;
+            let told = told::statistics(projection, &wanted.columns, &wanted.schema, rows);
+            Arc::new(told)
+        });
+        Ok(Arc::clone(told))
     }
 
     fn try_swapping_with_projection(

@@ -24,6 +24,8 @@ const ROWS_TIMES_MIN: u64 = 2;
 /// Rows that are looked up one by one, at most, and how many others this has to spare for each.
 const LOOKED_UP_MAX: u64 = 4_096;
 const SPARED_BY_LOOK_UP_MIN: u64 = 32;
+/// New rows that are counted.
+const COUNTED_MAX: u64 = 4_096;
 /// Vectors on which conditions are tried.
 const SAMPLES: usize = 8;
 /// Of fewer rows none are tried.
@@ -39,7 +41,7 @@ pub(super) struct Access {
     /// The index, where its rows are looked up in the projection.
     pub(super) look_up: Option<Projection>,
     /// Positions of that which is scanned.
-    pub(super) ranges: KeyRanges,
+    pub(super) ranges: Arc<KeyRanges>,
     /// Where that is divided among the partitions by its key.
     pub(super) divided: Option<Divided>,
     pub(super) conditions: Arc<[Condition]>,
@@ -79,7 +81,7 @@ pub(super) fn choose(
             continue;
         }
         let found = ranges(projection).map_err(failed)?;
-        let rows = found.rows.saturating_add(projection.changes().inserted());
+        let rows = found.rows + new_rows(projection, &found, LOOKED_UP_MAX);
         let spares = rows.saturating_mul(SPARED_BY_LOOK_UP_MIN) <= best.2.rows;
         if found.columns > 0 && rows <= LOOKED_UP_MAX && spares {
             look_up = Some(projection.clone());
@@ -98,10 +100,24 @@ pub(super) fn choose(
         look_up,
         divided: None,
         is_exact: made.is_empty(),
-        ranges,
+        ranges: Arc::new(ranges),
         conditions: made.into(),
         rows,
     })
+}
+
+/// How many new rows have keys within ranges. They are counted up to some; beyond these it is all new rows.
+fn new_rows(projection: &Projection, ranges: &KeyRanges, counted_max: u64) -> u64 {
+    let changes = projection.changes();
+    if ranges.columns == 0 || changes.inserted() == 0 {
+        return changes.inserted();
+    }
+    let counted = ranges.new_rows(changes, projection.positions());
+    let counted = counted.take(counted_max as usize + 1).count() as u64;
+    match counted <= counted_max {
+        true => counted,
+        false => changes.inserted(),
+    }
 }
 
 /// How many rows pass.
@@ -109,16 +125,12 @@ fn reckon(projection: &Projection, ranges: &KeyRanges, conditions: &[Condition])
     if conditions.is_empty() {
         return Ok(projection.rows());
     }
-    let new = projection.changes().inserted();
+    let new = new_rows(projection, ranges, COUNTED_MAX);
     if ranges.rows < SAMPLED_ROWS_MIN {
         // Bounds of the key and nothing else leave all of them.
         let is_bounded = ranges.columns >= conditions.len();
-        let stored = if is_bounded {
-            ranges.rows
-        } else {
-            ranges.rows / UNKNOWN_PART
-        };
-        return Ok(stored + new.min(projection.rows()) / UNKNOWN_PART + 1);
+        let part = if is_bounded { 1 } else { UNKNOWN_PART };
+        return Ok((ranges.rows + new) / part + 1);
     }
     let file_rows = projection.positions().end - 1;
     let vector_rows = VECTOR_ROWS as u64;

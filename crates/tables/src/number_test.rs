@@ -13,6 +13,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 use orrery_storage::table::{ColumnId, ColumnType, Projection, ProjectionFile, SomeRows};
 
+use super::bits::bits_of;
 use super::compared::{comparison, number_of};
 use super::failed;
 use super::key_bits::KeyBits;
@@ -133,9 +134,9 @@ impl NumberTest {
                     }
                     None => greatest.abs_diff(*least),
                 };
-                let values = &scratch.one[..];
-                Ok(BooleanBuffer::collect_bool(values.len(), |row| {
-                    values[row].wrapping_sub(*least).cast_unsigned() <= range
+                let least = *least;
+                Ok(bits_of(&scratch.one, |value| {
+                    value.wrapping_sub(least).cast_unsigned() <= range
                 }))
             }
             Self::Pair {
@@ -196,8 +197,7 @@ fn number_column(
 ) -> Option<(usize, ColumnType)> {
     let place = projection.layout().position(*ids.get(column.index())?)?;
     let file = projection.file()?;
-    let known = file.statistics();
-    let is_whole = known.columns.get(place)?.as_ref()?.nulls == 0;
+    let is_whole = file.column_statistics(place)?.nulls == 0;
     (is_whole && file.has_numbers(place))
         .then(|| (place, projection.layout().columns[place].column_type))
 }

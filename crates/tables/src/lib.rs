@@ -1,4 +1,4 @@
-//! Reading stored tables.
+//! Stored tables in plans: scans, look-ups by an index, groups counted as they are read.
 //!
 //! ```text
 //! StoredTable    a table of a snapshot: columns, constraints
@@ -22,6 +22,7 @@
 //! A scan holds a batch and the numbers of its rows, and the new rows of a morsel; nothing here grows with the table.
 
 mod access;
+mod bits;
 mod compared;
 mod condition;
 mod dense;
@@ -40,17 +41,24 @@ mod share;
 mod stream;
 mod table;
 mod told;
+mod traced;
 mod zone_test;
 
-pub(crate) use dense::DenseAggregation;
-pub(crate) use share::ShareKeys;
-pub(crate) use table::StoredTable;
+pub use dense::DenseAggregation;
+pub use share::ShareKeys;
+pub use table::StoredTable;
 
 use datafusion::common::DataFusionError;
 
-use crate::{Error, SqlState};
+/// A sum that its type cannot hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} out of range")]
+pub struct OutOfRange(
+    /// The type, as SQL calls it.
+    pub &'static str,
+);
 
 /// What storage says, as the engine carries it.
 fn failed(error: orrery_storage::Error) -> DataFusionError {
-    Error::new(SqlState::IoError, error.to_string()).into()
+    DataFusionError::External(Box::new(error))
 }
