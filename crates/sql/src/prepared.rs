@@ -29,6 +29,8 @@ use parking_lot::Mutex;
 use crate::column_names::{shown_columns, shown_name};
 use crate::identifiers::simple;
 use crate::lookup::table_named;
+use crate::place::place_of;
+use crate::ready::ReadyQuery;
 use crate::statement::Statement;
 use crate::values::ValueTexts;
 use crate::{Error, Result, SqlState};
@@ -44,8 +46,26 @@ pub struct Prepared {
     columns: Option<SchemaRef>,
     /// Types that whoever prepared it has told.
     told: Vec<Option<DataType>>,
-    /// The plan of a query, and the tables that it was made over.
-    kept: Mutex<Option<(Arc<Tables>, LogicalPlan)>>,
+    kept: Mutex<Option<Kept>>,
+}
+
+/// What is known of a query as long as no table changes.
+#[derive(Debug)]
+struct Kept {
+    tables: Arc<Tables>,
+    plan: LogicalPlan,
+    ready: Readiness,
+}
+
+/// Whether a query can be run without being planned.
+#[derive(Debug, Clone)]
+pub(crate) enum Readiness {
+    /// It was not run yet: many are run once alone.
+    NotRun,
+    /// It was, but not looked at.
+    Unknown,
+    No,
+    Yes(Arc<ReadyQuery>),
 }
 
 impl Prepared {
@@ -69,7 +89,7 @@ impl Prepared {
         Ok(Self {
             columns: Some(shown_columns(plan.schema().inner())),
             told: told.to_vec(),
-            kept: Mutex::new(Some((Arc::clone(tables), plan))),
+            kept: Mutex::new(Some(Kept::new(tables, plan))),
             statement,
             parameters,
         })
@@ -154,13 +174,38 @@ impl Prepared {
     /// The plan over these tables, if that is kept.
     pub(crate) fn plan_over(&self, tables: &Arc<Tables>) -> Option<LogicalPlan> {
         let kept = self.kept.lock();
-        let (over, plan) = kept.as_ref()?;
-        Arc::ptr_eq(over, tables).then(|| plan.clone())
+        let kept = kept.as_ref()?;
+        Arc::ptr_eq(&kept.tables, tables).then(|| kept.plan.clone())
+    }
+
+    /// Whether it can be run over these tables without being planned. Notes that it is run.
+    pub(crate) fn readiness(&self, tables: &Arc<Tables>) -> Readiness {
+        let mut kept = self.kept.lock();
+        let Some(kept) = kept.as_mut() else {
+            return Readiness::No;
+        };
+        if !Arc::ptr_eq(&kept.tables, tables) {
+            return Readiness::No;
+        }
+        match &kept.ready {
+            Readiness::NotRun => std::mem::replace(&mut kept.ready, Readiness::Unknown),
+            known => known.clone(),
+        }
+    }
+
+    /// Keeps what it needs to be run over these tables without being planned.
+    pub(crate) fn keep_ready(&self, tables: &Arc<Tables>, ready: Option<&Arc<ReadyQuery>>) {
+        let mut kept = self.kept.lock();
+        if let Some(kept) = kept.as_mut()
+            && Arc::ptr_eq(&kept.tables, tables)
+        {
+            kept.ready = ready.map_or(Readiness::No, |ready| Readiness::Yes(Arc::clone(ready)));
+        }
     }
 
     /// Keeps another plan.
     pub(crate) fn keep(&self, tables: &Arc<Tables>, plan: LogicalPlan) {
-        *self.kept.lock() = Some((Arc::clone(tables), plan));
+        *self.kept.lock() = Some(Kept::new(tables, plan));
     }
 
     /// Keeps none: it reads more than tables, and has to be made anew each time.
@@ -207,6 +252,16 @@ impl Prepared {
     }
 }
 
+impl Kept {
+    fn new(tables: &Arc<Tables>, plan: LogicalPlan) -> Self {
+        Self {
+            tables: Arc::clone(tables),
+            plan,
+            ready: Readiness::NotRun,
+        }
+    }
+}
+
 /// A plan whose parameters have these types, as far as they are told.
 fn with_types(plan: LogicalPlan, told: &[Option<DataType>], text: &str) -> Result<LogicalPlan> {
     if told.iter().all(Option::is_none) {
@@ -242,14 +297,6 @@ fn is_decimal(value: &ScalarValue) -> bool {
             | ScalarValue::Decimal128(..)
             | ScalarValue::Decimal256(..)
     )
-}
-
-/// `$1` is the first.
-fn place_of(name: &str) -> Option<usize> {
-    name.strip_prefix('$')?
-        .parse::<usize>()
-        .ok()?
-        .checked_sub(1)
 }
 
 /// How many parameters a statement has: the greatest number among them.

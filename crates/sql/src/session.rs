@@ -35,7 +35,8 @@ use crate::names::CATALOG;
 use crate::old_states::OldStates;
 use crate::outcome::Outcome;
 use crate::planner::Planner;
-use crate::prepared::{Prepared, parameters_of};
+use crate::prepared::{Prepared, Readiness, parameters_of};
+use crate::ready::{ReadyQuery, task_without_functions};
 use crate::settings::{Settings, columns_shown, setting_name};
 use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
@@ -416,8 +417,15 @@ impl Session {
         self.block.lock().note_statement()?;
         let values = prepared.typed(values)?;
         let snapshot = self.seen()?;
-        let planner = self.planner(&snapshot);
         let text = &prepared.statement.text;
+        if let Some(ready) = self.ready(prepared, snapshot.tables()) {
+            let plan = ready.plan(&self.state, &values).await;
+            let plan = plan.map_err(|error| Error::of_engine(&error, text))?;
+            let rows = execute_stream(plan, task_without_functions(&self.state));
+            let rows = rows.map_err(|error| Error::of_run(&error))?;
+            return Ok(Outcome::Query(self.failing(shown_rows(rows))));
+        }
+        let planner = self.planner(&snapshot);
         let plan = match prepared.plan_over(snapshot.tables()) {
             Some(plan) => plan,
             None => {
@@ -435,6 +443,21 @@ impl Session {
             .map_err(|error| Error::of_engine(&error, text))?;
         let stream = planner.stream(&plan, text).await?;
         Ok(Outcome::Query(self.failing(stream)))
+    }
+
+    /// What a query needs to be run over these tables without being planned, if that is little. It is looked for when a query is run a second time.
+    fn ready(&self, prepared: &Prepared, tables: &Arc<Tables>) -> Option<Arc<ReadyQuery>> {
+        match prepared.readiness(tables) {
+            Readiness::Yes(ready) => Some(ready),
+            Readiness::No | Readiness::NotRun => None,
+            Readiness::Unknown => {
+                let plan = prepared.plan_over(tables)?;
+                let ready = self.state.optimize(&plan).ok().and_then(ReadyQuery::new);
+                let ready = ready.map(Arc::new);
+                prepared.keep_ready(tables, ready.as_ref());
+                ready
+            }
+        }
     }
 
     pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {

@@ -183,3 +183,154 @@ fn parameters_keep_their_digits_their_bytes_and_their_elements() {
     rows(&house, &session, &any, &[list(&[2, 7])]);
     assert_eq!(house.rows(&session, "select a from t"), ["3"]);
 }
+
+#[test]
+fn what_is_run_often_gives_what_it_gave_at_first() {
+    let house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table t (a int, b text, c double precision, d date, primary key (a, b));
+         insert into t select g, 'x' || g % 3, g / 4.0, date '2026-01-01' + g::int from generate_series(1, 400) as s(g);
+         insert into t values (7, 'y', null, null), (-2147483648, '', 0, '1969-12-31')",
+    );
+    let asked = [
+        (
+            "select * from t where a = $1",
+            "int",
+            vec!["7", "-2147483648", "401", "null"],
+        ),
+        (
+            "select a from t where a = $1",
+            "bigint",
+            vec!["7", "3000000000", "-2147483648"],
+        ),
+        (
+            "select b, c * 2 from t where a = 7 and b = $1",
+            "text",
+            vec!["'x1'", "'y'", "''", "null"],
+        ),
+        (
+            "select a from t where a > $1",
+            "int",
+            vec!["398", "400", "-2147483648"],
+        ),
+        (
+            "select a, b from t where $1 between a and a + 2",
+            "int",
+            vec!["7", "0"],
+        ),
+        (
+            "select a from t where d = $1",
+            "date",
+            vec!["date '2026-01-08'", "date '1969-12-31'"],
+        ),
+        (
+            "select 10 / (a - 7) from t where a = $1",
+            "int",
+            vec!["8", "9"],
+        ),
+        (
+            "select c is null from t where a = 7 and c is not distinct from $1",
+            "double precision",
+            vec!["1.75", "null"],
+        ),
+        (
+            "select coalesce(c, $1) from t where a = 7",
+            "double precision",
+            vec!["1.5", "null"],
+        ),
+    ];
+    for (number, (text, of, values)) in asked.iter().enumerate() {
+        house.done(&session, &format!("prepare q{number} ({of}) as {text}"));
+        for round in 0..3 {
+            for value in values {
+                let expected = text.replace("$1", &format!("({value})::{of}"));
+                let mut expected = house.rows(&session, &expected);
+                let mut found = house.rows(&session, &format!("execute q{number} ({value})"));
+                expected.sort();
+                found.sort();
+                assert_eq!(found, expected, "{text} {value} {round}");
+            }
+        }
+    }
+    // What fails fails each time, and what others commit is seen.
+    for _ in 0..3 {
+        assert_eq!(house.refused(&session, "execute q6 (7)").0, "22012");
+    }
+    house.done(
+        &house.session(),
+        "delete from t where a = 7 and b = 'y'; insert into t values (1000, 'z', 1, null)",
+    );
+    for _ in 0..3 {
+        assert_eq!(
+            house.rows(&session, "execute q0 (7)"),
+            ["7 x1 1.75 2026-01-08"]
+        );
+        assert_eq!(
+            house.rows(&session, "execute q0 (1000)"),
+            ["1000 z 1.0 NULL"]
+        );
+    }
+    house.done(&session, "begin; insert into t values (2000, '', 1, null)");
+    for _ in 0..3 {
+        assert_eq!(house.rows(&session, "execute q3 (1000)"), ["2000"]);
+    }
+    house.done(&session, "rollback");
+    assert!(house.rows(&session, "execute q3 (1000)").is_empty());
+    house.done(&session, "create index on t (d)");
+    for _ in 0..3 {
+        let day = "execute q5 (date '1969-12-31')";
+        assert_eq!(house.rows(&session, day), ["-2147483648"]);
+    }
+}
+
+#[test]
+fn new_rows_are_found_by_their_keys() {
+    let house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table t (a int, b int, c text, primary key (a, b)); create index i on t (c) include (b)",
+    );
+    let check = |rows: usize| {
+        for text in [
+            "select a, b from t where a = 17",
+            "select a, b from t where a = 17 and b > 1",
+            "select a, b from t where a = 17 and b >= 1 and b < 2",
+            "select a, b from t where a in (17, 18, 5000) and b in (2, 0)",
+            "select a, b from t where a > 98 and a < 100",
+            "select a, b, c from t where c = 'c7'",
+            "select b from t where c >= 'c8' and c < 'c81'",
+        ] {
+            let slow = text.replace("where ", "where random() < 2 and ");
+            let slow = slow.replace("a ", "a + 0 ").replace("c ", "c || '' ");
+            let mut expected = house.rows(&session, &slow);
+            let mut found = house.rows(&session, text);
+            expected.sort();
+            found.sort();
+            assert_eq!(found, expected, "{rows} {text}");
+        }
+    };
+    let insert = |from: usize, to: usize, b: usize| {
+        let text = format!(
+            "insert into t select g, {b}, 'c' || g % 90 from generate_series({from}, {to}) as s(g)"
+        );
+        house.done(&session, &text);
+    };
+    insert(1, 100, 1);
+    check(100);
+    insert(1, 100, 2);
+    insert(5_000, 5_100, 0);
+    check(301);
+    house.done(&session, "delete from t where a % 17 = 0 and b = 1");
+    check(290);
+    insert(101, 70_000, 1);
+    check(70_000);
+    insert(1, 3_000, 3);
+    house.done(
+        &session,
+        "update t set b = b + 10 where a = 17; delete from t where a = 18",
+    );
+    check(73_000);
+}
