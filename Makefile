@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench bench-tpch compare-duckdb soak crash conformance oracle oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write
+.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash conformance oracle oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -21,6 +21,7 @@ help:
 	@echo 'make compare ours and Virtuoso on 10 million triples; writes docs/performance.md (20 minutes)'
 	@echo 'make relational   the same data as triples and as tables of DuckDB, side by side; writes docs/performance.md'
 	@echo 'make bench-tpch   TPC-H at scale 1: load, answers, power test, throughput test (SCALE=)'
+	@echo 'make bench-vectors   TPC-H Q9 on five designs of the data, as columns and as rows, with vectors of three sizes; writes docs/performance.md (SCALE=)'
 	@echo 'make compare-duckdb   TPC-H on both, side by side; writes docs/performance.md'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60, the server stays within MEMORY=1G; then updates, loads and compactions'
@@ -74,6 +75,10 @@ relational: build
 
 bench-tpch: build
 	$(ORRERY) bench tpch --scale $(or $(SCALE),1) $(if $(wildcard $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),1)),--answers $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),1))
+
+# The tables of scales 0.1 and 1 have their places in the document.
+bench-vectors: build
+	$(ORRERY) bench vectors --scale $(or $(SCALE),0.1) $(if $(wildcard $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),0.1)),--answers $(ORRERY_SHARED)/tpch/answers/sf$(or $(SCALE),0.1)) $(if $(filter 0.1 1,$(or $(SCALE),0.1)),--document docs/performance.md)
 
 compare-duckdb: build
 	$(ORRERY) bench compare --peer duckdb --scale $(or $(SCALE),1) --document docs/performance.md

@@ -597,6 +597,40 @@ pub(crate) enum BenchSuite {
     Estimates(EstimatesArguments),
     /// TPC-H on tables: load, answers, power test, throughput test
     Tpch(TpchArguments),
+    /// The lab of physical designs: TPC-H Q9 on five layouts of the data, as columns and as rows, with vectors of three sizes
+    Vectors(VectorsArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct VectorsArguments {
+    /// Scale factor: 1 stands for about 1 GB of text, and takes 6 GB of memory
+    #[arg(long, value_name = "N", default_value = "0.1")]
+    pub(crate) scale: Scale,
+    /// Folder with the right answers, of which q09.csv is read; without it SQL's answer alone is believed
+    #[arg(long, value_name = "DIR")]
+    pub(crate) answers: Option<PathBuf>,
+    /// Threads of each run
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: u32,
+    /// How often each cell is run; the quickest counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
+    /// The time of a cell, all its runs together; where none of them ends within it, the table says so
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) cell_limit: Seconds,
+    /// Memory of the engine that answers as SQL
+    #[arg(long, value_name = "SIZE", default_value = "4G")]
+    pub(crate) memory: Bytes,
+    /// Where files and database are made
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+    /// Also write the table into this document, between `<!-- vectors SCALE -->` and
+    /// `<!-- end of vectors SCALE -->`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) document: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -23,6 +23,7 @@ mod soak;
 mod store;
 mod tpch;
 mod update;
+mod vectors;
 mod walks;
 
 use std::io;
@@ -57,6 +58,9 @@ pub use tpch::{
 pub use update::{
     MixReport, ReadingReport, ReadingTimes, TransactionReport, UpdateBenchOptions, UpdatePart,
     UpdateReport, update,
+};
+pub use vectors::{
+    Design, DesignSpace, Store, VectorCell, VectorSize, VectorsOptions, VectorsReport, vectors,
 };
 
 /// Why a measurement failed.

@@ -7,8 +7,8 @@ use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
     Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions, Peer,
     RelationalOptions, ServerProcess, SoakOptions, StoreOptions, TpchOptions, UpdateBenchOptions,
-    cold, compare, compare_duckdb, estimates, explore, floor, relational, soak, store, tpch,
-    update,
+    VectorsOptions, cold, compare, compare_duckdb, estimates, explore, floor, relational, soak,
+    store, tpch, update, vectors,
 };
 use orrery_bench::report::with_section;
 use orrery_bench::tpch::streams;
@@ -18,7 +18,7 @@ use super::output::Output;
 use crate::arguments::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
     FloorArguments, GenerateArguments, RelationalArguments, ReportFormat, SoakArguments,
-    StoreBenchArguments, TpchArguments, UpdateBenchArguments,
+    StoreBenchArguments, TpchArguments, UpdateBenchArguments, VectorsArguments,
 };
 use crate::failure::Failure;
 use crate::units::ShowCount;
@@ -39,6 +39,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Relational(arguments) => run_relational(arguments),
         BenchSuite::Estimates(arguments) => run_estimates(arguments),
         BenchSuite::Tpch(arguments) => run_tpch(arguments),
+        BenchSuite::Vectors(arguments) => run_vectors(arguments),
     }
 }
 
@@ -195,6 +196,33 @@ fn run_tpch(arguments: TpchArguments) -> Result<(), Failure> {
         _ => Err(Failure::Other(
             "an answer or a table is wrong; see above".to_owned(),
         )),
+    }
+}
+
+fn run_vectors(arguments: VectorsArguments) -> Result<(), Failure> {
+    let section = format!("vectors {}", arguments.scale);
+    if let Some(path) = &arguments.document {
+        document_with_section(path, &section, "")?;
+    }
+    let cache = arguments.cache.unwrap_or_else(default_cache);
+    std::fs::create_dir_all(&cache).map_err(|error| Failure::file(&cache, error))?;
+    let options = VectorsOptions {
+        scale: arguments.scale,
+        cache,
+        answers: arguments.answers,
+        threads: arguments.threads as usize,
+        memory_bytes: arguments.memory.0,
+        runs: arguments.runs,
+        cell_limit: arguments.cell_limit.0,
+    };
+    let report = vectors(&options, &mut |next| eprintln!("{next} ..."))?;
+    show(&report, arguments.report)?;
+    if let Some(path) = &arguments.document {
+        write_section(path, &section, &report.to_string())?;
+    }
+    match report.mistakes.len() {
+        0 => Ok(()),
+        _ => Err(Failure::Other("an answer is wrong; see above".to_owned())),
     }
 }
 

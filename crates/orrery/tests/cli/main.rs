@@ -24,4 +24,5 @@ mod serve;
 mod server_memory;
 mod sql;
 mod tpch;
+mod vectors;
 mod whole_graphs;

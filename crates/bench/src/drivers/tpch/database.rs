@@ -18,21 +18,21 @@ use crate::tpch::{Answer, TpchTable};
 const BATCH_ROWS: usize = 8_192;
 
 /// A database, and what runs queries on it.
-pub(super) struct TpchDatabase {
+pub(in crate::drivers) struct TpchDatabase {
     threads: tokio::runtime::Runtime,
     runtime: Runtime,
     writer: Writer,
 }
 
 /// One client.
-pub(super) struct Client<'d> {
+pub(in crate::drivers) struct Client<'d> {
     session: Session,
     threads: &'d tokio::runtime::Runtime,
 }
 
 impl TpchDatabase {
     /// A new one in the place of what is there.
-    pub(super) fn create(
+    pub(in crate::drivers) fn create(
         directory: &Path,
         threads: usize,
         memory_bytes: u64,
@@ -65,7 +65,7 @@ impl TpchDatabase {
     }
 
     /// Another client of it.
-    pub(super) fn client(&self) -> Client<'_> {
+    pub(in crate::drivers) fn client(&self) -> Client<'_> {
         let database = Arc::clone(self.writer.database());
         let options = SessionOptions {
             who: "orrery bench tpch".to_owned(),
@@ -81,7 +81,7 @@ impl TpchDatabase {
 
 impl Client<'_> {
     /// Makes the tables and loads them.
-    pub(super) fn load(&self, files: &TpchFiles) -> Result<(), BenchError> {
+    pub(in crate::drivers) fn load(&self, files: &TpchFiles) -> Result<(), BenchError> {
         for table in TpchTable::ALL {
             self.run(table.definition())?;
         }
@@ -96,7 +96,10 @@ impl Client<'_> {
     }
 
     /// Runs one statement.
-    pub(super) fn run(&self, text: &str) -> Result<(Vec<RecordBatch>, Tag), BenchError> {
+    pub(in crate::drivers) fn run(
+        &self,
+        text: &str,
+    ) -> Result<(Vec<RecordBatch>, Tag), BenchError> {
         let failed = |error: orrery_sql::Error| BenchError::Sql {
             statement: text.chars().take(STATEMENT_SHOWN_MAX).collect(),
             error: Box::new(error),
@@ -123,7 +126,7 @@ impl Client<'_> {
     }
 
     /// Asks a query.
-    pub(super) fn ask(&self, text: &str) -> Result<Answer, BenchError> {
+    pub(in crate::drivers) fn ask(&self, text: &str) -> Result<Answer, BenchError> {
         let (rows, _) = self.run(text)?;
         Ok(Answer::of_batches(&rows).map_err(crate::tpch::TpchError::from)?)
     }

@@ -8,7 +8,7 @@ use crate::drivers::BenchError;
 use crate::tpch::{RefreshSet, Scale, TpchTable, write_keys, write_parquet, write_refresh};
 
 /// The folder of the files of a scale.
-pub(super) struct TpchFiles {
+pub(in crate::drivers) struct TpchFiles {
     folder: PathBuf,
     scale: Scale,
 }
@@ -25,7 +25,7 @@ pub(super) const DELETED_KEY: &str = "deleted_key";
 
 impl TpchFiles {
     /// In a folder of the cache.
-    pub(super) fn new(cache: &Path, scale: Scale) -> Result<Self, BenchError> {
+    pub(in crate::drivers) fn new(cache: &Path, scale: Scale) -> Result<Self, BenchError> {
         let folder = cache.join(format!("tpch-{scale}"));
         fs::create_dir_all(&folder).map_err(|source| BenchError::File {
             path: folder.clone(),
@@ -44,7 +44,7 @@ impl TpchFiles {
     }
 
     /// Makes the files of the tables that are missing.
-    pub(super) fn write_tables(&self) -> Result<(), BenchError> {
+    pub(in crate::drivers) fn write_tables(&self) -> Result<(), BenchError> {
         for table in TpchTable::ALL {
             let path = self.table(table);
             if !path.is_file() {

@@ -23,8 +23,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use self::database::{Client, TpchDatabase};
-use self::files::TpchFiles;
+use self::database::Client;
 use self::held::Held;
 use super::BenchError;
 use super::load::folder_bytes;
@@ -34,6 +33,9 @@ use crate::tpch::{
 };
 
 pub use compare::{TpchCompareReport, TpchPair, compare_duckdb};
+
+pub(in crate::drivers) use self::database::TpchDatabase;
+pub(in crate::drivers) use self::files::TpchFiles;
 
 /// What to measure.
 #[derive(Clone, Debug)]
