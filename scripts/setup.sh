@@ -32,6 +32,15 @@ fi
 if ! command -v psql >/dev/null; then
     (install_packages postgresql-client) || echo "setup: no psql; its tests are left out" >&2
 fi
+# The server, whose tables tests read as external ones: they start one of their own, so the one that the package starts is stopped.
+if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
+    if (install_packages postgresql); then
+        if command -v systemctl >/dev/null; then systemctl disable --now postgresql >/dev/null 2>&1 || true; fi
+        service postgresql stop >/dev/null 2>&1 || true
+    else
+        echo "setup: no server of PostgreSQL; its tests are left out" >&2
+    fi
+fi
 clients="$HOME/.cache/orrery/clients"
 if command -v python3 >/dev/null && ! "$clients/bin/python" -c 'import psycopg, sqlalchemy' 2>/dev/null; then
     { python3 -m venv "$clients" && "$clients/bin/pip" install -q --retries 1 --timeout 10 'psycopg[binary]>=3.2,<4' 'sqlalchemy>=2,<3'; } ||

@@ -47,6 +47,7 @@ impl Shared {
             host.writer.clone(),
             SessionOptions {
                 who: "flight".to_owned(),
+                foreign: host.foreign.clone(),
                 ..SessionOptions::default()
             },
         );

@@ -7,6 +7,7 @@
 //! foreign key                     <Table#ref-a;b>      the row that it refers to
 //! ```
 
+use orrery_sql::foreign_definitions;
 use orrery_storage::table::{ColumnId, ForeignKey, TableDefinition, Tables};
 
 use crate::error::{Error, Result};
@@ -28,12 +29,19 @@ impl Mapping {
         oxiri::Iri::parse(base).map_err(|error| {
             Error::Words(format!("the base <{base}> is no absolute IRI: {error}"))
         })?;
-        let all: Vec<&TableDefinition> = tables.tables().map(|it| &**it.definition()).collect();
-        let mapped: Vec<&TableDefinition> = all
-            .iter()
-            .copied()
-            .filter(|table| table.schema == schema)
-            .collect();
+        let foreign = foreign_definitions(tables, schema)?;
+        let own = tables.tables().map(|it| &**it.definition());
+        let own = own.filter(|table| table.schema == schema);
+        let mut mapped: Vec<&TableDefinition> = own.collect();
+        for table in foreign.iter().map(|it| &it.definition) {
+            if table.primary_key.is_none() {
+                return Err(Error::Words(format!(
+                    "the external table {schema}.{} has no primary key to make the IRIs of its rows; create it with columns and PRIMARY KEY (...)",
+                    table.name
+                )));
+            }
+            mapped.push(table);
+        }
         let mut triples_maps: Vec<TriplesMap> = mapped
             .iter()
             .map(|table| triples_map(table, base))

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use orrery_sql::TableReader;
+use orrery_sql::{TableReader, foreign_definition};
 use orrery_storage::table::{ColumnId, ColumnType, TableDefinition, Tables};
 use orrery_term::vocabulary::rdf;
 use orrery_term::{LanguageTags, Term};
@@ -264,6 +264,21 @@ impl Source {
             return Ok(Self {
                 columns,
                 keys,
+                rows,
+            });
+        }
+        if let LogicalTable::Table { schema, name, .. } = table
+            && let Some(foreign) = foreign_definition(tables, schema, name)?
+        {
+            let columns = foreign.definition.columns.iter().map(|column| Column {
+                name: column.name.clone(),
+                column_type: column.column_type,
+            });
+            #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+            let rows = foreign.rows.map_or(ROWS_OF_QUERY, |rows| rows as f64);
+            return Ok(Self {
+                columns: columns.collect(),
+                keys: keys(&foreign.definition),
                 rows,
             });
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use orrery_runtime::Runtime;
-use orrery_sql::TableReader;
+use orrery_sql::{ForeignAccess, TableReader};
 
 use crate::compiled::Compiled;
 
@@ -11,22 +11,25 @@ use crate::compiled::Compiled;
 #[derive(Debug)]
 pub struct TableMappings {
     runtime: Arc<Runtime>,
+    foreign: ForeignAccess,
     /// Made when it is needed: that takes a millisecond.
     reader: OnceLock<TableReader>,
     pub(crate) compiled: Compiled,
 }
 
 impl TableMappings {
-    /// On the memory of a runtime.
-    pub fn new(runtime: &Arc<Runtime>) -> Self {
+    /// On the memory of a runtime, over tables of this database and of other servers as far as these may be read.
+    pub fn new(runtime: &Arc<Runtime>, foreign: &ForeignAccess) -> Self {
         Self {
             runtime: Arc::clone(runtime),
+            foreign: foreign.clone(),
             reader: OnceLock::new(),
             compiled: Compiled::default(),
         }
     }
 
     pub(crate) fn reader(&self) -> &TableReader {
-        self.reader.get_or_init(|| TableReader::new(&self.runtime))
+        self.reader
+            .get_or_init(|| TableReader::new(&self.runtime, &self.foreign))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use orrery_sparql::mapped::{MappedDataset, MappedGraphs, MappedPart, MappedPattern};
 use orrery_sparql::{Engine, QueryError};
-use orrery_sql::MappedGraph;
+use orrery_sql::{ForeignAccess, MappedGraph};
 use orrery_storage::Snapshot;
 use orrery_storage::table::Tables;
 use parking_lot::Mutex;
@@ -16,9 +16,9 @@ use crate::mapped_query::MappedQuery;
 use crate::matching::{PATTERN_LEAVES_MAX, parts};
 use crate::table_mappings::TableMappings;
 
-/// The engine that sees mapped graphs.
-pub fn mapped(engine: Engine) -> Engine {
-    let mappings = TableMappings::new(engine.runtime());
+/// The engine that sees mapped graphs, also of tables of other servers as far as these may be read.
+pub fn mapped(engine: Engine, foreign: &ForeignAccess) -> Engine {
+    let mappings = TableMappings::new(engine.runtime(), foreign);
     engine.with_mapped_graphs(Arc::new(mappings))
 }
 

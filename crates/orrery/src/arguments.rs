@@ -304,6 +304,9 @@ pub(crate) struct ServerArguments {
     /// Answer also to this name when listening on a loopback address, as a proxy on this machine may call it; may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
+    /// Let external tables be of this PostgreSQL server: host, host:port, address or network (* for every public host); may be repeated
+    #[arg(long, value_name = "HOST")]
+    pub(crate) foreign_allow: Vec<String>,
     /// Take no updates; another process may write the database meanwhile
     #[arg(long)]
     pub(crate) read_only: bool,

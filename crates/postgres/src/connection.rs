@@ -45,6 +45,7 @@ impl Connection {
             SessionOptions {
                 who: format!("postgresql {user}"),
                 user: user.clone(),
+                foreign: context.foreign.clone(),
                 ..SessionOptions::default()
             },
         )

@@ -75,36 +75,64 @@ impl AllowList {
         }
         let host = host_of(url).ok_or("it has no host")?;
         let port = url.port_or_known_default();
-        let is_listed = self.entries.iter().any(|entry| match entry {
-            Entry::AnyPublic => match address_of(&host) {
+        let is_listed = self.lists(&host, port)
+            || self.entries.iter().any(|entry| match entry {
+                Entry::Prefix(prefix) => is_prefix(prefix, url),
+                Entry::AnyPublic | Entry::Host { .. } | Entry::Network { .. } => false,
+            });
+        match is_listed {
+            true => Ok(()),
+            false => Err(self.refusal(&host)),
+        }
+    }
+
+    /// Whether a host may be connected to on a port for something that has no URL; else why not. Prefixes of URLs permit nothing here. Where the host is a
+    /// name, each address that it leads to is to pass [`AllowList::check_address`].
+    pub fn check_host(&self, host: &str, port: u16) -> Result<(), String> {
+        let written = match host.contains(':') {
+            true => format!("[{host}]"),
+            false => host.to_owned(),
+        };
+        let host = Host::parse(&written).map_err(|error| format!("{host}: {error}"))?;
+        let host = normal(host);
+        match self.lists(&host, Some(port)) {
+            true => Ok(()),
+            false => Err(self.refusal(&host)),
+        }
+    }
+
+    /// Whether an entry that is no prefix permits a host on a port.
+    fn lists(&self, host: &Host, port: Option<u16>) -> bool {
+        self.entries.iter().any(|entry| match entry {
+            Entry::AnyPublic => match address_of(host) {
                 Some(address) => is_public(address),
-                None => !is_localhost(&host),
+                None => !is_localhost(host),
             },
             Entry::Host {
                 host: listed,
                 port: None,
-            } => *listed == host,
+            } => listed == host,
             Entry::Host {
                 host: listed,
                 port: Some(listed_port),
-            } => *listed == host && port == Some(*listed_port),
+            } => listed == host && port == Some(*listed_port),
             Entry::Network { address, bits } => {
-                address_of(&host).is_some_and(|host| is_within(host, *address, *bits))
+                address_of(host).is_some_and(|host| is_within(host, *address, *bits))
             }
-            Entry::Prefix(prefix) => is_prefix(prefix, url),
-        });
-        if is_listed {
-            return Ok(());
-        }
-        Err(if self.is_empty() {
-            "no host is allowed; name it when the server or the query is started".to_owned()
-        } else {
-            format!("{host} is not on the list of allowed hosts, or not with this port or path")
+            Entry::Prefix(_) => false,
         })
     }
 
-    /// Whether a name that passed [`AllowList::check_url`] may lead to this address; else why not.
-    pub(crate) fn check_address(&self, name: &str, address: IpAddr) -> Result<(), String> {
+    fn refusal(&self, host: &Host) -> String {
+        if self.is_empty() {
+            "no host is allowed; name it when the server or the query is started".to_owned()
+        } else {
+            format!("{host} is not on the list of allowed hosts, or not with this port or path")
+        }
+    }
+
+    /// Whether a name that passed [`AllowList::check_url`] or [`AllowList::check_host`] may lead to this address; else why not.
+    pub fn check_address(&self, name: &str, address: IpAddr) -> Result<(), String> {
         if is_public(address) {
             return Ok(());
         }
@@ -338,6 +366,23 @@ mod tests {
         assert!(leads(&["http://localhost/a"], "localhost", "::1"));
         assert!(!leads(&["localhost"], "localhost", "10.0.0.1"));
         assert!(!leads(&["localhost"], "example.org", "127.0.0.1"));
+    }
+
+    #[test]
+    fn a_host_without_a_url_is_allowed_by_hosts_and_networks_and_not_by_prefixes() {
+        let allows = |entries: &[&str], host: &str, port: u16| {
+            let list = AllowList::parse(entries).unwrap();
+            list.check_host(host, port).is_ok()
+        };
+        assert!(allows(&["db.example:5432"], "DB.example.", 5432));
+        assert!(!allows(&["db.example:5432"], "db.example", 5433));
+        assert!(!allows(&["https://db.example/"], "db.example", 443));
+        assert!(allows(&["10.0.0.0/8"], "10.1.2.3", 5432));
+        assert!(allows(&["[fd00::7]:81"], "fd00::7", 81));
+        assert!(!allows(&["*"], "127.0.0.1", 5432));
+        assert!(!allows(&["*"], "localhost", 5432));
+        assert!(allows(&["localhost"], "localhost", 5432));
+        assert!(!allows(&[], "db.example", 5432));
     }
 
     #[test]

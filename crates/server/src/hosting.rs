@@ -27,7 +27,11 @@ pub(crate) fn host(state: Arc<ServerState>, writer: Option<Writer>) -> Host {
         runtime: Arc::clone(state.engine.runtime()),
         database: Arc::clone(state.engine.database()),
         writer,
-        mappings: Arc::new(TableMappings::new(state.engine.runtime())),
+        foreign: state.options.foreign.clone(),
+        mappings: Arc::new(TableMappings::new(
+            state.engine.runtime(),
+            &state.options.foreign,
+        )),
         graphs: Arc::new(graphs_of(&state.engine, &state.options)),
         threads: state.query_threads.handle().clone(),
         turns: Arc::new(Door(state)),

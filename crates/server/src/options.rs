@@ -6,6 +6,7 @@ use orrery_loader::{BackgroundOptions, CompactOptions};
 use orrery_postgres::PostgresOptions;
 use orrery_remote::AllowList;
 use orrery_sparql::EngineOptions;
+use orrery_sql::ForeignAccess;
 use orrery_storage::WriterOptions;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -115,6 +116,8 @@ pub struct HttpOptions {
     pub union_default_graph: bool,
     /// Assumes no prefixes: each has to be declared in the query, as the standard has it.
     pub strict_prefixes: bool,
+    /// Other servers whose tables SQL and mapped graphs may read, for clients of all protocols.
+    pub foreign: ForeignAccess,
 }
 
 impl Default for HttpOptions {
@@ -133,6 +136,7 @@ impl Default for HttpOptions {
             allow_any_origin: false,
             union_default_graph: false,
             strict_prefixes: false,
+            foreign: ForeignAccess::refused(),
         }
     }
 }

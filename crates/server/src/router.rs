@@ -121,9 +121,15 @@ pub(crate) fn shared(
         engine.runtime(),
         Arc::clone(engine.database()),
         None,
-        SessionOptions::default(),
+        SessionOptions {
+            foreign: options.foreign.clone(),
+            ..SessionOptions::default()
+        },
     )
-    .with_mappings(Arc::new(TableMappings::new(engine.runtime())))
+    .with_mappings(Arc::new(TableMappings::new(
+        engine.runtime(),
+        &options.foreign,
+    )))
     .with_graphs(Arc::new(graphs_of(&engine, &options)));
     Ok(Arc::new(ServerState {
         is_over,

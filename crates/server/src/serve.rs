@@ -141,7 +141,7 @@ impl Server {
             ..defaults
         };
         let engine = Engine::new(Arc::clone(&database), engine_options)?;
-        let engine = Arc::new(orrery_mapping::mapped(engine));
+        let engine = Arc::new(orrery_mapping::mapped(engine, &options.http.foreign));
         // Before the other one: whoever reaches that finds this, too.
         let postgres = match options.postgres.take() {
             Some(options) => Some(Listener::bind(options).await?),

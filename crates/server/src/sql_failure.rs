@@ -23,7 +23,9 @@ impl SqlFailure {
         match self.error.state {
             SqlState::FeatureNotSupported => StatusCode::NOT_IMPLEMENTED,
             SqlState::QueryCanceled => StatusCode::SERVICE_UNAVAILABLE,
-            SqlState::ForeignDataError => StatusCode::BAD_GATEWAY,
+            SqlState::ForeignDataError | SqlState::ForeignConnectionError => {
+                StatusCode::BAD_GATEWAY
+            }
             SqlState::ReadOnlySqlTransaction => StatusCode::FORBIDDEN,
             state if matches!(&state.code()[..2], "23" | "40") => StatusCode::CONFLICT,
             _ => StatusCode::BAD_REQUEST,

@@ -9,6 +9,7 @@ use datafusion::config::Dialect;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::analyzer::Analyzer;
 use datafusion::prelude::SessionConfig;
+use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 
 use crate::files::FileAccess;
@@ -23,7 +24,11 @@ const SHARED_ROWS_MAX: usize = 512 * 1024;
 const SHARED_BYTES_MAX: usize = 32 << 20;
 
 /// On the memory and threads of a runtime.
-pub(crate) fn engine_state(runtime: &Runtime, files: &FileAccess) -> SessionState {
+pub(crate) fn engine_state(
+    runtime: &Runtime,
+    files: &FileAccess,
+    foreign: &ForeignAccess,
+) -> SessionState {
     // For the whole process, and always the same.
     recursive::set_minimum_stack_size(STACK_BYTES_MIN);
     recursive::set_stack_allocation_size(4 * STACK_BYTES_MIN);
@@ -35,7 +40,8 @@ pub(crate) fn engine_state(runtime: &Runtime, files: &FileAccess) -> SessionStat
     SessionStateBuilder::new()
         .with_config(
             config(task.session_config().batch_size(), threads)
-                .with_extension(Arc::new(files.clone())),
+                .with_extension(Arc::new(files.clone()))
+                .with_extension(Arc::new(foreign.clone())),
         )
         .with_runtime_env(task.runtime_env())
         .with_default_features()

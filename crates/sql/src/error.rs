@@ -211,6 +211,8 @@ fn of_external(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Error
         of_storage(error)
     } else if let Some(error) = error.downcast_ref::<orrery_tables::OutOfRange>() {
         Error::new(SqlState::NumericValueOutOfRange, error.to_string())
+    } else if let Some(error) = error.downcast_ref::<orrery_foreign::Error>() {
+        of_foreign(error)
     } else {
         Error::new(SqlState::InternalError, error.to_string())
     }
@@ -223,6 +225,36 @@ fn of_runtime(error: &orrery_runtime::Error) -> Error {
         }
         orrery_runtime::Error::Busy => Error::new(SqlState::OutOfMemory, error.to_string()),
         orrery_runtime::Error::Engine(error) => of_root(error.find_root()),
+    }
+}
+
+/// What befell a table of another server.
+fn of_foreign(error: &orrery_foreign::Error) -> Error {
+    use orrery_foreign::Error as Foreign;
+    let made = |state| Error::new(state, error.to_string());
+    match error {
+        Foreign::NotAllowed { .. } => made(SqlState::InsufficientPrivilege).with_hint(
+            "Hosts are allowed when the process is started: serve --foreign-allow HOST.",
+        ),
+        Foreign::Invalid(_) => made(SqlState::InvalidParameterValue),
+        Foreign::Unsupported { hint, .. } => {
+            made(SqlState::FeatureNotSupported).with_hint(hint.as_str())
+        }
+        Foreign::NoTable { .. } => made(SqlState::UndefinedTable),
+        Foreign::Connect { .. } => made(SqlState::ForeignConnectionError),
+        Foreign::Source { detail, .. } => match detail {
+            Some(detail) => made(SqlState::ForeignDataError).with_detail(detail.as_str()),
+            None => made(SqlState::ForeignDataError),
+        },
+        Foreign::Lost { .. } | Foreign::Value { .. } => made(SqlState::ForeignDataError),
+        Foreign::Changed { .. } => made(SqlState::ForeignDataError)
+            .with_hint("Drop the external table, and create it anew."),
+    }
+}
+
+impl From<orrery_foreign::Error> for Error {
+    fn from(error: orrery_foreign::Error) -> Self {
+        of_foreign(&error)
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 use orrery_storage::{Database, Writer};
 use tokio::runtime::Handle;
@@ -34,6 +35,8 @@ pub struct Host {
     pub graphs: Arc<dyn GraphSource>,
     /// Graphs out of tables.
     pub mappings: Arc<dyn GraphMappings>,
+    /// Tables of other servers that may be read.
+    pub foreign: ForeignAccess,
     /// The door.
     pub turns: Arc<dyn Turns>,
     /// Where statements compute, and connections live.

@@ -38,6 +38,7 @@ mod evaluate;
 mod facts;
 mod files;
 mod floats;
+mod foreign;
 mod graph;
 mod host;
 mod identifiers;
@@ -82,6 +83,7 @@ pub use datafusion::arrow::datatypes::DataType;
 pub use datafusion::common::ScalarValue;
 pub use error::{Error, ErrorObjects, Result};
 pub use files::FileAccess;
+pub use foreign::{ForeignDefinition, foreign_definition, foreign_definitions};
 pub use graph::{
     GraphColumn, GraphCondition, GraphLimits, GraphQuery, GraphRows, GraphSource, GraphTest,
 };
@@ -90,6 +92,7 @@ pub use kept::Kept;
 pub use kind::StatementKind;
 pub use mapped::{GraphMappings, MappedGraph, MappingSource};
 pub use names::{CATALOG as DATABASE, SCHEMA as DEFAULT_SCHEMA};
+pub use orrery_foreign::ForeignAccess;
 pub use outcome::{Outcome, Rows};
 pub use pg_catalog::VECTOR;
 pub use prepared::Prepared;

@@ -25,6 +25,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
+use orrery_foreign::StatementSnapshots;
 use orrery_storage::table::{RelationId, Tables, ViewDefinition};
 use parking_lot::RwLock;
 
@@ -59,6 +60,8 @@ pub(crate) struct Planner {
     extra: Arc<Extra>,
     /// Whether a plan reads a graph, or files: it holds the state that it was made over.
     reads_graphs: Arc<AtomicBool>,
+    /// Whether a plan reads tables of other servers.
+    reads_foreign: Arc<AtomicBool>,
     old_states: Option<OldStates>,
 }
 
@@ -100,11 +103,15 @@ impl Planner {
         let list = MemoryCatalogProviderList::new();
         list.register_catalog(CATALOG.to_owned(), Arc::new(seen));
         state.register_catalog_list(Arc::new(list));
+        // All that a statement reads of one other server is of one state.
+        let snapshots = Arc::new(StatementSnapshots::default());
+        state.config_mut().set_extension(snapshots);
         Self {
             state,
             tables: Arc::clone(tables),
             extra,
             reads_graphs,
+            reads_foreign: Arc::default(),
             old_states: None,
         }
     }
@@ -116,8 +123,13 @@ impl Planner {
         self
     }
 
-    /// Whether what was planned so far reads a graph, or files: such a plan is not to be kept.
+    /// Whether what was planned so far reads a graph, files or other servers: such a plan is not to be kept.
     pub(crate) fn reads_graphs(&self) -> bool {
+        self.reads_graphs_or_files() || self.reads_foreign.load(Ordering::Relaxed)
+    }
+
+    /// The same without other servers.
+    pub(crate) fn reads_graphs_or_files(&self) -> bool {
         self.reads_graphs.load(Ordering::Relaxed)
     }
 
@@ -273,14 +285,15 @@ impl Planner {
                 format!("views are nested more than {VIEWS_DEEP_MAX} deep"),
             ));
         }
-        if is_external(&view.query) {
-            self.reads_graphs.store(true, Ordering::Relaxed);
-        }
         let table: Arc<dyn TableProvider> = match is_external(&view.query) {
             true => {
-                ExternalTable::parse(&view.query)?
-                    .provider(&self.state)
-                    .await?
+                let table = ExternalTable::parse(&view.query)?;
+                let is_read = match table.is_foreign() {
+                    true => &self.reads_foreign,
+                    false => &self.reads_graphs,
+                };
+                is_read.store(true, Ordering::Relaxed);
+                table.provider(&self.state).await?
             }
             false => {
                 let plan = self.plan_of_view(view, depth + 1).await?;
@@ -316,6 +329,7 @@ impl Planner {
             tables: Arc::clone(&self.tables),
             extra: Arc::clone(&self.extra),
             reads_graphs: Arc::clone(&self.reads_graphs),
+            reads_foreign: Arc::clone(&self.reads_foreign),
             old_states: self.old_states.clone(),
         }
     }

@@ -13,8 +13,9 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use datafusion::sql::parser::Statement as Parsed;
+use datafusion::sql::parser::{CreateExternalTable, Statement as Parsed};
 use datafusion::sql::sqlparser::ast;
+use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
 use orrery_storage::{CommitOptions, Database, Snapshot, TableSavepoint, Transaction, Writer};
@@ -27,7 +28,7 @@ use crate::committing::Committing;
 use crate::copy::BatchesIn;
 use crate::engine_state::engine_state;
 use crate::facts::SessionFacts;
-use crate::files::FileAccess;
+use crate::files::{ExternalTable, FileAccess};
 use crate::graph::{GraphLimits, GraphSource, SeenGraphs};
 use crate::kept::KeptStatements;
 use crate::mapped::{GraphMappings, GraphStatement};
@@ -57,6 +58,8 @@ pub struct SessionOptions {
     pub user: String,
     /// Whether statements may use files of this machine and of object stores.
     pub files: FileAccess,
+    /// Whether statements may read tables of other servers, and of which.
+    pub foreign: ForeignAccess,
 }
 
 impl Default for SessionOptions {
@@ -66,6 +69,7 @@ impl Default for SessionOptions {
             who: String::new(),
             user: CATALOG.to_owned(),
             files: FileAccess::refused(),
+            foreign: ForeignAccess::refused(),
         }
     }
 }
@@ -114,7 +118,7 @@ impl Session {
         writer: Option<Writer>,
         options: SessionOptions,
     ) -> Self {
-        let mut state = engine_state(runtime, &options.files);
+        let mut state = engine_state(runtime, &options.files, &options.foreign);
         let settings = Arc::new(Mutex::new(Settings::default()));
         settings.lock().set_user(&options.user);
         state
@@ -489,14 +493,7 @@ impl Session {
                     None => self.query(statement.parsed.clone(), &statement.text).await,
                 },
             },
-            Parsed::CreateExternalTable(external) => {
-                let mut change = self
-                    .begin_change(|| "CREATE EXTERNAL TABLE".to_owned())
-                    .await?;
-                let savepoint = change.savepoint()?;
-                let done = definitions::create_external(&mut change, external).await;
-                self.end_change(change, &savepoint, done).await
-            }
+            Parsed::CreateExternalTable(external) => self.create_external(external).await,
             other => self.query(other.clone(), &statement.text).await,
         }
     }
@@ -682,6 +679,25 @@ impl Session {
             true => changes::run(&mut change, statement, text).await,
             false => definitions::run(&mut change, statement, text).await,
         };
+        self.end_change(change, &savepoint, done).await
+    }
+
+    async fn create_external(&self, statement: &CreateExternalTable) -> Result<Outcome> {
+        let what = || "CREATE EXTERNAL TABLE".to_owned();
+        let mut table = ExternalTable::of_statement(statement)?;
+        self.may_change(what)?;
+        // Another server is asked while other writers have their turn.
+        let seen = self.looked_at()?;
+        let is_there = seen
+            .tables()
+            .view_named(&table.schema, &table.name)
+            .is_some();
+        if !(is_there && table.if_not_exists) {
+            table.look(&self.state).await?;
+        }
+        let mut change = self.begin_change(what).await?;
+        let savepoint = change.savepoint()?;
+        let done = definitions::create_external(&mut change, table).await;
         self.end_change(change, &savepoint, done).await
     }
 

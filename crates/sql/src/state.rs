@@ -145,6 +145,8 @@ states! {
     SnapshotTooOld "72000"
     /// Another endpoint did not answer as it should.
     ForeignDataError "HV000"
+    /// Another server cannot be connected to.
+    ForeignConnectionError "HV00N"
     /// A mistake of ours.
     InternalError "XX000"
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
+use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 use orrery_storage::table::{ColumnType, Tables};
 
@@ -34,10 +35,10 @@ impl fmt::Debug for TableReader {
 }
 
 impl TableReader {
-    /// On the engine's memory. It reads no files.
-    pub fn new(runtime: &Runtime) -> Self {
+    /// On the engine's memory. It reads no files, and of other servers those that it may.
+    pub fn new(runtime: &Runtime, foreign: &ForeignAccess) -> Self {
         Self {
-            state: engine_state(runtime, &FileAccess::refused()),
+            state: engine_state(runtime, &FileAccess::refused(), foreign),
         }
     }
 
@@ -136,7 +137,7 @@ impl TableReader {
         }
         let plan = planner.logical(statement, query).await?;
         crate::session::refuse_changes(&plan)?;
-        match planner.reads_graphs() {
+        match planner.reads_graphs_or_files() {
             true => Err(Error::unsupported("files in a mapping")),
             false => Ok(plan),
         }

@@ -4,9 +4,11 @@
 
 use std::sync::Arc;
 
+use arrow::util::display::array_value_to_string;
+use futures::StreamExt as _;
 use orrery_mapping::TableMappings;
 use orrery_sparql::{Engine, EngineOptions, QueryOptions, QueryResults, UpdateOptions};
-use orrery_sql::{Outcome, Session, SessionOptions};
+use orrery_sql::{Error, FileAccess, ForeignAccess, Outcome, Rows, Session, SessionOptions};
 use orrery_storage::{CommitOptions, Database, Writer, WriterOptions};
 use orrery_term::Term;
 
@@ -14,36 +16,64 @@ pub(crate) struct Place {
     pub(crate) engine: Arc<Engine>,
     pub(crate) session: Session,
     writer: Writer,
-    _directory: tempfile::TempDir,
+    directory: Arc<tempfile::TempDir>,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::with_foreign(&ForeignAccess::refused())
+    }
+
+    /// One that may read tables of other servers.
+    pub(crate) fn with_foreign(foreign: &ForeignAccess) -> Self {
+        let directory = Arc::new(tempfile::tempdir().unwrap());
         let database = Database::create_or_open(directory.path().join("db")).unwrap();
         let database = Arc::new(database);
         let writer = database.open_writer(WriterOptions::default()).unwrap();
+        Self::over(directory, database, writer, foreign)
+    }
+
+    /// The same database in a process that may go elsewhere.
+    pub(crate) fn opened_with(&self, foreign: &ForeignAccess) -> Self {
+        let database = Arc::clone(self.engine.database());
+        Self::over(
+            Arc::clone(&self.directory),
+            database,
+            self.writer.clone(),
+            foreign,
+        )
+    }
+
+    fn over(
+        directory: Arc<tempfile::TempDir>,
+        database: Arc<Database>,
+        writer: Writer,
+        foreign: &ForeignAccess,
+    ) -> Self {
         let options = EngineOptions {
             memory_bytes: 256 << 20,
             ..EngineOptions::default()
         };
         let engine = Engine::new(Arc::clone(&database), options).unwrap();
-        let mappings = Arc::new(TableMappings::new(engine.runtime()));
-        let engine = Arc::new(orrery_mapping::mapped(engine));
-        let options = SessionOptions::default();
+        let mappings = Arc::new(TableMappings::new(engine.runtime(), foreign));
+        let engine = Arc::new(orrery_mapping::mapped(engine, foreign));
+        let options = SessionOptions {
+            files: FileAccess::allowed([]),
+            foreign: foreign.clone(),
+            ..SessionOptions::default()
+        };
         let session = Session::new(engine.runtime(), database, Some(writer.clone()), options)
             .with_mappings(mappings);
         Self {
             engine,
             session,
             writer,
-            _directory: directory,
+            directory,
         }
     }
 
     /// Runs statements; the error of the first that fails, with its code.
     pub(crate) async fn run(&self, text: &str) -> Result<String, String> {
-        let told = |error: orrery_sql::Error| format!("{} {error}", error.state.code());
         let mut last = String::new();
         for statement in self.session.statements(text).map_err(told)? {
             match self.session.execute(&statement).await.map_err(told)? {
@@ -52,6 +82,36 @@ impl Place {
             }
         }
         Ok(last)
+    }
+
+    /// The rows of a statement as they come, until the first failure.
+    pub(crate) async fn stream(&self, text: &str) -> Result<Rows, String> {
+        let mut statements = self.session.statements(text).map_err(told)?.into_iter();
+        let statement = statements.next().ok_or("no statement")?;
+        match self.session.execute(&statement).await.map_err(told)? {
+            Outcome::Query(rows) => Ok(rows),
+            _ => Err("no rows".to_owned()),
+        }
+    }
+
+    /// The rows of a query, a line each.
+    pub(crate) async fn rows(&self, text: &str) -> Result<Vec<String>, String> {
+        let mut rows = self.stream(text).await?;
+        let mut lines = Vec::new();
+        while let Some(batch) = rows.next().await {
+            let batch = batch.map_err(|error| told(Error::of_run(&error)))?;
+            for row in 0..batch.num_rows() {
+                let values = batch
+                    .columns()
+                    .iter()
+                    .map(|values| match values.is_null(row) {
+                        true => "NULL".to_owned(),
+                        false => array_value_to_string(values, row).unwrap(),
+                    });
+                lines.push(values.collect::<Vec<_>>().join(" "));
+            }
+        }
+        Ok(lines)
     }
 
     /// The solutions of a query, a line each, sorted.
@@ -104,6 +164,10 @@ impl Place {
         lines.sort();
         Ok(lines)
     }
+}
+
+fn told(error: Error) -> String {
+    format!("{} {error}", error.state.code())
 }
 
 /// A mapping with the prefixes that tests use.

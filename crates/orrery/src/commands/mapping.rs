@@ -8,6 +8,7 @@ use orrery_sparql::{Engine, EngineOptions};
 use orrery_sql::{MappedGraph, MappingSource, Outcome, Session, SessionOptions};
 use orrery_storage::{Database, WriterOptions};
 
+use super::foreign::foreign_anywhere;
 use super::output::Output;
 use super::query_text::{read_text, threads};
 use crate::arguments::MappingCommand;
@@ -98,12 +99,14 @@ fn execute(
         ..defaults
     };
     let engine = Arc::new(Engine::new(Arc::clone(&database), options)?);
+    let foreign = foreign_anywhere();
     let session_options = SessionOptions {
         who: "orrery mapping".to_owned(),
+        foreign: foreign.clone(),
         ..SessionOptions::default()
     };
     let session = Session::new(engine.runtime(), database, Some(writer), session_options)
-        .with_mappings(Arc::new(TableMappings::new(engine.runtime())));
+        .with_mappings(Arc::new(TableMappings::new(engine.runtime(), &foreign)));
     let runtime = threads(&engine)?;
     let outcome = runtime.block_on(async {
         let mut done = None;

@@ -19,6 +19,7 @@ pub(crate) mod verify;
 pub(crate) mod warm;
 
 mod files_below;
+mod foreign;
 mod http;
 mod output;
 mod query_text;

@@ -11,6 +11,7 @@ use orrery_sparql::{Engine, EngineOptions, PreparedQuery, QueryOptions};
 use orrery_storage::Database;
 use tokio::runtime::Runtime;
 
+use super::foreign::foreign_anywhere;
 use crate::arguments::{DatabaseArgument, EndpointArguments, QueryText};
 use crate::failure::Failure;
 
@@ -48,7 +49,8 @@ impl QueryText {
             ..defaults
         };
         let database = Arc::new(Database::open(&database.directory)?);
-        Ok(orrery_mapping::mapped(Engine::new(database, options)?))
+        let engine = Engine::new(database, options)?;
+        Ok(orrery_mapping::mapped(engine, &foreign_anywhere()))
     }
 }
 

@@ -8,6 +8,7 @@ use orrery_postgres::{Password, PostgresOptions, StartError, TlsFiles};
 use orrery_server::{HttpOptions, ServerOptions, stop_signal};
 use orrery_storage::WriterOptions;
 
+use super::foreign::foreign_of;
 use super::update::allow_list;
 use super::warm::available_bytes;
 use crate::arguments::{ServeArguments, ServerArguments};
@@ -59,6 +60,7 @@ pub(crate) fn options(
             allow_any_origin: arguments.cors,
             union_default_graph: arguments.union_default_graph,
             strict_prefixes: arguments.strict_prefixes,
+            foreign: foreign_of(&arguments.foreign_allow)?,
             ..HttpOptions::default()
         },
         postgres: postgres(arguments)?,

@@ -11,6 +11,7 @@ use orrery_sparql::{
 };
 use orrery_storage::{CommitOptions, Database, Error, Transaction, Writer, WriterOptions};
 
+use super::foreign::foreign_anywhere;
 use super::http::{post_text, server_url};
 use super::output::Output;
 use super::query_text::{own_address, read_text, threads, warn_of};
@@ -71,10 +72,8 @@ fn local(
         service: arguments.endpoints.options()?.service()?,
         ..EngineOptions::default()
     };
-    let engine = Arc::new(orrery_mapping::mapped(Engine::new(
-        database,
-        engine_options,
-    )?));
+    let engine = Engine::new(database, engine_options)?;
+    let engine = Arc::new(orrery_mapping::mapped(engine, &foreign_anywhere()));
     let documents = Documents::new(
         arguments.sources.load_dir.clone(),
         allow_list(&arguments.sources)?,

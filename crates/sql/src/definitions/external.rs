@@ -2,7 +2,6 @@
 //!
 //! The definition is kept where views are, as the text of the statement: it has nothing of the files but their place, and is read whenever the table is named.
 
-use datafusion::sql::parser::CreateExternalTable;
 use orrery_storage::table::{DefinitionChange, RelationId, ViewDefinition};
 
 use super::views::VIEWS_MAX;
@@ -14,12 +13,8 @@ use crate::tag::Tag;
 use crate::{Error, Result, SqlState};
 
 /// Does it.
-pub(crate) async fn create(
-    change: &mut Change,
-    statement: &CreateExternalTable,
-) -> Result<Outcome> {
+pub(crate) async fn create(change: &mut Change, mut table: ExternalTable) -> Result<Outcome> {
     let done = Outcome::Done(Tag::Words("CREATE EXTERNAL TABLE"));
-    let mut table = ExternalTable::new(statement)?;
     let tables = change.tables()?;
     let old = tables.view_named(&table.schema, &table.name);
     let old = old.filter(|old| table.or_replace && is_external(&old.query));
@@ -35,6 +30,8 @@ pub(crate) async fn create(
             format!("a database has at most {VIEWS_MAX} views and external tables"),
         ));
     }
+    // There was one of that name when the other server was to be asked, and is none any more.
+    table.look(change.state()).await?;
     let provider = table.provider(change.state()).await?;
     table.keep_columns(&*provider);
     let schema = provider.schema();

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod csv;
+mod foreign;
 mod kind;
 mod listing;
 mod location;

@@ -11,8 +11,10 @@ use datafusion::sql::sqlparser::ast::{
     self, ObjectName, Value, visit_relations, visit_relations_mut,
 };
 use datafusion::sql::sqlparser::tokenizer::Token;
+use orrery_foreign::{ForeignAccess, ForeignColumn};
 
 use super::csv::{Column, CsvTable};
+use super::foreign::ForeignSource;
 use super::kind::Kind;
 use super::listing::{Listed, listed};
 use super::location::{FileAccess, FoundFile};
@@ -34,8 +36,15 @@ pub(crate) struct ExternalTable {
     columns: Vec<Column>,
     stored_as: String,
     options: Vec<(String, String)>,
-    kind: Kind,
+    stored: Stored,
     locations: Vec<String>,
+}
+
+/// What a table is made of.
+#[derive(Debug)]
+enum Stored {
+    Files(Kind),
+    Foreign(ForeignSource),
 }
 
 /// Whether a definition with a text is an external table, and not a view.
@@ -147,6 +156,7 @@ async fn of_kind(
 impl ExternalTable {
     /// Of a statement.
     pub(crate) fn new(statement: &CreateExternalTable) -> Result<Self> {
+        let is_foreign = ForeignSource::is_it(&statement.file_type);
         let given = [
             (
                 !statement.table_partition_cols.is_empty(),
@@ -159,7 +169,7 @@ impl ExternalTable {
             (statement.temporary, "a temporary table"),
             (statement.unbounded, "an unbounded table"),
             (
-                !statement.constraints.is_empty(),
+                !statement.constraints.is_empty() && !is_foreign,
                 "a constraint of an external table",
             ),
         ];
@@ -167,7 +177,9 @@ impl ExternalTable {
             return Err(Error::unsupported(what));
         }
         let columns = statement.columns.iter().map(|column| {
-            if let Some(option) = column.options.first() {
+            if let Some(option) = column.options.first()
+                && !is_foreign
+            {
                 return Err(Error::unsupported(format!(
                     "{} of an external table's column",
                     option.option
@@ -186,17 +198,33 @@ impl ExternalTable {
         });
         let options: Vec<(String, String)> = options.collect();
         let (schema, name) = qualified(&statement.name)?;
+        let stored = match is_foreign {
+            true => Stored::Foreign(ForeignSource::new(statement, &name, &options)?),
+            false => Stored::Files(Kind::stored_as(&statement.file_type, &options)?),
+        };
         Ok(Self {
             schema,
             name,
             if_not_exists: statement.if_not_exists,
             or_replace: statement.or_replace,
             columns: columns.collect::<Result<_>>()?,
-            kind: Kind::stored_as(&statement.file_type, &options)?,
+            stored,
             stored_as: statement.file_type.to_ascii_uppercase(),
             options,
             locations: statement.locations.clone(),
         })
+    }
+
+    /// Of a statement that somebody has written: what a definition keeps of the other server is none of theirs.
+    pub(crate) fn of_statement(statement: &CreateExternalTable) -> Result<Self> {
+        let table = Self::new(statement)?;
+        match &table.stored {
+            Stored::Foreign(source) if source.is_known() => Err(Error::new(
+                SqlState::InvalidParameterValue,
+                "source_types is what the other server says, and no option",
+            )),
+            Stored::Files(_) | Stored::Foreign(_) => Ok(table),
+        }
     }
 
     /// Of the text that the definition keeps.
@@ -210,8 +238,57 @@ impl ExternalTable {
         }
     }
 
+    /// Whether it is of another server.
+    pub(crate) fn is_foreign(&self) -> bool {
+        matches!(self.stored, Stored::Foreign(_))
+    }
+
+    /// Asks the other server what the table has there, if it is to be asked and was not. Whoever may create it may read it from then on.
+    pub(crate) async fn look(&mut self, state: &SessionState) -> Result<()> {
+        let Stored::Foreign(source) = &mut self.stored else {
+            return Ok(());
+        };
+        if source.is_known() {
+            return Ok(());
+        }
+        if source.names_files() && !access(state).is_allowed() {
+            return Err(Error::new(
+                SqlState::InsufficientPrivilege,
+                "permission denied to name files in options",
+            )
+            .with_hint("passfile and sslrootcert are for sessions that may read files; the password may be in PGPASSFILE of the server's process."));
+        }
+        let foreign = state.config().get_extension::<ForeignAccess>();
+        let foreign = foreign.map_or_else(ForeignAccess::refused, |it| (*it).clone());
+        self.columns = source.look(&foreign, &self.columns).await?;
+        Ok(())
+    }
+
+    /// What is known of a table of another server.
+    pub(crate) fn foreign(&self) -> Result<Option<(Vec<ForeignColumn>, &[String], Option<u64>)>> {
+        match &self.stored {
+            Stored::Files(_) => Ok(None),
+            Stored::Foreign(source) => Ok(Some((
+                source.columns(&self.columns)?,
+                source.key(),
+                source.rows(),
+            ))),
+        }
+    }
+
     /// The table.
     pub(crate) async fn provider(&self, state: &SessionState) -> Result<Arc<dyn TableProvider>> {
+        let kind = match &self.stored {
+            Stored::Files(kind) => kind,
+            Stored::Foreign(source) => {
+                let name = match self.schema == crate::names::SCHEMA {
+                    true => self.name.clone(),
+                    false => format!("{}.{}", self.schema, self.name),
+                };
+                let table = source.table(name, &self.columns)?;
+                return Ok(Arc::new(table));
+            }
+        };
         let access = access(state);
         let mut files = Vec::new();
         for location in &self.locations {
@@ -220,7 +297,7 @@ impl ExternalTable {
             files.extend(location.files(|_| true).await?);
         }
         let columns = (!self.columns.is_empty()).then(|| self.columns.clone());
-        of_kind(state, files, &self.kind, columns).await
+        of_kind(state, files, kind, columns).await
     }
 
     /// Keeps the columns that files of CSV have now: those of others are in each file.
@@ -237,14 +314,30 @@ impl ExternalTable {
         let quoted = |text: &str| Token::SingleQuotedString(text.replace('\'', "''")).to_string();
         let named = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let mut text = format!("{EXTERNAL}{}.{}", named(&self.schema), named(&self.name));
+        let foreign = match &self.stored {
+            Stored::Files(_) => None,
+            Stored::Foreign(source) => Some(source),
+        };
         if !self.columns.is_empty() {
             let columns = self.columns.iter();
-            let columns = columns.map(|(name, of)| format!("{} {of}", named(name)));
-            text.push_str(&format!(" ({})", columns.collect::<Vec<_>>().join(", ")));
+            let mut parts: Vec<String> = columns
+                .map(|(name, of)| {
+                    let is_required = foreign.is_some_and(|it| it.is_required(name));
+                    let required = if is_required { " NOT NULL" } else { "" };
+                    format!("{} {of}{required}", named(name))
+                })
+                .collect();
+            let key = foreign.map_or(&[][..], ForeignSource::key);
+            if !key.is_empty() {
+                let key: Vec<String> = key.iter().map(|name| named(name)).collect();
+                parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+            }
+            text.push_str(&format!(" ({})", parts.join(", ")));
         }
         text.push_str(&format!(" STORED AS {}", self.stored_as));
-        if !self.options.is_empty() {
-            let options = self.options.iter();
+        let found = foreign.map(ForeignSource::found).unwrap_or_default();
+        if !self.options.is_empty() || !found.is_empty() {
+            let options = self.options.iter().chain(&found);
             let options =
                 options.map(|(name, value)| format!("{} {}", quoted(name), quoted(value)));
             text.push_str(&format!(

@@ -27,6 +27,7 @@ use self::server::Server;
 use self::shell::Shell;
 use self::target::Target;
 use self::writing::Writing;
+use super::foreign::foreign_anywhere;
 use super::output::Output;
 use super::query_text::{read_text, runtime, threads};
 use crate::arguments::SqlArguments;
@@ -95,18 +96,18 @@ fn open(arguments: &SqlArguments) -> Result<(Target, Runtime), Failure> {
         ..EngineOptions::default()
     };
     crate::allocator::for_load(arguments.memory.0);
-    let engine = Arc::new(orrery_mapping::mapped(Engine::new(
-        Arc::clone(&database),
-        options,
-    )?));
+    let foreign = foreign_anywhere();
+    let engine = Engine::new(Arc::clone(&database), options)?;
+    let engine = Arc::new(orrery_mapping::mapped(engine, &foreign));
     let session_options = SessionOptions {
         who: "orrery sql".to_owned(),
         // Whoever runs this may read and write them anyway.
         files: FileAccess::allowed(settings()),
+        foreign: foreign.clone(),
         ..SessionOptions::default()
     };
     let session = Session::new(engine.runtime(), database, writer, session_options)
-        .with_mappings(Arc::new(TableMappings::new(engine.runtime())))
+        .with_mappings(Arc::new(TableMappings::new(engine.runtime(), &foreign)))
         .with_graphs(Arc::new(EngineGraphs::new(Arc::clone(&engine))));
     Ok((Target::Session(Box::new(session)), threads(&engine)?))
 }

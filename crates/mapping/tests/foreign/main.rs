@@ -1,0 +1,13 @@
+//! Tables of another PostgreSQL server, in SQL and as graphs: against Debian's server on a loopback port. Left out, with a word, where there is none.
+
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod access;
+mod cluster;
+mod failures;
+mod graphs;
+mod pushed;
+mod types;
