@@ -13,6 +13,7 @@ use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 
 use crate::files::FileAccess;
+use crate::filter_pushdown::physical_rules;
 use crate::join_order::{OrderedJoins, statistics};
 use crate::names::{CATALOG, SCHEMA};
 use crate::rules::{AfterTypes, BeforeTypes};
@@ -47,6 +48,7 @@ pub(crate) fn engine_state(
         .with_default_features()
         .with_analyzer_rules(rules)
         .with_query_planner(Arc::new(OrderedJoins))
+        .with_physical_optimizer_rules(physical_rules())
         .with_physical_optimizer_rule(Arc::new(ShareKeys))
         .with_physical_optimizer_rule(Arc::new(DenseAggregation))
         .with_statistics_registry(statistics())

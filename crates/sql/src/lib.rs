@@ -37,6 +37,7 @@ mod error;
 mod evaluate;
 mod facts;
 mod files;
+mod filter_pushdown;
 mod floats;
 mod foreign;
 mod graph;

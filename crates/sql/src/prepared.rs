@@ -49,9 +49,10 @@ pub struct Prepared {
     kept: Mutex<Option<Kept>>,
 }
 
-/// What is known of a query as long as no table changes.
+/// What is known of a query.
 #[derive(Debug)]
 struct Kept {
+    /// The tables that the plan is over.
     tables: Arc<Tables>,
     plan: LogicalPlan,
     ready: Readiness,
@@ -184,28 +185,39 @@ impl Prepared {
         let Some(kept) = kept.as_mut() else {
             return Readiness::No;
         };
-        if !Arc::ptr_eq(&kept.tables, tables) {
-            return Readiness::No;
-        }
         match &kept.ready {
-            Readiness::NotRun => std::mem::replace(&mut kept.ready, Readiness::Unknown),
-            known => known.clone(),
+            Readiness::NotRun => return std::mem::replace(&mut kept.ready, Readiness::Unknown),
+            Readiness::Yes(ready) if !ready.is_over(tables) => {
+                kept.ready = match ready.over(tables) {
+                    Some(ready) => Readiness::Yes(Arc::new(ready)),
+                    None => Readiness::Unknown,
+                };
+            }
+            Readiness::Yes(_) | Readiness::Unknown | Readiness::No => {}
         }
+        kept.ready.clone()
     }
 
-    /// Keeps what it needs to be run over these tables without being planned.
-    pub(crate) fn keep_ready(&self, tables: &Arc<Tables>, ready: Option<&Arc<ReadyQuery>>) {
-        let mut kept = self.kept.lock();
-        if let Some(kept) = kept.as_mut()
-            && Arc::ptr_eq(&kept.tables, tables)
-        {
+    /// Keeps what it needs to be run without being planned, if that is little.
+    pub(crate) fn keep_ready(&self, ready: Option<&Arc<ReadyQuery>>) {
+        if let Some(kept) = self.kept.lock().as_mut() {
             kept.ready = ready.map_or(Readiness::No, |ready| Readiness::Yes(Arc::clone(ready)));
         }
     }
 
     /// Keeps another plan.
     pub(crate) fn keep(&self, tables: &Arc<Tables>, plan: LogicalPlan) {
-        *self.kept.lock() = Some(Kept::new(tables, plan));
+        let mut kept = self.kept.lock();
+        let ready = match kept.take() {
+            Some(kept) if kept.tables.has_same_definitions(tables) => kept.ready,
+            Some(_) => Readiness::Unknown,
+            None => Readiness::NotRun,
+        };
+        *kept = Some(Kept {
+            tables: Arc::clone(tables),
+            plan,
+            ready,
+        });
     }
 
     /// Keeps none: it reads more than tables, and has to be made anew each time.

@@ -1,7 +1,7 @@
 //! Prepared queries that read one table, made ready once and run often.
 //!
 //! ```text
-//! logical plan with $1 -> optimized, kept while no table changes      values in the place of $1 -> scan -> projection -> limit -> rows
+//! logical plan with $1 -> optimized, kept while no definition changes      values in the place of $1 -> scan -> projection -> limit -> rows
 //! ```
 //!
 //! To plan costs many times what it costs to look a key up. Where the optimized plan is a scan of a stored table with at most a projection and a limit
@@ -15,7 +15,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::catalog::TableProvider as _;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, Result, ScalarValue};
-use datafusion::datasource::source_as_provider;
+use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::split_conjunction_owned;
@@ -29,11 +29,14 @@ use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use crate::place::place_of;
+use orrery_storage::table::Tables;
 use orrery_tables::StoredTable;
 
 /// A query that needs no more than its values.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ReadyQuery {
+    /// What it reads.
+    tables: Arc<Tables>,
     scan: TableScan,
     /// Its filters, over columns without the table's name.
     filters: Vec<Expr>,
@@ -45,8 +48,8 @@ pub(crate) struct ReadyQuery {
 }
 
 impl ReadyQuery {
-    /// Of an optimized plan; `None` if that is more than a scan.
-    pub(crate) fn new(plan: LogicalPlan) -> Option<Self> {
+    /// Of an optimized plan over some tables; `None` if that is more than a scan.
+    pub(crate) fn new(plan: LogicalPlan, tables: &Arc<Tables>) -> Option<Self> {
         let (mut computed, mut limit) = (None, None);
         let mut plan = plan;
         let scan = loop {
@@ -83,10 +86,29 @@ impl ReadyQuery {
                 .flat_map(split_conjunction_owned)
                 .collect(),
             of_table: Arc::new(of_table),
+            tables: Arc::clone(tables),
             scan,
             computed,
             limit,
         })
+    }
+
+    /// Whether it reads these tables.
+    pub(crate) fn is_over(&self, tables: &Arc<Tables>) -> bool {
+        Arc::ptr_eq(&self.tables, tables)
+    }
+
+    /// The same with the rows that there are now; `None` if something is defined in another way.
+    pub(crate) fn over(&self, tables: &Arc<Tables>) -> Option<Self> {
+        if !self.tables.has_same_definitions(tables) {
+            return None;
+        }
+        let table = source_as_provider(&self.scan.source).ok()?;
+        let table = (&*table as &dyn std::any::Any).downcast_ref::<StoredTable>()?;
+        let mut moved = self.clone();
+        moved.scan.source = provider_as_source(Arc::new(table.over(tables)?));
+        moved.tables = Arc::clone(tables);
+        Some(moved)
     }
 
     /// The nodes that run it with these values, which have the types of its parameters.
@@ -223,6 +245,11 @@ mod tests {
             .collect();
         for _ in 0..2 {
             session.run(&prepared, &values).await.unwrap();
+        }
+        // Also with rows that come later.
+        let more = "insert into t select coalesce(max(a), 0) + 10, 'x', 1 from t";
+        for statement in session.statements(more).unwrap() {
+            session.execute(&statement).await.unwrap();
         }
         matches!(
             prepared.readiness(&session.tables().unwrap()),

@@ -422,26 +422,33 @@ impl Session {
         let values = prepared.typed(values)?;
         let snapshot = self.seen()?;
         let text = &prepared.statement.text;
-        if let Some(ready) = self.ready(prepared, snapshot.tables()) {
-            let plan = ready.plan(&self.state, &values).await;
-            let plan = plan.map_err(|error| Error::of_engine(&error, text))?;
-            let rows = execute_stream(plan, task_without_functions(&self.state));
-            let rows = rows.map_err(|error| Error::of_run(&error))?;
-            return Ok(Outcome::Query(self.failing(shown_rows(rows))));
+        let tables = snapshot.tables();
+        let readiness = prepared.readiness(tables);
+        if let Readiness::Yes(ready) = &readiness {
+            return self.run_ready(ready, &values, text).await;
         }
         let planner = self.planner(&snapshot);
-        let plan = match prepared.plan_over(snapshot.tables()) {
+        let plan = match prepared.plan_over(tables) {
             Some(plan) => plan,
             None => {
                 let parsed = prepared.statement.parsed.clone();
                 let plan = prepared.told(planner.logical(parsed, text).await?)?;
                 prepared.require_columns(&plan)?;
                 if !planner.reads_graphs() {
-                    prepared.keep(snapshot.tables(), plan.clone());
+                    prepared.keep(tables, plan.clone());
                 }
                 plan
             }
         };
+        if let Readiness::Unknown = readiness {
+            let ready = self.state.optimize(&plan).ok();
+            let ready = ready.and_then(|plan| ReadyQuery::new(plan, tables));
+            let ready = ready.map(Arc::new);
+            prepared.keep_ready(ready.as_ref());
+            if let Some(ready) = ready {
+                return self.run_ready(&ready, &values, text).await;
+            }
+        }
         let plan = plan
             .with_param_values(values)
             .map_err(|error| Error::of_engine(&error, text))?;
@@ -449,19 +456,18 @@ impl Session {
         Ok(Outcome::Query(self.failing(stream)))
     }
 
-    /// What a query needs to be run over these tables without being planned, if that is little. It is looked for when a query is run a second time.
-    fn ready(&self, prepared: &Prepared, tables: &Arc<Tables>) -> Option<Arc<ReadyQuery>> {
-        match prepared.readiness(tables) {
-            Readiness::Yes(ready) => Some(ready),
-            Readiness::No | Readiness::NotRun => None,
-            Readiness::Unknown => {
-                let plan = prepared.plan_over(tables)?;
-                let ready = self.state.optimize(&plan).ok().and_then(ReadyQuery::new);
-                let ready = ready.map(Arc::new);
-                prepared.keep_ready(tables, ready.as_ref());
-                ready
-            }
-        }
+    /// Runs a query that is not planned any more.
+    async fn run_ready(
+        &self,
+        ready: &ReadyQuery,
+        values: &[ScalarValue],
+        text: &str,
+    ) -> Result<Outcome> {
+        let plan = ready.plan(&self.state, values).await;
+        let plan = plan.map_err(|error| Error::of_engine(&error, text))?;
+        let rows = execute_stream(plan, task_without_functions(&self.state));
+        let rows = rows.map_err(|error| Error::of_run(&error))?;
+        Ok(Outcome::Query(self.failing(shown_rows(rows))))
     }
 
     pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {

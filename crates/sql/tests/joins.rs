@@ -284,3 +284,38 @@ fn views_of_joins_without_an_order_are_planned_in_no_time() {
         ["1 3"]
     );
 }
+
+#[test]
+fn filters_are_asked_of_their_own_column_where_two_have_its_name() {
+    let house = House::new();
+    let session = house.session();
+    house.done(
+        &session,
+        "create table a (id int primary key, x int); create table b (id int primary key, y int);
+         insert into a values (1, 10), (2, 20), (3, null); insert into b values (5, 10), (6, 30), (7, null)",
+    );
+    for (text, expected) in [
+        (
+            "select b.id from a right join b on a.x = b.y where a.id is null order by 1",
+            vec!["6", "7"],
+        ),
+        (
+            "select a.id from a left join b on a.x = b.y where b.id is null order by 1",
+            vec!["2", "3"],
+        ),
+        (
+            "select a.id, b.id from a full join b on a.x = b.y where a.id is null or b.id is null order by 1, 2",
+            vec!["2 NULL", "3 NULL", "NULL 6", "NULL 7"],
+        ),
+        (
+            "select c.id from (select a.id as k, b.id from a right join b on a.x = b.y) c where c.k is null order by c.id desc limit 1",
+            vec!["7"],
+        ),
+        (
+            "select a.id, b.id, c.id from a join b on a.id < b.id join a c on c.id = a.id where b.id > 6 order by b.id, a.id limit 2",
+            vec!["1 7 1", "2 7 2"],
+        ),
+    ] {
+        assert_eq!(house.rows(&session, text), expected, "{text}");
+    }
+}

@@ -278,10 +278,35 @@ fn what_is_run_often_gives_what_it_gave_at_first() {
     }
     house.done(&session, "rollback");
     assert!(house.rows(&session, "execute q3 (1000)").is_empty());
+    for number in 3000..3005 {
+        house.done(
+            &session,
+            &format!("insert into t values ({number}, 'w', 0, null)"),
+        );
+        let asked = format!("execute q0 ({number})");
+        assert_eq!(
+            house.rows(&session, &asked),
+            [format!("{number} w 0.0 NULL")]
+        );
+        house.done(&session, &format!("delete from t where a = {number}"));
+        assert!(house.rows(&session, &asked).is_empty());
+    }
     house.done(&session, "create index on t (d)");
     for _ in 0..3 {
         let day = "execute q5 (date '1969-12-31')";
         assert_eq!(house.rows(&session, day), ["-2147483648"]);
+    }
+    // Another table of the same name.
+    house.done(
+        &session,
+        "alter table t rename to old; create table t (a int, b text, c double precision, d date)",
+    );
+    for _ in 0..3 {
+        assert!(house.rows(&session, "execute q3 (-1)").is_empty());
+        assert_eq!(
+            house.rows(&session, "select count(*) > 300 from old"),
+            ["true"]
+        );
     }
 }
 

@@ -57,6 +57,12 @@ impl StoredTable {
         table
     }
 
+    /// The same table with the rows that it has among others; `None` if it is not there.
+    pub fn over(&self, tables: &Arc<Tables>) -> Option<Self> {
+        let state = tables.table(self.state.definition().id)?;
+        Some(Self::among(state.clone(), tables))
+    }
+
     /// The same with the number of each row behind the other columns, under a name; of a table without a primary key.
     pub fn with_row_number(state: TableState, name: &str) -> Self {
         let mut table = Self::new(state);

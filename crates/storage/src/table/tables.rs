@@ -123,6 +123,21 @@ impl Tables {
         self.views.values()
     }
 
+    /// Whether both have the same schemas, tables and views by definition, whatever rows there are.
+    pub fn has_same_definitions(&self, other: &Self) -> bool {
+        let same_tables = self.tables.len() == other.tables.len()
+            && self.tables.iter().zip(&other.tables).all(|(one, other)| {
+                let definitions = (one.1.definition(), other.1.definition());
+                one.0 == other.0
+                    && (Arc::ptr_eq(definitions.0, definitions.1) || definitions.0 == definitions.1)
+            });
+        let same_views = self.views.len() == other.views.len()
+            && self.views.iter().zip(&other.views).all(|(one, other)| {
+                one.0 == other.0 && (Arc::ptr_eq(one.1, other.1) || one.1 == other.1)
+            });
+        same_tables && same_views && self.schemas == other.schemas
+    }
+
     /// The table with a number.
     pub fn table(&self, id: RelationId) -> Option<&TableState> {
         self.tables.get(&id)
