@@ -31,6 +31,7 @@ use parking_lot::RwLock;
 
 use crate::catalog::catalog;
 use crate::column_names::{name_columns, shown_rows};
+use crate::counted_sets::counted;
 use crate::described::{self, DESCRIBED, described};
 use crate::facts::SessionFacts;
 use crate::files::{ExternalTable, file_table, is_external, named_files, rename_files};
@@ -41,12 +42,14 @@ use crate::graph::{
 use crate::lookup::shown;
 use crate::mapped::is_mapped;
 use crate::names::{CATALOG, SCHEMA, WORK_SCHEMA};
+use crate::number_texts::with_types_of_numbers;
 use crate::old_states::OldStates;
 use crate::pg_catalog::{self, Needs, SCHEMAS, Seen, of_catalog, of_session, rewrite};
 use crate::plan_size::refuse_large;
 use crate::rules::settled;
 use crate::statement::{OldTable, parse_one};
 use crate::times::with_precisions;
+use crate::using::name_used_columns;
 use crate::{Error, Result, SqlState};
 use orrery_tables::StoredTable;
 
@@ -175,6 +178,8 @@ impl Planner {
         Box::pin(async move {
             let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
             name_columns(&mut statement);
+            settle_numbers(&mut statement);
+            settle_used_columns(&mut statement)?;
             let needs = rewrite(&mut statement);
             declare_columns(&mut statement)?;
             let mut files = Vec::new();
@@ -199,7 +204,7 @@ impl Planner {
                 }
                 false => self.state.statement_to_plan(statement).await,
             };
-            let plan = plan.map_err(of_engine)?;
+            let plan = plan.and_then(counted).map_err(of_engine)?;
             refuse_large(&plan)?;
             Ok(plan)
         })
@@ -370,6 +375,23 @@ fn settle_times(statement: &mut Statement) {
     }
 }
 
+fn settle_used_columns(statement: &mut Statement) -> Result<()> {
+    match statement {
+        Statement::Explain(explain) => settle_used_columns(&mut explain.statement),
+        Statement::Statement(parsed) => name_used_columns(parsed),
+        _ => Ok(()),
+    }
+}
+
+/// Behind the names of columns, to which a number is one.
+fn settle_numbers(statement: &mut Statement) {
+    match statement {
+        Statement::Explain(explain) => settle_numbers(&mut explain.statement),
+        Statement::Statement(parsed) => with_types_of_numbers(parsed),
+        _ => {}
+    }
+}
+
 /// Computes an expression over the columns of one table.
 pub(crate) fn expression(
     state: &SessionState,
@@ -378,6 +400,7 @@ pub(crate) fn expression(
 ) -> Result<Arc<dyn PhysicalExpr>> {
     let mut expr = expr.clone();
     with_precisions(&mut expr);
+    with_types_of_numbers(&mut expr);
     let written = ast::ExprWithAlias { expr, alias: None };
     let compile = || -> Result<_, DataFusionError> {
         let expr = state.create_logical_expr_from_sql_expr(written, schema)?;

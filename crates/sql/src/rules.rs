@@ -1,14 +1,16 @@
 //! What the analyzer does to expressions beside DataFusion's own: SQL's meaning where theirs is another.
 //!
 //! ```text
-//! BeforeTypes   before types are settled:   sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`);
+//! BeforeTypes   before types are settled:   sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`, `truncated`);
 //!                                           decimals beside doubles as doubles (`floats`); windows in the order of bytes
 //! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
-//!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`)
+//!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`);
+//!                                           IN that is unknown, within conditions (`unknown_in`)
 //! ```
 //!
 //! Each visits every expression of a plan once. The conditions and defaults of tables go the same way, without a plan ([`settled`]).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
@@ -19,7 +21,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, WindowFrameBound, WindowFrameUnits,
+    Distinct, Expr, ExprSchemable, LogicalPlan, WindowFrameBound, WindowFrameUnits,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
@@ -28,6 +30,8 @@ use crate::arithmetic::{checked, wide_sum};
 use crate::bytes::written_as_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
 use crate::times::in_microseconds;
+use crate::truncated::truncated;
+use crate::unknown_in::with_unknown_in;
 
 /// What comes before types are settled.
 #[derive(Debug)]
@@ -40,7 +44,7 @@ pub(crate) struct AfterTypes;
 impl AnalyzerRule for BeforeTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_up_with_subqueries(|plan| {
-            let plan = map_expressions(plan, before_types)?;
+            let plan = map_expressions(plan, before_types)?.transform_data(ordered_once)?;
             // The types of what is below may be others now.
             plan.map_data(LogicalPlan::recompute_schema)
         })?;
@@ -54,7 +58,9 @@ impl AnalyzerRule for BeforeTypes {
 
 impl AnalyzerRule for AfterTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.transform_up_with_subqueries(|plan| map_expressions(plan, after_types))?;
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            map_expressions(plan, after_types)?.transform_data(with_unknown_in)
+        })?;
         Ok(plan.data)
     }
 
@@ -76,10 +82,23 @@ pub(crate) fn settled(state: &SessionState, expr: Expr, schema: &DFSchema) -> Re
     simplifier.simplify(after_types(expr, schema)?.data)
 }
 
+/// `DISTINCT ON` that orders by each expression once: the engine takes the first row of each group by an order without further mention of what is equal already.
+fn ordered_once(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Distinct(Distinct::On(mut on)) = plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let mut seen = HashSet::new();
+    if let Some(order) = &mut on.sort_expr {
+        order.retain(|by| seen.insert(by.expr.clone()));
+    }
+    Ok(Transformed::yes(LogicalPlan::Distinct(Distinct::On(on))))
+}
+
 fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| {
         let expr = wide_sum(expr, schema)?;
         let expr = expr.transform_data(|expr| in_microseconds(expr, schema))?;
+        let expr = expr.transform_data(|expr| truncated(expr, schema))?;
         let expr = expr.transform_data(|expr| beside_doubles(expr, schema))?;
         expr.transform_data(|expr| peers_of_bytes(expr, schema))
     })

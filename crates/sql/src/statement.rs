@@ -205,7 +205,7 @@ impl Visitor for Seen {
         ControlFlow::Continue(())
     }
 
-    /// Of a WITH, whether it is too large; of sets, whether it counts rows: the engine takes these for a question whether a row is in the other set, not how often.
+    /// Whether a WITH is too large.
     fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<Error> {
         if query.with.as_ref().is_some_and(is_expanded_too_far) {
             return ControlFlow::Break(Error::new(
@@ -214,23 +214,6 @@ impl Visitor for Seen {
                     "common table expressions name each other more than {EXPANDED_RELATIONS_MAX} times"
                 ),
             ));
-        }
-        let mut rest = vec![&*query.body];
-        while let Some(set) = rest.pop() {
-            let SetExpr::SetOperation {
-                op,
-                set_quantifier,
-                left,
-                right,
-            } = set
-            else {
-                continue;
-            };
-            let is_union = *op == ast::SetOperator::Union;
-            if *set_quantifier == ast::SetQuantifier::All && !is_union {
-                return ControlFlow::Break(Error::unsupported(format!("{op} ALL")));
-            }
-            rest.extend([&**left, &**right]);
         }
         ControlFlow::Continue(())
     }

@@ -178,6 +178,8 @@ files! {
     joins
     select
     subqueries
+    sets
+    numbers
     explain
     information_schema
 }

@@ -152,6 +152,14 @@ impl ScanExec {
         }
     }
 
+    /// The same of the rows that are in the file; its partitions and those of this one take morsels from one another.
+    pub(super) fn of_file_rows(&self) -> Self {
+        Self {
+            rows: ScannedRows::File,
+            ..self.clone()
+        }
+    }
+
     /// Whether it gives all rows that pass, as they stand in a projection.
     pub(super) fn is_of_all_rows(&self) -> bool {
         self.rows == ScannedRows::All

@@ -38,7 +38,13 @@ pub(super) fn with_ends(
         let Some((of_left, of_right)) = differing(join) else {
             return Ok(Transformed::no(node));
         };
-        let keys: Vec<Expr> = join.on.iter().map(|(_, right)| right.clone()).collect();
+        let mut keys: Vec<Expr> = Vec::new();
+        for (_, key) in &join.on {
+            // One key may be equal to several columns of the left side.
+            if !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        }
         let repeats = rows_per_key(&join.right, &keys, state);
         if repeats.is_none_or(|rows| rows < ROWS_PER_KEY_MIN) {
             return Ok(Transformed::no(node));

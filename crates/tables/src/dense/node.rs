@@ -15,12 +15,22 @@ use datafusion::physical_plan::execution_plan::{
 };
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::StreamExt;
 
 use super::super::node::ScanExec;
 use super::plan::DensePlan;
 use super::stream::DenseStream;
 use super::tables::GroupTables;
+
+/// The aggregation of the rows that are not in the file, and of the others.
+#[derive(Debug)]
+pub(super) struct Changed {
+    pub(super) new: Arc<dyn ExecutionPlan>,
+    /// Where there is no memory for tables: its partitions may stand beside others that have them, and those look at the file alone.
+    pub(super) file: Arc<dyn ExecutionPlan>,
+}
 
 /// Aggregates the rows of a scan, and gives the states of groups.
 #[derive(Debug)]
@@ -29,8 +39,8 @@ pub(super) struct DenseAggregateExec {
     original: Arc<dyn ExecutionPlan>,
     scan: ScanExec,
     plan: Arc<DensePlan>,
-    /// The same of the rows that are not in the file.
-    rest: Option<Arc<dyn ExecutionPlan>>,
+    /// Where rows are not in the file.
+    rest: Option<Changed>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -39,7 +49,7 @@ impl DenseAggregateExec {
         original: Arc<dyn ExecutionPlan>,
         scan: ScanExec,
         plan: DensePlan,
-        rest: Option<Arc<dyn ExecutionPlan>>,
+        rest: Option<Changed>,
     ) -> Self {
         Self {
             original,
@@ -122,11 +132,16 @@ impl ExecutionPlan for DenseAggregateExec {
         let consumer = MemoryConsumer::new("tables of groups");
         let memory = consumer.register(context.memory_pool());
         let bytes = GroupTables::bytes(self.plan.groups.count(), &self.plan.aggregates);
-        if memory.try_grow(bytes).is_err() {
-            return self.original.execute(partition, context);
-        }
         let rest = self.rest.as_ref();
-        let rest = rest.map(|rest| rest.execute(partition, Arc::clone(&context)));
+        if memory.try_grow(bytes).is_err() {
+            let Some(rest) = rest else {
+                return self.original.execute(partition, context);
+            };
+            let of_file = rest.file.execute(partition, Arc::clone(&context))?;
+            let both = of_file.chain(rest.new.execute(partition, context)?);
+            return Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), both)));
+        }
+        let rest = rest.map(|rest| rest.new.execute(partition, Arc::clone(&context)));
         let stream = DenseStream::new(
             Arc::clone(&self.plan),
             self.scan.stream_of_file(partition, &context),

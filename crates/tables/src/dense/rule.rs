@@ -18,7 +18,7 @@ use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
 use super::super::node::ScanExec;
 use super::groups::Groups;
 use super::lanes::{Given, Lanes};
-use super::node::DenseAggregateExec;
+use super::node::{Changed, DenseAggregateExec};
 use super::plan::DensePlan;
 use super::tables::Aggregate;
 
@@ -112,11 +112,13 @@ fn dense(
     let group_fields = fields.fields().iter().take(keys.len()).cloned().collect();
     let rest = match projection.changes().inserted() {
         0 => None,
-        _ => Some(over(
-            node,
-            aggregate.input(),
-            &Arc::new(scan.of_new_rows()),
-        )?),
+        _ => {
+            let of = |scan: ScanExec| over(node, aggregate.input(), &Arc::new(scan));
+            Some(Changed {
+                new: of(scan.of_new_rows())?,
+                file: of(scan.of_file_rows())?,
+            })
+        }
     };
     let plan = DensePlan {
         file: Arc::clone(file),
