@@ -94,10 +94,11 @@ fn said(expr: Expr, is_false: bool, schema: &DFSchema) -> Result<Transformed<Exp
     }
 }
 
-/// The same with a column of a table: the engine's join finds one without a table twice, by its own name and by the one that it gives it.
+/// The same with a column of a table: the engine's join finds one without a table twice, by its own name and by the one that it gives it. A subquery about
+/// the row at hand stays as it is: the engine adds columns to it, which a name would hide.
 fn of_table(of: InSubquery) -> Result<InSubquery> {
     let (qualifier, _) = of.subquery.subquery.schema().qualified_field(0);
-    if qualifier.is_some() {
+    if qualifier.is_some() || !of.subquery.outer_ref_columns.is_empty() {
         return Ok(of);
     }
     let plan = LogicalPlanBuilder::from(Arc::clone(&of.subquery.subquery)).alias(NAME)?;
