@@ -5,7 +5,7 @@ use orrery_storage::table::{
 };
 
 use crate::Result;
-use crate::files::{ExternalTable, is_external};
+use crate::files::{ExternalTable, KnownOfForeign, is_external};
 
 /// What is known of an external table that is of another server.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ fn of_view(view: &ViewDefinition) -> Result<Option<ForeignDefinition>> {
         return Ok(None);
     }
     let table = ExternalTable::parse(&view.query)?;
-    let Some((columns, key, rows)) = table.foreign()? else {
+    let Some(KnownOfForeign { columns, key, rows }) = table.foreign()? else {
         return Ok(None);
     };
     // Numbers from one, in the order in which the columns are shown.

@@ -88,7 +88,7 @@ fn typed(number: &str) -> Option<(String, DataType)> {
         let value: f64 = number.parse().ok()?;
         return value
             .is_finite()
-            .then(|| (number, DataType::DoublePrecision));
+            .then_some((number, DataType::DoublePrecision));
     };
     // What has no exponent and fits is read as it should be, but for integers of 64 bits without a sign.
     if exponent.is_none() && mantissa.contains('.') {

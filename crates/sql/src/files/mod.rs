@@ -12,4 +12,6 @@ pub(crate) use bytes::READING_BYTES;
 pub(crate) use listing::parquet_plan;
 pub use location::FileAccess;
 pub(crate) use location::{FoundFile, Location, of_store};
-pub(crate) use table::{ExternalTable, file_table, is_external, named_files, rename_files};
+pub(crate) use table::{
+    ExternalTable, KnownOfForeign, file_table, is_external, named_files, rename_files,
+};

@@ -47,6 +47,15 @@ enum Stored {
     Foreign(ForeignSource),
 }
 
+/// What a definition knows of a table of another server.
+pub(crate) struct KnownOfForeign<'d> {
+    pub(crate) columns: Vec<ForeignColumn>,
+    /// The columns of its primary key; none if it has no key.
+    pub(crate) key: &'d [String],
+    /// About how many, when it was defined.
+    pub(crate) rows: Option<u64>,
+}
+
 /// Whether a definition with a text is an external table, and not a view.
 pub(crate) fn is_external(text: &str) -> bool {
     text.starts_with(EXTERNAL)
@@ -265,14 +274,14 @@ impl ExternalTable {
     }
 
     /// What is known of a table of another server.
-    pub(crate) fn foreign(&self) -> Result<Option<(Vec<ForeignColumn>, &[String], Option<u64>)>> {
+    pub(crate) fn foreign(&self) -> Result<Option<KnownOfForeign<'_>>> {
         match &self.stored {
             Stored::Files(_) => Ok(None),
-            Stored::Foreign(source) => Ok(Some((
-                source.columns(&self.columns)?,
-                source.key(),
-                source.rows(),
-            ))),
+            Stored::Foreign(source) => Ok(Some(KnownOfForeign {
+                columns: source.columns(&self.columns)?,
+                key: source.key(),
+                rows: source.rows(),
+            })),
         }
     }
 
