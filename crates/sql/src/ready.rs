@@ -241,7 +241,10 @@ mod tests {
         let values: Vec<ScalarValue> = prepared
             .parameters()
             .iter()
-            .map(|of| ScalarValue::from(1).cast_to(of.as_ref().unwrap()).unwrap())
+            .map(|of| {
+                let of = of.as_ref().unwrap_or(&DataType::Int64);
+                ScalarValue::from(1).cast_to(of).unwrap()
+            })
             .collect();
         for _ in 0..2 {
             session.run(&prepared, &values).await.unwrap();

@@ -3,13 +3,14 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow::util::display::array_value_to_string;
 use futures::StreamExt as _;
 use orrery_mapping::TableMappings;
 use orrery_sparql::{Engine, EngineOptions, QueryOptions, QueryResults, UpdateOptions};
 use orrery_sql::{Error, FileAccess, ForeignAccess, Outcome, Rows, Session, SessionOptions};
-use orrery_storage::{CommitOptions, Database, Writer, WriterOptions};
+use orrery_storage::{CommitOptions, Database, Error as StorageError, Writer, WriterOptions};
 use orrery_term::Term;
 
 pub(crate) struct Place {
@@ -17,6 +18,19 @@ pub(crate) struct Place {
     pub(crate) session: Session,
     writer: Writer,
     directory: Arc<tempfile::TempDir>,
+}
+
+/// A writer. The lock that making the database held is let go a moment late where another test starts a process meanwhile, which has it until it is another program.
+fn writer(database: &Arc<Database>) -> Writer {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        match database.open_writer(WriterOptions::default()) {
+            Err(StorageError::Locked { .. }) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
 }
 
 impl Place {
@@ -29,7 +43,7 @@ impl Place {
         let directory = Arc::new(tempfile::tempdir().unwrap());
         let database = Database::create_or_open(directory.path().join("db")).unwrap();
         let database = Arc::new(database);
-        let writer = database.open_writer(WriterOptions::default()).unwrap();
+        let writer = writer(&database);
         Self::over(directory, database, writer, foreign)
     }
 
