@@ -77,7 +77,7 @@ impl ForeignAccess {
     /// Fails if a server may not be connected to, as far as its name tells.
     ///
     /// # Errors
-    /// [`Error::NotAllowed`].
+    /// [`Error::NotAllowed`](crate::Error::NotAllowed).
     pub fn check(&self, server: &Server) -> Result<()> {
         self.shared(server).map(drop)
     }

@@ -131,7 +131,7 @@ impl AllowList {
         }
     }
 
-    /// Whether a name that passed [`AllowList::check_url`] or [`AllowList::check_host`] may lead to this address; else why not.
+    /// Whether a name that passed `check_url` or [`AllowList::check_host`] may lead to this address; else why not.
     pub fn check_address(&self, name: &str, address: IpAddr) -> Result<(), String> {
         if is_public(address) {
             return Ok(());
