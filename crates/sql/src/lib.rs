@@ -65,6 +65,7 @@ mod ready;
 mod references;
 mod rows;
 mod rules;
+mod run_query;
 mod session;
 mod settings;
 mod split;

@@ -1,0 +1,79 @@
+//! How a prepared query is run.
+//!
+//! ```text
+//! ready (`ready`)      values in the place of parameters -> nodes
+//! run the first time   the plan that was kept, with values -> optimized -> nodes
+//! the second time      the plan without values -> optimized: is it ready from now on?
+//! ```
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::physical_plan::execute_stream;
+
+use crate::column_names::shown_rows;
+use crate::outcome::Outcome;
+use crate::prepared::{Prepared, Readiness};
+use crate::ready::{ReadyQuery, task_without_functions};
+use crate::session::Session;
+use crate::{Error, Result};
+
+impl Session {
+    /// Runs it with values of its parameters.
+    pub(crate) async fn run_query(
+        &self,
+        prepared: &Prepared,
+        values: &[ScalarValue],
+    ) -> Result<Outcome> {
+        self.block().lock().note_statement()?;
+        let values = prepared.typed(values)?;
+        let snapshot = self.seen()?;
+        let text = &prepared.statement.text;
+        let tables = snapshot.tables();
+        let readiness = prepared.readiness(tables);
+        if let Readiness::Yes(ready) = &readiness {
+            return self.run_ready(ready, &values, text).await;
+        }
+        let planner = self.planner(&snapshot);
+        let plan = match prepared.plan_over(tables) {
+            Some(plan) => plan,
+            None => {
+                let parsed = prepared.statement.parsed.clone();
+                let plan = prepared.told(planner.logical(parsed, text).await?)?;
+                prepared.require_columns(&plan)?;
+                if !planner.reads_graphs() {
+                    prepared.keep(tables, plan.clone());
+                }
+                plan
+            }
+        };
+        if let Readiness::Unknown = readiness {
+            let ready = self.state.optimize(&plan).ok();
+            let ready = ready.and_then(|plan| ReadyQuery::new(plan, tables));
+            let ready = ready.map(Arc::new);
+            prepared.keep_ready(ready.as_ref());
+            if let Some(ready) = ready {
+                return self.run_ready(&ready, &values, text).await;
+            }
+        }
+        let plan = plan
+            .with_param_values(values)
+            .map_err(|error| Error::of_engine(&error, text))?;
+        let stream = planner.stream(&plan, text).await?;
+        Ok(Outcome::Query(self.failing(stream)))
+    }
+
+    /// Runs a query that is not planned any more.
+    async fn run_ready(
+        &self,
+        ready: &ReadyQuery,
+        values: &[ScalarValue],
+        text: &str,
+    ) -> Result<Outcome> {
+        let plan = ready.plan(&self.state, values).await;
+        let plan = plan.map_err(|error| Error::of_engine(&error, text))?;
+        let rows = execute_stream(plan, task_without_functions(&self.state));
+        let rows = rows.map_err(|error| Error::of_run(&error))?;
+        Ok(Outcome::Query(self.failing(shown_rows(rows))))
+    }
+}
