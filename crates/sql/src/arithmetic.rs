@@ -190,6 +190,14 @@ impl ScalarUDFImpl for Arithmetic {
         let [left, right] = args.args.as_slice() else {
             return Err(DataFusionError::Internal("two operands".to_owned()));
         };
+        // The optimizer asks what comes of NULL in place of columns.
+        if [left, right]
+            .iter()
+            .any(|of| of.data_type() == DataType::Null)
+        {
+            let none = ScalarValue::try_from(args.return_field.data_type())?;
+            return Ok(ColumnarValue::Scalar(none));
+        }
         let done = match self.kind {
             Kind::Plus => apply(left, right, numeric::add),
             Kind::Minus => apply(left, right, numeric::sub),

@@ -1,6 +1,7 @@
 //! Bytes as texts, as PostgreSQL writes and reads them: `\x0aff`.
 //!
 //! To DataFusion the bytes of a text are its letters, wherever a text meets a `bytea`. So every cast between the two is one of ours.
+//! Columns of bytes are views (`BinaryView`), and so is a `bytea` in a text, for functions know no type that both are.
 
 use std::sync::Arc;
 
@@ -8,12 +9,15 @@ use datafusion::arrow::array::{ArrayRef, StringViewBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, Volatility,
 };
+
+use datafusion::sql::sqlparser::ast;
 
 use crate::types::bytes_of_text;
 use crate::values::ValueTexts;
@@ -37,6 +41,19 @@ pub(crate) fn written_as_bytes(expr: Expr, schema: &DFSchema) -> Result<Transfor
         func: Arc::new(ScalarUDF::new_from_impl(function)),
         args: vec![*of],
     })))
+}
+
+/// Types in a text that are others than the planner's: bytes are what columns of bytes have.
+#[derive(Debug)]
+pub(crate) struct TypesOfColumns;
+
+impl TypePlanner for TypesOfColumns {
+    fn plan_type_field(&self, of_text: &ast::DataType) -> Result<Option<FieldRef>> {
+        Ok(match of_text {
+            ast::DataType::Bytea => Some(Arc::new(Field::new("", DataType::BinaryView, true))),
+            _ => None,
+        })
+    }
 }
 
 fn is_text(data_type: &DataType) -> bool {
@@ -89,6 +106,11 @@ impl ScalarUDFImpl for Written {
         let [of] = args.args.as_slice() else {
             return Err(Error::new(SqlState::InternalError, "a cast is of one value").into());
         };
+        // The optimizer asks what comes of NULL in place of columns.
+        if of.data_type() == DataType::Null {
+            let none = ScalarValue::try_from(&self.to)?;
+            return Ok(ColumnarValue::Scalar(none));
+        }
         let is_scalar = matches!(of, ColumnarValue::Scalar(_));
         let of = of.to_array(if is_scalar { 1 } else { args.number_rows })?;
         let written = match is_bytes(&self.to) {
@@ -97,9 +119,7 @@ impl ScalarUDFImpl for Written {
         };
         let written = cast(&written, &self.to)?;
         Ok(match is_scalar {
-            true => ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(
-                &written, 0,
-            )?),
+            true => ColumnarValue::Scalar(ScalarValue::try_from_array(&written, 0)?),
             false => ColumnarValue::Array(written),
         })
     }

@@ -12,9 +12,10 @@ use datafusion::prelude::SessionConfig;
 use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 
+use crate::bytes::TypesOfColumns;
 use crate::files::FileAccess;
-use crate::filter_pushdown::physical_rules;
 use crate::join_order::{OrderedJoins, statistics};
+use crate::mended::{optimizer_rules, physical_rules, relation_planners};
 use crate::names::{CATALOG, SCHEMA};
 use crate::rules::{AfterTypes, BeforeTypes};
 use crate::statement::STACK_BYTES_MIN;
@@ -47,6 +48,9 @@ pub(crate) fn engine_state(
         .with_runtime_env(task.runtime_env())
         .with_default_features()
         .with_analyzer_rules(rules)
+        .with_type_planner(Arc::new(TypesOfColumns))
+        .with_relation_planners(relation_planners())
+        .with_optimizer_rules(optimizer_rules())
         .with_query_planner(Arc::new(OrderedJoins))
         .with_physical_optimizer_rules(physical_rules())
         .with_physical_optimizer_rule(Arc::new(ShareKeys))
@@ -65,6 +69,9 @@ fn config(batch_rows: usize, threads: usize) -> SessionConfig {
     parser.dialect = Dialect::PostgreSQL;
     parser.parse_float_as_decimal = true;
     parser.collect_spans = true;
+    // It fails where rules find that a column is never NULL; what they change is right.
+    let execution = &mut config.options_mut().execution;
+    execution.skip_physical_aggregate_schema_check = true;
     let optimizer = &mut config.options_mut().optimizer;
     optimizer.use_statistics_registry = true;
     // What is divided by the first column of a group is divided enough, however few the parts are.

@@ -133,8 +133,22 @@ pub(crate) fn with_one_zero(expr: Expr, schema: &DFSchema) -> Result<Transformed
                 negated: list.negated,
             }))
         }
+        Expr::ScalarFunction(call) if compares_floats(&call, schema)? => {
+            Transformed::yes(Expr::ScalarFunction(ScalarFunction {
+                func: call.func,
+                args: call.args.into_iter().map(operand).collect(),
+            }))
+        }
         expr => Transformed::no(expr),
     })
+}
+
+/// Whether a call compares its arguments, and these are floats.
+fn compares_floats(call: &ScalarFunction, schema: &DFSchema) -> Result<bool> {
+    match (call.func.name(), call.args.first()) {
+        ("nullif", Some(of)) => is_float(of, schema),
+        _ => Ok(false),
+    }
 }
 
 /// Whether an operator compares values.

@@ -16,8 +16,10 @@
 //! rows (`changes`). Each is done as a whole or not at all. Where SQL means something else by an expression than DataFusion does, rules of the analyzer
 //! mend it (`rules`): integers that run over, sums of decimals, times, bytes, zeros.
 
+mod arguments;
 mod arithmetic;
 mod bytes;
+mod casts;
 mod catalog;
 mod change;
 mod changes;
@@ -38,7 +40,6 @@ mod error;
 mod evaluate;
 mod facts;
 mod files;
-mod filter_pushdown;
 mod floats;
 mod foreign;
 mod graph;
@@ -52,10 +53,12 @@ mod kind;
 mod load;
 mod lookup;
 mod mapped;
+mod mended;
 mod names;
 mod number_texts;
 mod old_states;
 mod outcome;
+mod outer_types;
 mod pg_catalog;
 mod place;
 mod plan_size;
@@ -82,6 +85,7 @@ mod unit;
 mod unknown_in;
 mod using;
 mod values;
+mod words;
 
 pub use catalog::catalog;
 pub use committing::{Begun, Committing};

@@ -15,7 +15,7 @@ use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemTable, MemoryCatalogProviderList, SchemaProvider,
     TableProvider,
 };
-use datafusion::common::{DFSchema, DataFusionError, TableReference};
+use datafusion::common::{DFSchema, DataFusionError, SchemaError, TableReference};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::{
     FunctionRegistry, SendableRecordBatchStream, SessionState, TaskContext,
@@ -24,11 +24,13 @@ use datafusion::logical_expr::{LogicalPlan, TableType};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::sql::parser::Statement;
+use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast;
 use orrery_foreign::StatementSnapshots;
 use orrery_storage::table::{RelationId, Tables, ViewDefinition};
 use parking_lot::RwLock;
 
+use crate::casts::keep_casts_apart;
 use crate::catalog::catalog;
 use crate::column_names::{name_columns, shown_rows};
 use crate::counted_sets::counted;
@@ -49,7 +51,7 @@ use crate::plan_size::refuse_large;
 use crate::rules::settled;
 use crate::statement::{OldTable, parse_one};
 use crate::times::with_precisions;
-use crate::using::name_used_columns;
+use crate::using::{Columns, name_used_columns};
 use crate::{Error, Result, SqlState};
 use orrery_tables::StoredTable;
 
@@ -179,7 +181,8 @@ impl Planner {
             let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
             name_columns(&mut statement);
             settle_numbers(&mut statement);
-            settle_used_columns(&mut statement)?;
+            settle_casts(&mut statement);
+            settle_used_columns(&mut statement, &|name| self.columns_of(name))?;
             let needs = rewrite(&mut statement);
             declare_columns(&mut statement)?;
             let mut files = Vec::new();
@@ -208,6 +211,15 @@ impl Planner {
             refuse_large(&plan)?;
             Ok(plan)
         })
+    }
+
+    /// The columns of a stored table, by its name in a text.
+    fn columns_of(&self, name: &ast::ObjectName) -> Option<Vec<String>> {
+        let reference = object_name_to_table_reference(name.clone(), true).ok()?;
+        let schema = reference.schema().unwrap_or(SCHEMA);
+        let table = self.tables.table_named(schema, reference.table())?;
+        let columns = table.definition().columns.iter();
+        Some(columns.map(|column| column.name.clone()).collect())
     }
 
     /// What plans a statement about the session or the catalog: with the functions that it asks for, and the catalog's tables.
@@ -346,7 +358,18 @@ impl Planner {
         text: &str,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let physical = self.state.create_physical_plan(plan).await;
-        physical.map_err(|error| Error::of_engine(&error, text))
+        physical.map_err(|error| match error.find_root() {
+            // The text's names are known by now: it is one that the optimizer did not bring to where it is.
+            DataFusionError::SchemaError(of_schema, _)
+                if matches!(**of_schema, SchemaError::FieldNotFound { .. }) =>
+            {
+                Error::unsupported("LATERAL, or a subquery about the row at hand, in this place")
+            }
+            DataFusionError::Plan(words) if words.contains("__correlated_sq") => {
+                Error::unsupported("LATERAL within a subquery, in this place")
+            }
+            _ => Error::of_engine(&error, text),
+        })
     }
 
     /// What runs plans.
@@ -375,10 +398,10 @@ fn settle_times(statement: &mut Statement) {
     }
 }
 
-fn settle_used_columns(statement: &mut Statement) -> Result<()> {
+fn settle_used_columns(statement: &mut Statement, known: Columns<'_>) -> Result<()> {
     match statement {
-        Statement::Explain(explain) => settle_used_columns(&mut explain.statement),
-        Statement::Statement(parsed) => name_used_columns(parsed),
+        Statement::Explain(explain) => settle_used_columns(&mut explain.statement, known),
+        Statement::Statement(parsed) => name_used_columns(parsed, known),
         _ => Ok(()),
     }
 }
@@ -388,6 +411,14 @@ fn settle_numbers(statement: &mut Statement) {
     match statement {
         Statement::Explain(explain) => settle_numbers(&mut explain.statement),
         Statement::Statement(parsed) => with_types_of_numbers(parsed),
+        _ => {}
+    }
+}
+
+fn settle_casts(statement: &mut Statement) {
+    match statement {
+        Statement::Explain(explain) => settle_casts(&mut explain.statement),
+        Statement::Statement(parsed) => keep_casts_apart(parsed),
         _ => {}
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! BeforeTypes   before types are settled:   sums of 64-bit integers as decimals (`arithmetic`); times in microseconds (`times`, `truncated`);
-//!                                           decimals beside doubles as doubles (`floats`); windows in the order of bytes
+//!                                           decimals beside doubles as doubles (`floats`); arguments in the types that functions have
+//!                                           (`arguments`); windows in the order of bytes
 //! AfterTypes    after they are settled:     integers and sums that fail where they run over (`arithmetic`);
 //!                                           bytes as texts and back (`bytes`); one zero and one NaN in comparisons (`floats`);
 //!                                           IN that is unknown, within conditions (`unknown_in`)
@@ -26,9 +27,11 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContext};
 
+use crate::arguments::as_taken;
 use crate::arithmetic::{checked, wide_sum};
 use crate::bytes::written_as_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
+use crate::outer_types::with_outer_types;
 use crate::times::in_microseconds;
 use crate::truncated::truncated;
 use crate::unknown_in::with_unknown_in;
@@ -44,9 +47,12 @@ pub(crate) struct AfterTypes;
 impl AnalyzerRule for BeforeTypes {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_up_with_subqueries(|plan| {
-            let plan = map_expressions(plan, before_types)?.transform_data(ordered_once)?;
+            let plan = map_expressions(plan, before_types)?
+                .transform_data(ordered_once)?
+                .transform_data(named_in_sets)?;
             // The types of what is below may be others now.
-            plan.map_data(LogicalPlan::recompute_schema)
+            plan.map_data(LogicalPlan::recompute_schema)?
+                .transform_data(with_outer_types)
         })?;
         Ok(plan.data)
     }
@@ -94,12 +100,33 @@ fn ordered_once(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Distinct(Distinct::On(on))))
 }
 
+/// Keys within sets of groups that are computed, with their names: types are settled there without these being kept.
+fn named_in_sets(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    if !matches!(plan, LogicalPlan::Aggregate(_)) {
+        return Ok(Transformed::no(plan));
+    }
+    let named = |key: Expr| {
+        Ok(match key {
+            Expr::Column(_) | Expr::Alias(_) => Transformed::no(key),
+            key => {
+                let name = key.schema_name().to_string();
+                Transformed::yes(key.alias(name))
+            }
+        })
+    };
+    plan.map_expressions(|expr| match expr {
+        Expr::GroupingSet(_) => expr.map_children(named),
+        expr => Ok(Transformed::no(expr)),
+    })
+}
+
 fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| {
         let expr = wide_sum(expr, schema)?;
         let expr = expr.transform_data(|expr| in_microseconds(expr, schema))?;
         let expr = expr.transform_data(|expr| truncated(expr, schema))?;
         let expr = expr.transform_data(|expr| beside_doubles(expr, schema))?;
+        let expr = expr.transform_data(|expr| as_taken(expr, schema))?;
         expr.transform_data(|expr| peers_of_bytes(expr, schema))
     })
 }
@@ -143,10 +170,15 @@ fn map_expressions(
 ) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     let schema = inputs(&plan);
-    plan.map_expressions(|expr| {
+    let mut change_one = |expr: Expr| {
         let name = names.save(&expr);
         let changed = change(expr, &schema)?;
         Ok(changed.update_data(|expr| name.restore(expr)))
+    };
+    plan.map_expressions(|expr| match expr {
+        // The columns are those of its parts, each by its name; it has none itself.
+        Expr::GroupingSet(_) => expr.map_children(&mut change_one),
+        expr => change_one(expr),
     })
 }
 

@@ -176,6 +176,11 @@ impl ScalarUDFImpl for Truncated {
         );
         let rows = if is_scalar { 1 } else { args.number_rows };
         let times = times.to_array(rows)?;
+        // The optimizer asks what comes of NULL in place of columns.
+        if *times.data_type() == DataType::Null {
+            let none = ScalarValue::try_from(args.return_field.data_type())?;
+            return Ok(ColumnarValue::Scalar(none));
+        }
         let cut = match units {
             ColumnarValue::Scalar(unit) => of_one_unit(&text_of(unit)?, &times)?,
             ColumnarValue::Array(units) => of_each_unit(units, &times)?,

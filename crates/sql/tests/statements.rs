@@ -180,6 +180,7 @@ files! {
     subqueries
     sets
     numbers
+    mended_plans
     explain
     information_schema
 }

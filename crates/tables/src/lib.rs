@@ -45,6 +45,7 @@ mod traced;
 mod zone_test;
 
 pub use dense::DenseAggregation;
+pub use node::scan_without_order;
 pub use share::ShareKeys;
 pub use table::StoredTable;
 

@@ -70,6 +70,8 @@ pub(super) struct Wanted {
     pub(super) limit: Option<usize>,
     /// At most so many partitions.
     pub(super) partitions: usize,
+    /// Whether plans are told in which order rows come.
+    pub(super) tells_order: bool,
 }
 
 impl Wanted {
@@ -93,6 +95,12 @@ pub(super) struct ScanExec {
     told: OnceLock<Arc<Statistics>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+}
+
+/// A scan that says nothing of the order in which its rows come, for one that does. `None` where a node is no scan of a stored table.
+pub fn scan_without_order(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    let scan = plan.downcast_ref::<ScanExec>()?;
+    Some(Arc::new(scan.without_order()))
 }
 
 impl fmt::Debug for ScanExec {
@@ -133,6 +141,13 @@ impl ScanExec {
             true => Ok(Self::over(wanted, Arc::clone(&self.access))),
             false => Self::new(wanted),
         }
+    }
+
+    /// The same that says nothing of the order in which its rows come.
+    pub(super) fn without_order(&self) -> Self {
+        let mut wanted = self.wanted.clone();
+        wanted.tells_order = false;
+        Self::over(wanted, Arc::clone(&self.access))
     }
 
     /// The same that asks for keys.
@@ -225,7 +240,7 @@ impl ScanExec {
     fn over(wanted: Wanted, access: Arc<Access>) -> Self {
         let schema = &wanted.schema;
         let mut equivalences = EquivalenceProperties::new(Arc::clone(schema));
-        if access.look_up.is_none() {
+        if access.look_up.is_none() && wanted.tells_order {
             equivalences.add_ordering(told::ordering(&access.projection, &wanted.columns, schema));
         }
         let (morsels, partitioning) = partitions(&wanted, &access);

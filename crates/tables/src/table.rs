@@ -181,6 +181,7 @@ impl TableProvider for StoredTable {
             keys: Vec::new(),
             limit,
             partitions: state.config().target_partitions(),
+            tells_order: true,
         })?;
         Ok(Arc::new(scan))
     }

@@ -18,7 +18,6 @@ mod relations;
 mod rewrite;
 mod standard;
 mod subqueries;
-mod words;
 
 use std::sync::Arc;
 

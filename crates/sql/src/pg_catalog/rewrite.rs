@@ -25,8 +25,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::columns::{SCHEMAS, has};
-use super::words::{call, folded, parts, taken};
 use super::{functions, subqueries};
+use crate::words::{call, folded, parts, taken};
 
 /// What a statement needs.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]

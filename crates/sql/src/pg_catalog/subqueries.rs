@@ -22,7 +22,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::columns::is_always_empty;
-use super::words::{call, parts, taken};
+use crate::words::{call, parts, taken};
 
 /// What stands for `(SELECT ...)` as a value.
 pub(super) fn value(query: &mut Query) -> Option<Expr> {

@@ -6,13 +6,13 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 /// The parts of a name, folded to lower case unless they are quoted.
-pub(super) fn parts(name: &ObjectName) -> Vec<String> {
+pub(crate) fn parts(name: &ObjectName) -> Vec<String> {
     let parts = name.0.iter().filter_map(|part| part.as_ident());
     parts.map(folded).collect()
 }
 
 /// A name in lower case unless it is quoted.
-pub(super) fn folded(name: &Ident) -> String {
+pub(crate) fn folded(name: &Ident) -> String {
     match name.quote_style {
         Some(_) => name.value.clone(),
         None => name.value.to_lowercase(),
@@ -20,7 +20,7 @@ pub(super) fn folded(name: &Ident) -> String {
 }
 
 /// A call of a function.
-pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
@@ -39,6 +39,6 @@ pub(super) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
 }
 
 /// An expression that is moved to another place.
-pub(super) fn taken(expr: &mut Expr) -> Expr {
+pub(crate) fn taken(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::value(Value::Null))
 }

@@ -10,26 +10,12 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 
-/// How DataFusion's rules that push filters begin.
-const PUSHES_FILTERS: &str = "FilterPushdown";
-
-/// DataFusion's rules, those that push filters within bounds.
-pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let rules = PhysicalOptimizer::new().rules.into_iter();
-    let bounded = rules.map(|rule| match rule.name().starts_with(PUSHES_FILTERS) {
-        true => Arc::new(WhereNamesDiffer(rule)) as _,
-        false => rule,
-    });
-    bounded.collect()
-}
-
 /// A rule that finds columns by their names.
 #[derive(Debug)]
-struct WhereNamesDiffer(Arc<dyn PhysicalOptimizerRule + Send + Sync>);
+pub(super) struct WhereNamesDiffer(pub(super) Arc<dyn PhysicalOptimizerRule + Send + Sync>);
 
 impl PhysicalOptimizerRule for WhereNamesDiffer {
     fn optimize(

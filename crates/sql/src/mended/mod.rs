@@ -1,0 +1,82 @@
+//! What is mended of DataFusion's optimizers: rules that give wrong answers for some queries, kept from them.
+//!
+//! ```text
+//! dependencies      logical plans:   which columns tell which others, above groups over joins
+//! whole_groups      logical plans:   a condition that is true or false for all rows stays above an aggregate without groups
+//! unless            logical plans:   rules that are kept from some plans
+//! orders            physical plans:  which columns are constant, above ROLLUP and its like, outer joins and UNION ALL
+//! build_orders      physical plans:  the order of the hashed side of a join
+//! range_frames      physical plans:  windows over ranges about the row at hand, where there are NULLs
+//! filter_pushdown   physical plans:  filters are not pushed through nodes that have a name twice
+//! ```
+//!
+//! Each says what would go wrong, so that it can go when the engine below no longer needs it; `crates/sql/tests` has a case for each.
+
+mod build_orders;
+mod dependencies;
+mod filter_pushdown;
+mod orders;
+mod range_frames;
+mod unless;
+mod whole_groups;
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::planner::RelationPlanner;
+use datafusion::optimizer::{Optimizer, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+
+use build_orders::{CHOOSES_SIDES, ForgetBuildOrders};
+use dependencies::{MendDependencies, RelationsWithTrueDependencies};
+use filter_pushdown::WhereNamesDiffer;
+use orders::ForgetOrders;
+use range_frames::{SORTS, WaitForPeers};
+use unless::kept;
+use whole_groups::KeepConditionsAbove;
+
+/// DataFusion's rules that ask which columns tell which others.
+const ASKS_DEPENDENCIES: [&str; 4] = [
+    "replace_distinct_aggregate",
+    "eliminate_join",
+    "eliminate_duplicated_expr",
+    "optimize_projections",
+];
+/// How DataFusion's rules that push filters begin.
+const PUSHES_FILTERS: &str = "FilterPushdown";
+
+/// What plans tables and subqueries in FROM.
+pub(crate) fn relation_planners() -> Vec<Arc<dyn RelationPlanner>> {
+    vec![Arc::new(RelationsWithTrueDependencies)]
+}
+
+/// The rules for logical plans.
+pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut mended: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![Arc::new(KeepConditionsAbove)];
+    for rule in Optimizer::new().rules {
+        if ASKS_DEPENDENCIES.contains(&rule.name()) {
+            mended.push(Arc::new(MendDependencies));
+        }
+        mended.push(kept(rule));
+    }
+    mended
+}
+
+/// The rules for physical plans.
+pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut mended: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> =
+        vec![Arc::new(ForgetOrders)];
+    for rule in PhysicalOptimizer::new().rules {
+        let after: Option<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = match rule.name() {
+            CHOOSES_SIDES => Some(Arc::new(ForgetBuildOrders)),
+            SORTS => Some(Arc::new(WaitForPeers)),
+            _ => None,
+        };
+        mended.push(match rule.name().starts_with(PUSHES_FILTERS) {
+            true => Arc::new(WhereNamesDiffer(rule)),
+            false => rule,
+        });
+        mended.extend(after);
+    }
+    mended
+}
