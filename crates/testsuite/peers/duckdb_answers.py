@@ -15,9 +15,13 @@ import sys
 
 # Of a larger answer only so many rows come, and one more.
 ROWS_MAX = 20_000
+LETTERS = {"DATE": "d", "TIMESTAMP": "s"}
 
 
-def value(of):
+def value(of, kind):
+    # Dates beyond those that Python has come as texts.
+    if isinstance(of, str) and kind in LETTERS:
+        return LETTERS[kind] + of
     if of is None:
         return None
     if isinstance(of, bool):
@@ -29,7 +33,7 @@ def value(of):
     if isinstance(of, float):
         return f"f{of!r}"
     if isinstance(of, datetime.datetime):
-        return "s" + of.strftime("%Y-%m-%d %H:%M:%S.%f")
+        return "s" + of.isoformat(sep=" ", timespec="microseconds")
     if isinstance(of, datetime.date):
         return f"d{of.isoformat()}"
     if isinstance(of, (bytes, bytearray)):
@@ -63,7 +67,8 @@ def main():
                 connection.execute(asked["run"])
             else:
                 rows = connection.execute(asked["ask"]).fetchmany(ROWS_MAX + 1)
-                answer["rows"] = [[value(of) for of in row] for row in rows]
+                kinds = [str(column[1]) for column in connection.description]
+                answer["rows"] = [[value(*of) for of in zip(row, kinds)] for row in rows]
         except Exception as error:
             answer = {"error": str(error)}
         print(json.dumps(answer), flush=True)

@@ -33,7 +33,7 @@ use filter_pushdown::WhereNamesDiffer;
 use orders::ForgetOrders;
 use range_frames::{SORTS, WaitForPeers};
 use unless::kept;
-use whole_groups::KeepConditionsAbove;
+use whole_groups::{KeepConditionsAbove, MOVES_CONDITIONS};
 
 /// DataFusion's rules that ask which columns tell which others.
 const ASKS_DEPENDENCIES: [&str; 4] = [
@@ -52,10 +52,13 @@ pub(crate) fn relation_planners() -> Vec<Arc<dyn RelationPlanner>> {
 
 /// The rules for logical plans.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut mended: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![Arc::new(KeepConditionsAbove)];
+    let mut mended: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Vec::new();
     for rule in Optimizer::new().rules {
         if ASKS_DEPENDENCIES.contains(&rule.name()) {
             mended.push(Arc::new(MendDependencies));
+        }
+        if rule.name() == MOVES_CONDITIONS {
+            mended.push(Arc::new(KeepConditionsAbove));
         }
         mended.push(kept(rule));
     }

@@ -41,7 +41,9 @@ pub use case::Difference;
 pub use estimates::estimates;
 pub use numbers::numbers;
 pub use run::{FoundDifference, Options, Report, run};
-pub use sql::{SqlDifference, SqlOptions, SqlOracleError, SqlReport, run_sql, sql_of_data_set};
+pub use sql::{
+    SqlDifference, SqlOptions, SqlOracleError, SqlReport, run_sql, sql_of_data_set, sql_plans_with,
+};
 pub use store::{Arrival, Variant, VariantCounts};
 pub use syntax::{SyntaxReport, syntax_of_damaged, syntax_of_suites};
 pub use updates::{UpdateOptions, UpdateReport, run_updates};

@@ -1,6 +1,6 @@
 //! Whether two answers are one.
 //!
-//! Numbers are compared as numbers, whatever type they have at each side; floats to twelve digits, for the order of their sums is free.
+//! Numbers are compared as numbers, whatever type they have at each side; floats to eleven digits or so, for the order of their sums is free.
 
 use super::duckdb::Rows;
 
@@ -15,7 +15,7 @@ pub(super) fn difference(ours: &Rows, theirs: &Rows, is_ordered: bool) -> Option
         ours.sort_unstable();
         theirs.sort_unstable();
     }
-    if ours == theirs {
+    if ours == theirs || are_close(&ours, &theirs) {
         return None;
     }
     let only = |of: &[String], other: &[String]| {
@@ -57,6 +57,30 @@ pub(super) fn difference(ours: &Rows, theirs: &Rows, is_ordered: bool) -> Option
     Some(words)
 }
 
+/// Whether rows differ in the last digits of floats alone: two that are rounded may fall to either side.
+fn are_close(ours: &[String], theirs: &[String]) -> bool {
+    let is_close = |ours: &str, theirs: &str| {
+        let (Ok(one), Ok(other)) = (ours.parse::<f64>(), theirs.parse::<f64>()) else {
+            return false;
+        };
+        // Exact numbers have no more digits than these.
+        let is_float = |text: &str| text.split_once('.').is_some_and(|(_, more)| more.len() > 6);
+        (is_float(ours) || is_float(theirs))
+            && (one - other).abs() <= 1e-11 * one.abs().max(other.abs())
+    };
+    ours.len() == theirs.len()
+        && ours.iter().zip(theirs).all(|(ours, theirs)| {
+            let (mut ours, mut theirs) = (ours.split(" | "), theirs.split(" | "));
+            loop {
+                match (ours.next(), theirs.next()) {
+                    (None, None) => return true,
+                    (Some(one), Some(other)) if one == other || is_close(one, other) => {}
+                    _ => return false,
+                }
+            }
+        })
+}
+
 fn line(row: &[Option<String>]) -> String {
     let values = row.iter().map(|value| match value {
         Some(value) => canonical(value),
@@ -71,7 +95,7 @@ fn canonical(value: &str) -> String {
         "n" => exact(text),
         "f" => float(text),
         "t" => format!("{text:?}"),
-        "s" => time(text),
+        "d" | "s" => time(text),
         _ => text.to_owned(),
     }
 }
@@ -93,9 +117,9 @@ fn float(text: &str) -> String {
     exact(&format!("{:.15}", rounded + 0.0))
 }
 
-/// Microseconds without zeros at the end.
+/// Microseconds without zeros at the end; years of five digits have no sign.
 fn time(text: &str) -> String {
-    exact(text)
+    exact(text.strip_prefix('+').unwrap_or(text))
 }
 
 #[cfg(test)]
@@ -114,6 +138,20 @@ mod tests {
         assert_eq!(difference(&ours, &theirs, true), None);
         let texts = (rows(&[&["t1.50"]]), rows(&[&["t1.5"]]));
         assert!(difference(&texts.0, &texts.1, true).is_some());
+    }
+
+    #[test]
+    fn floats_may_differ_in_their_last_digits_and_exact_numbers_not() {
+        let close = (
+            rows(&[&["f65697.5585937"]]),
+            rows(&[&["f65697.55859370001"]]),
+        );
+        assert_eq!(difference(&close.0, &close.1, true), None);
+        let exact = (
+            rows(&[&["n10000000000000.01"]]),
+            rows(&[&["n10000000000000.02"]]),
+        );
+        assert!(difference(&exact.0, &exact.1, true).is_some());
     }
 
     #[test]

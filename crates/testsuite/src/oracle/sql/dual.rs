@@ -9,6 +9,8 @@ use std::fmt::Write;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Integer,
+    /// An integer that may be the least or the greatest of its type, and is not computed with.
+    Bound,
     /// A decimal with two digits behind the point, or four.
     Decimal,
     Double,
@@ -20,8 +22,9 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Integer,
+        Self::Bound,
         Self::Decimal,
         Self::Double,
         Self::Boolean,

@@ -56,8 +56,17 @@ pub(super) fn value(random: &mut Random, scope: &[Visible], kind: Kind, depth: u
             value(random, scope, kind, less),
             value(random, scope, kind, less),
         );
-        return match random.below(3) {
+        return match random.below(4) {
             0 => Sql::of("case when {} then {} end", &[&condition, &yes]),
+            3 => {
+                let of = random.pick(&[Kind::Integer, Kind::Text, Kind::Date]);
+                let (operand, one) = (leaf(random, scope, of), leaf(random, scope, of));
+                let other = literal(random, of, Spread::Few);
+                Sql::of(
+                    "case {} when {} then {} when {} then {} end",
+                    &[&operand, &one, &yes, &other, &no],
+                )
+            }
             1 => Sql::of("case when {} then {} else {} end", &[&condition, &yes, &no]),
             _ => Sql::of("coalesce({}, {})", &[&yes, &no]),
         };
@@ -67,7 +76,15 @@ pub(super) fn value(random: &mut Random, scope: &[Visible], kind: Kind, depth: u
         Kind::Decimal => {
             let of = value(random, scope, kind, less);
             let other = leaf(random, scope, kind);
-            match random.below(4) {
+            match random.below(9) {
+                4 => whole("floor", &of),
+                5 => whole("ceil", &of),
+                6 => Sql::of("greatest({}, {})", &[&of, &other]),
+                7 => Sql::of("least({}, {})", &[&of, &other]),
+                8 => {
+                    let of = leaf(random, scope, Kind::Integer);
+                    Sql::of("cast({} as decimal(18,2))", &[&of])
+                }
                 0 => Sql::of("({} + {})", &[&of, &other]),
                 1 => Sql::of("({} - {})", &[&of, &other]),
                 2 => Sql::of("(- {})", &[&of]),
@@ -77,11 +94,20 @@ pub(super) fn value(random: &mut Random, scope: &[Visible], kind: Kind, depth: u
         Kind::Double => {
             let of = value(random, scope, kind, less);
             let other = leaf(random, scope, kind);
-            match random.below(5) {
+            match random.below(9) {
+                4 => Sql::of("floor({})", &[&of]),
+                5 => Sql::of("sqrt(abs({}))", &[&of]),
+                6 => Sql::of("greatest({}, {})", &[&of, &other]),
+                7 => {
+                    let kind = random.pick(&[Kind::Integer, Kind::Decimal]);
+                    let of = leaf(random, scope, kind);
+                    Sql::of("cast({} as double precision)", &[&of])
+                }
+                8 => Sql::of("({} / nullif({}, 0))", &[&of, &other]),
                 0 => Sql::of("({} + {})", &[&of, &other]),
                 1 => Sql::of("({} - {})", &[&of, &other]),
-                2 => Sql::of("({} * '-0.5'::double)", &[&of]),
-                3 => Sql::of("(- {})", &[&of]),
+                2 => Sql::of("({} * '0.5'::double)", &[&of]),
+                3 => Sql::of("('0'::double - {})", &[&of]),
                 _ => Sql::of("abs({})", &[&of]),
             }
         }
@@ -89,17 +115,18 @@ pub(super) fn value(random: &mut Random, scope: &[Visible], kind: Kind, depth: u
             let of = condition(random, scope, less);
             Sql::of("({})", &[&of])
         }
-        Kind::Time => Sql::of(
-            "date_trunc('{}', {})",
-            &[
-                &Sql::same(random.pick(&["month", "day", "hour"])),
-                &value(random, scope, kind, less),
-            ],
-        ),
+        Kind::Time => time(random, scope, less),
+        Kind::Date => date(random, scope, less),
         Kind::Text => text(random, scope, less),
-        Kind::Date | Kind::Bytes => {
+        Kind::Bytes | Kind::Bound => {
             let (of, other) = (leaf(random, scope, kind), leaf(random, scope, kind));
-            Sql::of("nullif({}, {})", &[&of, &other])
+            match random.below(3) {
+                0 if kind == Kind::Bound => Sql::of("greatest({}, {})", &[&of, &other]),
+                1 if kind == Kind::Bound => Sql::of("least({}, {})", &[&of, &other]),
+                // DuckDB takes `nullif('a', x) IN (...)` for one of `nullif(x, 'a')`.
+                _ if column.is_none_or(|column| column.name != of) => of,
+                _ => Sql::of("nullif({}, {})", &[&of, &other]),
+            }
         }
     }
 }
@@ -116,10 +143,59 @@ fn wide(of: &Sql) -> Sql {
     }
 }
 
+fn date(random: &mut Random, scope: &[Visible], depth: usize) -> Sql {
+    let of = value(random, scope, Kind::Date, depth);
+    let other = leaf(random, scope, Kind::Date);
+    match random.below(6) {
+        0 => Sql::of("nullif({}, {})", &[&of, &other]),
+        1 => Sql::of("({} + 40)", &[&of]),
+        2 => Sql::of("({} - 3)", &[&of]),
+        3 => Sql::of("greatest({}, {})", &[&of, &other]),
+        4 => Sql::of("least({}, {})", &[&of, &other]),
+        _ => Sql::of(
+            "cast({} as date)",
+            &[&value(random, scope, Kind::Time, depth)],
+        ),
+    }
+}
+
+fn time(random: &mut Random, scope: &[Visible], depth: usize) -> Sql {
+    let of = value(random, scope, Kind::Time, depth);
+    let interval = random.pick(&["1 day", "1 month", "3 hours", "2 years", "90 minutes"]);
+    let interval = Sql::same(interval);
+    match random.below(5) {
+        0 => Sql::of("({} + interval '{}')", &[&of, &interval]),
+        1 => Sql::of("({} - interval '{}')", &[&of, &interval]),
+        2 => {
+            let of = leaf(random, scope, Kind::Date);
+            Sql::of("cast({} as timestamp)", &[&of])
+        }
+        _ => {
+            let unit = random.pick(&[
+                "decade", "year", "quarter", "month", "week", "day", "hour", "minute", "second",
+            ]);
+            Sql::of("date_trunc('{}', {})", &[&Sql::same(unit), &of])
+        }
+    }
+}
+
 fn integer(random: &mut Random, scope: &[Visible], depth: usize) -> Sql {
     let of = wide(&value(random, scope, Kind::Integer, depth));
     let other = wide(&leaf(random, scope, Kind::Integer));
-    match random.below(9) {
+    match random.below(13) {
+        8 => Sql::of("greatest({}, {})", &[&of, &other]),
+        9 => Sql::of("least({}, {})", &[&of, &other]),
+        10 => Sql::of(
+            "position('{}' in {})",
+            &[
+                &Sql::same(random.pick(&["a", "e", "ext", ""])),
+                &value(random, scope, Kind::Text, depth),
+            ],
+        ),
+        11 => Sql::of(
+            "cast(cast({} as text) as bigint)",
+            &[&leaf(random, scope, Kind::Integer)],
+        ),
         0 => Sql::of("({} + {})", &[&of, &other]),
         1 => Sql::of("({} - {})", &[&of, &other]),
         2 => Sql::of("({} * 3)", &[&of]),
@@ -138,7 +214,8 @@ fn integer(random: &mut Random, scope: &[Visible], depth: usize) -> Sql {
             &[&value(random, scope, Kind::Text, depth)],
         ),
         _ => {
-            let part = Sql::same(random.pick(&["year", "month", "day"]));
+            let part = random.pick(&["year", "month", "day", "dow", "doy", "quarter", "week"]);
+            let part = Sql::same(part);
             let kind = random.pick(&[Kind::Date, Kind::Time]);
             let of = value(random, scope, kind, depth);
             Sql::of("cast(extract({} from {}) as bigint)", &[&part, &of])
@@ -148,8 +225,22 @@ fn integer(random: &mut Random, scope: &[Visible], depth: usize) -> Sql {
 
 fn text(random: &mut Random, scope: &[Visible], depth: usize) -> Sql {
     let of = value(random, scope, Kind::Text, depth);
-    match random.below(7) {
-        0 => Sql::of("({} || {})", &[&of, &leaf(random, scope, Kind::Text)]),
+    let other = leaf(random, scope, Kind::Text);
+    match random.below(17) {
+        6 => Sql::of("left({}, 2)", &[&of]),
+        7 => Sql::of("right({}, 3)", &[&of]),
+        8 => Sql::of("lpad({}, 5, '*')", &[&of]),
+        9 => Sql::of("reverse({})", &[&of]),
+        10 => Sql::of("concat({}, '-', {})", &[&of, &other]),
+        11 => Sql::of("split_part({}, 'e', 2)", &[&of]),
+        12 => Sql::of("concat_ws('/', {}, {})", &[&of, &other]),
+        13 => Sql::of("greatest({}, {})", &[&of, &other]),
+        14 => Sql::of("substring({} from 3)", &[&of]),
+        15 => {
+            let kind = random.pick(&[Kind::Date, Kind::Boolean, Kind::Bound]);
+            Sql::of("cast({} as text)", &[&leaf(random, scope, kind)])
+        }
+        0 => Sql::of("({} || {})", &[&of, &other]),
         1 => Sql::of("upper({})", &[&of]),
         2 => Sql::of("lower({})", &[&of]),
         3 => Sql::of("substring({} from 2 for 3)", &[&of]),
@@ -238,4 +329,11 @@ fn mixed(random: &mut Random, scope: &[Visible]) -> Sql {
     let comparison = Sql::same(random.pick(COMPARISONS));
     let (left, right) = (leaf(random, scope, left), leaf(random, scope, right));
     Sql::of("{} {} {}", &[&left, &comparison, &right])
+}
+
+/// The decimal below or above another. DuckDB's has no digits behind the point, and takes them from what it is compared with.
+fn whole(function: &str, of: &Sql) -> Sql {
+    let mut whole = Sql::of(&format!("{function}({{}})"), &[of]);
+    whole.theirs = format!("cast({} as decimal(18,2))", whole.theirs);
+    whole
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
+use datafusion::physical_plan::displayable;
 use futures::TryStreamExt;
 use orrery_runtime::{Runtime, RuntimeOptions};
 use orrery_sql::{Error, Outcome, Session, SessionOptions, ValueTexts};
@@ -73,6 +74,14 @@ impl Ours {
             }
         }
         Ok(rows)
+    }
+
+    /// The operators of a query's plan, as `EXPLAIN` shows them.
+    pub(super) fn plan(&self, sql: &str) -> Result<String, Error> {
+        let planned = self.threads.block_on(self.session.plan(sql))?;
+        Ok(displayable(planned.plan().as_ref())
+            .indent(false)
+            .to_string())
     }
 
     /// Brings the changes of a table into its files.

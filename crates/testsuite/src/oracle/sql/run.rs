@@ -11,12 +11,15 @@ use super::super::random::Random;
 use super::SqlOracleError;
 use super::compare::difference;
 use super::duckdb::DuckDb;
+use super::grammar::Grammar;
 use super::ours::Ours;
-use super::query::{Grammar, Query};
+use super::query::Query;
 use super::tables::{DataSet, Step};
 
 /// Queries over one data set, so that making tables costs little.
 const QUERIES_PER_DATA_SET: u64 = 50;
+/// What queries within a transaction go back to when they fail.
+const BLOCK: &str = "savepoint here";
 /// Rows of an answer that are compared; larger ones are left out.
 const ROWS_MAX: usize = 20_000;
 
@@ -98,7 +101,7 @@ impl fmt::Display for SqlReport {
         writeln!(f, "{} had rows, {} rows in all", self.with_rows, self.rows)?;
         writeln!(f, "{} were refused by both", self.refused_by_both)?;
         for (words, count) in &self.refused_by_duckdb {
-            writeln!(f, "{count} were refused by DuckDB alone: {words}")?;
+            writeln!(f, "{count} DuckDB alone did not answer: {words}")?;
         }
         for (words, count) in &self.not_supported {
             writeln!(f, "{count} are not supported: {words}")?;
@@ -168,6 +171,7 @@ pub fn sql_of_data_set(seed: u64, number: u64) -> String {
         script.push_str(&match step {
             Step::Both(sql) => format!("{};\n", sql.ours),
             Step::Ours(sql) => format!("{sql};\n"),
+            Step::Block => format!("{BLOCK};\n"),
             Step::Compact(table) => {
                 format!("-- what changed in {table} is brought into its files\n")
             }
@@ -206,6 +210,10 @@ fn check(seed: u64, number: u64, peer: &mut DuckDb) -> Result<SqlReport, SqlOrac
             Step::Ours(sql) => {
                 ours.ask(sql).map_err(|error| ours_failed(sql, &error))?;
             }
+            Step::Block => {
+                ours.ask(BLOCK)
+                    .map_err(|error| ours_failed(BLOCK, &error))?;
+            }
             Step::Compact(table) => ours.compact(table)?,
         }
     }
@@ -213,12 +221,55 @@ fn check(seed: u64, number: u64, peer: &mut DuckDb) -> Result<SqlReport, SqlOrac
     let whole = set.tables.iter().map(|table| Query {
         sql: super::dual::Sql::same(format!("select * from {}", table.name)),
         is_ordered: false,
+        limit: None,
     });
     let all: Vec<Query> = whole.chain(queries(&mut random, &set)).collect();
     for (at, query) in all.iter().enumerate() {
-        report.compare(query, (number, at as u64), &ours, peer)?;
+        let refused = report.compare(query, (number, at as u64), &ours, peer)?;
+        if refused && set.is_within_block {
+            let back = "rollback to here";
+            ours.ask(back).map_err(|error| ours_failed(back, &error))?;
+        }
     }
     Ok(report)
+}
+
+/// In how many plans of the queries of a data set each of some words stands.
+///
+/// # Errors
+/// When tables cannot be made.
+pub fn sql_plans_with(
+    words: &[&'static str],
+    seed: u64,
+    number: u64,
+) -> Result<BTreeMap<&'static str, u64>, SqlOracleError> {
+    let mut random = Random::new(seed, number);
+    let set = DataSet::new(&mut random);
+    let ours = Ours::new(2, 1_024)?;
+    for step in &set.steps {
+        let sql = match step {
+            Step::Both(sql) => &sql.ours,
+            Step::Ours(sql) => sql,
+            Step::Block => continue,
+            Step::Compact(table) => {
+                ours.compact(table)?;
+                continue;
+            }
+        };
+        ours.ask(sql).map_err(|error| SqlOracleError::Tables {
+            number,
+            what: error.to_string(),
+        })?;
+    }
+    let mut found = BTreeMap::new();
+    for query in queries(&mut random, &set) {
+        // What is refused has no plan.
+        let plan = ours.plan(&query.sql.ours).unwrap_or_default();
+        for word in words.iter().filter(|word| plan.contains(**word)) {
+            *found.entry(*word).or_default() += 1;
+        }
+    }
+    Ok(found)
 }
 
 impl SqlReport {
@@ -228,13 +279,17 @@ impl SqlReport {
         (set, number): (u64, u64),
         ours: &Ours,
         peer: &mut DuckDb,
-    ) -> Result<(), SqlOracleError> {
+    ) -> Result<bool, SqlOracleError> {
         let answer = ours.ask(&query.sql.ours);
+        let is_refused = answer.is_err();
         let reference = peer.ask(&query.sql.theirs)?;
         let what = match (answer, reference) {
+            (Err(error), Err(_)) if error.state == SqlState::InternalError => {
+                Some(format!("we say {}: {error}", error.state))
+            }
             (Err(_), Err(_)) => {
                 self.refused_by_both += 1;
-                return Ok(());
+                return Ok(is_refused);
             }
             (Ok(_), Err(error)) => {
                 let words = error.lines().next().unwrap_or_default();
@@ -242,20 +297,25 @@ impl SqlReport {
                     .refused_by_duckdb
                     .entry(first_words(words))
                     .or_default() += 1;
-                return Ok(());
+                return Ok(is_refused);
             }
             (Err(error), Ok(_)) if is_not_supported(&error) => {
                 *self
                     .not_supported
                     .entry(first_words(&error.message))
                     .or_default() += 1;
-                return Ok(());
+                return Ok(is_refused);
             }
             (Err(error), Ok(rows)) => Some(format!(
                 "we say {}: {error}\n  DuckDB has {} rows",
                 error.state,
                 rows.len()
             )),
+            (Ok(_), Ok(theirs)) if query.limit.is_some_and(|limit| theirs.len() > limit) => {
+                let words = "more rows than the LIMIT of a query with two windows".to_owned();
+                *self.refused_by_duckdb.entry(words).or_default() += 1;
+                return Ok(is_refused);
+            }
             (Ok(ours), Ok(theirs)) if theirs.len().max(ours.len()) > ROWS_MAX => {
                 self.too_large += 1;
                 (theirs.len() <= ROWS_MAX || ours.len() <= ROWS_MAX)
@@ -275,7 +335,7 @@ impl SqlReport {
             theirs: query.sql.theirs.clone(),
             what,
         }));
-        Ok(())
+        Ok(is_refused)
     }
 
     fn add(&mut self, other: Self) {
@@ -301,6 +361,10 @@ fn first_words(text: &str) -> String {
 }
 
 /// What we say we cannot do is no wrong answer; it is counted.
+/// What is refused by its name, and what needs more than the little memory that there is.
 fn is_not_supported(error: &Error) -> bool {
-    error.state == SqlState::FeatureNotSupported
+    matches!(
+        error.state,
+        SqlState::FeatureNotSupported | SqlState::OutOfMemory
+    )
 }

@@ -42,6 +42,33 @@ const BYTES: &[&[u8]] = &[
     b"more bytes than twelve of them",
 ];
 
+/// Where types of integers begin and end, and where doubles no longer know each integer.
+const BOUNDS: &[i64] = &[
+    i64::MIN,
+    i64::MIN + 1,
+    -9_007_199_254_740_993,
+    i32::MIN as i64,
+    i16::MIN as i64,
+    -1,
+    0,
+    1,
+    i16::MAX as i64,
+    i32::MAX as i64,
+    9_007_199_254_740_993,
+    i64::MAX - 1,
+    i64::MAX,
+];
+/// Days of which months, years and eras begin.
+const DAYS: &[&str] = &[
+    "9999-12-31",
+    "1000-01-01",
+    "1969-12-31",
+    "1970-01-01",
+    "1600-02-29",
+    "2000-12-31",
+    "0100-01-01",
+];
+
 /// How the values of a column are chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Spread {
@@ -83,12 +110,16 @@ pub(super) enum Step {
     Ours(String),
     /// The changes of a table are brought into its files.
     Compact(String),
+    /// Queries that fail go back to here.
+    Block,
 }
 
 /// Some tables and what makes them.
 pub(super) struct DataSet {
     pub(super) tables: Vec<Table>,
     pub(super) steps: Vec<Step>,
+    /// Whether all is asked within a transaction that has changed something.
+    pub(super) is_within_block: bool,
 }
 
 /// A literal of a kind, as columns have them.
@@ -99,16 +130,16 @@ pub(super) fn literal(random: &mut Random, kind: Kind, spread: Spread) -> Sql {
     };
     let number = random.below(range) as i64 - range as i64 / 4;
     let day = |random: &mut Random| {
-        if random.chance(2) {
-            return random
-                .pick(&["9999-12-31", "1000-01-01", "1969-12-31"])
-                .to_owned();
+        if random.chance(3) {
+            return random.pick(DAYS).to_owned();
         }
         let day = random.below(range.min(336));
         format!("2020-{:02}-{:02}", day / 28 + 1, day % 28 + 1)
     };
     match kind {
         Kind::Integer => Sql::same(number.to_string()),
+        Kind::Bound if random.chance(40) => Sql::same(number.to_string()),
+        Kind::Bound => Sql::same(random.pick(BOUNDS).to_string()),
         Kind::Decimal => Sql::same(format!("{number}.{:02}", random.pick(&[0, 5, 25, 50, 99]))),
         Kind::Double if random.chance(3) => Sql::same("'-0'::double"),
         Kind::Double => Sql::same(format!("'{}'::double", number as f64 / 4.0)),
@@ -131,6 +162,7 @@ impl DataSet {
         let mut set = Self {
             tables: Vec::new(),
             steps: Vec::new(),
+            is_within_block: false,
         };
         for number in 0..3 + random.below(2) {
             let table = Table::new(random, number, number == 0);
@@ -142,6 +174,9 @@ impl DataSet {
             set.fill(random, table);
         }
         set.tables = tables;
+        if random.chance(25) {
+            set.change_within_block(random);
+        }
         set
     }
 
@@ -195,8 +230,11 @@ impl DataSet {
     }
 
     fn fill(&mut self, random: &mut Random, table: &mut Table) {
+        if table.is_large && random.chance(50) {
+            self.insert_many(random, table);
+        }
         let rows = match table.is_large {
-            true => 1_500 + random.below(3_000),
+            true => 500 + random.below(2_000),
             false => random.pick(&[0, 1, 8, 30, 60]),
         };
         let before = rows * random.below(101) / 100;
@@ -232,6 +270,44 @@ impl DataSet {
             }
             rows -= at_once;
         }
+    }
+
+    /// Thousands of rows by one statement, which computes them; in some sets as many as are written sorted to files at once.
+    fn insert_many(&mut self, random: &mut Random, table: &mut Table) {
+        let rows = match random.below(20) {
+            0 => 100_000 + random.below(20_000),
+            1..=5 => 15_000 + random.below(30_000),
+            _ => 2_000 + random.below(8_000),
+        };
+        let is_ascending = random.chance(50);
+        let values = table.columns.iter().map(|column| match column.spread {
+            // Below those of single rows, and all different.
+            Spread::Unique if is_ascending => Sql::same("-value - 1"),
+            Spread::Unique => Sql::same("-(value * 7919 % 200003) - 1"),
+            _ => column.of_number(random),
+        });
+        let values = Sql::join(&values.collect::<Vec<_>>(), ", ");
+        let name = Sql::same(&table.name);
+        let last = Sql::same((rows - 1).to_string());
+        self.steps.push(Step::Both(Sql::of(
+            "insert into {} select {} from generate_series(0, {}) as g(value)",
+            &[&name, &values, &last],
+        )));
+        self.compact(random, table, 80);
+    }
+
+    /// Further rows and changes of a transaction that nobody commits, in which all is asked.
+    fn change_within_block(&mut self, random: &mut Random) {
+        self.steps.push(Step::Ours("begin".to_owned()));
+        let mut tables = std::mem::take(&mut self.tables);
+        for table in &mut tables {
+            let rows = random.pick(&[0, 3, 20]);
+            self.insert(random, table, rows);
+            self.change(random, table);
+        }
+        self.tables = tables;
+        self.steps.push(Step::Block);
+        self.is_within_block = true;
     }
 
     /// Rows go, and rows change where no key does.
@@ -294,6 +370,7 @@ impl Column {
                 ("bigint", "bigint"),
                 ("smallint", "smallint"),
             ]),
+            Kind::Bound => ("bigint", "bigint"),
             Kind::Decimal => random.pick(&[
                 ("numeric(9,2)", "decimal(9,2)"),
                 ("numeric(20,4)", "decimal(20,4)"),
@@ -314,7 +391,62 @@ impl Column {
                 ours: ours.to_owned(),
                 theirs: theirs.to_owned(),
             },
-            is_nullable: random.chance(70),
+            is_nullable: random.chance(60),
+        }
+    }
+
+    /// A value as the rows of a large table have it, made of `value`, a number of the row; each column takes others of it.
+    fn of_number(&self, random: &mut Random) -> Sql {
+        let range = match self.spread {
+            Spread::Few => 3 + random.below(10),
+            Spread::Wide | Spread::Unique => 300 + random.below(900),
+        };
+        let factor = random.pick(&[1, 7, 37, 7_919]);
+        let number = match random.chance(30) {
+            // Rows that follow one another are alike.
+            true => format!("(value / {} % {range})", 1 + random.below(900)),
+            false => format!("(value * {factor} % {range})"),
+        };
+        let mut number = Sql::same(number);
+        number.theirs = number.theirs.replace(" / ", " // ");
+        let less = Sql::same((range / 4).to_string());
+        let value = match self.kind {
+            Kind::Integer | Kind::Bound => Sql::of("{} - {}", &[&number, &less]),
+            Kind::Decimal => Sql::of("cast({} - {} as decimal(9,2)) * 0.25", &[&number, &less]),
+            Kind::Double => Sql::of("cast({} - {} as double precision) / 4", &[&number, &less]),
+            Kind::Boolean => Sql::of("{} % 3 = 0", &[&number]),
+            Kind::Date => Sql::of(
+                "date '{}' + cast({} as integer)",
+                &[
+                    &Sql::same(random.pick(&["2020-01-01", "1969-11-20"])),
+                    &number,
+                ],
+            ),
+            Kind::Time => Sql::of(
+                "cast(date '2020-01-01' + cast({} as integer) as timestamp)",
+                &[&number],
+            ),
+            Kind::Text => Sql::of(
+                "{} || cast({} as text)",
+                &[
+                    &Sql::same(quoted(random.pick(&["", "text ", "a"]))),
+                    &number,
+                ],
+            ),
+            Kind::Bytes => {
+                let (one, other) = (bytes(random.pick(BYTES)), bytes(random.pick(BYTES)));
+                Sql::of(
+                    "case when {} % 2 = 0 then {} else {} end",
+                    &[&number, &one, &other],
+                )
+            }
+        };
+        match self.is_nullable {
+            true => Sql::of(
+                "case when value % {} = 1 then null else {} end",
+                &[&Sql::same((2 + random.below(30)).to_string()), &value],
+            ),
+            false => value,
         }
     }
 }
@@ -404,6 +536,7 @@ impl Table {
 fn letter(kind: Kind) -> char {
     match kind {
         Kind::Integer => 'i',
+        Kind::Bound => 'o',
         Kind::Decimal => 'c',
         Kind::Double => 'f',
         Kind::Boolean => 'b',
