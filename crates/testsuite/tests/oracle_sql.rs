@@ -26,17 +26,17 @@ fn random_queries_of_sql_answer_as_duckdb() {
 
 #[test]
 fn the_queries_take_the_ways_of_scans_that_are_easily_wrong() {
-    // Tables of groups, keys of joins that scans are told, and one row of each key where another value is looked for.
-    let words = ["DenseAggregateExec", "keys of joins", "__least_"];
+    // Tables of groups, and keys of joins that scans are told; of 400 queries at least so many.
+    let wanted = [("DenseAggregateExec", 2), ("keys of joins", 20)];
+    let words = wanted.map(|(word, _)| word);
     let mut found = std::collections::BTreeMap::new();
     for number in 0..8 {
         for (word, count) in sql_plans_with(&words, 1, number).unwrap() {
             *found.entry(word).or_insert(0) += count;
         }
     }
-    // Of 400 queries.
-    for word in words {
+    for (word, least) in wanted {
         let count = found.get(word).copied().unwrap_or(0);
-        assert!(count >= 8, "{word}: {found:?}");
+        assert!(count >= least, "{word}: {found:?}");
     }
 }

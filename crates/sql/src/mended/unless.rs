@@ -13,8 +13,11 @@ use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+/// Whether a rule would make a plan wrong.
+type IsWrong = fn(&LogicalPlan) -> Result<bool>;
+
 /// The rules, and when not to.
-const KEPT: [(&str, fn(&LogicalPlan) -> Result<bool>); 2] = [
+const KEPT: [(&str, IsWrong); 2] = [
     ("single_distinct_aggregation_to_group_by", sums_decimals),
     ("eliminate_cross_join", has_equal_nulls),
 ];
@@ -35,7 +38,7 @@ pub(super) fn kept(
 #[derive(Debug)]
 struct Unless {
     rule: Arc<dyn OptimizerRule + Send + Sync>,
-    is_wrong: fn(&LogicalPlan) -> Result<bool>,
+    is_wrong: IsWrong,
 }
 
 impl OptimizerRule for Unless {

@@ -84,7 +84,7 @@ impl Grammar<'_> {
     }
 
     /// Two tables that are joined by the names of their columns.
-    pub(super) fn from_by_names(&mut self) -> From {
+    pub(super) fn joined_by_names(&mut self) -> From {
         let (left, right) = (self.name('a'), self.name('a'));
         let small = 1 + self.random.below(self.tables.len() - 1);
         let one = &self.tables[self.random.below(self.tables.len())];
@@ -180,7 +180,7 @@ impl Grammar<'_> {
     /// One relation or a few, joined. Only one of them is large, unless two of these meet in their unique columns.
     pub(super) fn from(&mut self, depth: usize) -> From {
         if self.random.chance(5) {
-            return self.from_by_names();
+            return self.joined_by_names();
         }
         let mut all = self.relation(true, depth);
         let joins = self.random.pick(&[0, 0, 1, 1, 1, 2, 3]);
