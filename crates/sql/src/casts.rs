@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut,
+    Expr, GroupByExpr, OrderBy, Query, Select, SelectItem, VisitMut, VisitorMut,
 };
 
-use crate::words::{call, taken};
+use crate::words::{call, each_select, taken};
 
 /// Does so in all queries of a statement.
 pub(crate) fn keep_casts_apart<T: VisitMut>(statement: &mut T) {
@@ -28,41 +28,26 @@ impl VisitorMut for Queries {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        if let SetExpr::Select(select) = &mut *query.body {
-            if keep_apart(select) {
-                // What it is ordered by may be a column of its groups.
-                let _: ControlFlow<()> = query.order_by.visit(&mut IntoCalls { depth: 0 });
-            }
-            return ControlFlow::Continue(());
-        }
-        let mut rest = vec![&mut *query.body];
-        while let Some(set) = rest.pop() {
-            match set {
-                SetExpr::Select(select) => {
-                    keep_apart(select);
-                }
-                SetExpr::SetOperation { left, right, .. } => {
-                    rest.push(left.as_mut());
-                    rest.push(right.as_mut());
-                }
-                _ => {}
-            }
-        }
-        ControlFlow::Continue(())
+        each_select(query, |select, order| {
+            keep_apart(select, order);
+            ControlFlow::Continue(())
+        })
     }
 }
 
-/// Whether there was something to do.
-fn keep_apart(select: &mut Select) -> bool {
+fn keep_apart(select: &mut Select, order: Option<&mut OrderBy>) {
     if !has_like_names(select) {
-        return false;
+        return;
     }
     let mut calls = IntoCalls { depth: 0 };
     let _: ControlFlow<()> = select.projection.visit(&mut calls);
     let _: ControlFlow<()> = select.group_by.visit(&mut calls);
     let _: ControlFlow<()> = select.having.visit(&mut calls);
     let _: ControlFlow<()> = select.qualify.visit(&mut calls);
-    true
+    if let Some(order) = order {
+        // It may be by a column of the groups.
+        let _: ControlFlow<()> = order.visit(&mut calls);
+    }
 }
 
 /// Whether a query has two expressions that are alike but for casts, among what it selects, its keys and its calls.

@@ -51,7 +51,7 @@ use crate::plan_size::refuse_large;
 use crate::rules::settled;
 use crate::statement::{OldTable, parse_one};
 use crate::times::with_precisions;
-use crate::using::{Columns, name_used_columns};
+use crate::using::name_used_columns;
 use crate::{Error, Result, SqlState};
 use orrery_tables::StoredTable;
 
@@ -176,13 +176,18 @@ impl Planner {
         text: &'p str,
         depth: usize,
     ) -> futures::future::BoxFuture<'p, Result<LogicalPlan>> {
-        settle_times(&mut statement);
+        if let Some(parsed) = parsed(&mut statement) {
+            with_precisions(parsed);
+        }
         Box::pin(async move {
             let of_engine = |error: DataFusionError| Error::of_engine(&error, text);
             name_columns(&mut statement);
-            settle_numbers(&mut statement);
-            settle_casts(&mut statement);
-            settle_used_columns(&mut statement, &|name| self.columns_of(name))?;
+            if let Some(parsed) = parsed(&mut statement) {
+                // Behind the names of columns, to which a number is one.
+                with_types_of_numbers(parsed);
+                keep_casts_apart(parsed);
+                name_used_columns(parsed, &|name| self.columns_of(name))?;
+            }
             let needs = rewrite(&mut statement);
             declare_columns(&mut statement)?;
             let mut files = Vec::new();
@@ -389,37 +394,12 @@ impl Planner {
     }
 }
 
-/// Gives the types of times in a statement their digits.
-fn settle_times(statement: &mut Statement) {
+/// What the planner is given, also below EXPLAIN.
+fn parsed(statement: &mut Statement) -> Option<&mut ast::Statement> {
     match statement {
-        Statement::Explain(explain) => settle_times(&mut explain.statement),
-        Statement::Statement(parsed) => with_precisions(parsed),
-        _ => {}
-    }
-}
-
-fn settle_used_columns(statement: &mut Statement, known: Columns<'_>) -> Result<()> {
-    match statement {
-        Statement::Explain(explain) => settle_used_columns(&mut explain.statement, known),
-        Statement::Statement(parsed) => name_used_columns(parsed, known),
-        _ => Ok(()),
-    }
-}
-
-/// Behind the names of columns, to which a number is one.
-fn settle_numbers(statement: &mut Statement) {
-    match statement {
-        Statement::Explain(explain) => settle_numbers(&mut explain.statement),
-        Statement::Statement(parsed) => with_types_of_numbers(parsed),
-        _ => {}
-    }
-}
-
-fn settle_casts(statement: &mut Statement) {
-    match statement {
-        Statement::Explain(explain) => settle_casts(&mut explain.statement),
-        Statement::Statement(parsed) => keep_casts_apart(parsed),
-        _ => {}
+        Statement::Explain(explain) => parsed(&mut explain.statement),
+        Statement::Statement(parsed) => Some(parsed),
+        _ => None,
     }
 }
 

@@ -17,10 +17,10 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind, Query,
-    Select, SelectItem, SetExpr, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    Select, SelectItem, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 
-use crate::words::{call, folded};
+use crate::words::{call, each_select, folded};
 use crate::{Error, Result};
 
 /// The columns of a stored table, by the name that the text has for it.
@@ -42,28 +42,12 @@ impl VisitorMut for Queries<'_> {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        if let SetExpr::Select(select) = &mut *query.body {
-            return match name_in(select, query.order_by.as_mut(), self.known) {
+        each_select(query, |select, order| {
+            match name_in(select, order, self.known) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => ControlFlow::Break(error),
-            };
-        }
-        let mut rest = vec![&mut *query.body];
-        while let Some(set) = rest.pop() {
-            match set {
-                SetExpr::Select(select) => {
-                    if let Err(error) = name_in(select, None, self.known) {
-                        return ControlFlow::Break(error);
-                    }
-                }
-                SetExpr::SetOperation { left, right, .. } => {
-                    rest.push(left.as_mut());
-                    rest.push(right.as_mut());
-                }
-                _ => {}
             }
-        }
-        ControlFlow::Continue(())
+        })
     }
 }
 

@@ -1,8 +1,10 @@
-//! Pieces of a statement's tree: names, calls.
+//! Pieces of a statement's tree: names, calls, the SELECTs of a query.
+
+use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, Value,
+    ObjectName, OrderBy, Query, Select, SetExpr, Value,
 };
 
 /// The parts of a name, folded to lower case unless they are quoted.
@@ -41,4 +43,25 @@ pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
 /// An expression that is moved to another place.
 pub(crate) fn taken(expr: &mut Expr) -> Expr {
     std::mem::replace(expr, Expr::value(Value::Null))
+}
+
+/// Visits each `SELECT` of a query, also those of its set operations, and not those of subqueries. One that is the whole query comes with its order.
+pub(crate) fn each_select<B>(
+    query: &mut Query,
+    mut visit: impl FnMut(&mut Select, Option<&mut OrderBy>) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let is_one = matches!(*query.body, SetExpr::Select(_));
+    let mut order = query.order_by.as_mut().filter(|_| is_one);
+    let mut rest = vec![&mut *query.body];
+    while let Some(set) = rest.pop() {
+        match set {
+            SetExpr::Select(select) => visit(select, order.take())?,
+            SetExpr::SetOperation { left, right, .. } => {
+                rest.push(left.as_mut());
+                rest.push(right.as_mut());
+            }
+            _ => {}
+        }
+    }
+    ControlFlow::Continue(())
 }

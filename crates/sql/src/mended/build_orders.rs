@@ -10,65 +10,42 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{JoinType, Result};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use orrery_tables::scan_without_order;
 
+use super::nodes::{NodeRule, over};
 use super::orders::UnorderedExec;
 
 /// The rule after which it is known which side is hashed.
 pub(super) const CHOOSES_SIDES: &str = "join_selection";
 
 /// Has the hashed sides of joins say nothing of their order.
-#[derive(Debug)]
-pub(super) struct ForgetBuildOrders;
+pub(super) const FORGET_BUILD_ORDERS: NodeRule = NodeRule {
+    name: "forget_build_orders",
+    change: hashed_without_order,
+};
 
-impl PhysicalOptimizerRule for ForgetBuildOrders {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = plan.transform_up(|node| {
-            let Some(join) = node.downcast_ref::<HashJoinExec>() else {
-                return Ok(Transformed::no(node));
-            };
-            let is_kind = matches!(join.join_type(), JoinType::Inner | JoinType::Right);
-            if !(is_kind && has_order(join.left()) && has_order(join.right())) {
-                return Ok(Transformed::no(node));
-            }
-            let sides = vec![without_order(join.left())?, Arc::clone(join.right())];
-            replaced(&node, sides).map(Transformed::yes)
-        })?;
-        Ok(plan.data)
+fn hashed_without_order(
+    node: Arc<dyn ExecutionPlan>,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let Some(join) = node.downcast_ref::<HashJoinExec>() else {
+        return Ok(Transformed::no(node));
+    };
+    let is_kind = matches!(join.join_type(), JoinType::Inner | JoinType::Right);
+    if !(is_kind && has_order(join.left()) && has_order(join.right())) {
+        return Ok(Transformed::no(node));
     }
-
-    fn name(&self) -> &str {
-        "forget_build_orders"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    let sides = vec![without_order(join.left())?, Arc::clone(join.right())];
+    over(&node, sides).map(Transformed::yes)
 }
 
 fn has_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     !plan.equivalence_properties().oeq_class().is_empty()
-}
-
-fn replaced(
-    node: &Arc<dyn ExecutionPlan>,
-    children: Vec<Arc<dyn ExecutionPlan>>,
-) -> Result<Arc<dyn ExecutionPlan>> {
-    let anew = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-    Arc::clone(node).replace_children(children, anew)
 }
 
 /// The same without an order: where it comes from the scans of tables these do not tell it, for other rules look for them below such nodes.
@@ -80,10 +57,10 @@ fn without_order(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>
         return Ok(scan);
     }
     let below = if plan.is::<ProjectionExec>() || plan.is::<FilterExec>() {
-        replaced(plan, vec![without_order(plan.children()[0])?])?
+        over(plan, vec![without_order(plan.children()[0])?])?
     } else if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
         let sides = vec![Arc::clone(join.left()), without_order(join.right())?];
-        replaced(plan, sides)?
+        over(plan, sides)?
     } else {
         Arc::clone(plan)
     };

@@ -15,6 +15,7 @@
 mod build_orders;
 mod dependencies;
 mod filter_pushdown;
+mod nodes;
 mod orders;
 mod range_frames;
 mod unless;
@@ -27,11 +28,11 @@ use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
-use build_orders::{CHOOSES_SIDES, ForgetBuildOrders};
+use build_orders::{CHOOSES_SIDES, FORGET_BUILD_ORDERS};
 use dependencies::{MendDependencies, RelationsWithTrueDependencies};
 use filter_pushdown::WhereNamesDiffer;
-use orders::ForgetOrders;
-use range_frames::{SORTS, WaitForPeers};
+use orders::FORGET_ORDERS;
+use range_frames::{SORTS, WAIT_FOR_PEERS};
 use unless::kept;
 use whole_groups::{KeepConditionsAbove, MOVES_CONDITIONS};
 
@@ -68,11 +69,11 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 /// The rules for physical plans.
 pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut mended: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> =
-        vec![Arc::new(ForgetOrders)];
+        vec![Arc::new(FORGET_ORDERS)];
     for rule in PhysicalOptimizer::new().rules {
         let after: Option<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = match rule.name() {
-            CHOOSES_SIDES => Some(Arc::new(ForgetBuildOrders)),
-            SORTS => Some(Arc::new(WaitForPeers)),
+            CHOOSES_SIDES => Some(Arc::new(FORGET_BUILD_ORDERS)),
+            SORTS => Some(Arc::new(WAIT_FOR_PEERS)),
             _ => None,
         };
         mended.push(match rule.name().starts_with(PUSHES_FILTERS) {
@@ -82,4 +83,26 @@ pub(crate) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
         mended.extend(after);
     }
     mended
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_are_mended_are_called_as_the_engine_calls_them() {
+        let logical = Optimizer::new().rules;
+        let physical = PhysicalOptimizer::new().rules;
+        let names = ASKS_DEPENDENCIES.into_iter().chain([MOVES_CONDITIONS]);
+        for name in names.chain(unless::names()) {
+            assert!(logical.iter().any(|rule| rule.name() == name), "{name}");
+        }
+        for name in [CHOOSES_SIDES, SORTS] {
+            assert!(physical.iter().any(|rule| rule.name() == name), "{name}");
+        }
+        let pushing = physical
+            .iter()
+            .filter(|rule| rule.name().starts_with(PUSHES_FILTERS));
+        assert_eq!(pushing.count(), 2);
+    }
 }

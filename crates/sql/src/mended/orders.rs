@@ -14,11 +14,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{
     AggregateExec, AggregateInputMode, AggregateOutputMode,
 };
@@ -34,48 +33,34 @@ use datafusion::physical_plan::{
     Statistics,
 };
 
+use super::nodes::{NodeRule, over};
+
 /// Puts the nodes into plans. It is the first rule, before any that asks for orders.
-#[derive(Debug)]
-pub(super) struct ForgetOrders;
+pub(super) const FORGET_ORDERS: NodeRule = NodeRule {
+    name: "forget_orders",
+    change: unordered,
+};
 
-impl PhysicalOptimizerRule for ForgetOrders {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = plan.transform_up(|node| {
-            let Some(aggregate) = node.downcast_ref::<AggregateExec>() else {
-                return Ok(match is_constant_too_long(&node) {
-                    true => Transformed::yes(UnorderedExec::over(&node)),
-                    false => Transformed::no(node),
-                });
-            };
-            if !aggregate.group_expr().has_grouping_set() {
-                return Ok(Transformed::no(node));
-            }
-            let mode = *aggregate.mode();
-            let mut node = node;
-            if mode.input_mode() == AggregateInputMode::Raw {
-                let input = node.children().into_iter().map(UnorderedExec::over);
-                let anew = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-                node = Arc::clone(&node).replace_children(input.collect(), anew)?;
-            }
-            if mode.output_mode() == AggregateOutputMode::Final {
-                node = UnorderedExec::over(&node);
-            }
-            Ok(Transformed::yes(node))
-        })?;
-        Ok(plan.data)
+fn unordered(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let Some(aggregate) = node.downcast_ref::<AggregateExec>() else {
+        return Ok(match is_constant_too_long(&node) {
+            true => Transformed::yes(UnorderedExec::over(&node)),
+            false => Transformed::no(node),
+        });
+    };
+    if !aggregate.group_expr().has_grouping_set() {
+        return Ok(Transformed::no(node));
     }
-
-    fn name(&self) -> &str {
-        "forget_orders"
+    let mode = *aggregate.mode();
+    let mut node = node;
+    if mode.input_mode() == AggregateInputMode::Raw {
+        let inputs = node.children().into_iter().map(UnorderedExec::over);
+        node = over(&node, inputs.collect())?;
     }
-
-    fn schema_check(&self) -> bool {
-        true
+    if mode.output_mode() == AggregateOutputMode::Final {
+        node = UnorderedExec::over(&node);
     }
+    Ok(Transformed::yes(node))
 }
 
 /// Whether a node has a column that is constant, or equal to another, below it and not above.
@@ -105,9 +90,9 @@ fn is_constant_too_long(node: &Arc<dyn ExecutionPlan>) -> bool {
         JoinType::Full => (true, true),
         _ => return false,
     };
-    let sides = children.into_iter().zip([left, right]);
-    sides
+    children
         .into_iter()
+        .zip([left, right])
         .any(|(side, may_lack)| may_lack && has_constant(side))
 }
 

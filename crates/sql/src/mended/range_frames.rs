@@ -6,54 +6,39 @@
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::{WindowFrameBound, WindowFrameUnits};
 use datafusion::physical_expr::window::WindowExpr;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::InputOrderMode;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+
+use super::nodes::NodeRule;
 
 /// The rule that sorts what windows need, and chooses their operators.
 pub(super) const SORTS: &str = "EnsureRequirements";
 
 /// Has such windows wait.
-#[derive(Debug)]
-pub(super) struct WaitForPeers;
+pub(super) const WAIT_FOR_PEERS: NodeRule = NodeRule {
+    name: "wait_for_peers",
+    change: waiting,
+};
 
-impl PhysicalOptimizerRule for WaitForPeers {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = plan.transform_up(|node| {
-            let Some(window) = node.downcast_ref::<BoundedWindowAggExec>() else {
-                return Ok(Transformed::no(node));
-            };
-            let is_sorted = window.input_order_mode == InputOrderMode::Sorted;
-            let mut windows = window.window_expr().iter();
-            if !is_sorted || !windows.any(is_about_the_row) {
-                return Ok(Transformed::no(node));
-            }
-            let waits = WindowAggExec::try_new(
-                window.window_expr().to_vec(),
-                Arc::clone(window.input()),
-                !window.partition_keys().is_empty(),
-            )?;
-            Ok(Transformed::yes(Arc::new(waits)))
-        })?;
-        Ok(plan.data)
+fn waiting(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let Some(window) = node.downcast_ref::<BoundedWindowAggExec>() else {
+        return Ok(Transformed::no(node));
+    };
+    let is_sorted = window.input_order_mode == InputOrderMode::Sorted;
+    let mut windows = window.window_expr().iter();
+    if !is_sorted || !windows.any(is_about_the_row) {
+        return Ok(Transformed::no(node));
     }
-
-    fn name(&self) -> &str {
-        "wait_for_peers"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    let waits = WindowAggExec::try_new(
+        window.window_expr().to_vec(),
+        Arc::clone(window.input()),
+        !window.partition_keys().is_empty(),
+    )?;
+    Ok(Transformed::yes(Arc::new(waits)))
 }
 
 /// Whether a frame is a range that ends so much before or behind the row at hand.

@@ -35,6 +35,12 @@ pub(super) fn kept(
     }
 }
 
+/// The rules that are kept from some plans.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    KEPT.into_iter().map(|(name, _)| name)
+}
+
 #[derive(Debug)]
 struct Unless {
     rule: Arc<dyn OptimizerRule + Send + Sync>,
