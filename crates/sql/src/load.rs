@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Rows often come in the order of the key already: that is tried first, and given up at the first row that does not. Sorting is DataFusion's,
-//! which spills beyond the memory given. A thread encodes and writes while the plan is run. Nothing is seen of it before the transaction commits.
+//! which spills beyond the memory given. Threads encode and write while the plan is run. Nothing is seen of it before the transaction commits.
 
 use std::fmt;
 use std::ops::Range;
@@ -57,7 +57,7 @@ where
     P: Future<Output = Result<Arc<dyn ExecutionPlan>>>,
 {
     let before = table_before(transaction, table)?;
-    let mut rewrite = transaction.rewrite_table(table)?;
+    let mut rewrite = begin(transaction, table, task)?;
     let next_row_number = match before.definition().primary_key {
         None => append(&mut rewrite, &before, plan(true).await?, task).await?,
         Some(_) => {
@@ -85,7 +85,7 @@ pub(crate) async fn load_once(
     task: &Arc<TaskContext>,
 ) -> Result<u64> {
     let before = table_before(transaction, table)?;
-    let mut rewrite = transaction.rewrite_table(table)?;
+    let mut rewrite = begin(transaction, table, task)?;
     let next_row_number = match before.definition().primary_key {
         None => append(&mut rewrite, &before, plan, task).await?,
         Some(_) => {
@@ -96,6 +96,11 @@ pub(crate) async fn load_once(
         }
     };
     finish(transaction, rewrite, &before, next_row_number, task).await
+}
+
+fn begin(transaction: &Transaction, table: RelationId, task: &TaskContext) -> Result<TableRewrite> {
+    let rewrite = transaction.rewrite_table(table)?;
+    Ok(rewrite.on_threads(threads(task)))
 }
 
 fn table_before(transaction: &Transaction, table: RelationId) -> Result<TableState> {
@@ -132,7 +137,7 @@ pub(crate) async fn refill(
     before: &TableState,
     task: &Arc<TaskContext>,
 ) -> Result<()> {
-    let mut rewrite = transaction.rewrite_table(before.definition().id)?;
+    let mut rewrite = begin(transaction, before.definition().id, task)?;
     for number in 0..rewrite.layouts().len() {
         let layout = rewrite.layouts()[number].clone();
         let mut old = before.projections();

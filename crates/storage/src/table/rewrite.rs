@@ -36,6 +36,8 @@ pub struct TableRewrite {
     definition: Arc<TableDefinition>,
     layouts: Vec<ProjectionLayout>,
     directory: NewDirectory,
+    /// That encode a projection.
+    threads: usize,
     files: Vec<FileEntry>,
     /// Of the primary projection, once that is written.
     rows: u64,
@@ -128,9 +130,16 @@ impl TableRewrite {
             layouts: definition.layouts().collect(),
             definition,
             directory,
+            threads: 1,
             files: Vec::new(),
             rows: 0,
         })
+    }
+
+    /// Encodes with so many threads, of which one is the caller's; with that alone unless this is said.
+    #[must_use]
+    pub fn on_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
     }
 
     /// What the table is.
@@ -157,10 +166,11 @@ impl TableRewrite {
             keys: KeyRows::default(),
             last: None,
         });
+        let writer = ProjectionWriter::create(&*self.directory.file_system, &path, &layout)?;
         Ok(RewrittenRows {
             number,
             definition: Arc::clone(&self.definition),
-            writer: ProjectionWriter::create(&*self.directory.file_system, &path, &layout)?,
+            writer: writer.on_threads(self.threads),
             layout,
             unique,
         })

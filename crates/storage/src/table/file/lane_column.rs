@@ -1,4 +1,4 @@
-//! Writing a column of lanes: vectors are encoded as they become full.
+//! Writing a column of lanes: those of a group are kept until it is full, then encoded vector by vector.
 
 use std::ops::Range;
 
@@ -18,12 +18,8 @@ use crate::Result;
 #[derive(Debug)]
 pub(super) struct LaneColumn {
     column_type: ColumnType,
-    /// The vector being filled.
-    first: Vec<u64>,
-    second: Vec<u64>,
-    valid: Vec<bool>,
     /// The group being filled.
-    block: BlockBuilder,
+    rows: Lanes,
     zones: ColumnZones,
     distinct: Distinct,
     /// Least and greatest value.
@@ -31,14 +27,20 @@ pub(super) struct LaneColumn {
     nulls: u64,
 }
 
+/// Rows as they are encoded.
+#[derive(Debug, Default)]
+struct Lanes {
+    first: Vec<u64>,
+    /// Only of a type that has two lanes.
+    second: Vec<u64>,
+    valid: Vec<bool>,
+}
+
 impl LaneColumn {
     pub(super) fn new(column_type: ColumnType) -> Self {
         Self {
             column_type,
-            first: Vec::with_capacity(VECTOR_ROWS),
-            second: Vec::new(),
-            valid: Vec::with_capacity(VECTOR_ROWS),
-            block: BlockBuilder::default(),
+            rows: Lanes::default(),
             zones: ColumnZones::new(ZoneKind::Values),
             distinct: Distinct::default(),
             bounds: None,
@@ -46,87 +48,106 @@ impl LaneColumn {
         }
     }
 
-    /// Appends rows, no more than the vector has room for.
+    /// Appends rows, no more than the group has room for.
     pub(super) fn push(&mut self, array: &dyn Array, rows: Range<usize>) -> Result<()> {
+        let lanes = &mut self.rows;
         append_lanes(
             self.column_type,
             array,
             rows.clone(),
-            &mut self.first,
-            &mut self.second,
+            &mut lanes.first,
+            &mut lanes.second,
         )?;
+        let valid = &mut lanes.valid;
         match array.nulls() {
-            Some(nulls) => self.valid.extend(rows.map(|row| nulls.is_valid(row))),
-            None => self.valid.resize(self.valid.len() + rows.len(), true),
+            Some(nulls) => valid.extend(rows.map(|row| nulls.is_valid(row))),
+            None => valid.resize(valid.len() + rows.len(), true),
         }
         Ok(())
     }
 
-    pub(super) fn finish_vector(&mut self) {
-        let validity = Validity::of(&self.valid);
-        let is_wide = self.column_type.physical() == Physical::TwoLanes;
-        if validity == Validity::AllNull {
-            self.zones.push([].into_iter(), self.valid.len());
-            self.nulls += self.valid.len() as u64;
-            self.block.begin(&validity);
-        } else {
-            if let Validity::Rows(valid) = validity {
-                fill_nulls(valid, &mut self.first);
-                fill_nulls(valid, &mut self.second);
-            }
-            let out = self.block.begin(&validity);
-            match is_wide {
-                true => {
-                    write_sized(&self.first, out);
-                    encode(&self.second, out);
-                }
-                false => {
-                    encode(&self.first, out);
-                }
-            }
-            self.look_at_vector(is_wide);
-        }
-        self.first.clear();
-        self.second.clear();
-        self.valid.clear();
-    }
-
-    /// Statistics and zones. In the place of NULLs are other values of the vector.
-    fn look_at_vector(&mut self, is_wide: bool) {
-        let nulls = self.valid.iter().filter(|&&valid| !valid).count();
-        self.nulls += nulls as u64;
-        let second = |row: usize| if is_wide { self.second[row] } else { 0 };
-        let (mut least, mut greatest) = (self.first[0], self.first[0]);
-        let is_repeated = self.first.windows(2).all(|pair| pair[0] == pair[1]) && !is_wide;
-        let rows = if is_repeated { 1 } else { self.first.len() };
-        for (row, &first) in self.first[..rows].iter().enumerate() {
-            (least, greatest) = (least.min(first), greatest.max(first));
-            let hash = match is_wide {
-                true => hash_lane(hash_lane(first) ^ second(row)),
-                false => hash_lane(first),
-            };
-            self.distinct.insert(hash);
-        }
-        let bounds = match is_wide {
-            true => {
-                let pairs = || self.first.iter().copied().zip(self.second.iter().copied());
-                let bounds = [pairs().min(), pairs().max()];
-                bounds.map(|bound| bound.unwrap_or_default())
-            }
-            false => [(least, 0), (greatest, 0)],
-        };
-        let [least, greatest] = bounds.map(|(first, second)| match is_wide {
-            true => narrow(first, second),
-            false => first,
-        });
-        self.zones.push_bounds(least, greatest, nulls);
-        let [least, greatest] = self.bounds.unwrap_or(bounds);
-        self.bounds = Some([least.min(bounds[0]), greatest.max(bounds[1])]);
-    }
-
     /// The block of the group.
     pub(super) fn finish_group(&mut self) -> Vec<u8> {
-        self.block.finish(BlockKind::Lanes, &[])
+        let mut lanes = std::mem::take(&mut self.rows);
+        let mut block = BlockBuilder::default();
+        let mut rest = &mut lanes.second[..];
+        let vectors = lanes.first.chunks_mut(VECTOR_ROWS);
+        for (first, valid) in vectors.zip(lanes.valid.chunks(VECTOR_ROWS)) {
+            let of_vector = rest.len().min(VECTOR_ROWS);
+            let (second, behind) = rest.split_at_mut(of_vector);
+            rest = behind;
+            self.finish_vector(first, second, valid, &mut block);
+        }
+        lanes.first.clear();
+        lanes.second.clear();
+        lanes.valid.clear();
+        // The room is used again.
+        self.rows = lanes;
+        block.finish(BlockKind::Lanes, &[])
+    }
+
+    fn finish_vector(
+        &mut self,
+        first: &mut [u64],
+        second: &mut [u64],
+        valid: &[bool],
+        block: &mut BlockBuilder,
+    ) {
+        let validity = Validity::of(valid);
+        let nulls = valid.iter().filter(|&&valid| !valid).count();
+        self.nulls += nulls as u64;
+        if validity == Validity::AllNull {
+            self.zones.push([].into_iter(), nulls);
+            block.begin(&validity);
+            return;
+        }
+        if let Validity::Rows(valid) = validity {
+            fill_nulls(valid, first);
+            fill_nulls(valid, second);
+        }
+        let out = block.begin(&validity);
+        match self.column_type.physical() {
+            Physical::TwoLanes => {
+                write_sized(first, out);
+                encode(second, out);
+                self.look_at_wide(first, second, nulls);
+            }
+            Physical::Lane | Physical::Bytes => {
+                encode(first, out);
+                self.look_at(first, nulls);
+            }
+        }
+    }
+
+    /// Statistics and zones of a vector. In the place of NULLs are other values of it.
+    fn look_at(&mut self, lanes: &[u64], nulls: usize) {
+        let (mut least, mut greatest) = (lanes[0], lanes[0]);
+        let is_repeated = lanes.windows(2).all(|pair| pair[0] == pair[1]);
+        let rows = if is_repeated { 1 } else { lanes.len() };
+        for &lane in &lanes[..rows] {
+            (least, greatest) = (least.min(lane), greatest.max(lane));
+            self.distinct.insert(hash_lane(lane));
+        }
+        self.zones.push_bounds(least, greatest, nulls);
+        self.widen([(least, 0), (greatest, 0)]);
+    }
+
+    /// The same of a type with two lanes.
+    fn look_at_wide(&mut self, first: &[u64], second: &[u64], nulls: usize) {
+        let values = || first.iter().copied().zip(second.iter().copied());
+        for (first, second) in values() {
+            self.distinct.insert(hash_lane(hash_lane(first) ^ second));
+        }
+        let bounds = [values().min(), values().max()];
+        let bounds = bounds.map(|bound| bound.unwrap_or_default());
+        let [least, greatest] = bounds.map(|(first, second)| narrow(first, second));
+        self.zones.push_bounds(least, greatest, nulls);
+        self.widen(bounds);
+    }
+
+    fn widen(&mut self, [least, greatest]: [(u64, u64); 2]) {
+        let bounds = self.bounds.get_or_insert([least, greatest]);
+        *bounds = [bounds[0].min(least), bounds[1].max(greatest)];
     }
 
     /// Zones and statistics of all rows, but for the bytes.

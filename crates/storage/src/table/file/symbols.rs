@@ -29,7 +29,6 @@ const SAMPLE_BYTES: usize = 64 << 10;
 const ROUNDS: usize = 7;
 /// A byte that is no symbol takes two, so symbols of one byte are worth more than they stand for.
 const SINGLE_WEIGHT: u32 = 8;
-const NONE: u16 = u16::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Symbol {
@@ -39,8 +38,12 @@ struct Symbol {
 }
 
 impl Symbol {
-    fn mask(self) -> u128 {
-        u128::MAX >> (128 - 8 * u32::from(self.length))
+    fn compared(self) -> Compared {
+        Compared {
+            bytes: self.bytes,
+            mask: u128::MAX >> (128 - 8 * u32::from(self.length)),
+            length: self.length.into(),
+        }
     }
 
     fn of_byte(byte: u8) -> Self {
@@ -62,13 +65,48 @@ impl Symbol {
 /// Compresses with a trained table.
 #[derive(Debug)]
 pub(super) struct SymbolEncoder {
-    /// By code. Those of two bytes and more come first, by their first two bytes, the longest first; then those of one byte.
+    /// By code. Those of three bytes and more come first, by their first three, the longest first; then those of two bytes, then of one.
     symbols: Vec<Symbol>,
-    masks: Vec<u128>,
-    /// By the first two bytes: the first code, and how many there are.
-    pairs: Box<[[u8; 2]]>,
-    /// Codes of single bytes.
-    singles: [u16; 256],
+    /// The same, as bytes are compared with them.
+    compared: Vec<Compared>,
+    /// Where those of three bytes and more are, by their first three: a table with open addressing, a quarter of which is in use at the most.
+    beginnings: Box<[Beginning; BEGINNINGS]>,
+    /// By the first two bytes: the symbol of both, else that of the first.
+    shorts: Box<[Short]>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Compared {
+    bytes: u128,
+    mask: u128,
+    length: usize,
+}
+
+/// Symbols that begin with the same three bytes.
+#[derive(Debug, Clone, Copy)]
+struct Beginning {
+    bytes: u32,
+    first: u8,
+    count: u8,
+}
+
+/// A symbol of one or two bytes; of none where there is no such symbol.
+#[derive(Debug, Clone, Copy)]
+struct Short {
+    code: u8,
+    length: u8,
+}
+
+const BEGINNING_MASK: u32 = 0xFF_FFFF;
+const BEGINNING_BITS: u32 = 10;
+const BEGINNINGS: usize = 1 << BEGINNING_BITS;
+/// In the place of three bytes.
+const FREE: u32 = u32::MAX;
+
+/// Where three bytes are looked for first.
+#[inline]
+fn place_of(beginning: u32) -> usize {
+    (beginning.wrapping_mul(0x9E37_79B1) >> (32 - BEGINNING_BITS)) as usize
 }
 
 impl SymbolEncoder {
@@ -93,73 +131,122 @@ impl SymbolEncoder {
     fn new(mut symbols: Vec<Symbol>) -> Self {
         symbols.sort_unstable_by_key(|symbol| {
             (
-                symbol.length == 1,
-                symbol.bytes as u16,
+                Reverse(symbol.length.min(3)),
+                symbol.bytes as u32 & BEGINNING_MASK,
                 Reverse(symbol.length),
                 symbol.bytes,
             )
         });
-        let mut pairs = vec![[0; 2]; 1 << 16].into_boxed_slice();
-        let mut singles = [NONE; 256];
-        for (code, symbol) in symbols.iter().enumerate() {
-            if symbol.length == 1 {
-                singles[symbol.bytes as usize] = code as u16;
-                continue;
+        let mut encoder = Self {
+            compared: symbols.iter().map(|symbol| symbol.compared()).collect(),
+            symbols: Vec::new(),
+            beginnings: Box::new(
+                [Beginning {
+                    bytes: FREE,
+                    first: 0,
+                    count: 0,
+                }; BEGINNINGS],
+            ),
+            shorts: vec![Short { code: 0, length: 0 }; 1 << 16].into_boxed_slice(),
+        };
+        // What is found first shall be what was put last: the first of a beginning, and two bytes before one.
+        for (code, symbol) in symbols.iter().enumerate().rev() {
+            let (code, length) = (code as u8, symbol.length);
+            match length {
+                1 => {
+                    let with_any = encoder.shorts[symbol.bytes as usize..].iter_mut();
+                    with_any
+                        .step_by(256)
+                        .for_each(|short| *short = Short { code, length });
+                }
+                2 => encoder.shorts[symbol.bytes as usize] = Short { code, length },
+                _ => {
+                    let bytes = symbol.bytes as u32 & BEGINNING_MASK;
+                    let place = encoder.find(bytes);
+                    let beginning = &mut encoder.beginnings[place];
+                    *beginning = Beginning {
+                        bytes,
+                        first: code,
+                        count: beginning.count + 1,
+                    };
+                }
             }
-            let pair = &mut pairs[usize::from(symbol.bytes as u16)];
-            if pair[1] == 0 {
-                pair[0] = code as u8;
-            }
-            pair[1] += 1;
         }
-        Self {
-            masks: symbols.iter().map(|symbol| symbol.mask()).collect(),
-            symbols,
-            pairs,
-            singles,
+        Self { symbols, ..encoder }
+    }
+
+    /// Where three bytes are among the beginnings, or a free place if they are not.
+    #[inline]
+    fn find(&self, bytes: u32) -> usize {
+        let mut place = place_of(bytes);
+        loop {
+            let there = self.beginnings[place].bytes;
+            if there == bytes || there == FREE {
+                return place;
+            }
+            place = (place + 1) % BEGINNINGS;
         }
     }
 
-    /// The code of the longest symbol that the bytes begin with, and its length. There is at least one byte.
+    /// The code of the longest symbol that the next `left` bytes begin with, and its length. `head` are the bytes, little endian; of those behind
+    /// the last one nothing is taken.
     #[inline]
-    fn longest(&self, bytes: &[u8]) -> Option<(u8, usize)> {
-        let head = match bytes.first_chunk::<SYMBOL_BYTES>() {
-            Some(head) => u128::from_le_bytes(*head),
-            None => {
-                let mut head = [0; SYMBOL_BYTES];
-                head[..bytes.len()].copy_from_slice(bytes);
-                u128::from_le_bytes(head)
-            }
-        };
-        let [first, count] = self.pairs[usize::from(head as u16)];
-        let codes = usize::from(first)..usize::from(first) + usize::from(count);
-        for code in codes {
-            let symbol = self.symbols[code];
-            let length = usize::from(symbol.length);
-            if head & self.masks[code] == symbol.bytes && length <= bytes.len() {
-                return Some((code as u8, length));
+    fn longest(&self, head: u128, left: usize) -> Option<(u8, usize)> {
+        let beginning = self.beginnings[self.find(head as u32 & BEGINNING_MASK)];
+        let first = usize::from(beginning.first);
+        let symbols = &self.compared[first..first + usize::from(beginning.count)];
+        for (place, symbol) in symbols.iter().enumerate() {
+            if head & symbol.mask == symbol.bytes && symbol.length <= left {
+                return Some(((first + place) as u8, symbol.length));
             }
         }
-        match self.singles[usize::from(head as u8)] {
-            NONE => None,
-            code => Some((code as u8, 1)),
-        }
+        let Short { code, length } = self.shorts[usize::from(head as u16)];
+        let length = usize::from(length);
+        (1..=left).contains(&length).then_some((code, length))
     }
 
     /// Appends the compressed form of a value.
     pub(super) fn encode(&self, value: &[u8], out: &mut Vec<u8>) {
-        let mut rest = value;
-        while let Some(&byte) = rest.first() {
-            match self.longest(rest) {
-                Some((code, length)) => {
-                    out.push(code);
-                    rest = &rest[length..];
-                }
-                None => {
-                    out.extend_from_slice(&[ESCAPE, byte]);
-                    rest = &rest[1..];
-                }
+        let mut end = out.len();
+        out.resize(end + 2 * value.len(), 0);
+        self.parse(value, |found, byte| {
+            out[end] = found.unwrap_or(ESCAPE);
+            end += 1;
+            if found.is_none() {
+                out[end] = byte;
+                end += 1;
             }
+        });
+        out.truncate(end);
+    }
+
+    /// Tells for each symbol of a value its code, or that its first byte is none, and its first byte.
+    #[inline]
+    fn parse(&self, value: &[u8], mut tell: impl FnMut(Option<u8>, u8)) {
+        let mut next = |head: &[u8; SYMBOL_BYTES], left: usize| match self
+            .longest(u128::from_le_bytes(*head), left)
+        {
+            Some((code, length)) => {
+                tell(Some(code), head[0]);
+                length
+            }
+            None => {
+                tell(None, head[0]);
+                1
+            }
+        };
+        let mut rest = value;
+        while let Some(head) = rest.first_chunk() {
+            rest = &rest[next(head, SYMBOL_BYTES)..];
+        }
+        // The last bytes, with room behind.
+        let mut end = [0; 2 * SYMBOL_BYTES];
+        end[..rest.len()].copy_from_slice(rest);
+        let mut at = 0;
+        while let Some(head) = end[at..].first_chunk()
+            && at < rest.len()
+        {
+            at += next(head, rest.len() - at);
         }
     }
 
@@ -184,20 +271,18 @@ impl SymbolEncoder {
         let mut counts = vec![0u32; codes];
         let mut pairs = vec![0u32; codes * codes];
         for value in sample {
-            let mut rest = *value;
             let mut before = None;
-            while let Some(&byte) = rest.first() {
-                let (code, length) = match self.longest(rest) {
-                    Some((code, length)) => (usize::from(code), length),
-                    None => (self.symbols.len() + usize::from(byte), 1),
+            self.parse(value, |code, byte| {
+                let code = match code {
+                    Some(code) => usize::from(code),
+                    None => self.symbols.len() + usize::from(byte),
                 };
                 counts[code] += 1;
                 if let Some(before) = before {
                     pairs[before * codes + code] += 1;
                 }
                 before = Some(code);
-                rest = &rest[length..];
-            }
+            });
         }
         let mut gains: HashMap<Symbol, u32> = HashMap::new();
         for (code, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {

@@ -116,8 +116,9 @@ impl Model {
         self.keys.len()
     }
 
-    fn write(&self, path: &Path, numbers: &mut Numbers) -> ProjectionSummary {
-        let mut writer = ProjectionWriter::create(&LocalFileSystem, path, &self.layout).unwrap();
+    fn write(&self, path: &Path, threads: usize, numbers: &mut Numbers) -> ProjectionSummary {
+        let writer = ProjectionWriter::create(&LocalFileSystem, path, &self.layout).unwrap();
+        let mut writer = writer.on_threads(threads);
         let batch_rows = [1, 100, 1024, 5000, 40_000][numbers.below(5)].max(self.rows() / 500);
         let mut row = 0;
         while row < self.rows() {
@@ -135,7 +136,10 @@ impl Model {
 
     fn check(&self, directory: &TempDir, numbers: &mut Numbers) {
         let path = directory.path().join("table");
-        let summary = self.write(&path, numbers);
+        let mut same = numbers.clone();
+        let summary = self.write(&path, 1, numbers);
+        let with_threads = self.write(&directory.path().join("same"), 3, &mut same);
+        assert_eq!(with_threads, summary);
         let file = self.open(&path);
         assert_eq!(file.rows(), self.rows() as u64);
         assert_eq!(summary.rows, file.rows());
@@ -371,7 +375,7 @@ proptest! {
         let mut numbers = Numbers(seed);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("table");
-        model.write(&path, &mut numbers);
+        model.write(&path, 1, &mut numbers);
         for _ in 0..60 {
             let changed = change_a_byte(&path, &mut numbers);
             let Ok(file) = ProjectionFile::open(&LocalFileSystem, &changed, &model.layout, &[]) else {
@@ -501,7 +505,7 @@ fn columns_are_found_by_their_number_and_others_have_their_initial_value() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table");
     let model = texts((0..3000).map(|row| format!("{row}")));
-    model.write(&path, &mut Numbers(5));
+    model.write(&path, 1, &mut Numbers(5));
     let layout = ProjectionLayout {
         columns: vec![
             column(1, ColumnType::Integer, false),
@@ -574,7 +578,7 @@ fn every_flipped_bit_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table");
     let model = texts((0..300).map(|row| format!("{}", row % 150)));
-    model.write(&path, &mut Numbers(6));
+    model.write(&path, 1, &mut Numbers(6));
     let bytes = std::fs::read(&path).unwrap();
     for place in 0..bytes.len() {
         let mut changed = bytes.clone();

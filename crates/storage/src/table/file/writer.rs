@@ -6,6 +6,7 @@ use std::path::Path;
 
 use arrow::array::ArrayRef;
 use orrery_column::VECTOR_ROWS;
+use parking_lot::Mutex;
 
 use super::super::definition::{ProjectionColumn, ProjectionLayout};
 use super::super::key::{KeyEncoder, KeyRows};
@@ -26,6 +27,8 @@ pub struct ProjectionWriter {
     layout: ProjectionLayout,
     rows: u64,
     columns: Vec<Column>,
+    /// That encode a group.
+    threads: usize,
     /// Bytes of each column so far.
     column_bytes: Vec<u64>,
     groups: Vec<u32>,
@@ -71,6 +74,7 @@ impl ProjectionWriter {
             layout: layout.clone(),
             rows: 0,
             columns: layout.columns.iter().map(column).collect(),
+            threads: 1,
             column_bytes: vec![0; layout.columns.len()],
             groups: Vec::new(),
             dictionary_bytes_left: DICTIONARIES_BYTES_MAX,
@@ -79,6 +83,12 @@ impl ProjectionWriter {
             last_key: None,
             fences: KeyRows::default(),
         })
+    }
+
+    /// Encodes with so many threads, of which one is the caller's. The file is the same.
+    #[must_use]
+    pub fn on_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
     }
 
     /// Number of rows so far.
@@ -106,12 +116,9 @@ impl ProjectionWriter {
         }
         let mut row = 0;
         while row < rows {
-            let within = (self.rows % VECTOR_ROWS as u64) as usize;
-            if within == 0 {
-                self.push_fence(row);
-            }
-            let end = rows.min(row + VECTOR_ROWS - within);
-            self.push_to_vector(columns, row..end)?;
+            let within = (self.rows % GROUP_ROWS as u64) as usize;
+            let end = rows.min(row + GROUP_ROWS - within);
+            self.push_to_group(columns, row..end)?;
             row = end;
         }
         if let Some(last) = rows.checked_sub(1) {
@@ -182,20 +189,20 @@ impl ProjectionWriter {
         self.fences.push(&key[..fence.min(key.len())]);
     }
 
-    fn push_to_vector(&mut self, columns: &[ArrayRef], rows: Range<usize>) -> Result<()> {
-        self.rows += rows.len() as u64;
-        let is_full = self.rows.is_multiple_of(VECTOR_ROWS as u64);
+    /// Appends rows, no more than the group has room for.
+    fn push_to_group(&mut self, columns: &[ArrayRef], rows: Range<usize>) -> Result<()> {
+        let within = (self.rows % VECTOR_ROWS as u64) as usize;
+        let first = rows.start + (VECTOR_ROWS - within) % VECTOR_ROWS;
+        for row in (first..rows.end).step_by(VECTOR_ROWS) {
+            self.push_fence(row);
+        }
         for (column, array) in self.columns.iter_mut().zip(columns) {
             match column {
-                Column::Lanes(column) => {
-                    column.push(array, rows.clone())?;
-                    if is_full {
-                        column.finish_vector();
-                    }
-                }
+                Column::Lanes(column) => column.push(array, rows.clone())?,
                 Column::Bytes(column) => column.push(array, rows.clone(), &mut self.file)?,
             }
         }
+        self.rows += rows.len() as u64;
         match self.rows.is_multiple_of(GROUP_ROWS as u64) {
             true => self.finish_group(),
             false => Ok(()),
@@ -204,26 +211,61 @@ impl ProjectionWriter {
 
     fn finish_group(&mut self) -> Result<()> {
         self.groups.push(self.file.block_count());
-        for (column, bytes) in self.columns.iter_mut().zip(&mut self.column_bytes) {
-            let block = match column {
-                Column::Lanes(column) => column.finish_group(),
-                Column::Bytes(column) => column.finish_group(&mut self.dictionary_bytes_left),
-            };
+        let blocks = self.encode_group();
+        for (block, bytes) in blocks.iter().zip(&mut self.column_bytes) {
             *bytes += block.len() as u64;
-            self.file.append(&block)?;
+            self.file.append(block)?;
         }
         Ok(())
     }
 
+    /// The blocks of the group, by column. Columns do not look at each other, so threads take one after the other.
+    fn encode_group(&mut self) -> Vec<Vec<u8>> {
+        let mut parts: Vec<(&mut Column, Vec<u8>)> = self
+            .columns
+            .iter_mut()
+            .map(|column| (column, Vec::new()))
+            .collect();
+        // What takes longest comes first.
+        let (texts, lanes): (Vec<_>, Vec<_>) = parts
+            .iter_mut()
+            .partition(|(column, _)| matches!(column, Column::Bytes(_)));
+        // What a column takes does not depend on which thread is first.
+        let share = self.dictionary_bytes_left / texts.len().max(1);
+        let waiting = Mutex::new(texts.into_iter().chain(lanes));
+        let encode = || {
+            let mut taken = 0;
+            loop {
+                let next = waiting.lock().next();
+                let Some((column, block)) = next else {
+                    return taken;
+                };
+                *block = match column {
+                    Column::Lanes(column) => column.finish_group(),
+                    Column::Bytes(column) => {
+                        let mut left = share;
+                        let block = column.finish_group(&mut left);
+                        taken += share - left;
+                        block
+                    }
+                };
+            }
+        };
+        let taken = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(encode)).collect();
+            let own = encode();
+            let others = others.into_iter().map(|other| match other.join() {
+                Ok(taken) => taken,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            own + others.sum::<usize>()
+        });
+        self.dictionary_bytes_left -= taken;
+        parts.into_iter().map(|(_, block)| block).collect()
+    }
+
     /// Writes what is left, and syncs the file.
     pub fn finish(mut self) -> Result<ProjectionSummary> {
-        if !self.rows.is_multiple_of(VECTOR_ROWS as u64) {
-            for column in &mut self.columns {
-                if let Column::Lanes(column) = column {
-                    column.finish_vector();
-                }
-            }
-        }
         if !self.rows.is_multiple_of(GROUP_ROWS as u64) {
             self.finish_group()?;
         }
