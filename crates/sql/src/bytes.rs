@@ -125,6 +125,15 @@ impl ScalarUDFImpl for Written {
     }
 }
 
+/// A value as one of another type, for EXECUTE.
+pub(crate) fn cast_value(value: &ScalarValue, to: &DataType) -> Result<ScalarValue> {
+    if !(is_text(&value.data_type()) && is_bytes(to)) {
+        return value.cast_to(to);
+    }
+    let bytes = bytes_of_text(&value.to_array()?)?;
+    ScalarValue::try_from_array(&cast(&bytes, to)?, 0)
+}
+
 fn texts_of_bytes(values: &ArrayRef) -> Result<ArrayRef> {
     let texts = ValueTexts::new(values)?;
     let mut written = StringViewBuilder::with_capacity(values.len());

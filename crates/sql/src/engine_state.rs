@@ -13,6 +13,7 @@ use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 
 use crate::bytes::TypesOfColumns;
+use crate::bytes_length::lengths;
 use crate::files::FileAccess;
 use crate::join_order::{OrderedJoins, statistics};
 use crate::mended::{optimizer_rules, physical_rules, relation_planners};
@@ -39,14 +40,18 @@ pub(crate) fn engine_state(
     let mut rules = Analyzer::new().rules;
     rules.insert(0, Arc::new(BeforeTypes));
     rules.push(Arc::new(AfterTypes));
-    SessionStateBuilder::new()
+    let mut builder = SessionStateBuilder::new()
         .with_config(
             config(task.session_config().batch_size(), threads)
                 .with_extension(Arc::new(files.clone()))
                 .with_extension(Arc::new(foreign.clone())),
         )
         .with_runtime_env(task.runtime_env())
-        .with_default_features()
+        .with_default_features();
+    if let Some(functions) = builder.scalar_functions() {
+        functions.extend(lengths().map(Arc::new));
+    }
+    builder
         .with_analyzer_rules(rules)
         .with_type_planner(Arc::new(TypesOfColumns))
         .with_relation_planners(relation_planners())

@@ -431,6 +431,13 @@ fn of_plan(words: &str) -> Error {
             None => error,
         };
     }
+    if words.starts_with("Plan: [") && words.contains("] does not satisfy ") {
+        // The engine has contradicted itself, and shows the whole plan.
+        let what =
+            "no plan was found that keeps the orders in which this query's aggregates take rows";
+        return Error::new(SqlState::FeatureNotSupported, what)
+            .with_hint("Take ORDER BY out of the aggregate, or LIMIT and conditions out of the subquery below it.");
+    }
     Error::new(state_of_plan(words), words)
 }
 

@@ -19,6 +19,7 @@
 mod arguments;
 mod arithmetic;
 mod bytes;
+mod bytes_length;
 mod casts;
 mod catalog;
 mod change;

@@ -26,6 +26,7 @@ use datafusion::sql::sqlparser::ast::{
 use orrery_storage::table::{TableDefinition, Tables};
 use parking_lot::Mutex;
 
+use crate::bytes::cast_value;
 use crate::column_names::{shown_columns, shown_name};
 use crate::identifiers::simple;
 use crate::lookup::table_named;
@@ -241,9 +242,7 @@ impl Prepared {
         let typed = typed.map(|(value, data_type)| match data_type {
             // What is compared or assigned has the digits that it has: a cast would cut them off.
             Some(DataType::Decimal128(..)) if is_decimal(value) => Ok(value.clone()),
-            Some(data_type) => value
-                .cast_to(data_type)
-                .map_err(|error| Error::of_run(&error)),
+            Some(data_type) => cast_value(value, data_type).map_err(|error| Error::of_run(&error)),
             None => Ok(value.clone()),
         });
         typed.collect()

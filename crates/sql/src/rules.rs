@@ -30,6 +30,7 @@ use datafusion::optimizer::simplify_expressions::{ExprSimplifier, SimplifyContex
 use crate::arguments::as_taken;
 use crate::arithmetic::{checked, wide_sum};
 use crate::bytes::written_as_bytes;
+use crate::bytes_length::length_of_bytes;
 use crate::floats::{beside_doubles, with_one_zero};
 use crate::outer_types::with_outer_types;
 use crate::times::in_microseconds;
@@ -127,6 +128,7 @@ fn before_types(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         let expr = expr.transform_data(|expr| truncated(expr, schema))?;
         let expr = expr.transform_data(|expr| beside_doubles(expr, schema))?;
         let expr = expr.transform_data(|expr| as_taken(expr, schema))?;
+        let expr = expr.transform_data(|expr| length_of_bytes(expr, schema))?;
         expr.transform_data(|expr| peers_of_bytes(expr, schema))
     })
 }

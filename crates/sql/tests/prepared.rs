@@ -170,6 +170,14 @@ fn parameters_keep_their_digits_their_bytes_and_their_elements() {
         &[ScalarValue::Binary(Some(vec![10, 255]))],
     );
     assert_eq!(house.rows(&session, "select count(*) from t"), ["2"]);
+    // A text is read as bytes are written, not taken for them.
+    house.done(
+        &session,
+        "prepare found (bytea) as select $1 = '\\x01fe'::bytea",
+    );
+    let found = house.rows(&session, "execute found ('\\x01fe')");
+    assert_eq!(found, ["true"]);
+    assert_eq!(house.refused(&session, "execute found ('\\x0')").0, "22P02");
     let list = |values: &[i32]| {
         let values: Vec<_> = values.iter().map(|it| ScalarValue::from(*it)).collect();
         ScalarValue::List(ScalarValue::new_list(&values, &DataType::Int32, true))

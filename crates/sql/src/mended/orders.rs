@@ -18,9 +18,7 @@ use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_plan::aggregates::{
-    AggregateExec, AggregateInputMode, AggregateOutputMode,
-};
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
@@ -51,16 +49,14 @@ fn unordered(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Executi
     if !aggregate.group_expr().has_grouping_set() {
         return Ok(Transformed::no(node));
     }
-    let mode = *aggregate.mode();
+    let is_of_rows = aggregate.mode().input_mode() == AggregateInputMode::Raw;
     let mut node = node;
-    if mode.input_mode() == AggregateInputMode::Raw {
+    if is_of_rows {
         let inputs = node.children().into_iter().map(UnorderedExec::over);
         node = over(&node, inputs.collect())?;
     }
-    if mode.output_mode() == AggregateOutputMode::Final {
-        node = UnorderedExec::over(&node);
-    }
-    Ok(Transformed::yes(node))
+    // Also where the groups go to a second aggregation, which would take a constant key for sorted.
+    Ok(Transformed::yes(UnorderedExec::over(&node)))
 }
 
 /// Whether a node has a column that is constant, or equal to another, below it and not above.

@@ -90,6 +90,8 @@ impl Grammar<'_> {
         }
         let grouped = Sql::join(&columns, ", ");
         let is_grouped = !columns.is_empty();
+        // One aggregate that these tables do not know, and there is none.
+        let kinds_of_aggregates = self.random.pick(&[6, 6, 10]);
         for _ in 0..1 + self.random.below(4) {
             let number = |random: &mut Random, kind| {
                 let found = column(random, &of_table, kind).map(|it| it.name.clone());
@@ -99,7 +101,7 @@ impl Grammar<'_> {
             let other = number(self.random, Kind::Decimal);
             let integer = number(self.random, Kind::Integer);
             let any = &of_table[self.random.below(of_table.len())];
-            let (sql, kind) = match self.random.below(9) {
+            let (sql, kind) = match self.random.below(kinds_of_aggregates) {
                 0 => (Sql::same("count(*)"), Kind::Integer),
                 1 => (Sql::of("count({})", &[&any.name]), Kind::Integer),
                 2 => (Sql::of("sum({})", &[&decimal]), Kind::Decimal),
@@ -111,9 +113,13 @@ impl Grammar<'_> {
                     Sql::of("sum({} - {} * 2)", &[&decimal, &other]),
                     Kind::Decimal,
                 ),
-                5 => (Sql::of("sum({})", &[&integer]), Kind::Integer),
-                6 => (average_of_decimals(&decimal), Kind::Decimal),
-                7 => (Sql::of("min({})", &[&any.name]), any.kind),
+                5 => {
+                    let function = self.random.pick(&["min({})", "max({})"]);
+                    (Sql::of(function, &[&integer]), Kind::Integer)
+                }
+                6 => (Sql::of("sum({})", &[&integer]), Kind::Integer),
+                7 => (average_of_decimals(&decimal), Kind::Decimal),
+                8 => (Sql::of("min({})", &[&any.name]), any.kind),
                 _ => (Sql::of("max({})", &[&any.name]), any.kind),
             };
             columns.push(sql);

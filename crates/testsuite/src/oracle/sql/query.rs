@@ -22,14 +22,14 @@ pub(super) struct Query {
 impl Grammar<'_> {
     /// A query.
     pub(super) fn query(&mut self) -> Query {
-        let (sql, kinds, is_bounded) = match self.random.below(24) {
+        let (sql, kinds, is_bounded) = match self.random.below(26) {
             0..=6 => self.rows(2, &[], None),
             7..=11 => self.groups(),
-            12..=13 => self.few_groups(),
-            14..=16 => self.windows(),
-            17..=19 => self.set_operation(),
-            20 => self.first_of_each(),
-            21 => self.windows_of_groups(),
+            12..=15 => self.few_groups(),
+            16..=18 => self.windows(),
+            19..=21 => self.set_operation(),
+            22 => self.first_of_each(),
+            23 => self.windows_of_groups(),
             _ => self.with_common_table(),
         };
         // Such doubles may differ in their last digits, so that other rows are equal.

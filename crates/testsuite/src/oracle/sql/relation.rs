@@ -41,17 +41,12 @@ impl Grammar<'_> {
             true => self.tables,
             false => &self.tables[1..],
         };
-        let table = &tables[self.random.below(tables.len())];
-        let scope = table.columns.iter().map(|column| Visible {
-            name: Sql::same(format!("{name}.{}", column.name)),
-            kind: column.kind,
-            spread: column.spread,
-        });
-        From {
-            scope: scope.collect(),
-            sql: Sql::same(format!("{} {name}", table.name)),
-            is_large: table.is_large,
-        }
+        table_as(&tables[self.random.below(tables.len())], &name)
+    }
+
+    /// The table that may be large.
+    pub(super) fn largest(&mut self) -> From {
+        table_as(&self.tables[0], &self.name('a'))
     }
 
     /// Rows that stand in the text.
@@ -284,6 +279,20 @@ impl Grammar<'_> {
             "{} {} {}",
             &[&left.name, &Sql::same(sign), &right.name],
         ))
+    }
+}
+
+/// A table under another name.
+fn table_as(table: &Table, name: &str) -> From {
+    let scope = table.columns.iter().map(|column| Visible {
+        name: Sql::same(format!("{name}.{}", column.name)),
+        kind: column.kind,
+        spread: column.spread,
+    });
+    From {
+        scope: scope.collect(),
+        sql: Sql::same(format!("{} {name}", table.name)),
+        is_large: table.is_large,
     }
 }
 

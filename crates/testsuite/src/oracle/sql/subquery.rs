@@ -21,7 +21,7 @@ impl Grammar<'_> {
     pub(super) fn subquery_condition(&mut self, scope: &[Visible]) -> Sql {
         let outer = &scope[self.random.below(scope.len())];
         let negated = Sql::same(if self.random.chance(35) { "not " } else { "" });
-        match self.random.below(7) {
+        match self.random.below(9) {
             0 | 4 => {
                 let (sql, ..) = self.rows(0, &[], Some(outer.kind));
                 Sql::of("{} {}in ({})", &[&outer.name, &negated, &sql])
@@ -31,7 +31,7 @@ impl Grammar<'_> {
                 let how = self.random.pick(&["= any", "<> all", "> all", "<= any"]);
                 Sql::of("{} {} ({})", &[&outer.name, &Sql::same(how), &sql])
             }
-            6 => self.another_value(scope, &negated),
+            6..=8 => self.another_value(scope, &negated),
             1 => {
                 let inner = self.relation(false, 0);
                 let matched = self.equality(scope, &inner.scope);
@@ -62,7 +62,10 @@ impl Grammar<'_> {
 
     /// Whether there is a row of the same key with another value, in the same table or in another one.
     pub(super) fn another_value(&mut self, scope: &[Visible], negated: &Sql) -> Sql {
-        let inner = self.relation(true, 0);
+        let inner = match self.random.chance(40) {
+            true => self.largest(),
+            false => self.relation(true, 0),
+        };
         let kinds = [
             Kind::Integer,
             Kind::Decimal,

@@ -230,7 +230,7 @@ impl DataSet {
     }
 
     fn fill(&mut self, random: &mut Random, table: &mut Table) {
-        if table.is_large && random.chance(50) {
+        if table.is_large && random.chance(70) {
             self.insert_many(random, table);
         }
         let rows = match table.is_large {
@@ -276,7 +276,8 @@ impl DataSet {
     fn insert_many(&mut self, random: &mut Random, table: &mut Table) {
         let rows = match random.below(20) {
             0 => 100_000 + random.below(20_000),
-            1..=5 => 15_000 + random.below(30_000),
+            // More than a group of rows in a file, so that threads share them.
+            1..=6 => 33_000 + random.below(30_000),
             _ => 2_000 + random.below(8_000),
         };
         let is_ascending = random.chance(50);
