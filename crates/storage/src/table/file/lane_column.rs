@@ -1,4 +1,4 @@
-//! Writing a column of lanes: those of a group are kept until it is full, then encoded vector by vector.
+//! Writing a column of lanes: vectors are encoded as they become full, or with their group.
 
 use std::ops::Range;
 
@@ -18,8 +18,12 @@ use crate::Result;
 #[derive(Debug)]
 pub(super) struct LaneColumn {
     column_type: ColumnType,
-    /// The group being filled.
+    /// Whether rows are kept as they are until the group is full, for a thread to encode them at once.
+    keeps_rows: bool,
+    /// Rows of the group being filled that are not encoded.
     rows: Lanes,
+    /// The others.
+    block: BlockBuilder,
     zones: ColumnZones,
     distinct: Distinct,
     /// Least and greatest value.
@@ -40,12 +44,19 @@ impl LaneColumn {
     pub(super) fn new(column_type: ColumnType) -> Self {
         Self {
             column_type,
+            keeps_rows: false,
             rows: Lanes::default(),
+            block: BlockBuilder::default(),
             zones: ColumnZones::new(ZoneKind::Values),
             distinct: Distinct::default(),
             bounds: None,
             nulls: 0,
         }
+    }
+
+    /// Has rows kept until the group is full.
+    pub(super) fn keep_rows(&mut self) {
+        self.keeps_rows = true;
     }
 
     /// Appends rows, no more than the group has room for.
@@ -63,49 +74,50 @@ impl LaneColumn {
             Some(nulls) => valid.extend(rows.map(|row| nulls.is_valid(row))),
             None => valid.resize(valid.len() + rows.len(), true),
         }
+        if !self.keeps_rows {
+            let rows = self.rows.valid.len();
+            self.encode(rows - rows % VECTOR_ROWS);
+        }
         Ok(())
     }
 
     /// The block of the group.
     pub(super) fn finish_group(&mut self) -> Vec<u8> {
-        let mut lanes = std::mem::take(&mut self.rows);
-        let mut block = BlockBuilder::default();
-        let mut rest = &mut lanes.second[..];
-        let vectors = lanes.first.chunks_mut(VECTOR_ROWS);
-        for (first, valid) in vectors.zip(lanes.valid.chunks(VECTOR_ROWS)) {
-            let of_vector = rest.len().min(VECTOR_ROWS);
-            let (second, behind) = rest.split_at_mut(of_vector);
-            rest = behind;
-            self.finish_vector(first, second, valid, &mut block);
-        }
-        lanes.first.clear();
-        lanes.second.clear();
-        lanes.valid.clear();
-        // The room is used again.
-        self.rows = lanes;
-        block.finish(BlockKind::Lanes, &[])
+        self.encode(self.rows.valid.len());
+        self.block.finish(BlockKind::Lanes, &[])
     }
 
-    fn finish_vector(
-        &mut self,
-        first: &mut [u64],
-        second: &mut [u64],
-        valid: &[bool],
-        block: &mut BlockBuilder,
-    ) {
+    /// Encodes so many of the rows that are not.
+    fn encode(&mut self, rows: usize) {
+        let mut lanes = std::mem::take(&mut self.rows);
+        let seconds = rows.min(lanes.second.len());
+        let mut second = lanes.second[..seconds].chunks_mut(VECTOR_ROWS);
+        let first = lanes.first[..rows].chunks_mut(VECTOR_ROWS);
+        for (first, valid) in first.zip(lanes.valid.chunks(VECTOR_ROWS)) {
+            let second = second.next().unwrap_or_default();
+            self.finish_vector(first, second, &valid[..first.len()]);
+        }
+        lanes.first.drain(..rows);
+        lanes.second.drain(..seconds);
+        lanes.valid.drain(..rows);
+        // The room is used again.
+        self.rows = lanes;
+    }
+
+    fn finish_vector(&mut self, first: &mut [u64], second: &mut [u64], valid: &[bool]) {
         let validity = Validity::of(valid);
         let nulls = valid.iter().filter(|&&valid| !valid).count();
         self.nulls += nulls as u64;
         if validity == Validity::AllNull {
             self.zones.push([].into_iter(), nulls);
-            block.begin(&validity);
+            self.block.begin(&validity);
             return;
         }
         if let Validity::Rows(valid) = validity {
             fill_nulls(valid, first);
             fill_nulls(valid, second);
         }
-        let out = block.begin(&validity);
+        let out = self.block.begin(&validity);
         match self.column_type.physical() {
             Physical::TwoLanes => {
                 write_sized(first, out);

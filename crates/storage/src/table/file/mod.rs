@@ -35,7 +35,7 @@
 //!
 //! *Fences.* The fence of a vector is the shortest beginning of its first key that is behind the last key of the vector before.
 //!
-//! *Memory.* The writer keeps one group: its lanes, a quarter of a MiB a column, and the texts of its rows, up to [`LONG_BYTES`] each; the dictionaries,
+//! *Memory.* The writer keeps one group: its encoded vectors, with several threads the lanes of up to 64 columns, a quarter of a MiB each, and the texts of its rows, up to [`LONG_BYTES`] each; the dictionaries,
 //! [`DICTIONARIES_BYTES_MAX`] in all; and per vector its fence and 32 bytes a column. The reader keeps zones and dictionaries that were asked for.
 //!
 //! *Damage.* Checksums find it (see `block_file`); beyond them, any bytes at all end in values or in an error.

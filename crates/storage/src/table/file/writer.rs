@@ -20,6 +20,9 @@ use crate::block_file::{BlockFileWriter, FileSummary};
 use crate::io::FileSystem;
 use crate::{Error, Result};
 
+/// Columns of lanes whose rows are kept for other threads; each takes a quarter of a MiB.
+const KEPT_COLUMNS_MAX: usize = 64;
+
 /// Takes rows in the order of their keys and writes the file. What memory it uses is said in the room's first lines.
 #[derive(Debug)]
 pub struct ProjectionWriter {
@@ -87,8 +90,19 @@ impl ProjectionWriter {
 
     /// Encodes with so many threads, of which one is the caller's. The file is the same.
     #[must_use]
-    pub fn on_threads(self, threads: usize) -> Self {
-        Self { threads, ..self }
+    pub fn on_threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        let mut kept = KEPT_COLUMNS_MAX;
+        for column in &mut self.columns {
+            if let Column::Lanes(column) = column
+                && threads > 1
+                && kept > 0
+            {
+                column.keep_rows();
+                kept -= 1;
+            }
+        }
+        self
     }
 
     /// Number of rows so far.
