@@ -176,8 +176,8 @@ impl ScalarUDFImpl for Truncated {
         );
         let rows = if is_scalar { 1 } else { args.number_rows };
         let times = times.to_array(rows)?;
-        // The optimizer asks what comes of NULL in place of columns.
-        if *times.data_type() == DataType::Null {
+        // The optimizer asks what comes of NULL in place of columns, of whatever type it makes of `NULL + interval '1 day'`.
+        if times.logical_null_count() == times.len() {
             let none = ScalarValue::try_from(args.return_field.data_type())?;
             return Ok(ColumnarValue::Scalar(none));
         }
