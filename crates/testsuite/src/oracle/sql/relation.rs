@@ -192,20 +192,7 @@ impl Grammar<'_> {
             }
             let is_self_join = all.is_large && self.random.chance(25);
             let next = match is_self_join {
-                true => {
-                    let table = &self.tables[0];
-                    let name = self.name('a');
-                    let scope = table.columns.iter().map(|column| Visible {
-                        name: Sql::same(format!("{name}.{}", column.name)),
-                        kind: column.kind,
-                        spread: column.spread,
-                    });
-                    From {
-                        scope: scope.collect(),
-                        sql: Sql::same(format!("{} {name}", table.name)),
-                        is_large: true,
-                    }
-                }
+                true => self.largest(),
                 false => self.relation(!all.is_large, depth),
             };
             let is_wide = all.is_large || next.is_large;
