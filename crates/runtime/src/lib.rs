@@ -20,6 +20,7 @@ mod memory;
 mod pace;
 mod patience;
 mod runtime;
+mod share;
 mod workers;
 
 pub use adjacencies::{Adjacencies, AdjacencyCounts, BuildThresholds};

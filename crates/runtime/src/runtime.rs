@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use crate::adjacencies::Adjacencies;
 use crate::error::Result;
 use crate::memory::{HeldMemory, Memory};
+use crate::share::Share;
 use crate::workers::Workers;
 
 /// Threads that may wait for a turn as a writer.
@@ -113,6 +114,13 @@ impl Runtime {
     /// The same for one execution alone, by which its parts know that they belong together.
     pub fn task_of_its_own(task: &TaskContext) -> Arc<TaskContext> {
         task_context(task.session_config().clone(), task.runtime_env())
+    }
+
+    /// The same for a part of a plan that may keep so many bytes of what all may.
+    pub fn task_with_share(task: &TaskContext, bytes: usize) -> Arc<TaskContext> {
+        let mut runtime = task.runtime_env().as_ref().clone();
+        runtime.memory_pool = Arc::new(Share::of(task.memory_pool(), bytes));
+        task_context(task.session_config().clone(), Arc::new(runtime))
     }
 
     /// Memory for something beside the queries, called `what` where memory runs out; nothing at first.

@@ -63,7 +63,8 @@ fn is_text(data_type: &DataType) -> bool {
     )
 }
 
-fn is_bytes(data_type: &DataType) -> bool {
+/// Whether values of a type are bytes, however they are kept.
+pub(crate) fn is_bytes(data_type: &DataType) -> bool {
     matches!(
         data_type,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::bytes::is_bytes;
 use crate::{Error, SqlState};
 
 const BYTE_BITS: i32 = 8;
@@ -30,12 +31,7 @@ pub(crate) fn length_of_bytes(expr: Expr, schema: &DFSchema) -> Result<Transform
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else {
         return Ok(Transformed::no(expr));
     };
-    let is_of_bytes = |arg: &Expr| {
-        matches!(
-            arg.get_type(schema),
-            Ok(DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
-        )
-    };
+    let is_of_bytes = |arg: &Expr| matches!(arg.get_type(schema), Ok(of) if is_bytes(&of));
     let is_length = func.name() == "character_length" && args.iter().any(is_of_bytes);
     let func = match is_length {
         true => Arc::new(ScalarUDF::new_from_impl(LengthInBytes::new(1))),

@@ -18,6 +18,7 @@ use crate::files::FileAccess;
 use crate::join_order::{OrderedJoins, statistics};
 use crate::mended::{optimizer_rules, physical_rules, relation_planners};
 use crate::names::{CATALOG, SCHEMA};
+use crate::rounding::roundings;
 use crate::rules::{AfterTypes, BeforeTypes};
 use crate::statement::STACK_BYTES_MIN;
 use orrery_tables::{DenseAggregation, ShareKeys};
@@ -50,6 +51,7 @@ pub(crate) fn engine_state(
         .with_default_features();
     if let Some(functions) = builder.scalar_functions() {
         functions.extend(lengths().map(Arc::new));
+        functions.extend(roundings().map(Arc::new));
     }
     builder
         .with_analyzer_rules(rules)

@@ -67,6 +67,7 @@ mod planner;
 mod prepared;
 mod ready;
 mod references;
+mod rounding;
 mod rows;
 mod rules;
 mod run_query;

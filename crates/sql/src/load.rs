@@ -8,6 +8,8 @@
 //! Rows often come in the order of the key already: that is tried first, and given up at the first row that does not. Sorting is DataFusion's,
 //! which spills beyond the memory given. Threads encode and write while the plan is run. Nothing is seen of it before the transaction commits.
 
+mod sorted;
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +22,6 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
@@ -33,6 +34,7 @@ use orrery_storage::table::{
 };
 use tokio::sync::mpsc;
 
+use self::sorted::sorted;
 use crate::{Error, Result, SqlState};
 
 /// Rows of a table that are read at once.
@@ -64,7 +66,11 @@ where
             let as_it_comes = in_layout(plan(true).await?, &before)?;
             let merged = merge(&before, as_it_comes)?;
             if !write_in_order(&mut rewrite, 0, merged, task).await? {
-                let sorted = sort(in_layout(plan(false).await?, &before)?, before.primary())?;
+                let sorted = sort(
+                    in_layout(plan(false).await?, &before)?,
+                    before.primary(),
+                    task,
+                )?;
                 let merged = merge(&before, sorted)?;
                 write_sorted(&mut rewrite, 0, merged, task).await?;
             }
@@ -89,7 +95,7 @@ pub(crate) async fn load_once(
     let next_row_number = match before.definition().primary_key {
         None => append(&mut rewrite, &before, plan, task).await?,
         Some(_) => {
-            let sorted = sort(in_layout(plan, &before)?, before.primary())?;
+            let sorted = sort(in_layout(plan, &before)?, before.primary(), task)?;
             let merged = merge(&before, sorted)?;
             write_sorted(&mut rewrite, 0, merged, task).await?;
             before.next_row_number()
@@ -165,7 +171,7 @@ async fn write_index(
 ) -> Result<()> {
     let index = Projection::new(rewrite.layouts()[number].clone(), None);
     let rows = stored_rows(primary, index.layout(), threads(task), None)?;
-    write_sorted(rewrite, number, sort(rows, &index)?, task).await
+    write_sorted(rewrite, number, sort(rows, &index, task)?, task).await
 }
 
 fn threads(task: &TaskContext) -> usize {
@@ -213,13 +219,12 @@ fn ordering_of(layout: &ProjectionLayout) -> Result<LexOrdering> {
 }
 
 /// Rows sorted by the key of a projection, in one partition.
-fn sort(plan: Arc<dyn ExecutionPlan>, by: &Projection) -> Result<Arc<dyn ExecutionPlan>> {
-    let ordering = ordering_of(by.layout())?;
-    let parts = SortExec::new(ordering.clone(), plan).with_preserve_partitioning(true);
-    Ok(Arc::new(SortPreservingMergeExec::new(
-        ordering,
-        Arc::new(parts),
-    )))
+fn sort(
+    plan: Arc<dyn ExecutionPlan>,
+    by: &Projection,
+    task: &Arc<TaskContext>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    sorted(plan, ordering_of(by.layout())?, task).map_err(of_engine)
 }
 
 /// The rows of a table and new ones that are taken for sorted, in the order of the primary key.

@@ -6,6 +6,7 @@ use datafusion::arrow::array::{AsArray, Int32Array, StringViewArray};
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::prelude::SessionContext;
+use orrery_runtime::{Runtime, RuntimeOptions};
 use orrery_storage::table::{
     ColumnDefinition, ColumnId, ColumnType, DefinitionChange, IndexDefinition, PrimaryKey,
     TableDefinition,
@@ -55,6 +56,9 @@ fn definition(has_key: bool) -> TableDefinition {
     }
 }
 
+/// Few, so that orders go across batches.
+const BATCH_ROWS: usize = 7;
+
 type Row = (i32, Option<String>);
 
 /// A plan with these rows, in so many partitions. Columns are named by their numbers.
@@ -66,7 +70,7 @@ fn plan(rows: &[Row], partitions: usize) -> Arc<dyn ExecutionPlan> {
     let parts: Vec<Vec<RecordBatch>> = rows
         .chunks(rows.len().div_ceil(partitions).max(1))
         .map(|rows| {
-            let batches = rows.chunks(7).map(|rows| {
+            let batches = rows.chunks(BATCH_ROWS).map(|rows| {
                 let names = rows.iter().map(|row| row.1.as_deref());
                 let numbers = rows.iter().map(|row| row.0);
                 let columns: Vec<ArrayRef> = vec![
@@ -82,12 +86,19 @@ fn plan(rows: &[Row], partitions: usize) -> Arc<dyn ExecutionPlan> {
 }
 
 async fn load_rows(transaction: &mut Transaction, rows: &[Row]) -> Result<u64> {
-    let task = SessionContext::new().task_ctx();
+    load_with(&SessionContext::new().task_ctx(), transaction, rows).await
+}
+
+async fn load_with(
+    task: &Arc<TaskContext>,
+    transaction: &mut Transaction,
+    rows: &[Row],
+) -> Result<u64> {
     let plan = |is_one: bool| {
         let plan = plan(rows, if is_one { 1 } else { 3 });
         async { Ok(plan) }
     };
-    load(transaction, TABLE, plan, &task).await
+    load(transaction, TABLE, plan, task).await
 }
 
 /// Numbers and names of a table in its order, and the numbers in the order of its index.
@@ -186,5 +197,35 @@ async fn a_row_that_may_not_be_undoes_the_load() {
         let error = load_rows(&mut transaction, &rows).await.unwrap_err();
         assert_eq!(error.state, state, "{error}");
         assert_eq!(content(transaction.tables()).0, [(1, None), (9, None)]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sorts_within_little_memory_do_not_take_it_from_each_other() {
+    const ROWS: i32 = 200_000;
+    let directory = tempfile::tempdir().unwrap();
+    let writer = writer(&directory.path().join("db"), true);
+    // Long texts, of which a sort keeps few, in an order that a step without a divisor of the number makes.
+    let numbers = (0..ROWS).map(|at| (i64::from(at) * 7_919 % i64::from(ROWS)) as i32);
+    let rows: Vec<Row> = numbers
+        .map(|number| (number, Some(format!("{number:0600}"))))
+        .collect();
+    for memory_bytes in [128 << 20, 256 << 20] {
+        let runtime = Runtime::new(&RuntimeOptions {
+            memory_bytes,
+            is_process_bound: false,
+            temp_dir: directory.path().to_owned(),
+            batch_rows: 8_192,
+            threads: 2,
+        })
+        .unwrap();
+        let mut transaction = writer.begin().unwrap();
+        let task = runtime.task(None);
+        let loaded = load_with(&task, &mut transaction, &rows).await.unwrap();
+        assert_eq!(loaded, rows.len() as u64);
+        let (found, _) = content(transaction.tables());
+        assert!(found.iter().map(|row| row.0).eq(0..ROWS));
+        drop(transaction);
+        assert_eq!(runtime.memory().reserved_bytes(), 0);
     }
 }

@@ -18,7 +18,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use orrery_tables::scan_without_order;
 
-use super::nodes::{NodeRule, over};
+use super::nodes::{Changed, NodeRule, over};
 use super::orders::UnorderedExec;
 
 /// The rule after which it is known which side is hashed.
@@ -30,9 +30,7 @@ pub(super) const FORGET_BUILD_ORDERS: NodeRule = NodeRule {
     change: hashed_without_order,
 };
 
-fn hashed_without_order(
-    node: Arc<dyn ExecutionPlan>,
-) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+fn hashed_without_order(node: Arc<dyn ExecutionPlan>) -> Changed {
     let Some(join) = node.downcast_ref::<HashJoinExec>() else {
         return Ok(Transformed::no(node));
     };

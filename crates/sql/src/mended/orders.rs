@@ -31,7 +31,7 @@ use datafusion::physical_plan::{
     Statistics,
 };
 
-use super::nodes::{NodeRule, over};
+use super::nodes::{Changed, NodeRule, over};
 
 /// Puts the nodes into plans. It is the first rule, before any that asks for orders.
 pub(super) const FORGET_ORDERS: NodeRule = NodeRule {
@@ -39,7 +39,7 @@ pub(super) const FORGET_ORDERS: NodeRule = NodeRule {
     change: unordered,
 };
 
-fn unordered(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+fn unordered(node: Arc<dyn ExecutionPlan>) -> Changed {
     let Some(aggregate) = node.downcast_ref::<AggregateExec>() else {
         return Ok(match is_constant_too_long(&node) {
             true => Transformed::yes(UnorderedExec::over(&node)),
