@@ -2,17 +2,18 @@
 //!
 //! It knows the columns of groups and windows by their names, and a cast has the name of its operand: `sum(n)` and `sum(n::numeric)` are one name, and so are
 //! the keys of `GROUP BY at, at::date`. So is a key and a column that is called as its operand. Where a query has two such expressions, or a key that is a cast, its casts are put into calls that do
-//! nothing, which have names:
+//! nothing, which have names; casts to another type into more of them:
 //!
 //! ```text
-//! SELECT sum(n), sum(n::numeric) FROM t   ->   SELECT sum(n), sum(coalesce(n::numeric)) FROM t
+//! SELECT sum(n), sum(n::numeric) FROM t           ->   SELECT sum(n), sum(coalesce(n::numeric)) FROM t
+//! SELECT sum(n::bigint), sum(n::numeric) FROM t   ->   SELECT sum(coalesce(n::bigint)), sum(coalesce(coalesce(n::numeric))) FROM t
 //! ```
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, OrderBy, Query, Select, SelectItem, VisitMut, VisitorMut,
+    DataType, Expr, GroupByExpr, OrderBy, Query, Select, SelectItem, VisitMut, VisitorMut,
 };
 
 use crate::words::{call, each_select, taken};
@@ -39,7 +40,10 @@ fn keep_apart(select: &mut Select, order: Option<&mut OrderBy>) {
     if !has_like_names(select) {
         return;
     }
-    let mut calls = IntoCalls { depth: 0 };
+    let mut calls = IntoCalls {
+        depth: 0,
+        types: Vec::new(),
+    };
     let _: ControlFlow<()> = select.projection.visit(&mut calls);
     let _: ControlFlow<()> = select.group_by.visit(&mut calls);
     let _: ControlFlow<()> = select.having.visit(&mut calls);
@@ -138,6 +142,8 @@ impl VisitorMut for Plain {
 struct IntoCalls {
     /// Within so many subqueries, which have names of their own.
     depth: usize,
+    /// What was cast to so far: casts to the first are put into one call, to the second into two.
+    types: Vec<DataType>,
 }
 
 impl VisitorMut for IntoCalls {
@@ -155,10 +161,21 @@ impl VisitorMut for IntoCalls {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         if self.depth == 0
-            && let Expr::Cast { expr: of, .. } = &*expr
+            && let Expr::Cast {
+                expr: of,
+                data_type,
+                ..
+            } = &*expr
             && !matches!(**of, Expr::Value(_))
         {
-            *expr = call("coalesce", vec![taken(expr)]);
+            let known = self.types.iter().position(|known| known == data_type);
+            let place = known.unwrap_or_else(|| {
+                self.types.push(data_type.clone());
+                self.types.len() - 1
+            });
+            for _ in 0..=place {
+                *expr = call("coalesce", vec![taken(expr)]);
+            }
         }
         ControlFlow::Continue(())
     }
@@ -183,6 +200,10 @@ mod tests {
             (
                 "SELECT sum(n), sum(n::numeric) FROM t",
                 "SELECT sum(n), sum(coalesce(n::NUMERIC)) FROM t",
+            ),
+            (
+                "SELECT sum(n::bigint), sum(n::numeric), max(n::bigint) FROM t",
+                "SELECT sum(coalesce(n::BIGINT)), sum(coalesce(coalesce(n::NUMERIC))), max(coalesce(n::BIGINT)) FROM t",
             ),
             (
                 "SELECT at::date, t.at FROM t GROUP BY 1, 2 ORDER BY at::date",

@@ -1,6 +1,7 @@
 //! Our side: a database in a directory of its own, and a session over it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
@@ -39,7 +40,11 @@ impl Ours {
         let runtime = runtime.map_err(|error| SqlOracleError::Ours(error.to_string()))?;
         let database = Arc::new(Database::open(&path)?);
         let writer = database.open_writer(WriterOptions::default())?;
-        let options = SessionOptions::default();
+        let options = SessionOptions {
+            // Nothing is asked while DuckDB answers, which may take minutes.
+            idle_max: Duration::from_secs(3_600),
+            ..SessionOptions::default()
+        };
         let session = Session::new(&runtime, database, Some(writer.clone()), options);
         Ok(Self {
             _directory: directory,
