@@ -131,7 +131,7 @@ pub(super) fn value(random: &mut Random, scope: &[Visible], kind: Kind, depth: u
     }
 }
 
-pub(super) fn leaf(random: &mut Random, scope: &[Visible], kind: Kind) -> Sql {
+fn leaf(random: &mut Random, scope: &[Visible], kind: Kind) -> Sql {
     value(random, scope, kind, 0)
 }
 

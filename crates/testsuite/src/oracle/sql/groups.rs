@@ -2,7 +2,7 @@
 
 use super::super::random::Random;
 use super::dual::{Kind, Sql};
-use super::expression::{Visible, column, condition, leaf, value};
+use super::expression::{Visible, column, condition, value};
 use super::grammar::{Grammar, Part, named};
 use super::tables::{Spread, literal};
 
@@ -182,11 +182,11 @@ impl Grammar<'_> {
             }
             5 => {
                 let kind = self.random.pick(&[Kind::Integer, Kind::Double]);
-                let mut of = match kind {
-                    // Averages of roots and quotients differ in their last digits, by which rows are then sorted.
-                    Kind::Double => leaf(self.random, scope, kind),
-                    _ => of_kind(self.random, kind),
-                };
+                let mut of = of_kind(self.random, kind);
+                // Averages of roots and quotients differ in their last digits, by which rows are then sorted.
+                if of.ours.contains("sqrt(") || of.ours.contains(" / ") {
+                    of = Sql::of("floor({})", &[&of]);
+                }
                 // A sum of integers is a numeric, whose average has as many digits behind the point as docs/sql.md says.
                 if of.ours.contains(".k") {
                     of = Sql::of("cast({} as double precision)", &[&of]);

@@ -20,13 +20,13 @@ impl Grammar<'_> {
         }
         // Rows that are alike in all of this are alike.
         let total: Vec<Sql> = from.scope.iter().map(|it| it.name.clone()).collect();
-        let windows = match from.sql.ours.contains(" natural ") {
-            // Its rows may be there twice, and nothing says which of two equal rows is the first in both windows.
-            true => 1,
-            false => 1 + self.random.below(2),
-        };
-        for _ in 0..windows {
+        // Rows of such a join may be there twice, and nothing says which of two equal rows is the first in both windows.
+        let is_natural = from.sql.ours.contains(" natural ");
+        for at in 0..1 + self.random.below(2) {
             let (column, kind) = self.window(&from.scope, &total);
+            if is_natural && at > 0 {
+                continue;
+            }
             columns.push(column);
             kinds.push(kind);
         }
