@@ -8,9 +8,9 @@ use std::env;
 
 fn main() {
     println!("cargo::rerun-if-changed=function-order.ld");
-    println!("cargo::rerun-if-changed=build.rs");
     let is = |name: &str, wanted: &str| env::var(name).is_ok_and(|value| value == wanted);
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    // Nobody knows what another linker takes.
     let own_linker = env::var_os("RUSTC_LINKER").is_some() || flags.contains("mold");
     if is("OPT_LEVEL", "3")
         && is("CARGO_CFG_TARGET_OS", "linux")

@@ -24,6 +24,7 @@ impl Grammar<'_> {
         let is_natural = from.sql.ours.contains(" natural ");
         for at in 0..1 + self.random.below(2) {
             let (column, kind) = self.window(&from.scope, &total);
+            // It was drawn all the same, so that a seed gives the queries that it gave.
             if is_natural && at > 0 {
                 continue;
             }
