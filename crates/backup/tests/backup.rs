@@ -106,7 +106,12 @@ fn who_may_not_see_all_graphs_gets_no_backup() {
         // All that there are now; others may come.
         (true, named),
     ] {
-        let some = ReadScope::only(Asker::Anonymous, GraphNames { has_default, named });
+        let graphs = GraphNames {
+            has_default,
+            named,
+            ..GraphNames::default()
+        };
+        let some = ReadScope::only(Asker::Anonymous, graphs);
         let target = place.target();
         let taken = orrery_backup::backup(&LocalFileSystem, &source, &target, &some);
         let refused = run(taken).unwrap_err().to_string();

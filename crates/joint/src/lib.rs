@@ -187,6 +187,7 @@ fn of_query(error: &QueryError) -> Error {
         QueryError::OutOfMemory { .. } | QueryError::Busy => SqlState::OutOfMemory,
         QueryError::Service { .. } => SqlState::ForeignDataError,
         QueryError::Storage(_) => SqlState::IoError,
+        QueryError::Forbidden { .. } => SqlState::InsufficientPrivilege,
         QueryError::AskFirst | QueryError::UpdateFailed { .. } | QueryError::Internal { .. } => {
             SqlState::InternalError
         }

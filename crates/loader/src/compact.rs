@@ -134,7 +134,8 @@ fn compact_some_tables(
     is_due: &dyn Fn(&TableState) -> bool,
 ) -> Result<u64, LoadError> {
     let snapshot = writer.database().snapshot();
-    let due = snapshot.tables().tables().filter(|table| is_due(table));
+    let due = snapshot.tables().with_system_tables();
+    let due = due.filter(|table| is_due(table));
     let due: Vec<_> = due.map(|table| table.definition().id).collect();
     // What it holds in memory may be given back while the tables are written.
     drop(snapshot);

@@ -95,6 +95,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Prefix(#[from] orrery_term::PrefixError),
     #[error(transparent)]
+    Users(#[from] orrery_guard::Error),
+    #[error(transparent)]
     Backup(#[from] orrery_backup::Error),
     #[error("{}: {}", path.display(), reason(source))]
     File { path: PathBuf, source: io::Error },

@@ -17,7 +17,7 @@
 
 use crate::errors::ServerError;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use orrery_storage::ReadScope;
+use orrery_storage::{GraphNames, ReadScope};
 use orrery_term::Prefixes;
 use sha2::{Digest, Sha256};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -170,16 +170,22 @@ pub(crate) fn etag_of_read(commit: u64, format: &str) -> HeaderValue {
 }
 
 /// What a scope that hides graphs adds to the tag: a digest of the graphs that it shows. Askers who see the same have the same tag.
-pub(crate) fn tag_of_scope(scope: &ReadScope) -> String {
-    let Some(graphs) = scope.graphs() else {
-        return String::new();
-    };
+pub(crate) fn tag_of_scope(scope: &ReadScope) -> &str {
+    scope.digest(tag_of_graphs).unwrap_or_default()
+}
+
+fn tag_of_graphs(graphs: &GraphNames) -> String {
     let mut digest = Sha256::new();
     digest.update([u8::from(graphs.has_default)]);
+    digest.update((graphs.named.len() as u64).to_le_bytes());
     for name in &graphs.named {
         let name = name.to_string();
         digest.update((name.len() as u64).to_le_bytes());
         digest.update(name);
+    }
+    for beginning in graphs.below.iter() {
+        digest.update((beginning.len() as u64).to_le_bytes());
+        digest.update(beginning);
     }
     shown_digest("-s", digest)
 }

@@ -2,17 +2,19 @@
 //!
 //! It comes after the access log, so that what is refused here is logged, and before compression.
 
+use crate::authentication::{Authentication, Rights};
 use crate::conditions::mark_compressed;
 use crate::errors::ServerError;
 use crate::guard::HostRule;
-use crate::paths::{self, methods_of};
+use crate::paths;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use orrery_sparql::check_may_write;
+use orrery_sparql::UpdateOptions;
 use orrery_storage::{Asker, GraphNames, ReadScope};
+use std::sync::Arc;
 
 /// What a browser asks before it lets a page of another origin send more than a simple request.
 const PREFLIGHT_METHODS: HeaderValue = HeaderValue::from_static("GET, POST");
@@ -30,6 +32,10 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
 pub(crate) struct Edge {
     pub(crate) hosts: HostRule,
     pub(crate) allow_any_origin: bool,
+    /// None where the database has no users.
+    pub(crate) authentication: Option<Arc<Authentication>>,
+    /// The methods of a path.
+    pub(crate) methods_of: fn(&str) -> Option<&'static str>,
 }
 
 /// Who asks, and what they may see; nothing where a request did not come through [`around`].
@@ -38,45 +44,99 @@ pub(crate) fn scope(parts: &Parts) -> ReadScope {
     scope.unwrap_or_else(|| ReadScope::only(Asker::Anonymous, GraphNames::default()))
 }
 
-/// The scope of a request that would change data.
+/// What a request that would change data may see and change.
 ///
 /// # Errors
-/// When it may not, which is found before anything of the request is read or fetched.
-pub(crate) fn writing_scope(parts: &Parts) -> Result<ReadScope, ServerError> {
-    let scope = scope(parts);
-    check_may_write(&scope)?;
-    Ok(scope)
+/// When it may change nothing, which is found before anything of the request is read or fetched.
+pub(crate) fn update_options(parts: &Parts) -> Result<UpdateOptions, ServerError> {
+    let mut options = UpdateOptions::of(scope(parts));
+    if let Some(rights) = rights(parts) {
+        if rights.writes.is_none() {
+            return Err(rights.refusal("change any graph"));
+        }
+        options.writes = rights.writes.clone();
+    } else {
+        options.query.scope.require_all_graphs("change data")?;
+    }
+    Ok(options)
+}
+
+/// Refuses who may not change all graphs: what changes the database as a whole does not ask of which graph it is.
+pub(crate) fn require_all_graphs(parts: &Parts) -> Result<(), ServerError> {
+    let options = update_options(parts)?;
+    match rights(parts) {
+        Some(rights) if !options.writes.is_all() => Err(rights.refusal("change all graphs")),
+        _ => Ok(()),
+    }
+}
+
+/// What a user has a right to; `None` where the database has no users, and everybody has.
+pub(crate) fn rights(parts: &Parts) -> Option<&Rights> {
+    parts.extensions.get::<Rights>()
+}
+
+/// Refuses what only who administers the database may do, such as "compact the database".
+pub(crate) fn require_administrator(parts: &Parts, what: &str) -> Result<(), ServerError> {
+    match rights(parts) {
+        Some(rights) if !rights.administers => Err(rights.refusal(what)),
+        _ => Ok(()),
+    }
 }
 
 /// Middleware: answers what needs no handler, and completes the heads of all answers.
 pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Response {
-    // There is no access control yet: nobody is known, and all may see all, unless whoever serves the router knows better.
-    let extensions = request.extensions_mut();
-    extensions.get_or_insert_with(|| ReadScope::all_graphs(Asker::Anonymous));
-    let sees_all = extensions
-        .get::<ReadScope>()
-        .is_some_and(|scope| scope.graphs().is_none());
-    let mut response = match edge.hosts.check(&mut request) {
+    let mut response = match edge.admit(&mut request).await {
         Err(error) => error.into_response_for(request.headers()),
         Ok(()) if request.method() == Method::OPTIONS => edge.options(&request),
-        Ok(()) => next.run(request).await,
+        Ok(()) => {
+            let sees_all = sees_all(&request);
+            let mut response = next.run(request).await;
+            if !sees_all {
+                let private = HeaderValue::from_static("private, no-cache");
+                let headers = response.headers_mut();
+                // The same address has other answers for others.
+                headers.entry(header::CACHE_CONTROL).or_insert(private);
+            }
+            response
+        }
     };
-    if !sees_all {
-        // The same address has other answers for others.
-        let private = HeaderValue::from_static("private, no-cache");
-        response
-            .headers_mut()
-            .insert(header::CACHE_CONTROL, private);
-    }
     edge.complete(response.headers_mut());
     response
 }
 
+/// Whether everybody gets the answer that this request gets.
+fn sees_all(request: &Request) -> bool {
+    let extensions = request.extensions();
+    let scope = extensions.get::<ReadScope>();
+    extensions.get::<Rights>().is_none() && scope.is_some_and(|scope| scope.graphs().is_none())
+}
+
 impl Edge {
+    /// Notes with a request whom it is addressed to, who asks, and what they may see.
+    async fn admit(&self, request: &mut Request) -> Result<(), ServerError> {
+        self.hosts.check(request)?;
+        // A browser asks what it may do without saying for whom, and whoever looks after servers whether this one is up.
+        let is_for_all =
+            request.method() == Method::OPTIONS || request.uri().path() == paths::HEALTH;
+        match &self.authentication {
+            Some(authentication) if !is_for_all => {
+                let asked = authentication.asked(request.headers()).await?;
+                request.extensions_mut().insert(asked.scope);
+                request.extensions_mut().insert(asked.rights);
+            }
+            // Nobody is known, and all may see all, unless whoever serves the router knows better.
+            _ => {
+                let extensions = request.extensions_mut();
+                extensions.get_or_insert_with(|| ReadScope::all_graphs(Asker::Anonymous));
+            }
+        }
+        Ok(())
+    }
+
     /// OPTIONS: what may be done (RFC 9110, 9.3.7), and what a page of another origin may.
     fn options(&self, request: &Request) -> Response {
         let path = request.uri().path();
-        let Some(methods) = methods_of(path) else {
+        let Some(methods) = (self.methods_of)(path) else {
             let path = path.to_owned();
             return ServerError::NotFound { path }.into_response_for(request.headers());
         };

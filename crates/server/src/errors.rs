@@ -5,6 +5,7 @@
 //! | status | when |
 //! | --- | --- |
 //! | 400 | not a request of the SPARQL protocol, or not a query (with line and column) |
+//! | 401 | who asks is not known, and has to be |
 //! | 403 | a change that this server takes from others only, see `guard`, or from who may see all graphs |
 //! | 404 | no such path; no such graph; a commit that is not kept any more |
 //! | 409 | a statement of SQL breaks a constraint, or lost against another transaction |
@@ -53,6 +54,11 @@ pub(crate) enum ServerError {
     Sql(Box<SqlFailure>),
     #[error("{message}")]
     Forbidden { message: String },
+    /// Who asks is not known, or is not who they say.
+    #[error("{message}")]
+    UnknownAsker { message: String },
+    #[error("wrong passwords were sent for this name; it is not looked at for {} s", wait.as_secs() + 1)]
+    TooManyGuesses { wait: Duration },
     #[error("{message}")]
     Missing { message: String },
     #[error("{message}")]
@@ -137,6 +143,10 @@ fn seconds(duration: Duration) -> String {
 /// Seconds after which a client that was turned away may try again.
 const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("1");
 
+/// How somebody may say who they are (RFC 9110, 11.6.1).
+const CHALLENGE: HeaderValue =
+    HeaderValue::from_static("Basic realm=\"orrery\", charset=\"UTF-8\", Bearer realm=\"orrery\"");
+
 impl ServerError {
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::BadRequest {
@@ -146,6 +156,12 @@ impl ServerError {
 
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
         Self::Forbidden {
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn unknown_asker(message: impl Into<String>) -> Self {
+        Self::UnknownAsker {
             message: message.into(),
         }
     }
@@ -160,6 +176,8 @@ impl ServerError {
             Self::BadRequest { .. } | Self::Syntax { .. } => StatusCode::BAD_REQUEST,
             Self::Sql(failure) => failure.status(),
             Self::Forbidden { .. } => StatusCode::FORBIDDEN,
+            Self::UnknownAsker { .. } => StatusCode::UNAUTHORIZED,
+            Self::TooManyGuesses { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::Missing { .. } => StatusCode::NOT_FOUND,
             Self::Precondition { .. } => StatusCode::PRECONDITION_FAILED,
             Self::Unprocessable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
@@ -237,6 +255,12 @@ impl ServerError {
             | Self::WritesBusy { .. }
             | Self::Stopping => {
                 headers.insert(header::RETRY_AFTER, RETRY_AFTER_S);
+            }
+            Self::UnknownAsker { .. } => {
+                headers.insert(header::WWW_AUTHENTICATE, CHALLENGE);
+            }
+            Self::TooManyGuesses { wait } => {
+                headers.insert(header::RETRY_AFTER, (wait.as_secs() + 1).into());
             }
             Self::MethodNotAllowed { allowed, .. } => {
                 headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
@@ -349,6 +373,7 @@ impl From<QueryError> for ServerError {
                 message: error.to_string(),
             },
             QueryError::AskFirst => Self::AskFirst,
+            QueryError::Forbidden { message } => Self::Forbidden { message },
             error @ QueryError::UpdateFailed { .. } => Self::BadRequest {
                 message: error.to_string(),
             },

@@ -45,6 +45,7 @@ use bytes::Bytes;
 use orrery_loader::{DocumentBounds, DocumentError, Format, read_document};
 use orrery_sparql::{ParsedUpdate, Statements, UpdateOptions, graph_exists};
 use orrery_storage::{ByteCount, ReadView, Transaction};
+use orrery_term::Term;
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
@@ -76,7 +77,11 @@ pub(crate) async fn answer(
         }
     }
     let writes = state.writes(parts)?;
-    edge::writing_scope(parts)?;
+    let options = edge::update_options(parts)?;
+    if let Target::Graph(graph) = &address.target {
+        let name = graph.as_ref().map(|iri| Term::iri(iri.clone()));
+        options.writes.require(name.as_ref())?;
+    }
     if address.at.is_some() {
         return Err(ServerError::bad_request(
             "`at` is for reading; the past cannot be changed",
@@ -85,11 +90,11 @@ pub(crate) async fn answer(
     match parts.method {
         Method::PUT => {
             address.graph()?;
-            store(state, writes, parts, body, &address, true).await
+            store(state, writes, parts, options, body, &address, true).await
         }
-        Method::POST => store(state, writes, parts, body, &address, false).await,
-        Method::PATCH => patch(state, writes, parts, body, &address).await,
-        _ => delete(state, writes, parts, &address).await,
+        Method::POST => store(state, writes, parts, options, body, &address, false).await,
+        Method::PATCH => patch(state, writes, parts, options, body, &address).await,
+        _ => delete(state, writes, parts, options, &address).await,
     }
 }
 
@@ -141,6 +146,7 @@ async fn store(
     state: &Arc<ServerState>,
     writes: &Writes,
     parts: &Parts,
+    options: UpdateOptions,
     body: Body,
     address: &Address,
     is_replacing: bool,
@@ -148,7 +154,16 @@ async fn store(
     let commit_request = address.commit_request(parts)?;
     let limit_bytes = state.options.update_bytes_max;
     if !is_replacing && bulk::is_large(parts, limit_bytes) {
-        return bulk::load(state, writes, parts, body, address, &commit_request).await;
+        return bulk::load(
+            state,
+            writes,
+            parts,
+            &options,
+            body,
+            address,
+            &commit_request,
+        )
+        .await;
     }
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
@@ -186,6 +201,7 @@ async fn store(
                 state,
                 writes,
                 parts,
+                &options,
                 whole.into(),
                 &address,
                 &commit_request,
@@ -204,7 +220,7 @@ async fn store(
     };
     let changed = HeldUpdate {
         update,
-        options: update_options(parts),
+        options,
         memory,
     };
     let (committed, existed) =
@@ -225,11 +241,6 @@ async fn store(
     Ok(response)
 }
 
-/// Options of an update that is not SPARQL's.
-fn update_options(parts: &Parts) -> UpdateOptions {
-    UpdateOptions::of(edge::scope(parts))
-}
-
 /// Applies an update; also tells whether the graph had quads before.
 async fn make(
     state: &Arc<ServerState>,
@@ -239,7 +250,7 @@ async fn make(
     graph: Option<String>,
     commit_request: CommitRequest,
 ) -> Result<(Committed, bool), ServerError> {
-    let who = updates::who(&parts.headers);
+    let who = updates::who(parts);
     let engine = Arc::clone(&state.engine);
     let existed = Arc::new(AtomicBool::new(true));
     let watched = |held: Arc<HeldUpdate<BodyMemory>>| -> Change {
@@ -264,6 +275,7 @@ async fn delete(
     state: &Arc<ServerState>,
     writes: &Writes,
     parts: &Parts,
+    options: UpdateOptions,
     address: &Address,
 ) -> Result<Response, ServerError> {
     let graph = address.graph()?.map(str::to_owned);
@@ -271,7 +283,7 @@ async fn delete(
     let update = ParsedUpdate::clear(graph.as_deref());
     let changed = HeldUpdate {
         update,
-        options: update_options(parts),
+        options,
         memory: BodyMemory::new(&state.engine),
     };
     let (committed, existed) =
@@ -286,6 +298,7 @@ async fn patch(
     state: &Arc<ServerState>,
     writes: &Writes,
     parts: &Parts,
+    options: UpdateOptions,
     body: Body,
     address: &Address,
 ) -> Result<Response, ServerError> {
@@ -299,7 +312,7 @@ async fn patch(
     let limit_bytes = state.options.update_bytes_max;
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
-    let mut options = update_options(parts);
+    let mut options = options;
     options.query.timeout = Some(state.time_limit(None)?.limit);
     options.query.base_iri = graph.clone().or_else(|| base_iri(parts));
     let engine = Arc::clone(&state.engine);

@@ -1,7 +1,7 @@
-//! Who may reach the database over HTTP, as long as there is no access control.
+//! From where the database may be reached over HTTP: by which names, and what changes it where nobody is asked who asks.
 //!
-//! Writes are for those on this machine: the server takes them when it listens on a loopback address, or
-//! when it was told to with `--allow-writes`, which is for a server behind a proxy that knows its users.
+//! Where the database has no users, writes are for those on this machine: the server takes them when it listens on a loopback address, or
+//! when it was told to with `--allow-writes`, which is for a server behind a proxy that knows its users. Where it has, `authentication` says who writes.
 //!
 //! A browser on this machine runs pages of strangers, and must become neither their hand nor their eye:
 //!
@@ -117,8 +117,8 @@ impl WriteRule {
     pub(crate) fn check(self, parts: &Parts, hosts: &HostRule) -> Result<(), ServerError> {
         if !self.is_loopback && !self.are_allowed {
             return Err(ServerError::forbidden(
-                "this server takes no writes over the network, for it has no access control; start it \
-                 with --allow-writes behind a proxy that has, or let it listen on 127.0.0.1",
+                "this server takes no writes over the network, for its database has no users; start it with --auth, \
+                 or with --allow-writes behind a proxy that knows who asks, or let it listen on 127.0.0.1",
             ));
         }
         let host = host_of(parts)?;

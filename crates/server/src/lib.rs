@@ -9,11 +9,14 @@
 //!
 //! [`postgres`](orrery_postgres) speaks with PostgreSQL's clients beside these, [`flight`](orrery_flight) with those of Arrow Flight SQL.
 //!
-//! There is no access control and no TLS for HTTP: the default address is loopback, where changes are
-//! taken from this machine's programs only, and a server for others stands behind a proxy that has both.
+//! Where the database has users, `authentication` finds who sends a request, and `edge` puts what they may see and change beside it; `admin` is a
+//! socket of its own. Without users the default address is loopback, where changes are taken from this machine's programs only. There is no TLS for HTTP yet: a server
+//! for others stands behind a proxy that has it.
 
 mod access_log;
+mod admin;
 mod admission;
+mod authentication;
 mod body;
 mod changes;
 mod conditions;

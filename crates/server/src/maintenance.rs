@@ -33,7 +33,8 @@ pub(crate) async fn answer(
     what: Maintenance,
 ) -> Result<Response, ServerError> {
     let writer = state.writes(parts)?.writer().clone();
-    edge::writing_scope(parts)?;
+    edge::require_all_graphs(parts)?;
+    edge::require_administrator(parts, "write the database anew")?;
     if let Some((name, _)) = url_parameters(parts.uri.query())?.first() {
         return Err(ServerError::bad_request(format!(
             "parameter `{name}` is unknown here; there are none"

@@ -21,7 +21,7 @@ pub const PORT_DEFAULT: u16 = 7878;
 pub struct ServerOptions {
     /// Directory of the database.
     pub db: PathBuf,
-    /// Address to listen on; loopback by default, for there is no access control yet.
+    /// Address to listen on; loopback by default: a database without users answers everybody.
     pub listen: SocketAddr,
     /// Memory that all queries together may use before they spill to disk.
     pub memory_bytes: u64,
@@ -55,6 +55,11 @@ pub struct ServerOptions {
     pub connections_max: usize,
     /// Whom `SERVICE` may ask.
     pub endpoints: EndpointOptions,
+    /// Has a database without users get an administrator, whose name and password this is told: they are seen once. A database with users
+    /// asks who asks anyway.
+    pub auth: Option<fn(&str, &str)>,
+    /// Where users, groups, keys and rules are administered, if anywhere.
+    pub admin: Option<SocketAddr>,
     /// How PostgreSQL's clients are served, if they are.
     pub postgres: Option<PostgresOptions>,
     /// How clients of Arrow Flight SQL are served, if they are.
@@ -83,6 +88,8 @@ impl ServerOptions {
             warm_bytes: None,
             connections_max: 1024,
             endpoints: EndpointOptions::default(),
+            auth: None,
+            admin: None,
             postgres: None,
             flight: None,
         }

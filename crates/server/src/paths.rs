@@ -6,6 +6,12 @@ use axum::http::Method;
 /// Where the graph store protocol is spoken.
 pub(crate) const GRAPHS: &str = "/graphs";
 
+/// What tells whether the server is up.
+pub(crate) const HEALTH: &str = "/health";
+
+/// What the admin socket tells and takes.
+pub(crate) const ACCESS: &str = "/admin/access";
+
 /// Of graphs.
 pub(crate) const GRAPH_METHODS: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
 
@@ -32,9 +38,15 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
     }
 }
 
+/// The same of the admin socket.
+pub(crate) fn admin_methods_of(path: &str) -> Option<&'static str> {
+    matches!(path, ACCESS | "*").then_some(ASK)
+}
+
 pub(crate) fn method_not_allowed(method: &Method, path: &str) -> ServerError {
+    let allowed = methods_of(path).or_else(|| admin_methods_of(path));
     ServerError::MethodNotAllowed {
         method: method.to_string(),
-        allowed: methods_of(path).unwrap_or(READ),
+        allowed: allowed.unwrap_or(READ),
     }
 }

@@ -113,10 +113,11 @@ fn refusal(error: PrefixError) -> ServerError {
 /// Gives a prefix, or removes one.
 pub(crate) async fn change(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
     let writes = state.writes(parts)?;
-    edge::writing_scope(parts)?;
+    edge::require_all_graphs(parts)?;
+    edge::require_administrator(parts, "change prefixes")?;
     let wanted = Wanted::of(parts)?;
     let commit_request = CommitRequest::new(&parts.headers, false)?;
-    let who = who(&parts.headers);
+    let who = who(parts);
     let committed = writes
         .make(Box::new(move |transaction, _| {
             commit_request.check(transaction, true)?;

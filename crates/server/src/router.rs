@@ -16,6 +16,7 @@
 
 use crate::access_log::{AccessRecord, log_access};
 use crate::admission::Admission;
+use crate::authentication::Authentication;
 use crate::body::{self, Coding};
 use crate::documents::Documents;
 use crate::edge::{self, Edge};
@@ -24,7 +25,7 @@ use crate::feeds::Feeds;
 use crate::guard::{HostRule, WriteRule};
 use crate::maintenance::{self, Maintenance};
 use crate::options::{HttpOptions, compaction_within};
-use crate::paths::method_not_allowed;
+use crate::paths::{method_not_allowed, methods_of};
 use crate::protocol::{self, Operation};
 use crate::query_threads::QueryThreads;
 use crate::state::ServerState;
@@ -80,7 +81,7 @@ pub struct Writing {
 /// The HTTP interface of an engine, ready to be served; starts the query threads. When `is_over` becomes true,
 /// queries whose answer has not begun are told that the server stops.
 ///
-/// All requests may see all graphs, but those that come with an [`orrery_storage::ReadScope`] in their extensions: a layer around the
+/// Where the database has users, requests may do what its rules say. Else all may see all graphs, but those that come with an [`orrery_storage::ReadScope`] in their extensions: a layer around the
 /// router says so who asks. Clients cannot.
 pub fn router(
     engine: Arc<Engine>,
@@ -88,7 +89,14 @@ pub fn router(
     options: HttpOptions,
     is_over: watch::Receiver<bool>,
 ) -> io::Result<Router> {
-    Ok(routes(shared(engine, writing, options, is_over)?))
+    let authentication = Authentication::of(engine.database()).map_err(io::Error::other)?;
+    Ok(routes(shared(
+        engine,
+        writing,
+        options,
+        authentication,
+        is_over,
+    )?))
 }
 
 /// What SQL reads of graphs, in texts that mean what they mean at `/sparql`.
@@ -104,6 +112,7 @@ pub(crate) fn shared(
     engine: Arc<Engine>,
     writing: Writing,
     options: HttpOptions,
+    authentication: Option<Authentication>,
     is_over: watch::Receiver<bool>,
 ) -> io::Result<Arc<ServerState>> {
     let hosts = HostRule::new(
@@ -151,7 +160,12 @@ pub(crate) fn shared(
             Err(reason) => Err(reason),
         },
         query_threads,
-        write_rule: WriteRule::new(writing.listen, writing.allow_writes),
+        // Who may change what is known then.
+        write_rule: WriteRule::new(
+            writing.listen,
+            writing.allow_writes || authentication.is_some(),
+        ),
+        authentication: authentication.map(Arc::new),
         hosts,
         options,
     }))
@@ -162,6 +176,8 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
     let edge = Edge {
         hosts: state.hosts.clone(),
         allow_any_origin: state.options.allow_any_origin,
+        authentication: state.authentication.clone(),
+        methods_of,
     };
     Router::new()
         .route("/", known(get(console::page)))
@@ -202,14 +218,14 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
 }
 
 /// A path that refuses other methods in our words.
-fn known<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
+pub(crate) fn known<S: Clone + Send + Sync + 'static>(route: MethodRouter<S>) -> MethodRouter<S> {
     route.fallback(|request: Request| async move {
         method_not_allowed(request.method(), request.uri().path())
             .into_response_for(request.headers())
     })
 }
 
-async fn not_found(request: Request) -> Response {
+pub(crate) async fn not_found(request: Request) -> Response {
     let path = request.uri().path().to_owned();
     ServerError::NotFound { path }.into_response_for(request.headers())
 }

@@ -6,6 +6,8 @@
 //! connections; idle ones are closed and running requests end in their own time; after the grace period
 //! queries without an answer are told so, and what still runs is cancelled by dropping it.
 
+use crate::admin;
+use crate::authentication::Authentication;
 use crate::documents::Documents;
 use crate::flight::Flight;
 use crate::options::{ServerOptions, compaction_within};
@@ -60,10 +62,12 @@ pub enum ServeError {
     },
     /// The address is taken, or not ours.
     #[error(
-        "cannot listen on {address}: {}; choose another with --listen",
+        "cannot listen on {address}: {}; choose another with {option}",
         reason(source)
     )]
     Listen {
+        /// What says where.
+        option: &'static str,
         /// The address asked for.
         address: SocketAddr,
         /// What the system said.
@@ -89,6 +93,22 @@ pub enum ServeError {
     /// Clients of Arrow Flight SQL cannot be served.
     #[error(transparent)]
     Flight(#[from] orrery_flight::StartError),
+    /// Users, groups and rules cannot be read or written.
+    #[error(transparent)]
+    Users(#[from] orrery_guard::Error),
+    /// These ports know no users yet.
+    #[error(
+        "the database has users, whom clients of PostgreSQL and Flight SQL cannot name yet; leave --pg and --flight out"
+    )]
+    Unguarded,
+    /// There are no users, and none can be made.
+    #[error(
+        "the database has no users, and is only read here; make an administrator with `orrery user add NAME --administrator`"
+    )]
+    NoAdministrator,
+    /// Another process gave the database users while this server answered everybody.
+    #[error("the database has users now: start the server again, so that it asks who asks")]
+    UsersCame,
     /// Threads could not be had from the system.
     #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
@@ -100,12 +120,16 @@ pub struct Server {
     database: Arc<Database>,
     listener: TcpListener,
     router: Router,
+    /// None where there is no admin socket.
+    admin: Option<(TcpListener, Router)>,
     /// None where PostgreSQL's clients are not served.
     postgres: Option<Postgres>,
     /// None where clients of Arrow Flight SQL are not served.
     flight: Option<Flight>,
     /// Tells the router that the grace period is over.
     over: watch::Sender<bool>,
+    /// Whether it asks who asks.
+    has_users: bool,
     /// None where the server only reads.
     compaction: Option<BackgroundCompaction>,
     warming: Warming,
@@ -142,6 +166,22 @@ impl Server {
         };
         let engine = Engine::new(Arc::clone(&database), engine_options)?;
         let engine = Arc::new(orrery_mapping::mapped(engine, &options.http.foreign));
+        if let (Some(tell), Ok(writer)) = (options.auth, &writer)
+            && let Some((name, password)) = orrery_guard::first_administrator(writer)?
+        {
+            tell(name.as_str(), &password);
+        }
+        let authentication = Authentication::of(&database)?;
+        match (&authentication, options.auth) {
+            (Some(_), _) if options.postgres.is_some() || options.flight.is_some() => {
+                return Err(ServeError::Unguarded);
+            }
+            (None, Some(_)) => return Err(ServeError::NoAdministrator),
+            (Some(_), _) if !options.listen.ip().is_loopback() => tracing::warn!(
+                "passwords and keys come in the clear: let a proxy with TLS stand before this server"
+            ),
+            _ => {}
+        }
         // Before the other one: whoever reaches that finds this, too.
         let postgres = match options.postgres.take() {
             Some(options) => Some(Listener::bind(options).await?),
@@ -149,13 +189,11 @@ impl Server {
         };
         let flight = options.flight.take();
         let flight = flight.map(orrery_flight::Listener::bind).transpose()?;
-        let listener =
-            TcpListener::bind(options.listen)
-                .await
-                .map_err(|source| ServeError::Listen {
-                    address: options.listen,
-                    source,
-                })?;
+        let admin = match options.admin {
+            Some(address) => Some(listen(address, "--admin").await?),
+            None => None,
+        };
+        let listener = listen(options.listen, "--listen").await?;
         let sql_writer = writer.as_ref().ok().cloned();
         let compaction = writer
             .as_ref()
@@ -171,7 +209,11 @@ impl Server {
                 .counted_in(&engine),
         };
         let (over, is_over) = watch::channel(false);
-        let state = shared(engine, writing, options.http, is_over)?;
+        let has_users = authentication.is_some();
+        let state = shared(engine, writing, options.http, authentication, is_over)?;
+        let admin = admin.zip(options.admin);
+        let admin =
+            admin.map(|(listener, address)| (listener, admin::routes(Arc::clone(&state), address)));
         let flight =
             flight.map(|listener| Flight::new(listener, Arc::clone(&state), sql_writer.clone()));
         let postgres =
@@ -180,9 +222,11 @@ impl Server {
             database,
             listener,
             router: routes(state),
+            admin,
             postgres,
             flight,
             over,
+            has_users,
             compaction: compaction.map_err(|error| ServeError::System(io::Error::other(error)))?,
             warming,
             grace: options.grace,
@@ -205,6 +249,13 @@ impl Server {
         self.flight.as_ref().map(Flight::local_addr)
     }
 
+    /// The address of the admin socket.
+    pub fn admin_addr(&self) -> Option<io::Result<SocketAddr>> {
+        self.admin
+            .as_ref()
+            .map(|(listener, _)| listener.local_addr())
+    }
+
     /// Answers requests until `shutdown` completes and the grace period is over.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
         let (stop, stopping) = watch::channel(false);
@@ -212,11 +263,15 @@ impl Server {
         let flight = self.flight.map(|it| it.start(stopping.clone()));
         let mut connections = JoinSet::new();
         let mut shutdown = pin!(shutdown);
-        let mut refresh = pin!(refresh_forever(self.database));
+        let mut refresh = pin!(refresh_until_users_come(self.database, self.has_users));
+        let mut ended = Ok(());
         loop {
             tokio::select! {
                 () = &mut shutdown => break,
-                () = &mut refresh => {}
+                () = &mut refresh => {
+                    ended = Err(ServeError::UsersCame);
+                    break;
+                }
                 // Ended connections are collected as they end.
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 accepted = self.listener.accept(), if connections.len() < self.connections_max => {
@@ -225,15 +280,21 @@ impl Server {
                             let service = self.router.clone();
                             connections.spawn(converse(stream, service, stopping.clone()));
                         }
-                        Err(error) => {
-                            tracing::warn!("cannot accept a connection: {error}");
-                            tokio::time::sleep(ACCEPT_PAUSE).await;
+                        Err(error) => wait_to_accept(&error).await,
+                    }
+                }
+                // Beyond the bound of connections, too: whoever administers gets in where all others wait.
+                accepted = accept_admin(self.admin.as_ref()) => {
+                    match accepted {
+                        Ok((stream, service)) => {
+                            connections.spawn(converse(stream, service, stopping.clone()));
                         }
+                        Err(error) => wait_to_accept(&error).await,
                     }
                 }
             }
         }
-        drop(self.listener);
+        drop((self.listener, self.admin));
         tracing::info!("stopping; {} connections are open", connections.len());
         // Every receiver may be gone already.
         let _ = stop.send(true);
@@ -261,8 +322,33 @@ impl Server {
             tracing::error!("ending the work in the background failed: {error}");
         }
         tracing::info!("stopped");
-        Ok(())
+        ended
     }
+}
+
+async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener, ServeError> {
+    let listener = TcpListener::bind(address).await;
+    listener.map_err(|source| ServeError::Listen {
+        option,
+        address,
+        source,
+    })
+}
+
+/// The next connection to the admin socket; never, where there is none.
+async fn accept_admin(admin: Option<&(TcpListener, Router)>) -> io::Result<(TcpStream, Router)> {
+    match admin {
+        Some((listener, router)) => {
+            let (stream, _) = listener.accept().await?;
+            Ok((stream, router.clone()))
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait_to_accept(error: &io::Error) {
+    tracing::warn!("cannot accept a connection: {error}");
+    tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
 /// Whether all connections end by themselves within this time.
@@ -272,17 +358,24 @@ async fn ended_within(time: Duration, connections: &mut JoinSet<()>) -> bool {
 }
 
 /// Takes up what loads into the database publish while it is served: queries that run keep the
-/// state they began with, new ones see the new one.
-async fn refresh_forever(database: Arc<Database>) {
+/// state they began with, new ones see the new one. Ends where the database has got users, of whom this server asks nobody.
+async fn refresh_until_users_come(database: Arc<Database>, has_users: bool) {
     let mut period = tokio::time::interval(REFRESH_PERIOD);
     period.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // Told once, not every second for as long as it lasts.
     let mut last_trouble = String::new();
     loop {
         period.tick().await;
-        let database = Arc::clone(&database);
-        match tokio::task::spawn_blocking(move || database.refresh()).await {
-            Ok(Ok(true)) => tracing::info!("the database has a new state, which is served now"),
+        let refreshed = Arc::clone(&database);
+        match tokio::task::spawn_blocking(move || refreshed.refresh()).await {
+            Ok(Ok(true)) => {
+                tracing::info!("the database has a new state, which is served now");
+                let snapshot = database.snapshot();
+                let users = orrery_guard::read(snapshot.tables());
+                if !has_users && users.is_ok_and(|users| !users.is_empty()) {
+                    return;
+                }
+            }
             Ok(Ok(false)) => last_trouble.clear(),
             Ok(Err(error)) => {
                 let trouble = error.to_string();
@@ -385,6 +478,9 @@ pub fn serve(
         let server = Server::bind(options).await?;
         let address = server.local_addr()?;
         tracing::info!("listening on http://{address}/");
+        if let Some(admin) = server.admin_addr() {
+            tracing::info!("users are administered at http://{}/admin/access", admin?);
+        }
         listening(address);
         server.run(shutdown).await
     })

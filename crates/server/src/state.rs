@@ -2,6 +2,7 @@
 
 use crate::access_log::AccessRecord;
 use crate::admission::{Admission, AdmissionPermit};
+use crate::authentication::Authentication;
 use crate::body::body_bytes;
 use crate::conditions::Conditions;
 use crate::description::Capabilities;
@@ -31,6 +32,8 @@ pub(crate) struct ServerState {
     /// True when the server stops and waits for nobody any more.
     pub(crate) is_over: watch::Receiver<bool>,
     pub(crate) engine: Arc<Engine>,
+    /// None where the database has no users.
+    pub(crate) authentication: Option<Arc<Authentication>>,
     pub(crate) admission: Admission,
     pub(crate) options: HttpOptions,
     pub(crate) documents: Arc<dyn DocumentSource>,

@@ -96,16 +96,19 @@ pub(crate) fn answer_with(
     (status, headers, Json(body)).into_response()
 }
 
-/// Who makes a change, for the log: the address as the proxy gives it is not to be trusted, so there is
-/// only what the client calls itself.
-pub(crate) fn who(headers: &HeaderMap) -> String {
+/// Who makes a change, for the log: the user, and what the client calls itself. The address as the proxy gives it is not to be trusted.
+pub(crate) fn who(parts: &Parts) -> String {
     const WHO_CHARACTERS_MAX: usize = 100;
-    let agent = headers
+    let agent = parts
+        .headers
         .get(header::USER_AGENT)
         .and_then(|agent| agent.to_str().ok())
         .unwrap_or("unknown client");
     let agent: String = agent.chars().take(WHO_CHARACTERS_MAX).collect();
-    format!("http {agent}")
+    match edge::rights(parts).and_then(|rights| rights.user.as_ref()) {
+        Some(user) => format!("{user}, http {agent}"),
+        None => format!("http {agent}"),
+    }
 }
 
 /// Makes the change that an update asks for.
@@ -115,7 +118,11 @@ pub(crate) async fn update(
     parts: &Parts,
     request: UpdateRequest,
 ) -> Result<Response, ServerError> {
-    let scope = edge::writing_scope(parts)?;
+    let UpdateOptions {
+        query,
+        writes: may_change,
+        ..
+    } = edge::update_options(parts)?;
     let commit_request = CommitRequest::new(&parts.headers, request.is_relaxed)?;
     let options = UpdateOptions {
         query: QueryOptions {
@@ -125,8 +132,9 @@ pub(crate) async fn update(
             union_default_graph: state.options.union_default_graph,
             strict_prefixes: state.options.strict_prefixes,
             timeout: Some(state.time_limit(request.timeout)?.limit),
-            ..QueryOptions::of(scope)
+            ..query
         },
+        writes: may_change,
         documents: Some(Arc::clone(&state.documents)),
     };
     let engine = Arc::clone(&state.engine);
@@ -138,7 +146,7 @@ pub(crate) async fn update(
         .while_parsing(move || Ok(engine.parse_update(&text, &of_parse)?))
         .await?;
     let parsed = state.fetch_documents(parsed, &options).await?;
-    let who = who(&parts.headers);
+    let who = who(parts);
     let held = HeldUpdate {
         update: parsed,
         options,

@@ -75,6 +75,12 @@ pub enum QueryError {
         /// Which operation failed, and of what.
         message: String,
     },
+    /// Whoever asks has no right to it.
+    #[error("{message}")]
+    Forbidden {
+        /// What is refused.
+        message: String,
+    },
     /// The store could not be read or written.
     #[error(transparent)]
     Storage(#[from] orrery_storage::Error),
@@ -89,6 +95,12 @@ pub enum QueryError {
 impl QueryError {
     pub(crate) fn unsupported(what: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into() }
+    }
+
+    pub(crate) fn forbidden(message: impl Into<String>) -> Self {
+        Self::Forbidden {
+            message: message.into(),
+        }
     }
 
     pub(crate) fn update_failed(message: impl Into<String>) -> Self {

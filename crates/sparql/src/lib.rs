@@ -35,6 +35,7 @@ mod travel;
 mod update;
 mod warnings;
 mod work;
+mod write_scope;
 
 pub use engine::Engine;
 pub use error::QueryError;
@@ -57,6 +58,7 @@ pub use results::{
 };
 pub use update::{
     DocumentSource, NumberedQuad, ParsedUpdate, Statements, TermNumber, TooMuchText, UpdateOptions,
-    check_may_write, graph_exists,
+    graph_exists,
 };
 pub use warnings::{Warning, warnings};
+pub use write_scope::WriteScope;

@@ -279,7 +279,7 @@ fn a_large_where_is_spread_over_the_cores_as_a_query_is() {
             },
             ..QueryOptions::of_process()
         },
-        documents: None,
+        ..UpdateOptions::of_process()
     };
     let text = format!("{PREFIX} INSERT {{ ?s :w ?v }} WHERE {{ ?s :v ?v . ?s :v ?u }}");
     let update = store.engine.prepare_update(&text, &options).unwrap();

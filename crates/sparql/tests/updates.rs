@@ -511,7 +511,7 @@ fn changes_beyond_the_memory_are_refused_with_the_budget_and_nothing_is_changed(
     assert_eq!(store.engine.memory_held_bytes(), 0);
 }
 
-/// There are no rights to write yet: an update would change graphs that its author may not see.
+/// Nobody says what such an asker may change (see `update_rights` for those of whom somebody does).
 #[test]
 fn who_may_not_see_all_graphs_changes_nothing() {
     let store = Store::over(
@@ -523,9 +523,9 @@ fn who_may_not_see_all_graphs_changes_nothing() {
     let visible = GraphNames {
         has_default: true,
         named: [TermOf::iri("http://e/g1")].into(),
+        ..GraphNames::default()
     };
-    let mut options = UpdateOptions::of_process();
-    options.query.scope = ReadScope::only(Asker::Anonymous, visible);
+    let options = UpdateOptions::of(ReadScope::only(Asker::Anonymous, visible));
     for text in [
         "CLEAR ALL",
         "CLEAR GRAPH <http://e/g1>",

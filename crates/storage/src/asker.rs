@@ -7,15 +7,18 @@ use std::fmt;
 pub enum Asker {
     /// Somebody at a server whom nothing is known of.
     Anonymous,
+    /// A user of the database, by number.
+    User(u64),
     /// Whoever runs the process, who can read the database's files anyhow: the command line, a server's own work.
     Process,
 }
 
 impl fmt::Display for Asker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Anonymous => "anonymous",
-            Self::Process => "process",
-        })
+        match self {
+            Self::Anonymous => f.write_str("anonymous"),
+            Self::User(number) => write!(f, "user {number}"),
+            Self::Process => f.write_str("process"),
+        }
     }
 }

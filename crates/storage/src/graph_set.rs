@@ -26,7 +26,7 @@ impl GraphSet {
     }
 
     /// These graphs, which ascend.
-    pub(crate) fn listing(graphs: impl IntoIterator<Item = TermId>) -> Self {
+    pub fn listing(graphs: impl IntoIterator<Item = TermId>) -> Self {
         let listed: Vec<u64> = graphs.into_iter().map(TermId::bits).collect();
         debug_assert!(listed.is_sorted_by(|a, b| a < b));
         Self {

@@ -42,6 +42,7 @@ mod read_view;
 mod renumbering;
 mod replay;
 mod row_checks;
+mod scoped_states;
 mod segment;
 mod small;
 mod snapshot;
@@ -78,7 +79,7 @@ pub use index::{
 pub use lock::WriterLock;
 pub use manifest::{BaseEntry, FlushedEntry, Loaded, LogEntry, Manifest};
 pub use read_cost::ReadCounts;
-pub use read_scope::{GraphNames, ReadScope};
+pub use read_scope::{GraphNames, IriPrefixes, ReadScope};
 pub use read_view::{IndexView, ReadView};
 pub use segment::{PublishedCounts, SegmentBuilder, SegmentFiles};
 pub use small::{SmallQuad, build_small, build_small_with};

@@ -24,7 +24,7 @@ use crate::delta::{Changes, DeltaIndex};
 use crate::graph_set::GraphSet;
 use crate::index::{COLUMNS, Cursor, Permutation, QuadIndex, RowRange, Scan};
 use crate::read_cost::{ReadCost, ReadCounts};
-use crate::read_scope::ReadScope;
+use crate::read_scope::{GraphNames, ReadScope};
 use crate::snapshot::Snapshot;
 use crate::statistics::Statistics;
 
@@ -54,13 +54,18 @@ pub struct ReadView {
 impl ReadView {
     /// What a scope shows of a snapshot.
     ///
-    /// Two small allocations where all graphs may be seen; otherwise a look-up for each graph, and one pass over the column of the graph.
+    /// Two small allocations where all graphs may be seen; otherwise, when a list of graphs asks for a state first, a look-up for each graph, and one pass
+    /// over the column of the graph.
     pub fn new(snapshot: Arc<Snapshot>, scope: ReadScope) -> Result<Arc<Self>> {
-        let hidden = hidden_by(&snapshot, &scope)?;
-        let snapshot = match hidden.is_empty() {
-            true => snapshot,
-            false => Arc::new(snapshot.without(&hidden)?),
+        let seen = match scope.list() {
+            None => None,
+            Some(visible) => snapshot.scoped().of(visible, || {
+                let hidden = hidden_by(&snapshot, visible)?;
+                let seen = (!hidden.is_empty()).then(|| snapshot.without(&hidden));
+                Ok(seen.transpose()?.map(Arc::new))
+            })?,
         };
+        let snapshot = seen.unwrap_or(snapshot);
         Ok(Arc::new(Self {
             snapshot,
             scope,
@@ -130,11 +135,8 @@ impl ReadView {
 }
 
 /// The graphs of a snapshot that a scope does not show.
-fn hidden_by(snapshot: &Snapshot, scope: &ReadScope) -> Result<GraphSet> {
-    let Some(visible) = scope.graphs() else {
-        return Ok(GraphSet::default());
-    };
-    if visible.named.is_empty() {
+fn hidden_by(snapshot: &Snapshot, visible: &GraphNames) -> Result<GraphSet> {
+    if visible.named.is_empty() && visible.below.is_empty() {
         return Ok(match visible.has_default {
             true => GraphSet::named(),
             false => GraphSet::all(),
@@ -155,7 +157,9 @@ fn hidden_by(snapshot: &Snapshot, scope: &ReadScope) -> Result<GraphSet> {
     let (mut cursor, mut last) = (gspo.cursor(), TermId::DEFAULT_GRAPH);
     let mut others = Vec::new();
     while let Some(graph) = cursor.distinct_next(&[], Some(last))? {
-        if shown.binary_search(&graph).is_err() {
+        let is_shown = shown.binary_search(&graph).is_ok()
+            || !visible.below.is_empty() && visible.below.contains(&snapshot.term(graph)?);
+        if !is_shown {
             others.push(graph);
         }
         last = graph;
@@ -257,7 +261,7 @@ impl IndexView {
     }
 
     /// The place for the adjacency of a predicate, which is of the rows before all changes; only PSOG and POSG have any, and none
-    /// while rows are hidden.
+    /// while rows of the predicate are hidden.
     pub fn adjacency_slot(&self, predicate: TermId) -> Result<Option<Arc<AdjacencySlot>>> {
         self.index.adjacency_slot(predicate)
     }

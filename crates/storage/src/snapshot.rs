@@ -25,6 +25,7 @@ use crate::dictionary::Dictionary;
 use crate::graph_set::GraphSet;
 use crate::index::{COLUMNS, PerPermutation, Permutation, QuadIndex};
 use crate::manifest::{Manifest, PrefixEntry};
+use crate::scoped_states::ScopedStates;
 use crate::statistics::Statistics;
 use crate::stored::{Deltas, Stored};
 use crate::table::Tables;
@@ -42,6 +43,8 @@ pub struct Snapshot {
     language_tags: Arc<LanguageTags>,
     prefixes: Arc<Prefixes>,
     tables: Arc<Tables>,
+    /// What of it some askers see.
+    scoped: ScopedStates<Self>,
 }
 
 impl Snapshot {
@@ -57,6 +60,7 @@ impl Snapshot {
             counts: stored.counts,
             stored,
             tables: Arc::default(),
+            scoped: ScopedStates::default(),
         }
     }
 
@@ -80,6 +84,7 @@ impl Snapshot {
             language_tags: Arc::clone(&self.language_tags),
             prefixes: Arc::clone(&self.prefixes),
             tables: Arc::clone(&self.tables),
+            scoped: ScopedStates::default(),
         })
     }
 
@@ -94,6 +99,7 @@ impl Snapshot {
             language_tags: Arc::clone(&self.language_tags),
             prefixes: Arc::clone(&self.prefixes),
             tables: Arc::clone(&self.tables),
+            scoped: ScopedStates::default(),
         }
     }
 
@@ -122,6 +128,7 @@ impl Snapshot {
     /// The same state with other tables.
     pub(crate) fn with_tables(mut self, tables: &Arc<Tables>) -> Self {
         self.tables = Arc::clone(tables);
+        self.scoped = ScopedStates::default();
         self
     }
 
@@ -166,6 +173,11 @@ impl Snapshot {
         let with_gspo = stored.base.index(Permutation::Gspo).is_some() || has_named_graph(&changes);
         let deltas = Deltas::default().apply(&changes, None, with_gspo)?;
         self.with_deltas(Arc::new(stored), deltas, self.counts)
+    }
+
+    /// What of it some askers see.
+    pub(crate) fn scoped(&self) -> &ScopedStates<Self> {
+        &self.scoped
     }
 
     /// Number of quads of some graphs.

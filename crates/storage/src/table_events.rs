@@ -44,7 +44,7 @@ pub(crate) struct KnownTables(BTreeMap<RelationId, Arc<TableDefinition>>);
 
 impl KnownTables {
     pub(crate) fn of(tables: &Tables) -> Self {
-        let definitions = tables.tables().map(|table| table.definition());
+        let definitions = tables.with_system_tables().map(|table| table.definition());
         Self(definitions.map(|it| (it.id, Arc::clone(it))).collect())
     }
 
@@ -80,6 +80,20 @@ impl KnownTables {
     }
 }
 
+fn is_of_system(change: &DefinitionChange) -> bool {
+    match change {
+        DefinitionChange::CreateTable(definition) | DefinitionChange::AlterTable(definition) => {
+            definition.is_system()
+        }
+        // They stay.
+        DefinitionChange::DropTable(_)
+        | DefinitionChange::CreateSchema(_)
+        | DefinitionChange::DropSchema(_)
+        | DefinitionChange::DefineView(_)
+        | DefinitionChange::DropView(_) => false,
+    }
+}
+
 /// Whether a commit changes what tables there are.
 pub(crate) fn has_definitions(record: &LogRecord) -> bool {
     let mut changes = record.tables.iter();
@@ -98,10 +112,19 @@ pub(crate) fn events(
     }
     let mut known = Cow::Borrowed(before);
     for change in &record.tables {
+        // What the database keeps for itself is no news for others.
+        if !matches!(change, TableChange::Definition(_))
+            && let Some(table) = change.table()
+            && known.table(table)?.is_system()
+        {
+            continue;
+        }
         match change {
             TableChange::Definition(change) => {
                 known.to_mut().define(change);
-                found(TableEvent::Defined(change))?;
+                if !is_of_system(change) {
+                    found(TableEvent::Defined(change))?;
+                }
             }
             TableChange::Insert { table, rows, .. } => {
                 let table = known.table(*table)?;

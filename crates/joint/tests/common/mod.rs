@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::util::display::array_value_to_string;
 use futures::TryStreamExt;
 use orrery_joint::EngineGraphs;
-use orrery_sparql::{Engine, EngineOptions, QueryOptions, UpdateOptions};
+use orrery_sparql::{Engine, EngineOptions, UpdateOptions};
 use orrery_sql::{Error, Outcome, Session, SessionOptions};
 use orrery_storage::{CommitOptions, Database, Writer, WriterOptions, build_small};
 
@@ -53,10 +53,7 @@ impl House {
     }
 
     pub fn update(&self, text: &str) {
-        let options = UpdateOptions {
-            query: QueryOptions::of_process(),
-            documents: None,
-        };
+        let options = UpdateOptions::of_process();
         let update = self.engine.prepare_update(text, &options).unwrap();
         let mut transaction = self.writer.begin().unwrap();
         let applied = self.engine.apply(&update, &options, &mut transaction);

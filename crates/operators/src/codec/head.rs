@@ -29,6 +29,7 @@ pub(super) struct PlanHead {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 enum AskerName {
     Anonymous,
+    User(u64),
     Process,
 }
 
@@ -36,6 +37,9 @@ enum AskerName {
 struct VisibleGraphs {
     has_default: bool,
     named: Vec<TermKeyText>,
+    /// How the IRIs of others begin.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    below: Vec<String>,
 }
 
 impl PlanHead {
@@ -51,11 +55,13 @@ impl PlanHead {
             delta_terms: snapshot.delta_terms(),
             asker: match scope.asker() {
                 Asker::Anonymous => AskerName::Anonymous,
+                Asker::User(number) => AskerName::User(number),
                 Asker::Process => AskerName::Process,
             },
             graphs: scope.graphs().map(|graphs| VisibleGraphs {
                 has_default: graphs.has_default,
                 named: graphs.named.iter().map(TermKeyText::of).collect(),
+                below: graphs.below.iter().map(str::to_owned).collect(),
             }),
             query: ContextText::of(context.expressions(), parts)?,
         })
@@ -110,6 +116,7 @@ impl PlanHead {
     fn scope(&self) -> Result<ReadScope> {
         let asker = match self.asker {
             AskerName::Anonymous => Asker::Anonymous,
+            AskerName::User(number) => Asker::User(number),
             AskerName::Process => Asker::Process,
         };
         let Some(graphs) = &self.graphs else {
@@ -119,6 +126,7 @@ impl PlanHead {
         let graphs = GraphNames {
             has_default: graphs.has_default,
             named: named.collect::<std::result::Result<_, _>>()?,
+            below: graphs.below.iter().cloned().collect(),
         };
         Ok(ReadScope::only(asker, graphs))
     }

@@ -144,6 +144,7 @@ fn who_asks_and_what_they_see_travels_along() {
     let graphs = GraphNames {
         has_default: false,
         named: [inline(term(10_001))].into(),
+        below: ["http://example.org/".to_owned()].into_iter().collect(),
     };
     let scope = ReadScope::only(Asker::Anonymous, graphs);
     let view = ReadView::new(Arc::clone(whole.snapshot()), scope.clone()).unwrap();

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use orrery_storage::without_numbers;
+use percent_encoding::percent_decode_str;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName};
 use reqwest::{Body, Method, Response};
 use url::Url;
@@ -17,6 +18,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// The address of one of the server's paths: `http://127.0.0.1:7878` and `graphs`.
 pub(crate) fn server_url(server: &str, path: &str) -> Result<Url, Failure> {
     let bad = |reason: String| {
+        let server = server.rsplit('@').next().unwrap_or_default();
         Failure::Other(format!(
             "'{server}' is no server's address: {reason}; write for example http://127.0.0.1:7878"
         ))
@@ -27,6 +29,50 @@ pub(crate) fn server_url(server: &str, path: &str) -> Result<Url, Failure> {
         return Err(bad("it is not http or https".to_owned()));
     }
     url.join(path).map_err(|error| bad(error.to_string()))
+}
+
+/// Who asks a server: what stands in its address, or in the environment, which other users of the machine do not see.
+#[derive(Debug, PartialEq, Eq)]
+enum Credentials {
+    Key(String),
+    Password { name: String, password: String },
+}
+
+/// The variables that may say who asks.
+const KEY_VARIABLE: &str = "ORRERY_KEY";
+const USER_VARIABLE: &str = "ORRERY_USER";
+const PASSWORD_VARIABLE: &str = "ORRERY_PASSWORD";
+
+impl Credentials {
+    /// `variable` gives a variable of the environment.
+    fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let set = |name| variable(name).filter(|value| !value.is_empty());
+        let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        if !url.username().is_empty() {
+            return Some(Self::Password {
+                name: plain(url.username()),
+                password: plain(url.password().unwrap_or_default()),
+            });
+        }
+        if let Some(key) = set(KEY_VARIABLE) {
+            return Some(Self::Key(key));
+        }
+        let name = set(USER_VARIABLE)?;
+        let password = set(PASSWORD_VARIABLE).unwrap_or_default();
+        Some(Self::Password { name, password })
+    }
+}
+
+/// An address as messages have it: nobody's password stands in them.
+pub(crate) fn shown(url: &Url) -> String {
+    without_credentials(url.clone()).to_string()
+}
+
+fn without_credentials(mut url: Url) -> Url {
+    // What has no host has no credentials either.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url
 }
 
 /// How a server tells what is wrong with a request (RFC 9457).
@@ -96,7 +142,7 @@ async fn send(
     headers: &[(HeaderName, &str)],
     body: Body,
 ) -> Result<String, Failure> {
-    let shown = url.to_string();
+    let shown = shown(&url);
     let response = answer(method, url, headers, body).await?;
     let text = response
         .text()
@@ -130,10 +176,17 @@ pub(crate) async fn answer(
     headers: &[(HeaderName, &str)],
     body: Body,
 ) -> Result<Response, Failure> {
-    let shown = url.to_string();
+    let shown = shown(&url);
     let failed = |error: reqwest::Error| failed(&shown, &error);
     let client = reqwest::Client::builder().no_proxy().build();
-    let mut request = client.map_err(failed)?.request(method, url).body(body);
+    let credentials = Credentials::of(&url, |name| std::env::var(name).ok());
+    let request = client.map_err(failed)?;
+    let mut request = request.request(method, without_credentials(url)).body(body);
+    request = match credentials {
+        Some(Credentials::Key(key)) => request.bearer_auth(key),
+        Some(Credentials::Password { name, password }) => request.basic_auth(name, Some(password)),
+        None => request,
+    };
     for (name, value) in headers {
         request = request.header(name, *value);
     }
@@ -157,4 +210,47 @@ pub(crate) async fn answer(
         place,
         excerpt: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn credentials(url: &str, variables: &[(&str, &str)]) -> Option<Credentials> {
+        Credentials::of(&Url::parse(url).unwrap(), |name| {
+            let mut set = variables.iter();
+            set.find(|(other, _)| *other == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn password(name: &str, password: &str) -> Option<Credentials> {
+        let (name, password) = (name.to_owned(), password.to_owned());
+        Some(Credentials::Password { name, password })
+    }
+
+    #[test]
+    fn who_asks_stands_in_the_address_or_in_the_environment() {
+        let of_ann = [("ORRERY_USER", "ann"), ("ORRERY_PASSWORD", "secret")];
+        let key = ("ORRERY_KEY", "orr_x_y");
+        assert_eq!(credentials("http://h/", &[]), None);
+        assert_eq!(credentials("http://h/", &[("ORRERY_KEY", "")]), None);
+        assert_eq!(credentials("http://h/", &of_ann), password("ann", "secret"));
+        assert_eq!(
+            credentials("http://h/", &[of_ann[0], key]),
+            Some(Credentials::Key("orr_x_y".to_owned()))
+        );
+        assert_eq!(
+            credentials("http://b%C3%B6b:p%3Aw@h/", &[key]),
+            password("böb", "p:w")
+        );
+    }
+
+    #[test]
+    fn messages_show_nobodys_password() {
+        let url = server_url("http://ann:secret@127.0.0.1:1", "graphs").unwrap();
+        assert_eq!(shown(&url), "http://127.0.0.1:1/graphs");
+        let bad = server_url("ftp://ann:secret@h", "graphs").unwrap_err();
+        assert!(!bad.to_string().contains("secret"), "{bad}");
+    }
 }

@@ -1,5 +1,6 @@
 //! One file a command: from its arguments to one call of a room, and its report.
 
+pub(crate) mod access;
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod compact;

@@ -36,6 +36,9 @@ pub(crate) fn options(
     Ok(ServerOptions {
         is_read_only: arguments.read_only,
         allow_writes: arguments.allow_writes,
+        auth: arguments
+            .auth
+            .then_some(tell_first_administrator as fn(&str, &str)),
         writer: WriterOptions {
             checkpoint_bytes: arguments.checkpoint_bytes.0,
             checkpoint_quads: arguments.checkpoint_quads,
@@ -63,10 +66,18 @@ pub(crate) fn options(
             foreign: foreign_of(&arguments.foreign_allow)?,
             ..HttpOptions::default()
         },
+        admin: arguments.admin,
         postgres: postgres(arguments)?,
         flight: flight(arguments)?,
         ..ServerOptions::new(directory)
     })
+}
+
+/// The first words of a server that asks who asks.
+fn tell_first_administrator(name: &str, password: &str) {
+    eprintln!(
+        "orrery: made the user {name} with the password {password}; it is shown once. `orrery user password {name}` makes another"
+    );
 }
 
 /// The names of the variables that may have passwords: a command line is seen by everybody on the machine.

@@ -89,6 +89,7 @@ fn local(
             ..QueryOptions::of_process()
         },
         documents: Some(Arc::new(documents) as Arc<dyn DocumentSource>),
+        ..UpdateOptions::of_process()
     };
     let update = engine
         .prepare_update(text, &options)

@@ -6,6 +6,7 @@
     reason = "a test may fail on the spot"
 )]
 
+mod access;
 mod backup;
 mod bad_input;
 mod common;

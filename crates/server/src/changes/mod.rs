@@ -128,6 +128,13 @@ pub(crate) async fn answer(
         follows,
         form,
     } = feed_request(parts)?;
+    if let (Form::Lines, Some(rights)) = (form, edge::rights(parts))
+        && !rights.sees_tables
+    {
+        return Err(rights.refusal(
+            "read all tables, whose changes stand there; format=patch has those of graphs",
+        ));
+    }
     let Feeds {
         feeds,
         feeds_max,

@@ -19,6 +19,7 @@ use axum::http::{StatusCode, header, request::Parts};
 use axum::response::Response;
 use futures::StreamExt;
 use orrery_loader::{LoadError, LoadOptions, SilentProgress, Source, SyntaxError, load_into};
+use orrery_sparql::UpdateOptions;
 use orrery_storage::{ByteCount, reason};
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub(super) async fn load(
     state: &Arc<ServerState>,
     writes: &Writes,
     parts: &Parts,
+    update_options: &UpdateOptions,
     body: Body,
     address: &Address,
     commit_request: &CommitRequest,
@@ -61,6 +63,12 @@ pub(super) async fn load(
             ));
         }
     };
+    // The loader takes quads as they come, whatever graphs they name.
+    if has_graphs(format) && !update_options.writes.is_all() {
+        return Err(ServerError::forbidden(
+            "a large document of quads is for those who may change all graphs; send less at a time, or triples to one graph",
+        ));
+    }
     let failed = |error: std::io::Error| {
         let message = told_to_the_log("the body cannot be kept on the server's disk", &error);
         match error.kind() {

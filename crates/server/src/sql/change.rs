@@ -36,12 +36,17 @@ pub(super) async fn make(
     asked: Asked,
     is_relaxed: bool,
 ) -> Result<Response, ServerError> {
-    edge::writing_scope(parts)?;
+    edge::require_all_graphs(parts)?;
+    if let Some(rights) = edge::rights(parts)
+        && !rights.changes_tables
+    {
+        return Err(rights.refusal("change all tables"));
+    }
     let writes = state.writes(parts)?;
     let commit_request = CommitRequest::new(&parts.headers, is_relaxed)?;
     // Before anything is changed: who cannot read the answer would not know that it was.
     asked.accepted.tables()?;
-    let who = who(&parts.headers);
+    let who = who(parts);
     let memory = state.engine.hold_memory("an answer of SQL");
     // Held until there is an answer, so that planning ends when the client has left.
     let waiting = Arc::new(());

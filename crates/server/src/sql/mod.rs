@@ -63,6 +63,11 @@ async fn answer(
             "SQL sees all tables, and all graphs; only who may see all graphs may ask in it",
         ));
     }
+    if let Some(rights) = edge::rights(parts)
+        && !rights.sees_tables
+    {
+        return Err(rights.refusal("read all tables, which SQL does"));
+    }
     let limit_bytes = body_limit(state);
     let _room = state.room(parts, limit_bytes).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;

@@ -18,6 +18,8 @@ pub const SUBJECTS: usize = 1000;
 /// A server that runs until it is told to stop.
 pub struct TestServer {
     pub address: SocketAddr,
+    /// Of the admin socket, where there is one.
+    pub admin: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), ServeError>>,
     directory: TempDir,
@@ -45,6 +47,7 @@ impl TestServer {
         change(&mut options);
         let server = Server::bind(options).await.unwrap().around(layer);
         let address = server.local_addr().unwrap();
+        let admin = server.admin_addr().map(Result::unwrap);
         let (stop, stopped) = oneshot::channel();
         let running = tokio::spawn(server.run(async {
             // A dropped server stops too.
@@ -52,6 +55,7 @@ impl TestServer {
         }));
         Self {
             address,
+            admin,
             stop: Some(stop),
             running,
             directory,

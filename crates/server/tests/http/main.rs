@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+mod access;
 mod bodies;
 mod browser;
 mod client;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use orrery_storage::{Error as StorageError, ReadScope, ReadView, Transaction};
+use orrery_storage::{Error as StorageError, ReadView, Transaction};
 use orrery_term::{Term, TermId};
 use spargebra::GraphUpdateOperation;
 
@@ -18,7 +18,7 @@ impl Engine {
     /// an error the caller drops it, and nothing has happened. After [`QueryError::AskFirst`] it goes on with
     /// [`Engine::ask`] and another transaction.
     ///
-    /// Fails before anything is done where the options' scope hides graphs.
+    /// Fails before anything is done where the update names a graph that the options do not let it change.
     ///
     /// Blocks while it works; the streams of `WHERE`s run on the caller's tokio runtime.
     pub async fn apply(
@@ -27,7 +27,9 @@ impl Engine {
         options: &UpdateOptions,
         transaction: &mut Transaction,
     ) -> Result<(), QueryError> {
-        check_may_write(&options.query.scope)?;
+        options.check_may_write()?;
+        let mut operations = update.operations.iter();
+        operations.try_for_each(|operation| operation.check(&options.writes))?;
         transaction.count_memory(|| Box::new(memory::EngineMemory::new(self)));
         if let Some(services) = &update.services {
             services.begin_pass();
@@ -90,7 +92,10 @@ impl Engine {
         match operation {
             Operation::InsertData(data) | Operation::Loaded(data) => {
                 transaction.add_language_tags(data.language_tags());
-                transaction.note_loaded_prefixes(data.prefixes());
+                // They are for all graphs.
+                if options.writes.is_all() {
+                    transaction.note_loaded_prefixes(data.prefixes());
+                }
                 let mut quads = data.intern(transaction)?;
                 transaction.insert(&mut quads)?;
                 Ok(())
@@ -110,7 +115,7 @@ impl Engine {
                     && let Some(target) =
                         graphs::cleared_by(delete, using.as_ref(), pattern, options)
                 {
-                    return graphs::clear(&target, transaction);
+                    return graphs::clear(&target, options, transaction);
                 }
                 let modification = modify::Modification {
                     delete,
@@ -125,7 +130,7 @@ impl Engine {
                 | GraphUpdateOperation::Drop { graph, .. },
             ) => {
                 // Without empty graphs there is nothing that these could fail of.
-                graphs::clear(graph, transaction)
+                graphs::clear(graph, options, transaction)
             }
             Operation::Other(GraphUpdateOperation::Create { silent, graph }) => {
                 let view = options.query.view_of(transaction.snapshot()?)?;
@@ -143,12 +148,6 @@ impl Engine {
             ) => Err(QueryError::internal("an operation that was not prepared")),
         }
     }
-}
-
-/// Fails where a scope hides graphs: until there are rights to write, only who sees all of them may change data, for `CLEAR ALL`
-/// and their like do not ask which they are.
-pub fn check_may_write(scope: &ReadScope) -> Result<(), QueryError> {
-    Ok(scope.require_all_graphs("change data")?)
 }
 
 /// Whether a graph has quads; without a name, the default graph.

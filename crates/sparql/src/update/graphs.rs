@@ -15,11 +15,46 @@ use super::UpdateOptions;
 use crate::error::QueryError;
 
 /// Deletes the quads that a `CLEAR` or `DROP` means.
-pub(super) fn clear(target: &GraphTarget, transaction: &mut Transaction) -> Result<(), QueryError> {
-    if let Some(graphs) = graphs_of(target, transaction)? {
+pub(super) fn clear(
+    target: &GraphTarget,
+    options: &UpdateOptions,
+    transaction: &mut Transaction,
+) -> Result<(), QueryError> {
+    let graphs = match target {
+        GraphTarget::NamedGraphs | GraphTarget::AllGraphs if !options.are_of_all_graphs() => {
+            Some(seen(target, options, transaction)?)
+        }
+        _ => graphs_of(target, transaction)?,
+    };
+    if let Some(graphs) = graphs {
         transaction.clear(&graphs)?;
     }
     Ok(())
+}
+
+/// All graphs with quads that an asker sees, or all of these that are named; refused if one of them may not be changed.
+fn seen(
+    target: &GraphTarget,
+    options: &UpdateOptions,
+    transaction: &mut Transaction,
+) -> Result<GraphSet, QueryError> {
+    let view = options.query.view_of(transaction.snapshot()?)?;
+    let mut seen = Vec::new();
+    if *target == GraphTarget::AllGraphs && has_quads(&view, TermId::DEFAULT_GRAPH)? {
+        options.writes.require(None)?;
+        seen.push(TermId::DEFAULT_GRAPH);
+    }
+    if let Some(index) = view.index(Permutation::Gspo) {
+        let (mut cursor, mut last) = (index.cursor(), TermId::DEFAULT_GRAPH);
+        while let Some(graph) = cursor.distinct_next(&[], Some(last))? {
+            options
+                .writes
+                .require(Some(&view.snapshot().term(graph)?))?;
+            seen.push(graph);
+            last = graph;
+        }
+    }
+    Ok(GraphSet::listing(seen))
 }
 
 /// The graphs of a target; `None` if it is one that no quad can be in.

@@ -28,6 +28,7 @@ mod graphs;
 mod memory;
 mod modify;
 mod parse;
+mod rights;
 mod services;
 pub(crate) use services::asks_others;
 mod statements;
@@ -39,9 +40,10 @@ use oxsdatatypes::DateTime;
 use spargebra::GraphUpdateOperation;
 
 use crate::options::QueryOptions;
+use crate::write_scope::WriteScope;
 use orrery_storage::{Asker, ReadScope};
 
-pub use execute::{check_may_write, graph_exists};
+pub use execute::graph_exists;
 pub use statements::{NumberedQuad, Statements, TermNumber, TooMuchText};
 
 /// Gives the documents that `LOAD` names. The engine itself opens no file and no connection.
@@ -56,14 +58,17 @@ pub struct UpdateOptions {
     /// Base IRI, time limit of each `WHERE`, and the dataset of all `WHERE`s: `default_graphs` is
     /// `using-graph-uri`, `named_graphs` is `using-named-graph-uri`. Neither the snapshot nor the view is used.
     pub query: QueryOptions,
+    /// The graphs that may be changed.
+    pub writes: WriteScope,
     /// Where `LOAD` finds documents; without one, `LOAD` fails.
     pub documents: Option<Arc<dyn DocumentSource>>,
 }
 
 impl UpdateOptions {
-    /// What the protocol says where it says nothing, for this asker.
+    /// What the protocol says where it says nothing, for this asker, who may change all graphs if all are seen, and none otherwise.
     pub fn of(scope: ReadScope) -> Self {
         Self {
+            writes: WriteScope::of(&scope),
             query: QueryOptions::of(scope),
             documents: None,
         }
@@ -79,6 +84,7 @@ impl std::fmt::Debug for UpdateOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("UpdateOptions")
             .field("query", &self.query)
+            .field("writes", &self.writes)
             .field("can_load", &self.documents.is_some())
             .finish()
     }

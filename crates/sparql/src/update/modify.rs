@@ -7,7 +7,7 @@
 //! if it is to be inserted, and makes a quad that cannot be there if it is to be deleted; a blank node
 //! that the query made (`BNODE()`, a label in a template) gets a number of the transaction.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -26,6 +26,7 @@ use crate::error::QueryError;
 use crate::parse;
 use crate::prepare;
 use crate::results::{QuadTemplate, for_each_quad_variable};
+use crate::write_scope::WriteScope;
 
 /// Fewer quads than this are not looked through for duplicates.
 const DEDUP_QUADS_MIN: usize = 1 << 16;
@@ -84,6 +85,8 @@ pub(super) async fn modify(
             first_new_blank_node: view.snapshot().next_blank_node(),
             own: HashMap::new(),
             tags: None,
+            writes: (!options.are_of_all_graphs()).then_some(&options.writes),
+            changeable: HashSet::new(),
         },
     };
     let limits = engine.limits(options.query.timeout);
@@ -166,11 +169,15 @@ impl Changes<'_> {
             ids,
         } = self;
         delete.for_each(batch, ids.context, |quad| match ids.may_exist(&quad) {
-            true => to_delete.push(quad),
+            true => {
+                ids.require_change(quad[3])?;
+                to_delete.push(quad)
+            }
             false => Ok(()),
         })?;
         ids.take_tags(transaction);
         insert.for_each(batch, ids.context, |mut quad| {
+            ids.require_change(quad[3])?;
             for id in &mut quad {
                 if ids.is_new(*id) {
                     *id = ids.own_id(*id, transaction)?;
@@ -197,6 +204,10 @@ struct Ids<'c> {
     own: HashMap<TermId, TermId>,
     /// The query's language tags that the transaction has.
     tags: Option<Arc<LanguageTags>>,
+    /// The graphs that may be changed; none where all may be.
+    writes: Option<&'c WriteScope>,
+    /// Those among them that were asked for.
+    changeable: HashSet<TermId>,
 }
 
 impl Ids<'_> {
@@ -206,6 +217,22 @@ impl Ids<'_> {
             TermKind::BlankNode => id.payload() >= self.first_new_blank_node,
             _ => false,
         }
+    }
+
+    /// Refuses a graph that may not be changed.
+    fn require_change(&mut self, graph: TermId) -> Result<(), QueryError> {
+        let Some(writes) = self.writes else {
+            return Ok(());
+        };
+        if self.changeable.contains(&graph) {
+            return Ok(());
+        }
+        match graph {
+            TermId::DEFAULT_GRAPH => writes.require(None)?,
+            named => writes.require(Some(&self.context.term(named)?))?,
+        }
+        self.changeable.insert(graph);
+        Ok(())
     }
 
     /// Whether the database can have this quad at all.

@@ -13,7 +13,6 @@ use spargebra::algebra::GraphTarget;
 use spargebra::term::{GraphName, GroundQuad, GroundTerm, NamedNode, Quad};
 use spargebra::{GraphUpdateOperation, Update};
 
-use super::execute::check_may_write;
 use super::services::{self, Services};
 use super::{Operation, ParsedUpdate, Statements, TermNumber, UpdateOptions, data};
 use crate::engine::Engine;
@@ -140,7 +139,9 @@ impl ParsedUpdate {
 
     /// Fetches the documents of all `LOAD`s, before the writer's turn has come. Blocks for as long as they take.
     pub fn fetch_documents(&mut self, options: &UpdateOptions) -> Result<(), QueryError> {
-        check_may_write(&options.query.scope)?;
+        options.check_may_write()?;
+        let mut operations = self.operations.iter();
+        operations.try_for_each(|operation| operation.check(&options.writes))?;
         for operation in &mut self.operations {
             let Operation::Other(GraphUpdateOperation::Load {
                 silent,

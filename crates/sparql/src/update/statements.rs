@@ -9,6 +9,7 @@
 //! Each distinct term stands here once, as a term key in one buffer, so a transaction looks up each
 //! once however often it is used. Made without a lock or a snapshot, on any thread.
 
+use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
@@ -219,6 +220,16 @@ impl Statements {
     /// Whether any quad is in a named graph.
     pub fn has_named_graphs(&self) -> bool {
         self.quads.iter().any(|quad| quad[3] != Self::DEFAULT_GRAPH)
+    }
+
+    /// The graphs of the quads, each once; the default graph has no name.
+    pub(super) fn graphs(&self) -> Result<Vec<Option<Term<'static>>>, QueryError> {
+        let numbers: BTreeSet<TermNumber> = self.quads.iter().map(|quad| quad[3]).collect();
+        let graphs = numbers.into_iter().map(|number| match number {
+            Self::DEFAULT_GRAPH => Ok(None),
+            named => Ok(Some(self.term_of(named, &[])?.into_owned())),
+        });
+        graphs.collect()
     }
 
     /// The quads with the ids that a transaction gives their terms; blank nodes are new ones.

@@ -155,14 +155,30 @@ impl QuadIndex {
     }
 
     /// The place for the adjacency of a predicate, which is of the rows before all changes; only PSOG and POSG have any, and none
-    /// while rows are hidden.
+    /// while rows of the predicate are hidden.
     pub fn adjacency_slot(&self, predicate: TermId) -> Result<Option<Arc<AdjacencySlot>>> {
         let has_any = matches!(self.permutation, Permutation::Psog | Permutation::Posg);
-        if !has_any || self.mask.is_some() {
+        if !has_any || self.hides_rows_of(predicate)? {
             return Ok(None);
         }
         let rows = || Ok(self.base().range(&[predicate])?.len());
         self.file.adjacencies().slot(predicate, rows).map(Some)
+    }
+
+    /// Whether rows of the file that begin with an id are hidden.
+    fn hides_rows_of(&self, first: TermId) -> Result<bool> {
+        if self.mask.is_none() {
+            return Ok(false);
+        }
+        let file = Arc::new(Self {
+            file: Arc::clone(&self.file),
+            permutation: self.permutation,
+            rows: self.file.rows(),
+            mask: None,
+            deltas: Vec::new(),
+        });
+        let in_file = file.range(&[first])?.len();
+        Ok(self.base().range(&[first])?.len() != in_file)
     }
 
     /// What changed since the file was written, beside rows that are hidden, all deltas taken as one.

@@ -20,6 +20,9 @@ use crate::Error;
 
 /// Columns that a table may have.
 pub const COLUMNS_MAX: usize = 1_600;
+/// The schema of tables that the database keeps for itself, such as its users: no name of it can be written. They are in the same transactions, log and backups as
+/// others, and seen by those alone who ask for [`Tables::system_table`](super::Tables::system_table).
+pub const SYSTEM_SCHEMA: &str = "";
 
 /// The number of a table, an index or a view in its database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -213,6 +216,11 @@ impl TableDefinition {
             }
         }
         Ok(())
+    }
+
+    /// Whether the database keeps it for itself.
+    pub fn is_system(&self) -> bool {
+        self.schema == SYSTEM_SCHEMA
     }
 
     /// The column with a number.

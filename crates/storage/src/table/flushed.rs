@@ -122,7 +122,7 @@ pub(crate) fn write_tables<'f>(
     }
     let mut entries = Vec::new();
     let mut states = Vec::new();
-    for table in tables.tables() {
+    for table in tables.with_system_tables() {
         let changes = match table.written_changes() {
             _ if !table.has_changes() => None,
             Some(written) => Some(written.clone()),

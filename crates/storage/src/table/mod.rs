@@ -27,7 +27,8 @@ mod written;
 pub use changes::{Change, Entry, NewRow, ProjectionChanges, RowBatch};
 pub use definition::{
     COLUMNS_MAX, Check, ColumnDefinition, ColumnId, ForeignKey, IndexDefinition, PrimaryKey,
-    ProjectionColumn, ProjectionLayout, ROW_NUMBER, RelationId, TableDefinition, ViewDefinition,
+    ProjectionColumn, ProjectionLayout, ROW_NUMBER, RelationId, SYSTEM_SCHEMA, TableDefinition,
+    ViewDefinition,
 };
 pub use file::{
     ColumnStatistics, ColumnZones, FileStatistics, ProjectionCursor, ProjectionFile,

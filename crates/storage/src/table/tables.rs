@@ -113,9 +113,23 @@ impl Tables {
         self.schemas.contains(name)
     }
 
-    /// All tables, by their numbers.
+    /// All tables, by their numbers, but those that the database keeps for itself.
     pub fn tables(&self) -> impl Iterator<Item = &TableState> {
+        let tables = self.tables.values();
+        tables.filter(|table| !table.definition().is_system())
+    }
+
+    /// All tables, those that the database keeps for itself too.
+    pub fn with_system_tables(&self) -> impl Iterator<Item = &TableState> {
         self.tables.values()
+    }
+
+    /// A table that the database keeps for itself.
+    pub fn system_table(&self, name: &str) -> Option<&TableState> {
+        self.tables.values().find(|table| {
+            let definition = table.definition();
+            definition.is_system() && definition.name == name
+        })
     }
 
     /// All views, by their numbers.
@@ -145,7 +159,7 @@ impl Tables {
 
     /// The table with a name.
     pub fn table_named(&self, schema: &str, name: &str) -> Option<&TableState> {
-        self.tables.values().find(|table| {
+        self.tables().find(|table| {
             let definition = table.definition();
             definition.name == name && definition.schema == schema
         })
@@ -159,7 +173,7 @@ impl Tables {
 
     /// The table whose index has a name.
     pub fn table_of_index(&self, schema: &str, index: &str) -> Option<&TableState> {
-        self.tables.values().find(|table| {
+        self.tables().find(|table| {
             let definition = table.definition();
             definition.schema == schema && definition.indexes.iter().any(|it| it.name == index)
         })

@@ -431,6 +431,7 @@ fn scope_of(quads: &[SmallQuad]) -> ReadScope {
     let graphs = GraphNames {
         has_default: true,
         named: named.collect(),
+        ..GraphNames::default()
     };
     ReadScope::only(Asker::Anonymous, graphs)
 }

@@ -10,7 +10,7 @@ use reqwest::{Body, Method, Response};
 use url::Url;
 
 use super::answer::{Answer, Rows};
-use crate::commands::http::{PROBLEM, answer, failed, server_url};
+use crate::commands::http::{PROBLEM, answer, failed, server_url, shown};
 use crate::failure::Failure;
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
@@ -46,7 +46,7 @@ impl Server {
                 tag,
             });
         }
-        let mut reader = Reader::new(response, self.url.to_string());
+        let mut reader = Reader::new(response, shown(&self.url));
         let first = reader.next().await?;
         let schema = reader.decoder.schema().ok_or_else(|| reader.broken())?;
         let first = futures::stream::iter(first.map(Ok));

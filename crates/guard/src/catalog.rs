@@ -1,0 +1,352 @@
+//! Users, groups, keys and rules at one time, and the changes that make another state of them.
+//!
+//! A state is never changed: who looks at one sees it whole, however long it takes. It is small (users and rules, not data), and kept in memory.
+
+use std::collections::BTreeMap;
+
+use crate::api_key::{ApiKey, id_of};
+use crate::entries::{Entries, damaged, of_json, to_json};
+use crate::error::{Error, Result};
+use crate::names::Name;
+use crate::rule::{Rule, Subject};
+use crate::users::{Group, GroupId, User, UserId};
+
+const USER: &str = "user";
+const GROUP: &str = "group";
+const KEY: &str = "key";
+const RULE: &str = "rule";
+const NEXT: &str = "next";
+
+/// Users at most, and groups.
+pub const USERS_MAX: usize = 100_000;
+/// Keys at most.
+pub const KEYS_MAX: usize = 200_000;
+/// Rules at most.
+pub const RULES_MAX: usize = 100_000;
+
+/// A change of what is known.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Change {
+    /// A user comes, or is another one from now on.
+    PutUser(User),
+    /// A user goes, with keys and rules.
+    DropUser(UserId),
+    /// A group comes, or has another name.
+    PutGroup(Group),
+    /// A group goes, with its rules.
+    DropGroup(GroupId),
+    /// A key comes.
+    PutKey(ApiKey),
+    /// A key goes.
+    DropKey(String),
+    /// A rule comes.
+    PutRule(u64, Rule),
+    /// A rule goes.
+    DropRule(u64),
+}
+
+/// What is known of users at one time.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Catalog {
+    users: BTreeMap<UserId, User>,
+    groups: BTreeMap<GroupId, Group>,
+    keys: BTreeMap<String, ApiKey>,
+    rules: BTreeMap<u64, Rule>,
+    names: BTreeMap<Name, Named>,
+    next: u64,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Named {
+    User(UserId),
+    Group(GroupId),
+}
+
+impl Catalog {
+    /// Whether there are no users: then there is no access control.
+    pub fn is_empty(&self) -> bool {
+        self.users.is_empty()
+    }
+
+    /// A number that no user, group or rule has or had.
+    pub fn next_number(&self) -> u64 {
+        self.next
+    }
+
+    /// All users, by their numbers.
+    pub fn users(&self) -> impl Iterator<Item = &User> {
+        self.users.values()
+    }
+
+    /// All groups, by their numbers.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.values()
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl Iterator<Item = &ApiKey> {
+        self.keys.values()
+    }
+
+    /// All rules, by their numbers.
+    pub fn rules(&self) -> impl Iterator<Item = (u64, &Rule)> {
+        self.rules.iter().map(|(number, rule)| (*number, rule))
+    }
+
+    /// A user by number.
+    pub fn user(&self, id: UserId) -> Option<&User> {
+        self.users.get(&id)
+    }
+
+    /// A group by number.
+    pub fn group(&self, id: GroupId) -> Option<&Group> {
+        self.groups.get(&id)
+    }
+
+    /// A user by name.
+    pub fn user_named(&self, name: &Name) -> Result<&User> {
+        let found = match self.names.get(name) {
+            Some(Named::User(id)) => self.users.get(id),
+            _ => None,
+        };
+        found.ok_or_else(|| Error::UnknownUser(name.clone()))
+    }
+
+    /// A group by name.
+    pub fn group_named(&self, name: &Name) -> Result<&Group> {
+        let found = match self.names.get(name) {
+            Some(Named::Group(id)) => self.groups.get(id),
+            _ => None,
+        };
+        found.ok_or_else(|| Error::UnknownGroup(name.clone()))
+    }
+
+    /// Whose key a text is, at a time in seconds of the Unix epoch. None where the user is locked.
+    pub fn user_of_key(&self, text: &str, now: u64) -> Option<&User> {
+        let key = self
+            .keys
+            .get(id_of(text)?)
+            .filter(|key| key.is(text, now))?;
+        self.users.get(&key.user).filter(|user| !user.is_locked)
+    }
+
+    /// The rules about who asks: a user, or nobody who is known. Of a user that is gone or locked there are none.
+    pub fn rules_of(&self, user: Option<UserId>) -> impl Iterator<Item = &Rule> {
+        let known = user.and_then(|id| self.users.get(&id));
+        let known = known.filter(|user| !user.is_locked);
+        let is_gone = user.is_some() && known.is_none();
+        self.rules.values().filter(move |rule| {
+            let is_about = match rule.subject {
+                Subject::Anyone => true,
+                Subject::Authenticated => known.is_some(),
+                Subject::User(id) => known.is_some_and(|user| user.id == id),
+                Subject::Group(id) => known.is_some_and(|user| user.groups.contains(&id)),
+            };
+            is_about && !is_gone
+        })
+    }
+
+    /// What is known after a change.
+    ///
+    /// # Errors
+    /// When it names what is not there or takes a name that is taken, there would be no administrator any more, or there would be too much. Nothing
+    /// is changed then.
+    pub fn after(&self, change: Change) -> Result<Self> {
+        let mut after = self.clone();
+        match change {
+            Change::PutUser(user) => after.put_user(user)?,
+            Change::DropUser(id) => after.drop_user(id)?,
+            Change::PutGroup(group) => after.put_group(group)?,
+            Change::DropGroup(id) => after.drop_group(id)?,
+            Change::PutKey(key) => after.put_key(key)?,
+            Change::DropKey(id) => {
+                let gone = after.keys.remove(&id);
+                gone.map(drop).ok_or(Error::UnknownKey(id))?;
+            }
+            Change::PutRule(number, rule) => after.put_rule(number, rule)?,
+            Change::DropRule(number) => {
+                let gone = after.rules.remove(&number);
+                gone.map(drop).ok_or(Error::UnknownRule(number))?;
+            }
+        }
+        after.require_administrator(self)?;
+        Ok(after)
+    }
+
+    /// All that is known, as it is kept.
+    pub(crate) fn entries(&self) -> Result<Entries> {
+        let mut entries = Entries::new();
+        let mut put = |kind: &str, id: String, value: String| {
+            entries.insert((kind.to_owned(), id), value);
+        };
+        for (id, user) in &self.users {
+            put(USER, id.0.to_string(), to_json(user)?);
+        }
+        for (id, group) in &self.groups {
+            put(GROUP, id.0.to_string(), to_json(group)?);
+        }
+        for (id, key) in &self.keys {
+            put(KEY, id.clone(), to_json(key)?);
+        }
+        for (number, rule) in &self.rules {
+            put(RULE, number.to_string(), to_json(rule)?);
+        }
+        if self.next > 0 {
+            put(NEXT, String::new(), self.next.to_string());
+        }
+        Ok(entries)
+    }
+
+    /// The same the other way.
+    ///
+    /// # Errors
+    /// When the entries are not what [`Self::entries`] makes.
+    pub(crate) fn of_entries(entries: &Entries) -> Result<Self> {
+        let mut catalog = Self::default();
+        let of_kind = |kind: &'static str| {
+            let entries = entries.iter().filter(move |((it, _), _)| it == kind);
+            entries.map(|((_, id), value)| (id, value))
+        };
+        // Users name groups, keys and rules name users.
+        for (_, value) in of_kind(GROUP) {
+            catalog.put_group(of_json(value)?)?;
+        }
+        for (_, value) in of_kind(USER) {
+            catalog.put_user(of_json(value)?)?;
+        }
+        for (_, value) in of_kind(KEY) {
+            catalog.put_key(of_json(value)?)?;
+        }
+        for (number, value) in of_kind(RULE) {
+            catalog.put_rule(of_json(number)?, of_json(value)?)?;
+        }
+        for (_, value) in of_kind(NEXT) {
+            catalog.next = catalog.next.max(of_json(value)?);
+        }
+        match catalog.entries()? == *entries {
+            true => Ok(catalog),
+            false => Err(damaged("another version of this program wrote it")),
+        }
+    }
+
+    fn put_user(&mut self, user: User) -> Result<()> {
+        require_room("users", self.users.len(), USERS_MAX)?;
+        if let Some(unknown) = user.groups.iter().find(|id| !self.groups.contains_key(id)) {
+            return Err(Error::Rule {
+                place: user.name.to_string(),
+                why: format!("there is no group with the number {}", unknown.0),
+            });
+        }
+        self.name(&user.name, Named::User(user.id))?;
+        self.note_number(user.id.0);
+        if let Some(before) = self.users.insert(user.id, user.clone())
+            && before.name != user.name
+        {
+            self.names.remove(&before.name);
+        }
+        Ok(())
+    }
+
+    fn drop_user(&mut self, id: UserId) -> Result<()> {
+        let Some(gone) = self.users.remove(&id) else {
+            return Ok(());
+        };
+        self.names.remove(&gone.name);
+        self.keys.retain(|_, key| key.user != id);
+        self.rules
+            .retain(|_, rule| rule.subject != Subject::User(id));
+        Ok(())
+    }
+
+    fn put_group(&mut self, group: Group) -> Result<()> {
+        require_room("groups", self.groups.len(), USERS_MAX)?;
+        self.name(&group.name, Named::Group(group.id))?;
+        self.note_number(group.id.0);
+        if let Some(before) = self.groups.insert(group.id, group.clone())
+            && before.name != group.name
+        {
+            self.names.remove(&before.name);
+        }
+        Ok(())
+    }
+
+    fn drop_group(&mut self, id: GroupId) -> Result<()> {
+        let Some(gone) = self.groups.remove(&id) else {
+            return Ok(());
+        };
+        self.names.remove(&gone.name);
+        for user in self.users.values_mut() {
+            user.groups.remove(&id);
+        }
+        self.rules
+            .retain(|_, rule| rule.subject != Subject::Group(id));
+        Ok(())
+    }
+
+    fn put_key(&mut self, key: ApiKey) -> Result<()> {
+        require_room("keys", self.keys.len(), KEYS_MAX)?;
+        if !self.users.contains_key(&key.user) {
+            return Err(Error::UnknownKey(key.id));
+        }
+        self.keys.insert(key.id.clone(), key);
+        Ok(())
+    }
+
+    fn put_rule(&mut self, number: u64, rule: Rule) -> Result<()> {
+        require_room("rules", self.rules.len(), RULES_MAX)?;
+        rule.target.check()?;
+        let is_known = match rule.subject {
+            Subject::Anyone | Subject::Authenticated => true,
+            Subject::User(id) => self.users.contains_key(&id),
+            Subject::Group(id) => self.groups.contains_key(&id),
+        };
+        if !is_known {
+            return Err(Error::Rule {
+                place: format!("{:?}", rule.subject),
+                why: "there is no such user or group".to_owned(),
+            });
+        }
+        self.note_number(number);
+        self.rules.insert(number, rule);
+        Ok(())
+    }
+
+    fn name(&mut self, name: &Name, of: Named) -> Result<()> {
+        match self.names.get(name) {
+            Some(other) if *other != of => Err(Error::Taken(name.clone())),
+            _ => {
+                self.names.insert(name.clone(), of);
+                Ok(())
+            }
+        }
+    }
+
+    fn note_number(&mut self, number: u64) {
+        self.next = self.next.max(number + 1);
+    }
+
+    /// Where there are users there is somebody who can administer.
+    fn require_administrator(&self, before: &Self) -> Result<()> {
+        let administrator = |catalog: &Self| {
+            let mut users = catalog.users.values();
+            users
+                .find(|user| user.is_administrator && !user.is_locked)
+                .map(|user| user.name.clone())
+        };
+        match (administrator(before), administrator(self)) {
+            (Some(last), None) => Err(Error::LastAdministrator(last)),
+            (None, None) if !self.users.is_empty() => Err(Error::NoAdministrator),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn require_room(what: &'static str, there: usize, max: usize) -> Result<()> {
+    match there < max {
+        true => Ok(()),
+        false => Err(Error::TooMany { what, max }),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,154 @@
+use super::*;
+use crate::{Right, Target};
+use std::collections::BTreeSet;
+
+fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn user(id: u64, of: &str, is_administrator: bool) -> User {
+    User {
+        id: UserId(id),
+        name: name(of),
+        password: None,
+        is_administrator,
+        is_locked: false,
+        groups: BTreeSet::new(),
+    }
+}
+
+fn rule(subject: Subject, right: Right, graph: &str) -> Rule {
+    Rule {
+        subject,
+        right,
+        target: Target::Graph(graph.to_owned()),
+    }
+}
+
+fn after(catalog: &Catalog, changes: impl IntoIterator<Item = Change>) -> Catalog {
+    let mut catalog = catalog.clone();
+    for change in changes {
+        catalog = catalog.after(change).unwrap();
+    }
+    catalog
+}
+
+/// An administrator (1), a group (2) and a user in it (3).
+pub(crate) fn with_users() -> Catalog {
+    let group = Group {
+        id: GroupId(2),
+        name: name("editors"),
+    };
+    let mut bob = user(3, "bob", false);
+    bob.groups.insert(GroupId(2));
+    after(
+        &Catalog::default(),
+        [
+            Change::PutUser(user(1, "alice", true)),
+            Change::PutGroup(group),
+            Change::PutUser(bob),
+        ],
+    )
+}
+
+#[test]
+fn the_last_administrator_stays() {
+    let catalog = with_users();
+    let gone = catalog.after(Change::DropUser(UserId(1)));
+    assert_eq!(gone, Err(Error::LastAdministrator(name("alice"))));
+    assert!(
+        catalog
+            .after(Change::PutUser(user(1, "alice", false)))
+            .is_err()
+    );
+    let mut locked = user(1, "alice", true);
+    locked.is_locked = true;
+    assert!(catalog.after(Change::PutUser(locked)).is_err());
+    let two = after(&catalog, [Change::PutUser(user(3, "bob", true))]);
+    let one = after(&two, [Change::DropUser(UserId(1))]);
+    assert!(one.user_named(&name("alice")).is_err());
+    assert!(one.after(Change::DropUser(UserId(3))).is_err());
+}
+
+#[test]
+fn names_are_of_one_user_or_group() {
+    let catalog = with_users();
+    for taken in ["alice", "editors"] {
+        let change = Change::PutUser(user(9, taken, false));
+        assert_eq!(catalog.after(change), Err(Error::Taken(name(taken))));
+    }
+    let renamed = after(&catalog, [Change::PutUser(user(1, "anna", true))]);
+    assert!(renamed.user_named(&name("alice")).is_err());
+    assert_eq!(renamed.user_named(&name("anna")).unwrap().id, UserId(1));
+    after(&renamed, [Change::PutUser(user(9, "alice", false))]);
+}
+
+#[test]
+fn rules_are_of_users_their_groups_and_everybody() {
+    let rules = [
+        rule(Subject::Anyone, Right::Read, "urn:anyone"),
+        rule(Subject::Authenticated, Right::Read, "urn:authenticated"),
+        rule(Subject::User(UserId(1)), Right::Read, "urn:alice"),
+        rule(Subject::Group(GroupId(2)), Right::Write, "urn:editors"),
+    ];
+    let rules = rules.into_iter().zip(10..);
+    let rules = rules.map(|(rule, number)| Change::PutRule(number, rule));
+    let catalog = after(&with_users(), rules);
+    let seen = |catalog: &Catalog, user: Option<u64>| -> Vec<String> {
+        let rules = catalog.rules_of(user.map(UserId));
+        let graphs = rules.filter_map(|rule| match &rule.target {
+            Target::Graph(iri) => Some(iri.replace("urn:", "")),
+            _ => None,
+        });
+        graphs.collect()
+    };
+    assert_eq!(seen(&catalog, None), ["anyone"]);
+    assert_eq!(
+        seen(&catalog, Some(1)),
+        ["anyone", "authenticated", "alice"]
+    );
+    assert_eq!(
+        seen(&catalog, Some(3)),
+        ["anyone", "authenticated", "editors"]
+    );
+    // Whose account is gone or locked is not even everybody.
+    assert!(seen(&catalog, Some(77)).is_empty());
+    let mut bob = catalog.user(UserId(3)).unwrap().clone();
+    bob.is_locked = true;
+    let locked = after(&catalog, [Change::PutUser(bob)]);
+    assert!(seen(&locked, Some(3)).is_empty());
+    let ungrouped = after(&catalog, [Change::DropGroup(GroupId(2))]);
+    assert_eq!(seen(&ungrouped, Some(3)), ["anyone", "authenticated"]);
+    assert_eq!(ungrouped.rules().count(), 3);
+    let target = Target::Graph("urn:editors".to_owned());
+    assert!(!catalog.administers_target(UserId(3), &target));
+    assert!(catalog.administers_target(UserId(1), &target));
+}
+
+#[test]
+fn whoever_goes_takes_keys_and_rules_along_and_numbers_are_not_used_again() {
+    let (key, text) = ApiKey::new(UserId(3), "", 0, None);
+    let of_bob = rule(Subject::User(UserId(3)), Right::Read, "urn:x");
+    let catalog = after(
+        &with_users(),
+        [
+            Change::PutKey(key.clone()),
+            Change::PutRule(20, of_bob.clone()),
+        ],
+    );
+    assert_eq!(
+        catalog.user_of_key(text.show(), 5).unwrap().name,
+        name("bob")
+    );
+    assert_eq!(catalog.next_number(), 21);
+    let gone = after(&catalog, [Change::DropUser(UserId(3))]);
+    assert!(gone.user_of_key(text.show(), 5).is_none());
+    assert_eq!((gone.keys().count(), gone.rules().count()), (0, 0));
+    assert_eq!(gone.next_number(), 21);
+    assert!(gone.after(Change::PutKey(key)).is_err());
+    assert!(gone.after(Change::PutRule(21, of_bob)).is_err());
+    assert_eq!(
+        gone.after(Change::DropRule(20)),
+        Err(Error::UnknownRule(20))
+    );
+}

@@ -1,0 +1,203 @@
+//! Passwords that were right a moment ago, and names that were guessed at too often.
+//!
+//! HTTP's Basic sends the password with each request, and Argon2 takes its time on purpose: what was found right is kept for some minutes as a keyed digest that is of no
+//! use outside of this process. Each wrong password of a name makes the next wait longer, whether there is such a user or not; and as long as
+//! others wait for the same name, no more are looked at: guessing in parallel gains nothing.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use crate::{KeptPassword, UserId};
+
+/// How long a right password is known.
+const KNOWN_FOR: Duration = Duration::from_secs(300);
+/// Passwords that are known at most.
+const KNOWN_MAX: usize = 10_000;
+/// Wrong passwords of a name that cost nothing.
+const FREE_FAILURES: u32 = 4;
+/// The first wait; each further one is twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// The longest wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(900);
+/// Names whose failures are counted at most; beyond these, those that wait least are forgotten.
+const FAILURES_MAX: usize = 100_000;
+
+type Fingerprint = [u8; 32];
+
+/// What is known of passwords that were given lately.
+#[derive(Debug)]
+pub struct Known {
+    /// Makes digests those of this process alone.
+    secret: [u8; 32],
+    right: HashMap<Fingerprint, (UserId, Instant)>,
+    wrong: HashMap<String, Failures>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failures {
+    count: u32,
+    free_at: Instant,
+}
+
+/// What to do with a password that was given.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Attempt {
+    /// It was right a moment ago.
+    Known(UserId),
+    /// It has to be checked.
+    Check,
+    /// It is not looked at before so much time has gone.
+    Wait(Duration),
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            secret: rand::random(),
+            right: HashMap::new(),
+            wrong: HashMap::new(),
+        }
+    }
+}
+
+impl Known {
+    /// What to do with a password for a name, which has `kept` if there is such a user.
+    pub fn attempt(
+        &self,
+        name: &str,
+        password: &str,
+        kept: Option<&KeptPassword>,
+        now: Instant,
+    ) -> Attempt {
+        if let Some(failures) = self.wrong.get(name)
+            && failures.free_at > now
+        {
+            return Attempt::Wait(failures.free_at - now);
+        }
+        let known = kept.and_then(|kept| self.right.get(&self.fingerprint(name, password, kept)));
+        match known {
+            Some((user, until)) if *until > now => Attempt::Known(*user),
+            _ => Attempt::Check,
+        }
+    }
+
+    /// Notes that a password was right.
+    pub fn was_right(
+        &mut self,
+        name: &str,
+        password: &str,
+        kept: &KeptPassword,
+        user: UserId,
+        now: Instant,
+    ) {
+        self.wrong.remove(name);
+        if self.right.len() >= KNOWN_MAX {
+            self.right.retain(|_, (_, until)| *until > now);
+        }
+        // Full of passwords that are in use: this one is checked again.
+        if self.right.len() < KNOWN_MAX {
+            let fingerprint = self.fingerprint(name, password, kept);
+            self.right.insert(fingerprint, (user, now + KNOWN_FOR));
+        }
+    }
+
+    /// Notes that it was wrong, or that there is no such user. Returns for how long the name is not looked at.
+    pub fn was_wrong(&mut self, name: &str, now: Instant) -> Duration {
+        if self.wrong.len() >= FAILURES_MAX {
+            self.wrong.retain(|_, failures| failures.free_at > now);
+        }
+        if self.wrong.len() >= FAILURES_MAX && !self.wrong.contains_key(name) {
+            return FIRST_WAIT;
+        }
+        let failures = self.wrong.entry(name.to_owned()).or_insert(Failures {
+            count: 0,
+            free_at: now,
+        });
+        failures.count = failures.count.saturating_add(1);
+        let doublings = failures.count.checked_sub(FREE_FAILURES + 1);
+        let wait = doublings.map_or(Duration::ZERO, |doublings| {
+            let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);
+            FIRST_WAIT.saturating_mul(factor).min(LONGEST_WAIT)
+        });
+        failures.free_at = now + wait;
+        wait
+    }
+
+    /// A digest of all that says that the password is right: with another kept password it is another one.
+    fn fingerprint(&self, name: &str, password: &str, kept: &KeptPassword) -> Fingerprint {
+        let mut digest = Sha256::new();
+        digest.update(self.secret);
+        for part in [name, password, kept.text()] {
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        }
+        digest.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USER: UserId = UserId(3);
+
+    #[test]
+    fn a_right_password_is_known_for_a_while_and_no_longer_than_it_is_right() {
+        let (mut known, now) = (Known::default(), Instant::now());
+        let kept = KeptPassword::new("long enough").unwrap();
+        let ask = |known: &Known, password: &str, kept: &KeptPassword, at| {
+            known.attempt("alice", password, Some(kept), at)
+        };
+        assert_eq!(ask(&known, "long enough", &kept, now), Attempt::Check);
+        known.was_right("alice", "long enough", &kept, USER, now);
+        assert_eq!(ask(&known, "long enough", &kept, now), Attempt::Known(USER));
+        assert_eq!(ask(&known, "long enougH", &kept, now), Attempt::Check);
+        assert_eq!(
+            ask(&known, "long enough", &kept, now + KNOWN_FOR),
+            Attempt::Check
+        );
+        let changed = KeptPassword::new("another one").unwrap();
+        assert_eq!(ask(&known, "long enough", &changed, now), Attempt::Check);
+        assert_eq!(
+            known.attempt("alice", "long enough", None, now),
+            Attempt::Check
+        );
+        assert_eq!(
+            known.attempt("bob", "long enough", Some(&kept), now),
+            Attempt::Check
+        );
+    }
+
+    #[test]
+    fn whoever_guesses_waits_longer_and_longer_for_users_and_for_nobody() {
+        let (mut known, now) = (Known::default(), Instant::now());
+        let kept = KeptPassword::new("long enough").unwrap();
+        for _ in 0..FREE_FAILURES {
+            assert_eq!(known.was_wrong("alice", now), Duration::ZERO);
+        }
+        let mut waits = Vec::new();
+        let mut at = now;
+        for _ in 0..14 {
+            let wait = known.was_wrong("alice", at);
+            // The right password waits, too: else it would be told by that.
+            assert_eq!(
+                known.attempt("alice", "long enough", Some(&kept), at),
+                Attempt::Wait(wait)
+            );
+            at += wait;
+            assert_eq!(
+                known.attempt("alice", "long enough", Some(&kept), at),
+                Attempt::Check
+            );
+            waits.push(wait);
+        }
+        assert_eq!(waits[0], FIRST_WAIT);
+        assert!(waits.is_sorted());
+        assert_eq!(waits.last(), Some(&LONGEST_WAIT));
+        assert_eq!(known.attempt("bob", "x", None, now), Attempt::Check);
+        known.was_right("alice", "long enough", &kept, USER, at);
+        assert_eq!(known.was_wrong("alice", at), Duration::ZERO);
+    }
+}

@@ -1,0 +1,34 @@
+//! Users, groups, keys and rules: who asks, and what they may see and change.
+//!
+//! ```text
+//! password, key  ->  User  ->  rules about the user, the user's groups, everybody  ->  what may be seen and changed
+//! ```
+//!
+//! A [`Catalog`] is what is known at one time. What it says is enforced elsewhere: in the scans, by the scopes that are made of it.
+
+mod api_key;
+mod catalog;
+mod command;
+mod entries;
+mod error;
+mod known;
+mod listing;
+mod names;
+mod password;
+mod rights;
+mod rule;
+mod store;
+mod users;
+
+pub use api_key::{ApiKey, KeyText};
+pub use catalog::{Catalog, Change, KEYS_MAX, RULES_MAX, USERS_MAX};
+pub use command::{Command, Done, Given, NewPassword, Whom};
+pub use error::{Error, Result};
+pub use known::{Attempt, Known};
+pub use listing::{ListedGroup, ListedKey, ListedRule, ListedUser, Listing};
+pub use names::{NAME_BYTES_MAX, Name, NameError};
+pub use password::{KeptPassword, PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN, new_password};
+pub use rights::TableRights;
+pub use rule::{Right, Rule, Subject, Target};
+pub use store::{change, first_administrator, read, write};
+pub use users::{Group, GroupId, User, UserId};

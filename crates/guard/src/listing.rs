@@ -1,0 +1,122 @@
+//! What is known of users, groups, keys and rules, by name and without secrets: for administrators to read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::Whom;
+use crate::{Catalog, Name, Right, Target};
+
+/// All that is known, each part in the order of its numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// The users.
+    pub users: Vec<ListedUser>,
+    /// The groups.
+    pub groups: Vec<ListedGroup>,
+    /// The keys.
+    pub keys: Vec<ListedKey>,
+    /// The rules.
+    pub rules: Vec<ListedRule>,
+}
+
+/// A user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedUser {
+    /// The name.
+    pub name: Name,
+    /// May see, change and administer everything.
+    pub administrator: bool,
+    /// Is let in by nothing.
+    pub locked: bool,
+    /// May come in with one.
+    pub password: bool,
+    /// The groups that the user is in.
+    pub groups: Vec<Name>,
+}
+
+/// A group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedGroup {
+    /// The name.
+    pub name: Name,
+    /// Who is in it.
+    pub users: Vec<Name>,
+}
+
+/// A key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedKey {
+    /// Its number.
+    pub key: String,
+    /// Whose it is.
+    pub user: Name,
+    /// What it is for.
+    pub note: String,
+    /// When it was made, seconds of the Unix epoch.
+    pub made: u64,
+    /// From when on it is nobody's any more.
+    pub ends: Option<u64>,
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedRule {
+    /// Its number.
+    pub rule: u64,
+    /// Whom it is about.
+    pub to: Whom,
+    /// What they may do.
+    pub right: Right,
+    /// With what.
+    pub on: Target,
+}
+
+impl Listing {
+    /// Of a catalog.
+    pub fn of(catalog: &Catalog) -> Self {
+        let name_of_group = |id| catalog.group(id).map(|group| group.name.clone());
+        let users = catalog.users().map(|user| ListedUser {
+            name: user.name.clone(),
+            administrator: user.is_administrator,
+            locked: user.is_locked,
+            password: user.password.is_some(),
+            groups: user
+                .groups
+                .iter()
+                .copied()
+                .filter_map(name_of_group)
+                .collect(),
+        });
+        let groups = catalog.groups().map(|group| {
+            let members = catalog
+                .users()
+                .filter(|user| user.groups.contains(&group.id));
+            ListedGroup {
+                name: group.name.clone(),
+                users: members.map(|user| user.name.clone()).collect(),
+            }
+        });
+        let keys = catalog.keys().filter_map(|key| {
+            Some(ListedKey {
+                key: key.id.clone(),
+                user: catalog.user(key.user)?.name.clone(),
+                note: key.note.clone(),
+                made: key.made,
+                ends: key.ends,
+            })
+        });
+        let rules = catalog.rules().filter_map(|(number, rule)| {
+            Some(ListedRule {
+                rule: number,
+                to: Whom::of(rule.subject, catalog)?,
+                right: rule.right,
+                on: rule.target.clone(),
+            })
+        });
+        Self {
+            users: users.collect(),
+            groups: groups.collect(),
+            keys: keys.collect(),
+            rules: rules.collect(),
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Commands that generate data and measure: bench.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use orrery_bench::tpch::Scale;
+
+use super::common::{DatabaseArgument, ReportFormat};
+use crate::units::{Bytes, Seconds};
+
+#[derive(Subcommand)]
+pub(crate) enum BenchSuite {
+    /// Berlin SPARQL Benchmark: data, queries, driver
+    #[command(subcommand)]
+    Bsbm(BsbmCommand),
+    /// Load, size, open, point query, explore queries and count, against their bars
+    Store(StoreBenchArguments),
+    /// The least that a request costs: point queries over one kept connection
+    Floor(FloorArguments),
+    /// Transactions over HTTP, updates beside queries, opening after a kill, against their bars
+    Update(UpdateBenchArguments),
+    /// Readers and writers while checkpoints, compactions and bulk loads run: no failure, no wrong answer
+    SoakUpdates(SoakArguments),
+    /// The first queries when nothing of a database with BSBM data is in memory, against the same warm
+    Cold(ColdArguments),
+    /// Ours and another store, side by side on the same data, answers compared
+    Compare(CompareArguments),
+    /// The same data as triples and as DuckDB's tables, asked the same in SPARQL and SQL, answers compared
+    Relational(RelationalArguments),
+    /// How far the planner's estimates are from what its plans find
+    Estimates(EstimatesArguments),
+    /// TPC-H on tables: load, answers, power test, throughput test
+    Tpch(TpchArguments),
+    /// The lab of physical designs: TPC-H Q9 on five layouts of the data, as columns and as rows, with vectors of three sizes
+    Vectors(VectorsArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct VectorsArguments {
+    /// Scale factor: 1 stands for about 1 GB of text, and takes 6 GB of memory
+    #[arg(long, value_name = "N", default_value = "0.1")]
+    pub(crate) scale: Scale,
+    /// Folder with the right answers, of which q09.csv is read; without it SQL's answer alone is believed
+    #[arg(long, value_name = "DIR")]
+    pub(crate) answers: Option<PathBuf>,
+    /// Threads of each run
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) threads: u32,
+    /// How often each cell is run; the quickest counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
+    /// The time of a cell, all its runs together; where none of them ends within it, the table says so
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) cell_limit: Seconds,
+    /// Memory of the engine that answers as SQL
+    #[arg(long, value_name = "SIZE", default_value = "4G")]
+    pub(crate) memory: Bytes,
+    /// Where files and database are made
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+    /// Also write the table into this document, between `<!-- vectors SCALE -->` and
+    /// `<!-- end of vectors SCALE -->`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) document: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct TpchArguments {
+    /// Scale factor: 1 stands for about 1 GB of text
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) scale: Scale,
+    /// Folder with the right answers, q01.csv to q22.csv; without it they are not looked at
+    #[arg(long, value_name = "DIR")]
+    pub(crate) answers: Option<PathBuf>,
+    /// Streams of the throughput test; as many as the specification asks for if not given, 0 leaves the test out
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(crate) streams: Option<u32>,
+    /// Threads of the engine
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// Memory of the engine
+    #[arg(long, value_name = "SIZE", default_value = "8G")]
+    pub(crate) memory: Bytes,
+    /// Where files and database are kept
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct EstimatesArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// The database has the BSBM data set of so many products: ask its queries too
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: Option<u32>,
+    /// Sets of parameters of each BSBM query
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) sets: u32,
+    /// Graph patterns drawn from the data by random walks
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    pub(crate) patterns: u32,
+    /// The same seed draws the same parameters and patterns
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Queries that take longer are left out
+    #[arg(long, value_name = "TIME", default_value = "20s")]
+    pub(crate) timeout: Seconds,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct ColdArguments {
+    #[command(flatten)]
+    pub(crate) database: DatabaseArgument,
+    /// How often each way to begin is measured
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) rounds: u32,
+    /// The same seed draws the same parameters
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Another build of this program, measured in turn with this one
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) against: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct CompareArguments {
+    /// The other store: a script of this name in the folder of peers sets it up; `duckdb` for TPC-H on tables
+    #[arg(long, value_name = "NAME", default_value = "virtuoso")]
+    pub(crate) peer: String,
+    /// Folder with the peers' scripts
+    #[arg(long, value_name = "DIR", default_value = "bench/peers")]
+    pub(crate) peers: PathBuf,
+    /// Query mixes of the explore queries
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) mixes: u32,
+    /// With duckdb: TPC-H's scale factor
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) scale: Scale,
+    /// With duckdb: how often each query is asked of both; the quickest run counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
+    /// With duckdb: threads, at both
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// With duckdb: memory of our engine
+    #[arg(long, value_name = "SIZE", default_value = "8G")]
+    pub(crate) memory: Bytes,
+    /// Also write the table into this document, between `<!-- compare NAME -->` and
+    /// `<!-- end of compare NAME -->`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) document: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreBenchArguments,
+}
+
+#[derive(Args)]
+pub(crate) struct RelationalArguments {
+    /// The script that runs DuckDB
+    #[arg(long, value_name = "FILE", default_value = "bench/peers/relational.py")]
+    pub(crate) script: PathBuf,
+    /// How often each question is asked; the quickest run counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) runs: u32,
+    /// Threads of one query, at both
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) threads: usize,
+    /// Also write the table into this document, between `<!-- relational -->` and
+    /// `<!-- end of relational -->`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) document: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) store: StoreBenchArguments,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum BsbmCommand {
+    /// Write the data set as N-Triples
+    Generate(GenerateArguments),
+    /// Run the explore queries against an endpoint
+    Explore(ExploreArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct GenerateArguments {
+    /// Number of products: 2,785 give a million triples, 28,482 ten million
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: u32,
+    /// The same seed gives the same data
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Write here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct ExploreArguments {
+    /// Address of the SPARQL endpoint
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://127.0.0.1:7878/sparql"
+    )]
+    pub(crate) endpoint: String,
+    /// Query mixes to run
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) mixes: u32,
+    /// Query mixes to run first, unmeasured
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) warm_up: u32,
+    /// The same seed draws the same parameters
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct FloorArguments {
+    /// Directory of a database of BSBM data, which is served for the measurement
+    #[arg(
+        long = "db",
+        value_name = "DIR",
+        required_unless_present = "endpoint",
+        conflicts_with = "endpoint"
+    )]
+    pub(crate) directory: Option<PathBuf>,
+    /// Address of a SPARQL endpoint with BSBM data
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint: Option<String>,
+    /// Requests to measure
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) requests: u32,
+    /// Endless queries that run beside them meanwhile
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000))]
+    pub(crate) heavy: u32,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct UpdateBenchArguments {
+    /// Number of products of the BSBM data set
+    #[arg(long, value_name = "N", default_value_t = 2_785, value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: u32,
+    /// Seconds that each rate is measured
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) seconds: u64,
+    /// Query mixes to run with and without updates
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) mixes: u32,
+    /// Measure only this part, or several such parts; all if not given
+    #[arg(long = "part", value_enum, value_name = "PART")]
+    pub(crate) parts: Vec<UpdateBenchPart>,
+    /// Where data and databases are made: what is measured is the disk below
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct SoakArguments {
+    /// For how long
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub(crate) seconds: u64,
+    /// Clients that query
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) readers: u32,
+    /// Clients that transfer
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) writers: u32,
+    /// Where the database is made
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum UpdateBenchPart {
+    /// Rates and times of transactions, and opening after a kill
+    Transactions,
+    /// The explore queries beside updates
+    Mix,
+    /// Queries over changes that are not compacted yet
+    Reading,
+}
+
+impl From<UpdateBenchPart> for orrery_bench::drivers::UpdatePart {
+    fn from(part: UpdateBenchPart) -> Self {
+        match part {
+            UpdateBenchPart::Transactions => Self::Transactions,
+            UpdateBenchPart::Mix => Self::Mix,
+            UpdateBenchPart::Reading => Self::Reading,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct StoreBenchArguments {
+    /// Number of products
+    #[arg(long, value_name = "N", default_value_t = 28_482, value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: u32,
+    /// Where data and database are kept between runs
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}

@@ -1,0 +1,99 @@
+//! What can be said on the command line. The names are fixed by the founding design:
+//! tools and checks rely on them.
+
+mod access;
+mod bench;
+mod common;
+mod database;
+mod named;
+mod query;
+mod serve;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use access::{
+    AccessPlace, GrantCommand, GroupCommand, KeyCommand, PasswordArguments, RightArgument,
+    TargetArguments, UserCommand, WhomArguments,
+};
+pub(crate) use bench::{
+    BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
+    FloorArguments, GenerateArguments, RelationalArguments, SoakArguments, StoreBenchArguments,
+    TpchArguments, UpdateBenchArguments, VectorsArguments,
+};
+pub(crate) use common::{DatabaseArgument, ReportFormat};
+pub(crate) use database::{
+    BackupArguments, CompactArguments, DumpArguments, LoadArguments, LogArguments,
+    RestoreArguments, StatsArguments, VerifyArguments, WarmArguments,
+};
+pub(crate) use named::{MappingCommand, PrefixCommand, PrefixPlace};
+pub(crate) use query::{
+    EndpointArguments, ExplainArguments, LoadSourceArguments, QueryArguments, QueryText,
+    SqlArguments, UpdateArguments,
+};
+pub(crate) use serve::{DemoArguments, ServeArguments, ServerArguments};
+
+/// A knowledge-graph database: billions of RDF statements, asked in SPARQL.
+#[derive(Parser)]
+#[command(name = "orrery", version, propagate_version = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Log more (on standard error; ORRERY_LOG=filter for detail)
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Bulk load files of RDF into a database, which is made if it is not there
+    Load(LoadArguments),
+    /// Answer one SPARQL query
+    Query(QueryArguments),
+    /// Change a database by SPARQL Update
+    Update(UpdateArguments),
+    /// Run SQL statements: tables of typed columns beside the quads
+    Sql(SqlArguments),
+    /// Show the plan of a query
+    Explain(ExplainArguments),
+    /// Serve a database over HTTP (SPARQL protocol) with a console
+    Serve(ServeArguments),
+    /// Write the whole database as N-Quads or TriG
+    Dump(DumpArguments),
+    /// List the commits that are kept, the newest first
+    Log(LogArguments),
+    /// What is in a database: counts, predicates, bytes
+    Stats(StatsArguments),
+    /// Read every byte and check every checksum
+    Verify(VerifyArguments),
+    /// Read a database into the system's file cache, so that its first queries need not wait for the disk
+    Warm(WarmArguments),
+    /// Take what updates changed into the base, so that reading is as fast as after a load
+    Compact(CompactArguments),
+    /// Copy a database, also while it is served, to a directory or an S3-compatible store
+    Backup(BackupArguments),
+    /// Make a database from a backup
+    Restore(RestoreArguments),
+    /// The prefixes that queries need not declare: list, add, remove
+    #[command(subcommand)]
+    Prefix(PrefixCommand),
+    /// The users of a database: add, list, password, lock, unlock, promote, demote, remove
+    #[command(subcommand)]
+    User(UserCommand),
+    /// Groups of users: add, list, join, leave, remove
+    #[command(subcommand)]
+    Group(GroupCommand),
+    /// Keys that let programs in: add, list, remove
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Who may do what with which graphs and tables: add, list, remove
+    #[command(subcommand)]
+    Grant(GrantCommand),
+    /// Graphs out of tables, by R2RML or the Direct Mapping: add, list, show, drop, copy
+    #[command(subcommand)]
+    Mapping(MappingCommand),
+    /// Generate data and measure
+    #[command(subcommand)]
+    Bench(BenchSuite),
+    /// Generate a data set, load it, serve it, print the address
+    Demo(DemoArguments),
+}

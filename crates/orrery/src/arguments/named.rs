@@ -1,0 +1,111 @@
+//! Commands about what a database has by name beside its data: prefixes, mapped graphs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::common::{DatabaseArgument, ReportFormat};
+use crate::units::Bytes;
+
+/// What to do with prefixes.
+#[derive(Subcommand)]
+pub(crate) enum PrefixCommand {
+    /// List the prefixes, and where each comes from
+    List {
+        #[command(flatten)]
+        place: PrefixPlace,
+        /// How to report
+        #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+        format: ReportFormat,
+    },
+    /// Give the database a prefix
+    Add {
+        #[command(flatten)]
+        place: PrefixPlace,
+        /// Its name, with or without the colon
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// What it stands for
+        #[arg(value_name = "IRI")]
+        iri: String,
+        /// Also where it stands for another IRI already: queries that use it mean something else from now on
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Remove a prefix that was added, or that a loaded file declared
+    Remove {
+        #[command(flatten)]
+        place: PrefixPlace,
+        /// Its name, with or without the colon
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// What to do with mapped graphs.
+#[derive(Subcommand)]
+pub(crate) enum MappingCommand {
+    /// Define a graph out of tables: queries see its triples, nothing is copied
+    Add {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// The graph's name
+        #[arg(value_name = "IRI")]
+        name: String,
+        /// A mapping in R2RML (Turtle); - for standard input
+        #[arg(long, short, value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// The Direct Mapping of the tables of a schema instead
+        #[arg(long, value_name = "SCHEMA", num_args = 0..=1, default_missing_value = "public", conflicts_with = "file")]
+        tables: Option<String>,
+        /// What relative IRIs are resolved against; that of the mapping's text if not given, with --tables the graph's name
+        #[arg(long, value_name = "IRI")]
+        base: Option<String>,
+    },
+    /// List the mapped graphs
+    List {
+        #[command(flatten)]
+        database: DatabaseArgument,
+    },
+    /// Print the mapping of a graph
+    Show {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// The graph's name
+        #[arg(value_name = "IRI")]
+        name: String,
+    },
+    /// Forget a mapped graph; its tables stay
+    Drop {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// The graph's name
+        #[arg(value_name = "IRI")]
+        name: String,
+    },
+    /// Store the triples of a mapped graph as quads: in its own place, or as a copy under another name
+    Materialize {
+        #[command(flatten)]
+        database: DatabaseArgument,
+        /// The graph's name
+        #[arg(value_name = "IRI")]
+        name: String,
+        /// The name of the copy; without it the graph is a stored one from now on
+        #[arg(long, value_name = "IRI")]
+        into: Option<String>,
+        /// Memory to use at most
+        #[arg(long, value_name = "BYTES", default_value = "4G")]
+        memory: Bytes,
+    },
+}
+
+/// Whose prefixes they are.
+#[derive(Args)]
+pub(crate) struct PrefixPlace {
+    /// The database's directory
+    #[arg(long = "db", value_name = "DIR", required_unless_present = "server")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Those of a running server's database instead, such as http://127.0.0.1:7878
+    #[arg(long, value_name = "URL", conflicts_with = "directory")]
+    pub(crate) server: Option<String>,
+}

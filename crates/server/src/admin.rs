@@ -1,0 +1,150 @@
+//! The admin socket, `--admin`: users, groups, keys and rules, apart from where the public asks.
+//!
+//! | request | does | answers |
+//! | --- | --- | --- |
+//! | GET `/admin/access` | | all users, groups, keys and rules, without secrets |
+//! | POST `/admin/access` | one command, as JSON ([`Command`]) | `{"commit":17}`, and what is seen once: `password`, `key` |
+//!
+//! Administrators may all of it; who administers graphs or tables grants rights to them, and everybody makes keys of their own. A command is one transaction: it is checked
+//! against the users of that transaction, and holds for the next request.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router, middleware};
+use orrery_guard::{Command, Done, Error, Listing, UserId};
+
+use crate::access_log::log_access;
+use crate::edge::{self, Edge};
+use crate::errors::{ServerError, told_to_the_log};
+use crate::guard::HostRule;
+use crate::media_type;
+use crate::paths;
+use crate::router::{known, not_found};
+use crate::state::ServerState;
+
+/// The longest command: names, an IRI and a note.
+const COMMAND_BYTES_MAX: usize = 64 * 1024;
+
+/// What the admin socket at an address answers.
+pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
+    let edge = Edge {
+        hosts: HostRule::new(listen, false, &state.options.allow_hosts),
+        // No page of another origin has anything to do here.
+        allow_any_origin: false,
+        authentication: state.authentication.clone(),
+        methods_of: paths::admin_methods_of,
+    };
+    Router::new()
+        .route(paths::ACCESS, known(get(list).post(change)))
+        .layer(DefaultBodyLimit::disable())
+        .fallback(not_found)
+        .with_state(state)
+        .layer(middleware::from_fn(move |request, next| {
+            edge::around(edge.clone(), request, next)
+        }))
+        .layer(middleware::from_fn(log_access))
+}
+
+async fn list(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    listing(&state, &parts).unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+fn listing(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> {
+    edge::require_administrator(parts, "read who may do what")?;
+    let snapshot = state.engine.database().snapshot();
+    let catalog = orrery_guard::read(snapshot.tables()).map_err(refusal)?;
+    Ok((no_store(), Json(Listing::of(&catalog))).into_response())
+}
+
+async fn change(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let changed = async {
+        let writer = state.writes(&parts)?.writer().clone();
+        let (Some(authentication), Some(rights)) = (&state.authentication, edge::rights(&parts))
+        else {
+            return Err(ServerError::forbidden(
+                "the database has no users; start the server with --auth",
+            ));
+        };
+        let Some(user) = rights.id else {
+            return Err(rights.refusal("change who may do what"));
+        };
+        if !media_type::is_body(&parts.headers, "application/json") {
+            return Err(ServerError::unsupported_media_type(
+                "a command is `application/json`".to_owned(),
+            ));
+        }
+        let body = axum::body::to_bytes(body, COMMAND_BYTES_MAX).await;
+        let body = body.map_err(|error| ServerError::bad_request(error.to_string()))?;
+        let command = serde_json::from_slice::<Command>(&body)
+            .map_err(|error| ServerError::bad_request(format!("not a command: {error}")))?;
+        // What is made of a password takes a core for its time.
+        let done = tokio::task::spawn_blocking(move || apply(&writer, &command, user));
+        let done = done.await.map_err(|error| ServerError::Internal {
+            message: format!("a command was not done: {error}"),
+        })?;
+        let done = done.map_err(refusal)?;
+        authentication.read_again();
+        Ok((no_store(), Json(done)).into_response())
+    };
+    changed
+        .await
+        .unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+/// A command of a user, in a transaction.
+fn apply(
+    writer: &orrery_storage::Writer,
+    command: &Command,
+    user: UserId,
+) -> orrery_guard::Result<Done> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.unwrap_or_default().as_secs();
+    let who = format!("user {}: {}", user.0, command.summary());
+    let (given, commit) = orrery_guard::change(writer, &who, |catalog| {
+        if !command.is_allowed(catalog, user) {
+            let name = catalog.user(user).map(|user| user.name.clone());
+            let what = command.summary();
+            return Err(Error::NotAllowed { name, what });
+        }
+        command.apply(catalog, now)
+    })?;
+    tracing::info!(target: "audit", user = user.0, commit, "{}", command.summary());
+    Ok(Done { commit, given })
+}
+
+/// What is answered here is kept nowhere on the way.
+fn no_store() -> HeaderMap {
+    let value = HeaderValue::from_static("no-store");
+    HeaderMap::from_iter([(header::CACHE_CONTROL, value)])
+}
+
+fn refusal(error: Error) -> ServerError {
+    match error {
+        Error::NotAllowed { .. } => ServerError::forbidden(error.to_string()),
+        Error::Kept { .. } => ServerError::Internal {
+            message: told_to_the_log("the users could not be read or written", &error),
+        },
+        Error::Taken(_)
+        | Error::LastAdministrator(_)
+        | Error::NoAdministrator
+        | Error::TooMany { .. }
+        | Error::UnknownUser(_)
+        | Error::UnknownGroup(_)
+        | Error::UnknownKey(_)
+        | Error::UnknownRule(_) => ServerError::Unprocessable {
+            message: error.to_string(),
+        },
+        Error::Name(_) | Error::Password { .. } | Error::Key { .. } | Error::Rule { .. } => {
+            ServerError::bad_request(error.to_string())
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Who asks over HTTP: a name and a password (Basic, RFC 7617), a key (Bearer, RFC 6750), or nobody who is known; and what they may see and change.
+//!
+//! ```text
+//! Authorization -> user of the catalog -> Asked: the scope of what is read, rights to change -> extensions of the request
+//! ```
+//!
+//! There is none where the database has no users: then everybody sees everything.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::http::{HeaderMap, header};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use orrery_guard::{
+    Attempt, Catalog, KeptPassword, Known, NAME_BYTES_MAX, Name, Right, User, UserId, new_password,
+};
+use orrery_sparql::WriteScope;
+use orrery_storage::{Asker, Database, ReadScope};
+use tokio::sync::Semaphore;
+
+use crate::errors::ServerError;
+
+/// How long the catalog of a state that has passed is good: another process may have changed it.
+const CATALOG_AGE_MAX: Duration = Duration::from_secs(1);
+/// Passwords that are checked at the same time: each takes a core, and 19 MiB.
+const CHECKS_MAX: usize = 2;
+
+/// What the database's users may do here.
+#[derive(Debug)]
+pub(crate) struct Authentication {
+    database: Arc<Database>,
+    kept: Mutex<KeptCatalog>,
+    known: Mutex<Known>,
+    checks: Semaphore,
+    /// Is checked where there is no such user, so that the time does not tell.
+    decoy: KeptPassword,
+}
+
+#[derive(Debug)]
+struct KeptCatalog {
+    catalog: Arc<Catalog>,
+    commit: u64,
+    read: Instant,
+    /// Is read again as soon as there is another commit.
+    is_stale: bool,
+    /// What those may do who asked since.
+    asked: HashMap<Option<UserId>, Asked>,
+}
+
+/// Who asks, and what they may do.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) scope: ReadScope,
+    pub(crate) rights: Rights,
+}
+
+/// What somebody may do beside reading of graphs; not in the extensions of a request where there are no users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rights {
+    /// The user.
+    pub(crate) id: Option<UserId>,
+    /// The user's name.
+    pub(crate) user: Option<Name>,
+    /// The graphs that may be changed.
+    pub(crate) writes: WriteScope,
+    /// May read all tables.
+    pub(crate) sees_tables: bool,
+    /// May change all tables.
+    pub(crate) changes_tables: bool,
+    /// May do what is about the database as a whole.
+    pub(crate) administers: bool,
+}
+
+/// What a request says of who sends it.
+enum Credentials {
+    Password { name: String, password: String },
+    Key(String),
+}
+
+impl Authentication {
+    /// For the users of a database; none where it has none.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub(crate) fn of(database: &Arc<Database>) -> orrery_guard::Result<Option<Self>> {
+        let kept = KeptCatalog::read(database)?;
+        if kept.catalog.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            database: Arc::clone(database),
+            kept: Mutex::new(kept),
+            known: Mutex::default(),
+            checks: Semaphore::new(CHECKS_MAX),
+            decoy: KeptPassword::new(&new_password())?,
+        }))
+    }
+
+    /// Who sends a request with these headers.
+    ///
+    /// # Errors
+    /// When what it says of that is wrong, or it says nothing and nobody unknown may see anything.
+    pub(crate) async fn asked(&self, headers: &HeaderMap) -> Result<Asked, ServerError> {
+        let catalog = self.catalog()?;
+        let user = match Credentials::of(headers)? {
+            None => None,
+            Some(Credentials::Key(key)) => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                let user = catalog.user_of_key(&key, now.unwrap_or_default().as_secs());
+                Some(user.ok_or_else(wrong)?.id)
+            }
+            Some(Credentials::Password { name, password }) => {
+                Some(self.user_of(&catalog, name, password).await?)
+            }
+        };
+        let asked = self.what_may(&catalog, user);
+        let sees_nothing = asked.scope.graphs().is_some_and(|graphs| graphs.is_empty());
+        match user.is_none() && sees_nothing && !asked.rights.sees_tables {
+            true => Err(ServerError::unknown_asker(
+                "this server answers those it knows; send a name and a password (Basic), or a key (Bearer)",
+            )),
+            false => Ok(asked),
+        }
+    }
+
+    /// Has the next request see a change at once.
+    pub(crate) fn read_again(&self) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.is_stale = true;
+    }
+
+    /// The catalog of now.
+    fn catalog(&self) -> Result<Arc<Catalog>, ServerError> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_old = || kept.is_stale || kept.read.elapsed() > CATALOG_AGE_MAX;
+        if self.database.snapshot().commit() != kept.commit && is_old() {
+            let read = KeptCatalog::read(&self.database).map_err(unreadable)?;
+            if read.catalog == kept.catalog {
+                (kept.commit, kept.read, kept.is_stale) = (read.commit, read.read, false);
+            } else {
+                *kept = read;
+            }
+        }
+        Ok(Arc::clone(&kept.catalog))
+    }
+
+    /// What somebody may do, put together once.
+    fn what_may(&self, catalog: &Arc<Catalog>, user: Option<UserId>) -> Asked {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&kept.catalog, catalog) {
+            // There is another one by now; this request keeps its own.
+            return Asked::of(catalog, user);
+        }
+        let asked = kept.asked.entry(user);
+        asked.or_insert_with(|| Asked::of(catalog, user)).clone()
+    }
+
+    /// The user of a name and a password.
+    async fn user_of(
+        &self,
+        catalog: &Catalog,
+        name: String,
+        password: String,
+    ) -> Result<UserId, ServerError> {
+        if name.len() > NAME_BYTES_MAX {
+            return Err(wrong());
+        }
+        let known_name = Name::new(&name).ok();
+        let user = known_name.and_then(|name| catalog.user_named(&name).ok());
+        let user = user.filter(|user| !user.is_locked);
+        let kept = user.and_then(|user| user.password.as_ref());
+        if let Some(user) = self.known_user(&name, &password, kept)? {
+            return Ok(user);
+        }
+        let turn = self.checks.acquire().await;
+        let _turn = turn.map_err(|_closed| ServerError::Stopping)?;
+        // Others may have guessed in the meantime, or have been right.
+        if let Some(user) = self.known_user(&name, &password, kept)? {
+            return Ok(user);
+        }
+        let checked = kept.unwrap_or(&self.decoy).clone();
+        let checked = tokio::task::spawn_blocking(move || (checked.is(&password), password)).await;
+        let (is_right, password) = checked.map_err(|error| ServerError::Internal {
+            message: format!("a password was not checked: {error}"),
+        })?;
+        let now = Instant::now();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match (user, kept) {
+            (Some(User { id, .. }), Some(kept)) if is_right => {
+                known.was_right(&name, &password, kept, *id, now);
+                Ok(*id)
+            }
+            _ => {
+                let wait = known.was_wrong(&name, now);
+                tracing::warn!(?name, ?wait, "a password was wrong");
+                Err(wrong())
+            }
+        }
+    }
+
+    /// The user, if the password was right a moment ago.
+    fn known_user(
+        &self,
+        name: &str,
+        password: &str,
+        kept: Option<&KeptPassword>,
+    ) -> Result<Option<UserId>, ServerError> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.attempt(name, password, kept, Instant::now()) {
+            Attempt::Known(user) => Ok(Some(user)),
+            Attempt::Check => Ok(None),
+            Attempt::Wait(wait) => Err(ServerError::TooManyGuesses { wait }),
+        }
+    }
+}
+
+impl KeptCatalog {
+    fn read(database: &Database) -> orrery_guard::Result<Self> {
+        let (snapshot, read) = (database.snapshot(), Instant::now());
+        Ok(Self {
+            catalog: Arc::new(orrery_guard::read(snapshot.tables())?),
+            commit: snapshot.commit(),
+            read,
+            is_stale: false,
+            asked: HashMap::new(),
+        })
+    }
+}
+
+impl Asked {
+    /// What the rules of a catalog say.
+    fn of(catalog: &Catalog, user: Option<UserId>) -> Self {
+        let asker = user.map_or(Asker::Anonymous, |id| Asker::User(id.0));
+        let scope = match catalog.graphs_of(user, Right::Read) {
+            None => ReadScope::all_graphs(asker),
+            Some(graphs) => ReadScope::only(asker, graphs),
+        };
+        let name = user.and_then(|id| catalog.user(id));
+        Self {
+            scope,
+            rights: Rights {
+                id: user,
+                user: name.map(|user| user.name.clone()),
+                writes: match catalog.graphs_of(user, Right::Write) {
+                    None => WriteScope::all_graphs(),
+                    Some(graphs) => WriteScope::only(graphs),
+                },
+                sees_tables: catalog.tables_of(user, Right::Read).is_all(),
+                changes_tables: catalog.tables_of(user, Right::Write).is_all(),
+                administers: catalog.administers(user),
+            },
+        }
+    }
+}
+
+impl Rights {
+    /// Refuses what somebody has no right to: who is not known may say who they are. `what` is a verb and its object, such as "change data".
+    pub(crate) fn refusal(&self, what: &str) -> ServerError {
+        match &self.user {
+            None => ServerError::unknown_asker(format!(
+                "nobody unknown may {what} here; send a name and a password (Basic), or a key (Bearer)"
+            )),
+            Some(user) => ServerError::forbidden(format!("`{user}` may not {what}")),
+        }
+    }
+}
+
+impl Credentials {
+    fn of(headers: &HeaderMap) -> Result<Option<Self>, ServerError> {
+        let mut values = headers.get_all(header::AUTHORIZATION).iter();
+        let value = match (values.next(), values.next()) {
+            (None, _) => return Ok(None),
+            (Some(value), None) => value,
+            (Some(_), Some(_)) => return Err(wrong()),
+        };
+        let value = value.to_str().map_err(|_not_ascii| wrong())?;
+        let (scheme, given) = value.split_once(' ').ok_or_else(wrong)?;
+        let given = given.trim();
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return Ok(Some(Self::Key(given.to_owned())));
+        }
+        if !scheme.eq_ignore_ascii_case("basic") {
+            return Err(wrong());
+        }
+        let decoded = STANDARD.decode(given).map_err(|_error| wrong())?;
+        let decoded = String::from_utf8(decoded).map_err(|_error| wrong())?;
+        let (name, password) = decoded.split_once(':').ok_or_else(wrong)?;
+        Ok(Some(Self::Password {
+            name: name.to_owned(),
+            password: password.to_owned(),
+        }))
+    }
+}
+
+/// One answer for all that is wrong: it does not tell which users there are.
+fn wrong() -> ServerError {
+    ServerError::unknown_asker("the name, the password or the key is wrong")
+}
+
+fn unreadable(error: orrery_guard::Error) -> ServerError {
+    ServerError::Internal {
+        message: error.to_string(),
+    }
+}
