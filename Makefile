@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash conformance oracle oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order
+.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -27,6 +27,7 @@ help:
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60, the server stays within MEMORY=1G; then updates, loads and compactions'
 	@echo 'make syntax-oracle  1,000,000 damaged texts: our parser against an independent one (TEXTS=, SEED=)'
 	@echo 'make oracle  200,000 random queries against an independent evaluator (QUERIES=, SEED=)'
+	@echo 'make oracle-policies  50,000 random queries under random rules about graphs (QUERIES=, SEED=)'
 	@echo 'make oracle-sql  50,000 random queries of SQL against DuckDB (QUERIES=, SEED=)'
 	@echo 'make instructions   instructions of the hot paths under valgrind, beside those that are kept'
 	@echo 'make instructions-accept   keeps them, and the allocations of the queries'
@@ -108,6 +109,9 @@ syntax-oracle: programs
 oracle: programs
 	$(CARGO_TARGET_DIR)/release/oracle --queries $(or $(QUERIES),200000) --seed $(or $(SEED),1)
 	$(CARGO_TARGET_DIR)/release/oracle --updates $(or $(UPDATES),5000) --seed $(or $(SEED),1)
+
+oracle-policies: programs
+	$(CARGO_TARGET_DIR)/release/oracle --policies $(or $(QUERIES),50000) --seed $(or $(SEED),1)
 
 # Asks DuckDB of PyPI (scripts/setup.sh installs it).
 oracle-sql: programs

@@ -12,6 +12,7 @@ fn random_queries_answer_as_the_reference_in_every_variant() {
         queries: 2_000,
         seed: 1,
         threads: 2,
+        under_rules: false,
         differences_max: SHOWN,
     };
     let report = run(options, &|_| {}).unwrap();
@@ -25,6 +26,23 @@ fn random_queries_answer_as_the_reference_in_every_variant() {
     assert!(report.among_hidden > 100, "{report:?}");
     assert!(report.plans_again > 500, "{report:?}");
     assert_eq!(report.variants.len(), 19, "{report:?}");
+}
+
+#[test]
+fn queries_under_rules_answer_as_over_what_the_rules_let_their_asker_read() {
+    let options = Options {
+        queries: 2_000,
+        seed: 1,
+        threads: 2,
+        under_rules: true,
+        differences_max: SHOWN,
+    };
+    let report = run(options, &|_| {}).unwrap();
+    let shown: Vec<String> = report.differences.iter().map(ToString::to_string).collect();
+    assert!(shown.is_empty(), "{}", shown.join("\n----\n"));
+    assert!(report.with_reference > 1_000, "{report:?}");
+    assert!(report.under_rules > 1_500, "{report:?}");
+    assert!(report.with_rows > 400, "{report:?}");
 }
 
 #[test]

@@ -4,6 +4,9 @@
 //! instead how good the planner's estimates are on the first N queries; `oracle --updates N [--seed N]` compares N cases of updates instead,
 //! `oracle --syntax N [--seed N]` the parser with spargebra's on N damaged texts.
 //!
+//! `make oracle-policies`, or `oracle --policies N [--seed N]`, asks N queries under random rules about graphs: the engine has all quads, the reference those
+//! alone that the rules let their asker read.
+//!
 //! `make oracle-sql`, or `oracle --sql N [--seed N] [--threads N]`, compares N queries in SQL with DuckDB; `oracle --sql-set N [--seed N]` prints
 //! what makes the tables of data set N, and its queries.
 
@@ -89,7 +92,10 @@ fn main() -> ExitCode {
         }
     };
     let asked = run(options, &progress).and_then(|report| {
-        let number_queries = options.queries.div_ceil(QUERIES_PER_NUMBER_QUERY);
+        let number_queries = match options.under_rules {
+            true => 0,
+            false => options.queries.div_ceil(QUERIES_PER_NUMBER_QUERY),
+        };
         let numbers = numbers(number_queries, options.seed, options.differences_max)?;
         Ok((report, number_queries, numbers))
     });
@@ -167,6 +173,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArgument
         queries: 200_000,
         seed: 1,
         threads: std::thread::available_parallelism().map_or(1, usize::from),
+        under_rules: false,
         differences_max: 20,
     };
     while let Some(name) = arguments.next() {
@@ -175,6 +182,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<OracleArgument
         let small = usize::try_from(value).unwrap_or(usize::MAX);
         match name.as_str() {
             "--queries" => options.queries = value,
+            "--policies" => (options.queries, options.under_rules) = (value, true),
             "--estimates" => estimated = value,
             "--updates" => updates = value,
             "--syntax" => texts = value,
@@ -227,6 +235,10 @@ fn print(report: &Report) {
     println!(
         "{} of them beside graphs that the asker may not see",
         report.among_hidden
+    );
+    println!(
+        "{} under rules that hide graphs from their asker",
+        report.under_rules
     );
     println!(
         "{} plans were taken again that were kept of other constants",

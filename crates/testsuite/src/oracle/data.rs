@@ -164,9 +164,8 @@ impl DataSet {
 
     /// Whether there is a named graph.
     pub(crate) fn has_graphs(&self) -> bool {
-        self.quads
-            .iter()
-            .any(|quad| quad.graph_name != GraphName::DefaultGraph)
+        let is_named = |quad: &Quad| quad.graph_name != GraphName::DefaultGraph;
+        matches!(self.arrival, Arrival::UnderRules(_)) || self.quads.iter().any(is_named)
     }
 }
 

@@ -28,6 +28,7 @@ mod order;
 mod random;
 mod reference;
 mod rewrite;
+mod rules;
 mod run;
 mod shrink;
 mod siblings;

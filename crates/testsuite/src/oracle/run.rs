@@ -3,10 +3,13 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use oxrdf::GraphName;
+
 use super::case::{Difference, Opinion, Outcome, check};
 use super::data::DataSet;
 use super::grammar::{self, PREFIXES};
 use super::random::Random;
+use super::rules::Rules;
 use super::shrink::{Failure, opinion, shrink};
 use super::store::{Arrival, Store, Variant, VariantCounts};
 use super::tree::Tree;
@@ -14,6 +17,10 @@ use crate::Error;
 
 /// Queries over one data set, so that building databases costs little.
 pub(super) const QUERIES_PER_DATA_SET: u64 = 100;
+/// And over one with rules, of which there are to be many.
+const QUERIES_UNDER_RULES: u64 = 10;
+/// Seeds of rules for each seed.
+const RULES_PER_SEED: u64 = 1 << 32;
 /// Attempts at a query that the parser takes.
 const ATTEMPTS_MAX: usize = 20;
 
@@ -26,6 +33,8 @@ pub struct Options {
     pub seed: u64,
     /// Threads.
     pub threads: usize,
+    /// Whether all is asked under rules about graphs.
+    pub under_rules: bool,
     /// Differences after which the run ends.
     pub differences_max: usize,
 }
@@ -47,6 +56,8 @@ pub struct Report {
     pub over_updates: u64,
     /// And those over a database with graphs that the asker may not see.
     pub among_hidden: u64,
+    /// And those over a database of which rules hide some.
+    pub under_rules: u64,
     /// How many plans were taken that were kept of earlier queries of the same shape.
     pub plans_again: u64,
     /// How often each variant was run.
@@ -96,15 +107,19 @@ pub fn run(options: Options, progress: &(dyn Fn(u64) + Sync)) -> Result<Report, 
     let next = AtomicU64::new(0);
     let done = AtomicU64::new(0);
     let report = Mutex::new(Report::default());
-    let sets = options.queries.div_ceil(QUERIES_PER_DATA_SET);
+    let per_set = match options.under_rules {
+        true => QUERIES_UNDER_RULES,
+        false => QUERIES_PER_DATA_SET,
+    };
+    let sets = options.queries.div_ceil(per_set);
     let work = || -> Result<(), Error> {
         loop {
             let set = next.fetch_add(1, Ordering::Relaxed);
             if set >= sets {
                 return Ok(());
             }
-            let queries = QUERIES_PER_DATA_SET.min(options.queries - set * QUERIES_PER_DATA_SET);
-            let of_set = run_data_set(options.seed, set, queries)?;
+            let queries = per_set.min(options.queries - set * per_set);
+            let of_set = run_data_set(options, set, queries)?;
             let Ok(mut report) = report.lock() else {
                 return Ok(());
             };
@@ -144,6 +159,7 @@ impl Report {
         self.with_rows += other.with_rows;
         self.over_updates += other.over_updates;
         self.among_hidden += other.among_hidden;
+        self.under_rules += other.under_rules;
         self.plans_again += other.plans_again;
         for (variant, count) in other.variants {
             *self.variants.entry(variant).or_default() += count;
@@ -152,9 +168,19 @@ impl Report {
     }
 }
 
-fn run_data_set(seed: u64, set: u64, queries: u64) -> Result<Report, Error> {
+fn run_data_set(options: Options, set: u64, queries: u64) -> Result<Report, Error> {
+    let seed = options.seed;
     let mut random = Random::new(seed, set);
-    let data = DataSet::random(&mut random);
+    let mut data = DataSet::random(&mut random);
+    if options.under_rules {
+        let of_rules = seed.wrapping_mul(RULES_PER_SEED).wrapping_add(set);
+        let rules = Rules::of(of_rules)?;
+        data.quads.retain(|quad| match &quad.graph_name {
+            GraphName::NamedNode(name) => rules.permit(Some(name.as_str())),
+            GraphName::DefaultGraph | GraphName::BlankNode(_) => rules.permit(None),
+        });
+        data.arrival = Arrival::UnderRules(of_rules);
+    }
     let store = Store::new(&data.quads, data.arrival)?;
     let mut report = Report::default();
     for number in 0..queries {
@@ -233,6 +259,10 @@ impl Report {
         }
         self.over_updates += u64::from(data.arrival != Arrival::Built);
         self.among_hidden += u64::from(data.arrival == Arrival::AmongHidden);
+        if let Arrival::UnderRules(seed) = data.arrival {
+            let rules = Rules::of(seed);
+            self.under_rules += u64::from(rules.is_ok_and(|rules| rules.hide_some()));
+        }
         match opinion {
             Opinion::Reference => self.with_reference += 1,
             Opinion::OurPlainPlan => self.among_plans += 1,

@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::answer::{Answer, Solutions};
+use super::rules::Rules;
 use super::siblings::siblings;
 use crate::Error;
 
@@ -172,6 +173,8 @@ pub enum Arrival {
     Updated,
     /// As `Updated`, beside others in graphs that the asker may not see.
     AmongHidden,
+    /// As `Updated`, beside others in all graphs that the rules of this seed do not let their asker read.
+    UnderRules(u64),
 }
 
 /// A database in a temporary directory.
@@ -208,6 +211,7 @@ impl Store {
         let scope = match arrival {
             Arrival::Built | Arrival::Updated => ReadScope::all_graphs(Asker::Anonymous),
             Arrival::AmongHidden => scope_of(&quads),
+            Arrival::UnderRules(seed) => Rules::of(seed)?.scope()?,
         };
         let (database, writer) = match arrival {
             Arrival::Built => (Arc::new(build_small(directory.path(), &quads)?), None),
@@ -217,6 +221,12 @@ impl Store {
             }
             Arrival::AmongHidden => {
                 let writer = updated(directory.path(), &among_hidden(quads))?;
+                (Arc::clone(writer.database()), Some(writer))
+            }
+            Arrival::UnderRules(seed) => {
+                let hidden = Rules::of(seed)?.hidden_quads(&quads, &wrong_quads(&quads));
+                let all: Vec<SmallQuad> = quads.into_iter().chain(hidden).collect();
+                let writer = updated(directory.path(), &all)?;
                 (Arc::clone(writer.database()), Some(writer))
             }
         };
