@@ -4,10 +4,14 @@
 //! Only in programs that are optimized, and where the linker knows such a list: that of GNU and that of LLVM do, mold does not. The
 //! program is the same without it, and takes a tenth longer over short queries.
 
-use std::env;
+use std::path::PathBuf;
+use std::{env, fs};
+
+/// The linker's list.
+const ORDER: &str = "function-order.ld";
 
 fn main() {
-    println!("cargo::rerun-if-changed=function-order.ld");
+    println!("cargo::rerun-if-changed={ORDER}");
     let is = |name: &str, wanted: &str| env::var(name).is_ok_and(|value| value == wanted);
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
     // Nobody knows what another linker takes.
@@ -17,7 +21,14 @@ fn main() {
         && is("CARGO_CFG_TARGET_ENV", "gnu")
         && !own_linker
     {
-        let folder = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-        println!("cargo::rustc-link-arg-bin=orrery=-T{folder}/function-order.ld");
+        let folder = |name: &str| env::var_os(name).map_or_else(PathBuf::new, PathBuf::from);
+        // Beside what is built, which clones may share that come and go.
+        let order = folder("OUT_DIR").join(ORDER);
+        match fs::copy(folder("CARGO_MANIFEST_DIR").join(ORDER), &order) {
+            Ok(_) => println!("cargo::rustc-link-arg-bin=orrery=-T{}", order.display()),
+            Err(error) => {
+                println!("cargo::warning={ORDER}: {error}; the program is slower without")
+            }
+        }
     }
 }
