@@ -1,13 +1,16 @@
 //! One line per request, when its last byte is sent or given up: method, path,
-//! status, milliseconds, rows, and the beginning of the query.
+//! status, milliseconds, rows, and the beginning of the query. Where there is a query log, what was asked gets its entry there at the same moment.
 
+use crate::edge;
+use crate::query_log::{AtCommit, Ended, QueryLog, QueryRecord};
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, StatusCode, request::Parts};
 use axum::middleware::Next;
 use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use orrery_usage::{Kind, Outcome};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -28,10 +31,12 @@ pub(crate) struct AccessRecord {
     rows: AtomicU64,
     is_complete: AtomicBool,
     query: OnceLock<String>,
+    /// None without a query log.
+    entry: Option<Box<QueryRecord>>,
 }
 
 impl AccessRecord {
-    fn new(request: &Request) -> Self {
+    fn new(request: &Request, log: Option<&Arc<QueryLog>>) -> Self {
         Self {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
@@ -40,6 +45,7 @@ impl AccessRecord {
             rows: AtomicU64::new(0),
             is_complete: AtomicBool::new(false),
             query: OnceLock::new(),
+            entry: log.map(|log| Box::new(QueryRecord::new(log, request))),
         }
     }
 
@@ -47,6 +53,46 @@ impl AccessRecord {
     pub(crate) fn set_query(&self, query: &str) {
         // A second query in the same request cannot happen; the first would stay.
         let _ = self.query.set(clip(query));
+    }
+
+    /// What the query log will have of the request, if there is one and the request was a query, an update or SQL.
+    pub(crate) fn entry(&self) -> Option<&QueryRecord> {
+        self.entry.as_deref()
+    }
+
+    /// Notes for the query log who asks.
+    pub(crate) fn set_user(&self, parts: &Parts) {
+        let user = || edge::rights(parts)?.user.as_ref();
+        if let (Some(entry), Some(user)) = (self.entry(), user()) {
+            entry.set_user(user.to_string());
+        }
+    }
+
+    /// Notes for the query log what is asked.
+    pub(crate) fn set_asked(&self, kind: Kind, text: &str) {
+        if let Some(entry) = self.entry() {
+            entry.set_asked(kind, text);
+        }
+    }
+
+    /// Notes for the query log why the answer broke off.
+    pub(crate) fn set_outcome(&self, outcome: Outcome) {
+        if let Some(entry) = self.entry() {
+            entry.set_outcome(outcome);
+        }
+    }
+
+    /// Notes for the query log what the answer says about itself.
+    fn set_answer(&self, response: &Response) {
+        let Some(entry) = self.entry() else {
+            return;
+        };
+        if let Some(&outcome) = response.extensions().get() {
+            entry.set_outcome(outcome);
+        }
+        if let Some(&AtCommit(commit)) = response.extensions().get() {
+            entry.set_commit(commit);
+        }
     }
 
     /// The answer begins anew.
@@ -62,6 +108,14 @@ impl AccessRecord {
 
 impl Drop for AccessRecord {
     fn drop(&mut self) {
+        if let Some(mut entry) = self.entry.take() {
+            entry.finish(Ended {
+                status: *self.status.get_mut(),
+                rows: *self.rows.get_mut(),
+                // What is not sent for HEAD is not missing.
+                is_complete: *self.is_complete.get_mut() || self.method == Method::HEAD,
+            });
+        }
         let outcome = match (*self.status.get_mut(), *self.is_complete.get_mut()) {
             (0, _) => "client left before the answer",
             (_, true) => "complete",
@@ -131,13 +185,18 @@ fn clip(query: &str) -> String {
 }
 
 /// Middleware: follows a request and its answer's body to their end.
-pub(crate) async fn log_access(mut request: Request, next: Next) -> Response {
-    let record = Arc::new(AccessRecord::new(&request));
+pub(crate) async fn log_access(
+    log: Option<Arc<QueryLog>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let record = Arc::new(AccessRecord::new(&request, log.as_ref()));
     request.extensions_mut().insert(Arc::clone(&record));
     let response = next.run(request).await;
     record
         .status
         .store(response.status().as_u16(), Ordering::Relaxed);
+    record.set_answer(&response);
     // A body that is already at its end may never be polled.
     if response.body().is_end_stream() || response.status() == StatusCode::NO_CONTENT {
         record.is_complete.store(true, Ordering::Relaxed);
@@ -149,6 +208,14 @@ pub(crate) async fn log_access(mut request: Request, next: Next) -> Response {
 struct FollowedBody {
     body: Body,
     record: Arc<AccessRecord>,
+}
+
+impl Drop for FollowedBody {
+    fn drop(&mut self) {
+        if let Some(entry) = self.record.entry() {
+            entry.end();
+        }
+    }
 }
 
 impl HttpBody for FollowedBody {
@@ -165,6 +232,9 @@ impl HttpBody for FollowedBody {
             Poll::Ready(Some(Ok(_))) => self.body.is_end_stream(),
             Poll::Ready(Some(Err(_))) | Poll::Pending => false,
         };
+        if let (Poll::Ready(Some(Ok(frame))), Some(entry)) = (&polled, self.record.entry()) {
+            entry.sent(frame.data_ref().map_or(0, Bytes::len));
+        }
         if is_end {
             self.record.is_complete.store(true, Ordering::Relaxed);
         }

@@ -33,6 +33,7 @@ use orrery_loader::LoadError;
 use orrery_sparql::{QueryError, Suggestion, SyntaxError};
 use orrery_sql::SqlState;
 use orrery_storage::{ByteCount, Error as StorageError, without_numbers};
+use orrery_usage::Outcome;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -210,6 +211,45 @@ impl ServerError {
         }
     }
 
+    /// How a query that fails so has ended.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Syntax { .. } => Outcome::Syntax,
+            Self::Sql(failure) => failure.outcome(),
+            Self::Timeout { .. } => Outcome::Timeout,
+            Self::OutOfMemory { .. }
+            | Self::TransactionMemory { .. }
+            | Self::MemoryBusy { .. }
+            | Self::Format(FormatError::Spill { .. }) => Outcome::Memory,
+            Self::Stopping => Outcome::Cancelled,
+            Self::BadRequest { .. }
+            | Self::Forbidden { .. }
+            | Self::UnknownAsker { .. }
+            | Self::TooManyGuesses { .. }
+            | Self::Missing { .. }
+            | Self::Precondition { .. }
+            | Self::Unprocessable { .. }
+            | Self::ReadOnly { .. }
+            | Self::WritesBusy { .. }
+            | Self::UnsupportedMediaType { .. }
+            | Self::UnsupportedCoding { .. }
+            | Self::NotAcceptable { .. }
+            | Self::MethodNotAllowed { .. }
+            | Self::NotFound { .. }
+            | Self::PayloadTooLarge { .. }
+            | Self::TooLong { .. }
+            | Self::Unsupported { .. }
+            | Self::Busy { .. }
+            | Self::FeedsBusy { .. } => Outcome::Refused,
+            Self::NotWritable { .. }
+            | Self::BodyTooSlow { .. }
+            | Self::Endpoint { .. }
+            | Self::AskFirst
+            | Self::Format(_)
+            | Self::Internal { .. } => Outcome::Error,
+        }
+    }
+
     /// One line for people: control characters of quoted input do not break it, and the system's number of an error is left out.
     pub(crate) fn line(&self) -> String {
         let text = without_numbers(&self.to_string());
@@ -247,6 +287,8 @@ impl ServerError {
             (format!("{}\n", self.line())).into_response()
         };
         *response.status_mut() = status;
+        // For the query log.
+        response.extensions_mut().insert(self.outcome());
         let headers = response.headers_mut();
         match self {
             Self::Busy { .. }

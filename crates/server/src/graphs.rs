@@ -46,6 +46,7 @@ use orrery_loader::{DocumentBounds, DocumentError, Format, read_document};
 use orrery_sparql::{ParsedUpdate, Statements, UpdateOptions, graph_exists};
 use orrery_storage::{ByteCount, ReadView, Transaction};
 use orrery_term::Term;
+use orrery_usage::Kind;
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
@@ -93,7 +94,7 @@ pub(crate) async fn answer(
             store(state, writes, parts, options, body, &address, true).await
         }
         Method::POST => store(state, writes, parts, options, body, &address, false).await,
-        Method::PATCH => patch(state, writes, parts, options, body, &address).await,
+        Method::PATCH => patch(state, writes, record, parts, options, body, &address).await,
         _ => delete(state, writes, parts, options, &address).await,
     }
 }
@@ -297,6 +298,7 @@ async fn delete(
 async fn patch(
     state: &Arc<ServerState>,
     writes: &Writes,
+    record: Arc<AccessRecord>,
     parts: &Parts,
     options: UpdateOptions,
     body: Body,
@@ -312,6 +314,7 @@ async fn patch(
     let limit_bytes = state.options.update_bytes_max;
     let _room = writes.body_room(body_bytes(parts, limit_bytes)).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
+    record.set_user(parts);
     let mut options = options;
     options.query.timeout = Some(state.time_limit(None)?.limit);
     options.query.base_iri = graph.clone().or_else(|| base_iri(parts));
@@ -322,6 +325,7 @@ async fn patch(
             let (text, memory) = body.into_text(limit_bytes, COPIES_OF_PATCH)?;
             let text = String::from_utf8(text.into())
                 .map_err(|_| ServerError::bad_request("the update is not UTF-8"))?;
+            record.set_asked(Kind::Update, &text);
             Ok((engine.parse_update(&text, &of_parse)?, memory))
         })
         .await?;

@@ -1,6 +1,7 @@
 //! Settings of the server, with their defaults.
 
 use crate::endpoints::EndpointOptions;
+use crate::query_log::QueryLogOptions;
 use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundOptions, CompactOptions};
 use orrery_postgres::PostgresOptions;
@@ -125,6 +126,8 @@ pub struct HttpOptions {
     pub strict_prefixes: bool,
     /// Other servers whose tables SQL and mapped graphs may read, for clients of all protocols.
     pub foreign: ForeignAccess,
+    /// Where what is asked is logged, if it is.
+    pub query_log: Option<QueryLogOptions>,
 }
 
 impl Default for HttpOptions {
@@ -144,6 +147,7 @@ impl Default for HttpOptions {
             union_default_graph: false,
             strict_prefixes: false,
             foreign: ForeignAccess::refused(),
+            query_log: None,
         }
     }
 }

@@ -27,6 +27,7 @@ use crate::maintenance::{self, Maintenance};
 use crate::options::{HttpOptions, compaction_within};
 use crate::paths::{method_not_allowed, methods_of};
 use crate::protocol::{self, Operation};
+use crate::query_log::QueryLog;
 use crate::query_threads::QueryThreads;
 use crate::state::ServerState;
 use crate::stream_body::{self};
@@ -44,6 +45,7 @@ use orrery_mapping::TableMappings;
 use orrery_sparql::Engine;
 use orrery_sql::{Session, SessionOptions};
 use orrery_storage::Writer;
+use orrery_usage::Kind;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -124,6 +126,11 @@ pub(crate) fn shared(
     let cores = std::thread::available_parallelism().map_or(2, NonZeroUsize::get);
     let bodies_bytes_max = engine.options().memory_bytes / BODIES_MEMORY_PART;
     let bulk = compaction_within(engine.options().memory_bytes);
+    let query_log = options
+        .query_log
+        .as_ref()
+        .map(QueryLog::start)
+        .transpose()?;
     let query_threads = QueryThreads::start(options.queries_running_max)?;
     // Its changes come with the transaction of `writes`.
     let sql_session = Session::new(
@@ -159,6 +166,7 @@ pub(crate) fn shared(
             )?),
             Err(reason) => Err(reason),
         },
+        query_log: query_log.map(Arc::new),
         query_threads,
         // Who may change what is known then.
         write_rule: WriteRule::new(
@@ -179,6 +187,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         authentication: state.authentication.clone(),
         methods_of,
     };
+    let query_log = state.query_log.clone();
     Router::new()
         .route("/", known(get(console::page)))
         .route("/console.js", known(get(console::script)))
@@ -214,7 +223,9 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         .layer(middleware::from_fn(move |request, next| {
             edge::around(edge.clone(), request, next)
         }))
-        .layer(middleware::from_fn(log_access))
+        .layer(middleware::from_fn(move |request, next| {
+            log_access(query_log.clone(), request, next)
+        }))
 }
 
 /// A path that refuses other methods in our words.
@@ -237,6 +248,7 @@ async fn sparql(
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
+    record.set_user(&parts);
     let _room = match state.update_room(&parts).await {
         Ok(room) => room,
         Err(error) => return error.into_response_for(&parts.headers),
@@ -244,6 +256,7 @@ async fn sparql(
     let answered = match read_operation(&state, &parts, body).await {
         Ok(Operation::Query(query)) => {
             async {
+                record.set_asked(Kind::Query, &query.query);
                 let job = state.job(&parts, query, record).await?;
                 stream_body::answer(job, state.query_threads.handle(), &state.is_over).await
             }
@@ -252,6 +265,7 @@ async fn sparql(
         Ok(Operation::Update(update)) => {
             async {
                 record.set_query(&update.update);
+                record.set_asked(Kind::Update, &update.update);
                 let writes = state.writes(&parts)?;
                 updates::update(&state, writes, &parts, update).await
             }

@@ -12,12 +12,16 @@ use crate::documents::Documents;
 use crate::flight::Flight;
 use crate::options::{ServerOptions, compaction_within};
 use crate::postgres::Postgres;
+use crate::query_log::{Peer, QueryLog};
 use crate::query_threads::STACK_BYTES;
 use crate::refusals::Explained;
 use crate::router::{Writing, routes, shared};
 use crate::warming::Warming;
 use axum::Router;
+use axum::extract::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
@@ -133,6 +137,8 @@ pub struct Server {
     /// None where the server only reads.
     compaction: Option<BackgroundCompaction>,
     warming: Warming,
+    /// None where nothing is logged.
+    query_log: Option<Arc<QueryLog>>,
     grace: Duration,
     connections_max: usize,
 }
@@ -221,6 +227,7 @@ impl Server {
         Ok(Self {
             database,
             listener,
+            query_log: state.query_log.clone(),
             router: routes(state),
             admin,
             postgres,
@@ -276,9 +283,10 @@ impl Server {
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 accepted = self.listener.accept(), if connections.len() < self.connections_max => {
                     match accepted {
-                        Ok((stream, _)) => {
+                        Ok((stream, address)) => {
                             let service = self.router.clone();
-                            connections.spawn(converse(stream, service, stopping.clone()));
+                            let peer = self.query_log.is_some().then_some(Peer(address.ip()));
+                            connections.spawn(converse(stream, peer, service, stopping.clone()));
                         }
                         Err(error) => wait_to_accept(&error).await,
                     }
@@ -287,7 +295,7 @@ impl Server {
                 accepted = accept_admin(self.admin.as_ref()) => {
                     match accepted {
                         Ok((stream, service)) => {
-                            connections.spawn(converse(stream, service, stopping.clone()));
+                            connections.spawn(converse(stream, None, service, stopping.clone()));
                         }
                         Err(error) => wait_to_accept(&error).await,
                     }
@@ -317,8 +325,15 @@ impl Server {
             }
         }
         let background = (self.compaction, self.warming);
-        // It ends a compaction that is under way, and waits for that.
-        if let Err(error) = tokio::task::spawn_blocking(move || drop(background)).await {
+        let ending = move || {
+            // It ends a compaction that is under way, and waits for that.
+            drop(background);
+            // After all requests: what they have to say is in it.
+            if let Some(query_log) = self.query_log {
+                query_log.finish();
+            }
+        };
+        if let Err(error) = tokio::task::spawn_blocking(ending).await {
             tracing::error!("ending the work in the background failed: {error}");
         }
         tracing::info!("stopped");
@@ -430,17 +445,28 @@ fn open(db: &std::path::Path) -> Result<Database, ServeError> {
 }
 
 /// Speaks HTTP/1.1 on one connection until it ends or the server stops.
-async fn converse(stream: TcpStream, router: Router, mut stopping: watch::Receiver<bool>) {
+async fn converse(
+    stream: TcpStream,
+    peer: Option<Peer>,
+    router: Router,
+    mut stopping: watch::Receiver<bool>,
+) {
     // Without it the kernel holds back the second half of a small answer for 40 ms.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("TCP_NODELAY: {error}");
     }
+    let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_TIME_MAX)
         .serve_connection(
             TokioIo::new(Explained::new(stream)),
-            TowerToHyperService::new(router),
+            service_fn(move |mut request: Request<Incoming>| {
+                if let Some(peer) = peer {
+                    request.extensions_mut().insert(peer);
+                }
+                service.call(request)
+            }),
         );
     let mut connection = pin!(connection);
     let stopped = async move {

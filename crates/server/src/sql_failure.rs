@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use orrery_sql::{Error, SqlState};
+use orrery_usage::Outcome;
 use std::fmt;
 
 /// What failed, and where in the text of the request.
@@ -29,6 +30,19 @@ impl SqlFailure {
             SqlState::ReadOnlySqlTransaction => StatusCode::FORBIDDEN,
             state if matches!(&state.code()[..2], "23" | "40") => StatusCode::CONFLICT,
             _ => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// How a request that fails so has ended.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self.error.state {
+            SqlState::QueryCanceled => Outcome::Timeout,
+            SqlState::FeatureNotSupported
+            | SqlState::ReadOnlySqlTransaction
+            | SqlState::InsufficientPrivilege => Outcome::Refused,
+            // Syntax, and names that are not there.
+            state if &state.code()[..2] == "42" => Outcome::Syntax,
+            _ => Outcome::Error,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::options::HttpOptions;
 use crate::output::TimeLimit;
 use crate::parameters::parse_at;
 use crate::protocol::QueryRequest;
+use crate::query_log::QueryLog;
 use crate::query_threads::QueryThreads;
 use crate::stream_body::Job;
 use crate::writes::Writes;
@@ -46,6 +47,8 @@ pub(crate) struct ServerState {
     pub(crate) fetching: Arc<Semaphore>,
     /// Before the query threads, on which changes under way compute.
     pub(crate) writes: Result<Writes, String>,
+    /// None where nothing is logged.
+    pub(crate) query_log: Option<Arc<QueryLog>>,
     pub(crate) query_threads: QueryThreads,
     pub(crate) write_rule: WriteRule,
     pub(crate) hosts: HostRule,

@@ -44,6 +44,7 @@ use orrery_sparql::{
     WrittenStream,
 };
 use orrery_storage::{ReadScope, ReadView, Snapshot};
+use orrery_usage::Kind;
 use std::future;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Weak};
@@ -148,7 +149,10 @@ async fn run(job: Job, runs_on: RunsOn, head: HeadSender) {
     match produce_within_memory(&job, runs_on, &mut output).await {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its query was stopped"),
-        Err(Stop::Failed(error)) => output.fail(error),
+        Err(Stop::Failed(error)) => {
+            job.record.set_outcome(error.outcome());
+            output.fail(error);
+        }
     }
 }
 
@@ -207,6 +211,35 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
 
 async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), Stop> {
     let prepared = prepare(job)?;
+    let entry = job.record.entry();
+    if let Some(entry) = entry {
+        let commit = prepared.snapshot().commit();
+        entry.set_prepared(kind_of(prepared.kind()), commit);
+    }
+    let produced = produce_prepared(job, &prepared, runs_on, output).await;
+    if let Some(entry) = entry {
+        // Whatever its end was: it is what took so long.
+        entry.note_plan(|| prepared.explain());
+    }
+    produced
+}
+
+/// The form of a query, as the query log has it.
+fn kind_of(kind: QueryKind) -> Kind {
+    match kind {
+        QueryKind::Select => Kind::Select,
+        QueryKind::Ask => Kind::Ask,
+        QueryKind::Construct => Kind::Construct,
+        QueryKind::Describe => Kind::Describe,
+    }
+}
+
+async fn produce_prepared(
+    job: &Job,
+    prepared: &PreparedQuery,
+    runs_on: RunsOn,
+    output: &mut Output,
+) -> Result<(), Stop> {
     output.times.prepared(prepared.preparation());
     output.warnings = warnings_of(&job.request.query);
     if runs_on == RunsOn::HttpThread && prepared.expected_rows() > ROWS_HERE_MAX {
@@ -218,7 +251,7 @@ async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), 
         QueryKind::Select | QueryKind::Ask => {
             let chosen = job.accepted.solutions()?;
             output.content_type = Some(chosen.content_type());
-            if is_known(job, &prepared, chosen.format.name(), output)? {
+            if is_known(job, prepared, chosen.format.name(), output)? {
                 return output.send_head(Content::NotModified);
             }
             match output.wait(prepared.execute()).await?? {
@@ -248,7 +281,7 @@ async fn produce(job: &Job, runs_on: RunsOn, output: &mut Output) -> Result<(), 
         QueryKind::Construct | QueryKind::Describe => {
             let chosen = job.accepted.graph()?;
             output.content_type = Some(chosen.content_type());
-            if is_known(job, &prepared, chosen.format.name(), output)? {
+            if is_known(job, prepared, chosen.format.name(), output)? {
                 return output.send_head(Content::NotModified);
             }
             let QueryResults::Triples(stream) = output.wait(prepared.execute()).await?? else {

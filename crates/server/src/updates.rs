@@ -13,6 +13,7 @@ use crate::edge;
 use crate::errors::ServerError;
 use crate::guard::base_iri;
 use crate::protocol::UpdateRequest;
+use crate::query_log::AtCommit;
 use crate::state::ServerState;
 use crate::writes::{Change, Committed, Writes};
 use axum::Json;
@@ -93,7 +94,9 @@ pub(crate) fn answer_with(
     if !warnings.is_empty() {
         body["warnings"] = warnings.into();
     }
-    (status, headers, Json(body)).into_response()
+    let mut response = (status, headers, Json(body)).into_response();
+    response.extensions_mut().insert(AtCommit(committed.number));
+    response
 }
 
 /// Who makes a change, for the log: the user, and what the client calls itself. The address as the proxy gives it is not to be trusted.

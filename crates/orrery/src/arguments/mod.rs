@@ -7,6 +7,7 @@ mod common;
 mod database;
 mod named;
 mod query;
+mod query_log;
 mod serve;
 
 use clap::{Parser, Subcommand};

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::common::DatabaseArgument;
 use super::query::{EndpointArguments, LoadSourceArguments};
+use super::query_log::QueryLogArguments;
 use crate::units::{Bytes, Seconds, listen_address};
 
 #[derive(Args)]
@@ -80,6 +81,8 @@ pub(crate) struct ServerArguments {
     pub(crate) strict_prefixes: bool,
     #[command(flatten)]
     pub(crate) endpoints: EndpointArguments,
+    #[command(flatten)]
+    pub(crate) query_log: QueryLogArguments,
     #[command(flatten)]
     pub(crate) postgres: PostgresArguments,
     #[command(flatten)]

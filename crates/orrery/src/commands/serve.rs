@@ -64,6 +64,7 @@ pub(crate) fn options(
             union_default_graph: arguments.union_default_graph,
             strict_prefixes: arguments.strict_prefixes,
             foreign: foreign_of(&arguments.foreign_allow)?,
+            query_log: arguments.query_log.options(),
             ..HttpOptions::default()
         },
         admin: arguments.admin,

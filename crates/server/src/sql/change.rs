@@ -14,6 +14,7 @@ use crate::edge;
 use crate::errors::ServerError;
 use crate::format::TableSerializer;
 use crate::output::TAG;
+use crate::query_log::AtCommit;
 use crate::state::ServerState;
 use crate::updates::{CommitRequest, who};
 use crate::writes::Committed;
@@ -183,6 +184,7 @@ impl Made {
             (header::VARY, HeaderValue::from_static("Accept")),
         ];
         let mut response = (headers, body).into_response();
+        response.extensions_mut().insert(AtCommit(committed.number));
         if let Some(tag) = read::tag_header(tag) {
             response.headers_mut().insert(TAG, tag);
         }

@@ -28,6 +28,7 @@ use axum::extract::Request;
 use axum::http::{Method, request::Parts};
 use axum::response::Response;
 use orrery_sql::{SQL_BYTES_MAX, StatementKind};
+use orrery_usage::Kind;
 use std::sync::Arc;
 
 use self::asked::Asked;
@@ -73,11 +74,14 @@ async fn answer(
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
     let (headers, uri) = (parts.headers.clone(), parts.uri.clone());
     let session = state.sql.another();
+    record.set_user(parts);
+    let of_parse = Arc::clone(&record);
     let (request, statements, session, memory) = state
         .while_parsing(move || {
             let (text, memory) = body.into_text(limit_bytes, COPIES_OF_TEXT)?;
             let request = request::parse(uri.query(), &headers, &text)?;
             drop(text);
+            of_parse.set_asked(Kind::Sql, &request.text);
             let statements = session.statements(&request.text);
             let statements =
                 statements.map_err(|error| ServerError::of_sql(error, &request.text))?;

@@ -78,7 +78,10 @@ async fn run(job: Job, head: HeadSender) {
     match produce_within_memory(&job, &mut output).await {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its statements were stopped"),
-        Err(Stop::Failed(error)) => output.fail(error),
+        Err(Stop::Failed(error)) => {
+            job.asked.record.set_outcome(error.outcome());
+            output.fail(error);
+        }
     }
 }
 
@@ -132,6 +135,9 @@ async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
         plan: started.elapsed(),
         ..Preparation::default()
     });
+    if let Some(entry) = asked.record.entry() {
+        entry.set_commit(commit);
+    }
     let state = State {
         commit,
         time_us: commit_time_us,

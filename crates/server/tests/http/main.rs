@@ -19,6 +19,7 @@ mod feeds_of_tables;
 mod fixture;
 mod limits;
 mod protocol;
+mod query_log;
 mod scopes;
 mod service;
 mod sql;

@@ -1,0 +1,39 @@
+//! What can be said on the command line about the query log of a server.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use orrery_server::QueryLogOptions;
+
+use crate::units::{Bytes, Seconds};
+
+/// Whether and where what is asked over HTTP is logged.
+#[derive(Args)]
+pub(crate) struct QueryLogArguments {
+    /// Write a line of JSON for each query, update and request of SQL over HTTP into files of this directory
+    #[arg(long, value_name = "DIR")]
+    query_log: Option<PathBuf>,
+    /// How large all files of the query log together may become; the oldest go first
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "1G",
+        requires = "query_log"
+    )]
+    query_log_bytes: Bytes,
+    /// Log what takes longer than this a second time, in slow-*.jsonl and with its plan
+    #[arg(long, value_name = "TIME", requires = "query_log")]
+    slow_query: Option<Seconds>,
+}
+
+impl QueryLogArguments {
+    /// For the server, if there is to be a log.
+    pub(crate) fn options(&self) -> Option<QueryLogOptions> {
+        let directory = self.query_log.as_ref()?;
+        Some(QueryLogOptions {
+            bytes_max: self.query_log_bytes.0,
+            slow: self.slow_query.map(|slow| slow.0),
+            ..QueryLogOptions::new(directory)
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! The query log: a line of JSON for each query, update or request of SQL, after its end.
+//!
+//! ```text
+//! request -> QueryRecord (what is known so far) -- its end --> bounded channel -> one thread: shape, JSON, files by day and size
+//! ```
+//!
+//! - **Nobody waits for it**: an entry that finds the channel full is counted, and the number is written as soon as there is room.
+//! - **A disk that fails** costs entries, which are counted, too; the log of the server says so once, and it is tried again after [`writer::RETRY_AFTER`].
+//! - **It has a bound**: the oldest files go when all together would be larger than they may.
+//! - **No secrets**: `Authorization` is never looked at; names and passwords in URLs of a text are struck out before it is written.
+//!
+//! Without a log, a request costs one look whether there is one. What an entry is stands in `orrery_usage`.
+
+mod files;
+mod record;
+mod strike;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub(crate) use record::{AtCommit, Ended, QueryRecord};
+
+use crate::query_log::files::LocalFiles;
+use crate::query_log::writer::{Finished, Writer};
+use orrery_usage::{Entry, Time};
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Entries that may wait for the writer.
+const WAITING_MAX: usize = 8192;
+/// Bytes of texts that may wait for it.
+const WAITING_BYTES_MAX: usize = 32 << 20;
+/// What an entry is counted as beside its texts.
+const ENTRY_BYTES: usize = 512;
+
+/// Less is not enough for files to come and go.
+pub const QUERY_LOG_BYTES_MIN: u64 = 4 << 20;
+
+/// Where the query log goes, and how much of it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryLogOptions {
+    /// A directory, which is made if it is not there.
+    pub directory: PathBuf,
+    /// How large all files together may become; [`QUERY_LOG_BYTES_MIN`] at least.
+    pub bytes_max: u64,
+    /// What takes longer is also logged with its plan.
+    pub slow: Option<Duration>,
+}
+
+impl QueryLogOptions {
+    /// The defaults for a directory.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            bytes_max: 1 << 30,
+            slow: None,
+        }
+    }
+}
+
+/// The address at the other end of a connection; in the extensions of its requests where there is a query log.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// What entries go through.
+#[derive(Debug)]
+pub(crate) struct QueryLog {
+    sender: SyncSender<Message>,
+    counts: Arc<Counts>,
+    slow: Option<Duration>,
+    /// None when it has ended.
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What records and the writer tell each other.
+#[derive(Debug, Default)]
+struct Counts {
+    waiting_bytes: AtomicUsize,
+    /// Entries that were lost and are not written as such.
+    dropped: AtomicU64,
+    /// Requests that are not at their end.
+    open: AtomicUsize,
+}
+
+#[derive(Debug)]
+enum Message {
+    Entry(Box<Entry>),
+    Finish,
+}
+
+impl QueryLog {
+    /// Opens the directory, and starts the thread that writes.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or read.
+    pub(crate) fn start(options: &QueryLogOptions) -> io::Result<Self> {
+        let directory = &options.directory;
+        let files = LocalFiles::open(directory.clone());
+        let writer = files.and_then(|files| {
+            let clock = Box::new(Time::now);
+            Writer::new(Box::new(files), clock, options)
+        });
+        let writer = writer.map_err(|error| {
+            let text = format!("the query log in {}: {error}", directory.display());
+            io::Error::new(error.kind(), text)
+        })?;
+        Self::with_writer(writer, options.slow)
+    }
+
+    fn with_writer(writer: Writer, slow: Option<Duration>) -> io::Result<Self> {
+        let (sender, receiver) = sync_channel(WAITING_MAX);
+        let counts = Arc::new(Counts::default());
+        let of_writer = Arc::clone(&counts);
+        let thread = std::thread::Builder::new().name("orrery-query-log".to_owned());
+        let thread = thread.spawn(move || writer.run(&receiver, &of_writer))?;
+        Ok(Self {
+            sender,
+            counts,
+            slow,
+            writer: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Leaves an entry to the thread that writes, if there is room.
+    fn add(&self, entry: Box<Entry>) {
+        let bytes = bytes_of(&entry);
+        let counts = &self.counts;
+        let before = counts.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let is_sent = before + bytes <= WAITING_BYTES_MAX
+            && match self.sender.try_send(Message::Entry(entry)) {
+                Ok(()) => true,
+                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => false,
+            };
+        if !is_sent {
+            counts.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            counts.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes what waits, with what requests that end now will still bring, and ends the thread. Blocks.
+    pub(crate) fn finish(&self) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(writer) = writer.take() else {
+            return;
+        };
+        // A channel that is closed, and a thread that panicked, have nothing left to write.
+        if self.sender.send(Message::Finish).is_ok() && writer.join().is_err() {
+            tracing::error!("the query log's thread has panicked; its last entries are lost");
+        }
+    }
+}
+
+fn bytes_of(entry: &Entry) -> usize {
+    ENTRY_BYTES + entry.text.len() + entry.plan.as_ref().map_or(0, String::len)
+}
+
+impl Counts {
+    /// The writer has taken an entry out.
+    fn taken(&self, entry: &Entry) {
+        let bytes = bytes_of(entry);
+        self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether all requests are at their end.
+    fn finished(&self) -> Finished {
+        match self.open.load(Ordering::Acquire) {
+            0 => Finished::All,
+            _ => Finished::NotAll,
+        }
+    }
+}
