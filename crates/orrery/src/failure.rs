@@ -55,6 +55,8 @@ pub(crate) enum Failure {
     #[error("standard output was closed")]
     OutputClosed,
     #[error(transparent)]
+    Usage(#[from] orrery_usage::Error),
+    #[error(transparent)]
     Load(#[from] LoadError),
     #[error(transparent)]
     Query(#[from] QueryError),

@@ -96,6 +96,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Key(command) => commands::access::key(command),
         Command::Grant(command) => commands::access::grant(command),
         Command::Prefix(command) => commands::prefix::run(command),
+        Command::Report(command) => commands::report::run(command),
         Command::Bench(suite) => commands::bench::run(suite),
         Command::Demo(arguments) => commands::demo::run(arguments),
     }

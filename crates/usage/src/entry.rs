@@ -12,6 +12,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::kind::{Kind, Outcome};
 use crate::shape::Shape;
 use crate::time::Time;
 
@@ -21,46 +22,6 @@ pub const TEXT_BYTES_MAX: usize = 64 << 10;
 pub const AGENT_BYTES_MAX: usize = 256;
 /// No line is longer: a text and a plan, each of whose bytes may take six in JSON, and the rest.
 pub const LINE_BYTES_MAX: usize = 13 * TEXT_BYTES_MAX;
-
-/// What was asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// A query of SPARQL that ended before it was known which form it has.
-    Query,
-    /// `SELECT`
-    Select,
-    /// `ASK`
-    Ask,
-    /// `CONSTRUCT`
-    Construct,
-    /// `DESCRIBE`
-    Describe,
-    /// An update of SPARQL.
-    Update,
-    /// Statements of SQL.
-    Sql,
-}
-
-/// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// The answer went out to its end.
-    Ok,
-    /// The server does not do that, not for this client, or not now.
-    Refused,
-    /// The text is wrong.
-    Syntax,
-    /// It took longer than its limit.
-    Timeout,
-    /// It needed more memory than there was.
-    Memory,
-    /// The client left, or the server stopped.
-    Cancelled,
-    /// Anything else.
-    Error,
-}
 
 /// A query, an update, or statements of SQL, after its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::entry::Kind;
+use crate::kind::Kind;
 
 /// What texts of one shape have in common; written as 16 hexadecimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,6 +105,8 @@ fn string_length(text: &[u8], is_sql: bool) -> usize {
     while at < text.len() {
         match text[at] {
             b'\\' if !is_sql => at += 2,
+            // A quote of the text.
+            byte if is_sql && byte == quote && text.get(at + 1) == Some(&quote) => at += 2,
             byte if byte == quote && !is_long => return at + 1,
             byte if byte == quote && text[at..].starts_with(&[quote; 3]) => return at + 3,
             _ => at += 1,
@@ -153,7 +155,7 @@ fn word_length(text: &[u8], is_sql: bool) -> usize {
         // Within prefixed names, as in `ex:item-17`.
         let is_inner = matches!(byte, b'-' | b'.') && is_name;
         let goes_on = text.get(at + 1).is_some_and(|&next| is_of_word(next));
-        if !is_of_word(byte) && !(is_inner && goes_on) {
+        if !(is_of_word(byte) || is_inner && goes_on) {
             break;
         }
         at += 1;

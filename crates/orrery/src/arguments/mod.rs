@@ -8,6 +8,7 @@ mod database;
 mod named;
 mod query;
 mod query_log;
+mod report;
 mod serve;
 
 use clap::{Parser, Subcommand};
@@ -31,6 +32,7 @@ pub(crate) use query::{
     EndpointArguments, ExplainArguments, LoadSourceArguments, QueryArguments, QueryText,
     SqlArguments, UpdateArguments,
 };
+pub(crate) use report::{ReportCommand, UsageArguments, UsageFormat};
 pub(crate) use serve::{DemoArguments, ServeArguments, ServerArguments};
 
 /// A knowledge-graph database: billions of RDF statements, asked in SPARQL.
@@ -92,6 +94,9 @@ pub(crate) enum Command {
     /// Graphs out of tables, by R2RML or the Direct Mapping: add, list, show, drop, copy
     #[command(subcommand)]
     Mapping(MappingCommand),
+    /// What a server was asked, from its query log
+    #[command(subcommand)]
+    Report(ReportCommand),
     /// Generate data and measure
     #[command(subcommand)]
     Bench(BenchSuite),

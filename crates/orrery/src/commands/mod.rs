@@ -12,6 +12,7 @@ pub(crate) mod log;
 pub(crate) mod mapping;
 pub(crate) mod prefix;
 pub(crate) mod query;
+pub(crate) mod report;
 pub(crate) mod serve;
 pub(crate) mod sql;
 pub(crate) mod stats;

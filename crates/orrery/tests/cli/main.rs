@@ -20,6 +20,7 @@ mod mapping;
 mod own_address;
 mod postgres;
 mod prefixes;
+mod report;
 mod round_trip;
 mod serve;
 mod server_memory;

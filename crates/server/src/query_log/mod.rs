@@ -12,21 +12,24 @@
 //! Without a log, a request costs one look whether there is one. What an entry is stands in `orrery_usage`.
 
 mod files;
+mod message;
+mod options;
 mod record;
 mod strike;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub use options::{QUERY_LOG_BYTES_MIN, QueryLogOptions};
 pub(crate) use record::{AtCommit, Ended, QueryRecord};
 
 use crate::query_log::files::LocalFiles;
-use crate::query_log::writer::{Finished, Writer};
+use crate::query_log::message::{Counts, Message, bytes_of};
+use crate::query_log::writer::Writer;
 use orrery_usage::{Entry, Time};
 use std::io;
 use std::net::IpAddr;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -36,33 +39,6 @@ use std::time::Duration;
 const WAITING_MAX: usize = 8192;
 /// Bytes of texts that may wait for it.
 const WAITING_BYTES_MAX: usize = 32 << 20;
-/// What an entry is counted as beside its texts.
-const ENTRY_BYTES: usize = 512;
-
-/// Less is not enough for files to come and go.
-pub const QUERY_LOG_BYTES_MIN: u64 = 4 << 20;
-
-/// Where the query log goes, and how much of it is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QueryLogOptions {
-    /// A directory, which is made if it is not there.
-    pub directory: PathBuf,
-    /// How large all files together may become; [`QUERY_LOG_BYTES_MIN`] at least.
-    pub bytes_max: u64,
-    /// What takes longer is also logged with its plan.
-    pub slow: Option<Duration>,
-}
-
-impl QueryLogOptions {
-    /// The defaults for a directory.
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self {
-            directory: directory.into(),
-            bytes_max: 1 << 30,
-            slow: None,
-        }
-    }
-}
 
 /// The address at the other end of a connection; in the extensions of its requests where there is a query log.
 #[derive(Debug, Clone, Copy)]
@@ -76,22 +52,6 @@ pub(crate) struct QueryLog {
     slow: Option<Duration>,
     /// None when it has ended.
     writer: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What records and the writer tell each other.
-#[derive(Debug, Default)]
-struct Counts {
-    waiting_bytes: AtomicUsize,
-    /// Entries that were lost and are not written as such.
-    dropped: AtomicU64,
-    /// Requests that are not at their end.
-    open: AtomicUsize,
-}
-
-#[derive(Debug)]
-enum Message {
-    Entry(Box<Entry>),
-    Finish,
 }
 
 impl QueryLog {
@@ -152,26 +112,6 @@ impl QueryLog {
         // A channel that is closed, and a thread that panicked, have nothing left to write.
         if self.sender.send(Message::Finish).is_ok() && writer.join().is_err() {
             tracing::error!("the query log's thread has panicked; its last entries are lost");
-        }
-    }
-}
-
-fn bytes_of(entry: &Entry) -> usize {
-    ENTRY_BYTES + entry.text.len() + entry.plan.as_ref().map_or(0, String::len)
-}
-
-impl Counts {
-    /// The writer has taken an entry out.
-    fn taken(&self, entry: &Entry) {
-        let bytes = bytes_of(entry);
-        self.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// Whether all requests are at their end.
-    fn finished(&self) -> Finished {
-        match self.open.load(Ordering::Acquire) {
-            0 => Finished::All,
-            _ => Finished::NotAll,
         }
     }
 }

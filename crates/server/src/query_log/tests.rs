@@ -5,7 +5,7 @@ use super::*;
 use orrery_usage::{FileName, Kind, Line, Outcome, Series, Shape};
 use std::collections::BTreeMap;
 use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicBool, AtomicI64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
 
 /// A disk in memory, which may be full, and a clock.
 #[derive(Debug, Clone, Default)]

@@ -7,8 +7,10 @@
 //! What failed to be written is counted in its log, and the number stands behind the first lines that get through.
 
 use crate::query_log::files::{LogFile, LogFiles};
+use crate::query_log::message::{Counts, Finished, Message};
+use crate::query_log::options::{QUERY_LOG_BYTES_MIN, QueryLogOptions};
 use crate::query_log::strike::strike;
-use crate::query_log::{Counts, Message, QUERY_LOG_BYTES_MIN, QueryLogOptions};
+
 use orrery_storage::{ByteCount, reason};
 use orrery_usage::{Day, Entry, FileName, Line, Series, Time, shape_of};
 use std::collections::BTreeMap;
@@ -31,13 +33,6 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(10);
 const FINISH_MAX: Duration = Duration::from_secs(2);
 /// How many names are tried where another process makes files, too.
 const NAMES_MAX: usize = 100;
-
-/// Whether requests may still bring entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Finished {
-    All,
-    NotAll,
-}
 
 /// The clock that days are told by.
 pub(crate) type Clock = Box<dyn Fn() -> Time + Send>;

@@ -1,0 +1,38 @@
+//! What can be said on the command line about reports.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use orrery_usage::Day;
+
+/// What to report.
+#[derive(Subcommand)]
+pub(crate) enum ReportCommand {
+    /// A page, or JSON, of what was asked: queries a day, durations, predicates, agents, the slowest queries
+    Usage(UsageArguments),
+}
+
+#[derive(Args)]
+pub(crate) struct UsageArguments {
+    /// The directory that `orrery serve --query-log` was given
+    #[arg(long = "log", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The first day, such as 2026-01-01 (UTC); from the beginning if not given
+    #[arg(long, value_name = "DATE")]
+    pub(crate) from: Option<Day>,
+    /// The last day, which is in the report; to the end if not given
+    #[arg(long, value_name = "DATE")]
+    pub(crate) to: Option<Day>,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// One page for a browser, or the figures for programs
+    #[arg(long, value_enum, default_value_t = UsageFormat::Html)]
+    pub(crate) format: UsageFormat,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum UsageFormat {
+    Html,
+    Json,
+}

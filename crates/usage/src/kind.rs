@@ -1,0 +1,73 @@
+//! What was asked, and how it ended.
+
+use serde::{Deserialize, Serialize};
+
+/// What was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A query of SPARQL that ended before it was known which form it has.
+    Query,
+    /// `SELECT`
+    Select,
+    /// `ASK`
+    Ask,
+    /// `CONSTRUCT`
+    Construct,
+    /// `DESCRIBE`
+    Describe,
+    /// An update of SPARQL.
+    Update,
+    /// Statements of SQL.
+    Sql,
+}
+
+impl Kind {
+    /// As it is written in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Select => "select",
+            Self::Ask => "ask",
+            Self::Construct => "construct",
+            Self::Describe => "describe",
+            Self::Update => "update",
+            Self::Sql => "sql",
+        }
+    }
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The answer went out to its end.
+    Ok,
+    /// The server does not do that, not for this client, or not now.
+    Refused,
+    /// The text is wrong.
+    Syntax,
+    /// It took longer than its limit.
+    Timeout,
+    /// It needed more memory than there was.
+    Memory,
+    /// The client left, or the server stopped.
+    Cancelled,
+    /// Anything else.
+    Error,
+}
+
+impl Outcome {
+    /// As it is written in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Refused => "refused",
+            Self::Syntax => "syntax",
+            Self::Timeout => "timeout",
+            Self::Memory => "memory",
+            Self::Cancelled => "cancelled",
+            Self::Error => "error",
+        }
+    }
+}
