@@ -204,8 +204,10 @@ impl Adjacencies {
                 let slot = build.slot();
                 slot.set_used(self.clock.fetch_add(1, Ordering::Relaxed));
                 let slot = Arc::downgrade(slot);
+                // Both at once: one that is used is one that can be given up, and counted.
+                let mut kept = self.kept.lock();
                 build.finish(Arc::new(adjacency));
-                self.kept.lock().slots.push(KeptAdjacency {
+                kept.slots.push(KeptAdjacency {
                     slot,
                     permutation: index.permutation(),
                     predicate,

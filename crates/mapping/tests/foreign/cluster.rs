@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 /// The user of tests, and one who needs a password.
 pub(crate) const USER: &str = "tester";
@@ -20,6 +21,8 @@ pub(crate) struct Cluster {
     pub(crate) port: u16,
     log: Arc<Mutex<Vec<String>>>,
     databases: AtomicUsize,
+    /// Statements that mark places in the log.
+    marks: AtomicUsize,
 }
 
 /// A database of its own in a cluster.
@@ -181,6 +184,7 @@ impl Cluster {
             port,
             log,
             databases: AtomicUsize::new(0),
+            marks: AtomicUsize::new(0),
         };
         let password = PASSWORD.replace('\'', "''");
         cluster.psql(
@@ -213,8 +217,20 @@ impl Cluster {
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
     }
 
-    /// Lines of the server's log with a text.
+    /// Lines of the server's log with a text, up to now.
     pub(crate) fn logged(&self, part: &str) -> Vec<String> {
+        // An answer may be here before the line about it was read: what is logged later tells that it was.
+        let mark = format!("up to {}", self.marks.fetch_add(1, Ordering::Relaxed));
+        self.psql("postgres", &format!("SELECT '{mark};'"));
+        let end = Instant::now() + Duration::from_secs(30);
+        let has_mark = || {
+            let log = self.log.lock().unwrap();
+            log.iter().any(|line| line.contains(&format!("{mark};")))
+        };
+        while !has_mark() {
+            assert!(Instant::now() < end, "the server logs nothing");
+            std::thread::sleep(Duration::from_millis(2));
+        }
         let log = self.log.lock().unwrap();
         log.iter()
             .filter(|line| line.contains(part))
