@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use crate::api_key::{ApiKey, id_of};
 use crate::entries::{Entries, damaged, of_json, to_json};
 use crate::error::{Error, Result};
+use crate::limits::{Limited, Limits};
 use crate::names::Name;
 use crate::rule::{Rule, Subject};
 use crate::users::{Group, GroupId, User, UserId};
@@ -15,6 +16,7 @@ const USER: &str = "user";
 const GROUP: &str = "group";
 const KEY: &str = "key";
 const RULE: &str = "rule";
+const LIMITS: &str = "limits";
 const NEXT: &str = "next";
 
 /// Users at most, and groups.
@@ -43,6 +45,10 @@ pub enum Change {
     PutRule(u64, Rule),
     /// A rule goes.
     DropRule(u64),
+    /// Limits come, in the place of those there were.
+    PutLimits(Limited, Limits),
+    /// Limits go.
+    DropLimits(Limited),
 }
 
 /// What is known of users at one time.
@@ -52,6 +58,7 @@ pub struct Catalog {
     groups: BTreeMap<GroupId, Group>,
     keys: BTreeMap<String, ApiKey>,
     rules: BTreeMap<u64, Rule>,
+    limits: BTreeMap<Limited, Limits>,
     names: BTreeMap<Name, Named>,
     next: u64,
 }
@@ -93,6 +100,16 @@ impl Catalog {
         self.rules.iter().map(|(number, rule)| (*number, rule))
     }
 
+    /// All limits.
+    pub fn limits(&self) -> impl Iterator<Item = (&Limited, &Limits)> {
+        self.limits.iter()
+    }
+
+    /// Limits, if there are any for just that.
+    pub(crate) fn limits_for(&self, limited: &Limited) -> Option<Limits> {
+        self.limits.get(limited).copied()
+    }
+
     /// A user by number.
     pub fn user(&self, id: UserId) -> Option<&User> {
         self.users.get(&id)
@@ -123,11 +140,14 @@ impl Catalog {
 
     /// Whose key a text is, at a time in seconds of the Unix epoch. None where the user is locked.
     pub fn user_of_key(&self, text: &str, now: u64) -> Option<&User> {
-        let key = self
-            .keys
-            .get(id_of(text)?)
-            .filter(|key| key.is(text, now))?;
-        self.users.get(&key.user).filter(|user| !user.is_locked)
+        self.key_and_user(text, now).map(|(_, user)| user)
+    }
+
+    /// The same, with the key.
+    pub fn key_and_user(&self, text: &str, now: u64) -> Option<(&ApiKey, &User)> {
+        let key = self.keys.get(id_of(text)?)?;
+        let user = self.users.get(&key.user)?;
+        (key.is(text, now) && !user.is_locked).then_some((key, user))
     }
 
     /// The rules about who asks: a user, or nobody who is known. Of a user that is gone or locked there are none.
@@ -161,12 +181,18 @@ impl Catalog {
             Change::PutKey(key) => after.put_key(key)?,
             Change::DropKey(id) => {
                 let gone = after.keys.remove(&id);
-                gone.map(drop).ok_or(Error::UnknownKey(id))?;
+                gone.map(drop).ok_or(Error::UnknownKey(id.clone()))?;
+                after.limits.remove(&Limited::Key(id));
             }
             Change::PutRule(number, rule) => after.put_rule(number, rule)?,
             Change::DropRule(number) => {
                 let gone = after.rules.remove(&number);
                 gone.map(drop).ok_or(Error::UnknownRule(number))?;
+            }
+            Change::PutLimits(limited, limits) => after.put_limits(limited, limits)?,
+            Change::DropLimits(limited) => {
+                let gone = after.limits.remove(&limited);
+                gone.map(drop).ok_or(Error::UnknownLimits)?;
             }
         }
         after.require_administrator(self)?;
@@ -190,6 +216,9 @@ impl Catalog {
         }
         for (number, rule) in &self.rules {
             put(RULE, number.to_string(), to_json(rule)?);
+        }
+        for (limited, limits) in &self.limits {
+            put(LIMITS, to_json(limited)?, to_json(limits)?);
         }
         if self.next > 0 {
             put(NEXT, String::new(), self.next.to_string());
@@ -219,6 +248,9 @@ impl Catalog {
         }
         for (number, value) in of_kind(RULE) {
             catalog.put_rule(of_json(number)?, of_json(value)?)?;
+        }
+        for (limited, value) in of_kind(LIMITS) {
+            catalog.put_limits(of_json(limited)?, of_json(value)?)?;
         }
         for (_, value) in of_kind(NEXT) {
             catalog.next = catalog.next.max(of_json(value)?);
@@ -253,8 +285,7 @@ impl Catalog {
         };
         self.names.remove(&gone.name);
         self.keys.retain(|_, key| key.user != id);
-        self.rules
-            .retain(|_, rule| rule.subject != Subject::User(id));
+        self.drop_subject(Subject::User(id));
         Ok(())
     }
 
@@ -278,9 +309,18 @@ impl Catalog {
         for user in self.users.values_mut() {
             user.groups.remove(&id);
         }
-        self.rules
-            .retain(|_, rule| rule.subject != Subject::Group(id));
+        self.drop_subject(Subject::Group(id));
         Ok(())
+    }
+
+    /// Rules and limits of who is gone.
+    fn drop_subject(&mut self, gone: Subject) {
+        self.rules.retain(|_, rule| rule.subject != gone);
+        let keys = &self.keys;
+        self.limits.retain(|limited, _| match limited {
+            Limited::Who(subject) => *subject != gone,
+            Limited::Key(key) => keys.contains_key(key),
+        });
     }
 
     fn put_key(&mut self, key: ApiKey) -> Result<()> {
@@ -295,20 +335,37 @@ impl Catalog {
     fn put_rule(&mut self, number: u64, rule: Rule) -> Result<()> {
         require_room("rules", self.rules.len(), RULES_MAX)?;
         rule.target.check()?;
-        let is_known = match rule.subject {
+        self.require_known(rule.subject)?;
+        self.note_number(number);
+        self.rules.insert(number, rule);
+        Ok(())
+    }
+
+    fn put_limits(&mut self, limited: Limited, limits: Limits) -> Result<()> {
+        require_room("limits", self.limits.len(), RULES_MAX)?;
+        limits.check()?;
+        match &limited {
+            Limited::Who(subject) => self.require_known(*subject)?,
+            Limited::Key(key) if self.keys.contains_key(key) => {}
+            Limited::Key(key) => return Err(Error::UnknownKey(key.clone())),
+        }
+        self.limits.insert(limited, limits);
+        Ok(())
+    }
+
+    fn require_known(&self, subject: Subject) -> Result<()> {
+        let is_known = match subject {
             Subject::Anyone | Subject::Authenticated => true,
             Subject::User(id) => self.users.contains_key(&id),
             Subject::Group(id) => self.groups.contains_key(&id),
         };
-        if !is_known {
-            return Err(Error::Rule {
-                place: format!("{:?}", rule.subject),
+        match is_known {
+            true => Ok(()),
+            false => Err(Error::Rule {
+                place: format!("{subject:?}"),
                 why: "there is no such user or group".to_owned(),
-            });
+            }),
         }
-        self.note_number(number);
-        self.rules.insert(number, rule);
-        Ok(())
     }
 
     fn name(&mut self, name: &Name, of: Named) -> Result<()> {

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::api_key::NOTE_BYTES_MAX;
 use crate::{
-    ApiKey, Catalog, Change, Error, Group, GroupId, KeptPassword, Name, Result, Right, Rule,
-    Subject, Target, User, UserId, new_password,
+    ApiKey, Catalog, Change, Error, Group, GroupId, KeptPassword, Limited, Limits, Name, Result,
+    Right, Rule, Subject, Target, User, UserId, new_password,
 };
 
 /// One command.
@@ -104,6 +104,18 @@ pub enum Command {
         /// Its number, as a list of rules has it.
         rule: u64,
     },
+    /// Somebody may use so much from now on, and what is not said is not limited.
+    SetLimits {
+        /// Whom it is about.
+        of: LimitedWhom,
+        /// How much.
+        limits: Limits,
+    },
+    /// Limits go.
+    RemoveLimits {
+        /// Whom they were about.
+        of: LimitedWhom,
+    },
 }
 
 /// The password of a command.
@@ -130,6 +142,22 @@ pub enum Whom {
     User(Name),
     /// Who is in a group.
     Group(Name),
+}
+
+/// Whom limits are for, by name: as [`Whom`], or the number of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitedWhom {
+    /// Each address from which somebody unknown asks.
+    Anyone,
+    /// Each user.
+    Authenticated,
+    /// One user.
+    User(Name),
+    /// Each user of a group.
+    Group(Name),
+    /// One key, beside what its user may use.
+    Key(String),
 }
 
 /// What a command gives beside the catalog after it. Passwords and keys are seen here and never again.
@@ -261,6 +289,10 @@ impl Command {
                 catalog.after(Change::PutRule(number, rule))?
             }
             Self::Revoke { rule } => catalog.after(Change::DropRule(*rule))?,
+            Self::SetLimits { of, limits } => {
+                catalog.after(Change::PutLimits(of.limited(catalog)?, *limits))?
+            }
+            Self::RemoveLimits { of } => catalog.after(Change::DropLimits(of.limited(catalog)?))?,
         };
         Ok((after, given))
     }
@@ -289,7 +321,9 @@ impl Command {
             | Self::AddGroup { .. }
             | Self::RemoveGroup { .. }
             | Self::Join { .. }
-            | Self::Leave { .. } => false,
+            | Self::Leave { .. }
+            | Self::SetLimits { .. }
+            | Self::RemoveLimits { .. } => false,
         }
     }
 
@@ -311,6 +345,8 @@ impl Command {
             Self::RemoveKey { key } => format!("remove key {key}"),
             Self::Grant { to, right, on } => format!("grant {right} on {on} to {to}"),
             Self::Revoke { rule } => format!("revoke rule {rule}"),
+            Self::SetLimits { of, .. } => format!("limit {of}"),
+            Self::RemoveLimits { of } => format!("limit {of} no more"),
         }
     }
 }
@@ -365,6 +401,44 @@ impl Whom {
             Subject::User(id) => Self::User(catalog.user(id)?.name.clone()),
             Subject::Group(id) => Self::Group(catalog.group(id)?.name.clone()),
         })
+    }
+}
+
+impl LimitedWhom {
+    fn limited(&self, catalog: &Catalog) -> Result<Limited> {
+        let whom = match self {
+            Self::Anyone => Whom::Anyone,
+            Self::Authenticated => Whom::Authenticated,
+            Self::User(name) => Whom::User(name.clone()),
+            Self::Group(name) => Whom::Group(name.clone()),
+            Self::Key(key) => return Ok(Limited::Key(key.clone())),
+        };
+        whom.subject(catalog).map(Limited::Who)
+    }
+
+    /// The same, the other way; `None` where there is no such user or group.
+    pub(crate) fn of(limited: &Limited, catalog: &Catalog) -> Option<Self> {
+        Some(match limited {
+            Limited::Key(key) => Self::Key(key.clone()),
+            Limited::Who(subject) => match Whom::of(*subject, catalog)? {
+                Whom::Anyone => Self::Anyone,
+                Whom::Authenticated => Self::Authenticated,
+                Whom::User(name) => Self::User(name),
+                Whom::Group(name) => Self::Group(name),
+            },
+        })
+    }
+}
+
+impl std::fmt::Display for LimitedWhom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Anyone => f.write_str("anyone"),
+            Self::Authenticated => f.write_str("authenticated"),
+            Self::User(name) => write!(f, "user {name}"),
+            Self::Group(name) => write!(f, "group {name}"),
+            Self::Key(key) => write!(f, "key {key}"),
+        }
     }
 }
 

@@ -35,6 +35,9 @@ pub enum Error {
     /// There is no such rule.
     #[error("there is no rule {0}")]
     UnknownRule(u64),
+    /// There are no such limits.
+    #[error("there are no limits for just that; `limit list` shows which there are")]
+    UnknownLimits,
     /// A user or group of the name is there already.
     #[error("`{0}` is there already; users and groups share their names")]
     Taken(Name),

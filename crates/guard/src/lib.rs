@@ -1,4 +1,4 @@
-//! Users, groups, keys and rules: who asks, and what they may see and change.
+//! Users, groups, keys, rules and limits: who asks, what they may see and change, and how much they may use.
 //!
 //! ```text
 //! password, key  ->  User  ->  rules about the user, the user's groups, everybody  ->  what may be seen and changed
@@ -12,6 +12,8 @@ mod command;
 mod entries;
 mod error;
 mod known;
+mod limits;
+mod limits_of;
 mod listing;
 mod names;
 mod password;
@@ -22,10 +24,11 @@ mod users;
 
 pub use api_key::{ApiKey, KeyText};
 pub use catalog::{Catalog, Change, KEYS_MAX, RULES_MAX, USERS_MAX};
-pub use command::{Command, Done, Given, NewPassword, Whom};
+pub use command::{Command, Done, Given, LimitedWhom, NewPassword, Whom};
 pub use error::{Error, Result};
 pub use known::{Attempt, Known};
-pub use listing::{ListedGroup, ListedKey, ListedRule, ListedUser, Listing};
+pub use limits::{Budget, Limited, Limits};
+pub use listing::{ListedGroup, ListedKey, ListedLimits, ListedRule, ListedUser, Listing};
 pub use names::{NAME_BYTES_MAX, Name, NameError};
 pub use password::{KeptPassword, PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN, new_password};
 pub use rights::TableRights;

@@ -1,9 +1,9 @@
-//! What is known of users, groups, keys and rules, by name and without secrets: for administrators to read.
+//! What is known of users, groups, keys, rules and limits, by name and without secrets: for administrators to read.
 
 use serde::{Deserialize, Serialize};
 
-use crate::command::Whom;
-use crate::{Catalog, Name, Right, Target};
+use crate::command::{LimitedWhom, Whom};
+use crate::{Catalog, Limits, Name, Right, Target};
 
 /// All that is known, each part in the order of its numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +16,9 @@ pub struct Listing {
     pub keys: Vec<ListedKey>,
     /// The rules.
     pub rules: Vec<ListedRule>,
+    /// The limits.
+    #[serde(default)]
+    pub limits: Vec<ListedLimits>,
 }
 
 /// A user.
@@ -70,6 +73,15 @@ pub struct ListedRule {
     pub on: Target,
 }
 
+/// Limits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedLimits {
+    /// Whom they are for.
+    pub of: LimitedWhom,
+    /// How much that is.
+    pub limits: Limits,
+}
+
 impl Listing {
     /// Of a catalog.
     pub fn of(catalog: &Catalog) -> Self {
@@ -112,11 +124,18 @@ impl Listing {
                 on: rule.target.clone(),
             })
         });
+        let limits = catalog.limits().filter_map(|(limited, limits)| {
+            Some(ListedLimits {
+                of: LimitedWhom::of(limited, catalog)?,
+                limits: *limits,
+            })
+        });
         Self {
             users: users.collect(),
             groups: groups.collect(),
             keys: keys.collect(),
             rules: rules.collect(),
+            limits: limits.collect(),
         }
     }
 }

@@ -183,7 +183,7 @@ fn of_query(error: &QueryError) -> Error {
     let state = match error {
         QueryError::Syntax { .. } => SqlState::SyntaxError,
         QueryError::Unsupported { .. } => SqlState::FeatureNotSupported,
-        QueryError::Timeout { .. } => SqlState::QueryCanceled,
+        QueryError::Timeout { .. } | QueryError::TooManyRows { .. } => SqlState::QueryCanceled,
         QueryError::OutOfMemory { .. } | QueryError::Busy => SqlState::OutOfMemory,
         QueryError::Service { .. } => SqlState::ForeignDataError,
         QueryError::Storage(_) => SqlState::IoError,

@@ -5,7 +5,7 @@
 //! shared by `Arc` between all operators, on all threads.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use datafusion_execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
 use orrery_expressions::context::WrittenTags;
@@ -61,6 +61,7 @@ pub struct QueryContext {
     adjacencies: Arc<Adjacencies>,
     patience: Arc<Patience>,
     is_bound_to_commit: AtomicBool,
+    touches: AtomicU64,
 }
 
 impl QueryContext {
@@ -89,6 +90,7 @@ impl QueryContext {
             adjacencies: options.adjacencies,
             patience: options.patience,
             is_bound_to_commit: AtomicBool::new(false),
+            touches: AtomicU64::new(0),
         })
     }
 
@@ -130,6 +132,16 @@ impl QueryContext {
     /// Says that an expression that is not compiled yet gives another value each time ([`ExpressionContext::note_volatile`]).
     pub fn note_volatile(&self) {
         self.expressions.note_volatile();
+    }
+
+    /// Counts what no node of the plan does, such as terms of the answer ([`touches()`](crate::touches())).
+    pub fn note_touches(&self, touches: u64) {
+        self.touches.fetch_add(touches, Ordering::Relaxed);
+    }
+
+    /// What [`QueryContext::note_touches`] has counted.
+    pub fn touches(&self) -> u64 {
+        self.touches.load(Ordering::Relaxed)
     }
 
     /// Says that the plan follows from something in the data that counts of its patterns do not tell: that a term is unknown, which

@@ -18,6 +18,7 @@
 //! | [`service`] | SERVICE: solutions of other endpoints |
 //! | [`source`] | solutions that are made of something else than quads |
 //! | [`codec`] | plans as bytes, and back |
+//! | [`touches()`] | what a run costs |
 //! | [`kept`] | plans without their queries, to be made again with other constants |
 //! | [`rows`], [`graph_names`], [`count`], [`run_counts`] | given solutions, names of graphs, exact counts, counts of runs |
 
@@ -50,7 +51,10 @@ pub mod source;
 mod test_support;
 #[cfg(test)]
 mod tests;
+mod touch_counter;
+mod touches;
 
 pub use context::{ContextOptions, QueryContext};
 pub use error::{Error, Result};
 pub use solutions::solution_schema;
+pub use touches::touches;

@@ -95,8 +95,10 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Group(command) => commands::access::group(command),
         Command::Key(command) => commands::access::key(command),
         Command::Grant(command) => commands::access::grant(command),
+        Command::Limit(command) => commands::limit::run(command),
         Command::Prefix(command) => commands::prefix::run(command),
         Command::Report(command) => commands::report::run(command),
+        Command::Usage(arguments) => commands::report::bill_of(&arguments),
         Command::Bench(suite) => commands::bench::run(suite),
         Command::Demo(arguments) => commands::demo::run(arguments),
     }

@@ -100,6 +100,13 @@ impl AccessRecord {
         self.rows.store(0, Ordering::Relaxed);
     }
 
+    /// Notes for the query log what the query costs.
+    pub(crate) fn add_touches(&self, touches: u64) {
+        if let Some(entry) = self.entry() {
+            entry.add_touches(touches);
+        }
+    }
+
     /// Counts rows that were written into the answer.
     pub(crate) fn add_rows(&self, rows: u64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 //! | request | does | answers |
 //! | --- | --- | --- |
 //! | GET `/admin/access` | | all users, groups, keys and rules, without secrets |
+//! | GET `/admin/usage?from=2026-11-01&to=2026-11-30` | | what each user used on each day, from the query log: JSON, or CSV with `format=csv` |
 //! | POST `/admin/access` | one command, as JSON ([`Command`]) | `{"commit":17}`, and what is seen once: `password`, `key` |
 //!
 //! Administrators may all of it; who administers graphs or tables grants rights to them, and everybody makes keys of their own. A command is one transaction: it is checked
@@ -21,6 +22,7 @@ use axum::{Json, Router, middleware};
 use orrery_guard::{Command, Done, Error, Listing, UserId};
 
 use crate::access_log::log_access;
+use crate::admin_usage;
 use crate::edge::{self, Edge};
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::HostRule;
@@ -43,6 +45,7 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
     };
     Router::new()
         .route(paths::ACCESS, known(get(list).post(change)))
+        .route(paths::USAGE, known(get(usage)))
         .layer(DefaultBodyLimit::disable())
         .fallback(not_found)
         .with_state(state)
@@ -65,6 +68,12 @@ fn listing(state: &ServerState, parts: &Parts) -> Result<Response, ServerError> 
     let snapshot = state.engine.database().snapshot();
     let catalog = orrery_guard::read(snapshot.tables()).map_err(refusal)?;
     Ok((no_store(), Json(Listing::of(&catalog))).into_response())
+}
+
+async fn usage(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let bill = admin_usage::answer(&state, &parts).await;
+    bill.unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
 async fn change(State(state): State<Arc<ServerState>>, request: Request) -> Response {
@@ -143,7 +152,8 @@ fn refusal(error: Error) -> ServerError {
         | Error::UnknownUser(_)
         | Error::UnknownGroup(_)
         | Error::UnknownKey(_)
-        | Error::UnknownRule(_) => ServerError::Unprocessable {
+        | Error::UnknownRule(_)
+        | Error::UnknownLimits => ServerError::Unprocessable {
             message: error.to_string(),
         },
         Error::Name(_) | Error::Password { .. } | Error::Key { .. } | Error::Rule { .. } => {

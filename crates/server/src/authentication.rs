@@ -14,7 +14,8 @@ use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use orrery_guard::{
-    Attempt, Catalog, KeptPassword, Known, NAME_BYTES_MAX, Name, Right, User, UserId, new_password,
+    Attempt, Catalog, KeptPassword, Known, Limited, Limits, NAME_BYTES_MAX, Name, Right, User,
+    UserId, new_password,
 };
 use orrery_sparql::WriteScope;
 use orrery_storage::{Asker, Database, ReadScope};
@@ -45,8 +46,8 @@ struct KeptCatalog {
     read: Instant,
     /// Is read again as soon as there is another commit.
     is_stale: bool,
-    /// What those may do who asked since.
-    asked: HashMap<Option<UserId>, Asked>,
+    /// What those may do who asked since: users, by the keys that have limits of their own.
+    asked: HashMap<(Option<UserId>, Option<String>), Asked>,
 }
 
 /// Who asks, and what they may do.
@@ -71,6 +72,8 @@ pub(crate) struct Rights {
     pub(crate) changes_tables: bool,
     /// May do what is about the database as a whole.
     pub(crate) administers: bool,
+    /// How much they may use, by account.
+    pub(crate) limits: Arc<[(Limited, Limits)]>,
 }
 
 /// What a request says of who sends it.
@@ -104,18 +107,21 @@ impl Authentication {
     /// When what it says of that is wrong, or it says nothing and nobody unknown may see anything.
     pub(crate) async fn asked(&self, headers: &HeaderMap) -> Result<Asked, ServerError> {
         let catalog = self.catalog()?;
+        let mut key = None;
         let user = match Credentials::of(headers)? {
             None => None,
-            Some(Credentials::Key(key)) => {
+            Some(Credentials::Key(text)) => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH);
-                let user = catalog.user_of_key(&key, now.unwrap_or_default().as_secs());
-                Some(user.ok_or_else(wrong)?.id)
+                let found = catalog.key_and_user(&text, now.unwrap_or_default().as_secs());
+                let (of_user, user) = found.ok_or_else(wrong)?;
+                key = catalog.limits_key(&of_user.id);
+                Some(user.id)
             }
             Some(Credentials::Password { name, password }) => {
                 Some(self.user_of(&catalog, name, password).await?)
             }
         };
-        let asked = self.what_may(&catalog, user);
+        let asked = self.what_may(&catalog, user, key);
         let sees_nothing = asked.scope.graphs().is_some_and(|graphs| graphs.is_empty());
         match user.is_none() && sees_nothing && !asked.rights.sees_tables {
             true => Err(ServerError::unknown_asker(
@@ -147,14 +153,15 @@ impl Authentication {
     }
 
     /// What somebody may do, put together once.
-    fn what_may(&self, catalog: &Arc<Catalog>, user: Option<UserId>) -> Asked {
+    fn what_may(&self, catalog: &Arc<Catalog>, user: Option<UserId>, key: Option<String>) -> Asked {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(&kept.catalog, catalog) {
             // There is another one by now; this request keeps its own.
-            return Asked::of(catalog, user);
+            return Asked::of(catalog, user, key.as_deref());
         }
-        let asked = kept.asked.entry(user);
-        asked.or_insert_with(|| Asked::of(catalog, user)).clone()
+        let asked = || Asked::of(catalog, user, key.as_deref());
+        let entry = kept.asked.entry((user, key.clone()));
+        entry.or_insert_with(asked).clone()
     }
 
     /// The user of a name and a password.
@@ -231,7 +238,7 @@ impl KeptCatalog {
 
 impl Asked {
     /// What the rules of a catalog say.
-    fn of(catalog: &Catalog, user: Option<UserId>) -> Self {
+    fn of(catalog: &Catalog, user: Option<UserId>, key: Option<&str>) -> Self {
         let asker = user.map_or(Asker::Anonymous, |id| Asker::User(id.0));
         let scope = match catalog.graphs_of(user, Right::Read) {
             None => ReadScope::all_graphs(asker),
@@ -250,6 +257,7 @@ impl Asked {
                 sees_tables: catalog.tables_of(user, Right::Read).is_all(),
                 changes_tables: catalog.tables_of(user, Right::Write).is_all(),
                 administers: catalog.administers(user),
+                limits: catalog.limits_of(user, key).into(),
             },
         }
     }

@@ -24,7 +24,7 @@ const PREFLIGHT_HEADERS: HeaderValue = HeaderValue::from_static(
 const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 /// What pages of other origins may read of an answer's head beside what they always may.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "Allow, ETag, Location, Orrery-Tag, Orrery-Warning, Retry-After, Server-Timing",
+    "Allow, ETag, Location, Orrery-Cost, Orrery-Partial, Orrery-Tag, Orrery-Warning, Retry-After, Server-Timing",
 );
 
 /// The rules of one server.

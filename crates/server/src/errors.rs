@@ -13,6 +13,7 @@
 //! | 422 | a patch of a graph that would change others |
 //! | 406, 415 | no common format; the query came in a form we do not read |
 //! | 408, 413 | the body came too slowly, or is larger than the limit |
+//! | 429 | who asks has used up what they may, or guessed at a password (`Retry-After`, where waiting helps) |
 //! | 501 | a feature that is not there yet |
 //! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow |
 //! | 414, 431 | the address, or the head of a request, is too long, see `refusals` |
@@ -24,6 +25,7 @@
 //! are told what it means for them, and the number under which the log has the rest.
 
 use crate::format::FormatError;
+use crate::metering::Exceeded;
 use crate::negotiate::NoFormat;
 use crate::sql_failure::SqlFailure;
 use axum::Json;
@@ -60,6 +62,9 @@ pub(crate) enum ServerError {
     UnknownAsker { message: String },
     #[error("wrong passwords were sent for this name; it is not looked at for {} s", wait.as_secs() + 1)]
     TooManyGuesses { wait: Duration },
+    /// Who asks has used up what they may.
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
     #[error("{message}")]
     Missing { message: String },
     #[error("{message}")]
@@ -178,7 +183,7 @@ impl ServerError {
             Self::Sql(failure) => failure.status(),
             Self::Forbidden { .. } => StatusCode::FORBIDDEN,
             Self::UnknownAsker { .. } => StatusCode::UNAUTHORIZED,
-            Self::TooManyGuesses { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyGuesses { .. } | Self::Exceeded(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Missing { .. } => StatusCode::NOT_FOUND,
             Self::Precondition { .. } => StatusCode::PRECONDITION_FAILED,
             Self::Unprocessable { .. } => StatusCode::UNPROCESSABLE_ENTITY,
@@ -217,6 +222,7 @@ impl ServerError {
             Self::Syntax { .. } => Outcome::Syntax,
             Self::Sql(failure) => failure.outcome(),
             Self::Timeout { .. } => Outcome::Timeout,
+            Self::Exceeded(_) => Outcome::Exceeded,
             Self::OutOfMemory { .. }
             | Self::TransactionMemory { .. }
             | Self::MemoryBusy { .. }
@@ -248,6 +254,11 @@ impl ServerError {
             | Self::Format(_)
             | Self::Internal { .. } => Outcome::Error,
         }
+    }
+
+    /// Whether what was found until then is right, and only not all.
+    pub(crate) fn leaves_a_part(&self) -> bool {
+        matches!(self, Self::Exceeded(_) | Self::Timeout { .. })
     }
 
     /// One line for people: control characters of quoted input do not break it, and the system's number of an error is left out.
@@ -303,6 +314,11 @@ impl ServerError {
             }
             Self::TooManyGuesses { wait } => {
                 headers.insert(header::RETRY_AFTER, (wait.as_secs() + 1).into());
+            }
+            Self::Exceeded(exceeded) => {
+                if let Some(seconds) = exceeded.retry_after_s() {
+                    headers.insert(header::RETRY_AFTER, seconds.into());
+                }
             }
             Self::MethodNotAllowed { allowed, .. } => {
                 headers.insert(header::ALLOW, HeaderValue::from_static(allowed));
@@ -408,6 +424,7 @@ impl From<QueryError> for ServerError {
                 message: error.to_string(),
                 is_timeout,
             },
+            QueryError::TooManyRows { rows_max } => Exceeded::Rows { max: rows_max }.into(),
             error @ QueryError::Busy => Self::MemoryBusy {
                 message: error.to_string(),
             },

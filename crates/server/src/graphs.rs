@@ -251,6 +251,7 @@ async fn make(
     graph: Option<String>,
     commit_request: CommitRequest,
 ) -> Result<(Committed, bool), ServerError> {
+    let (_, meter) = state.enter(parts, None)?;
     let who = updates::who(parts);
     let engine = Arc::clone(&state.engine);
     let existed = Arc::new(AtomicBool::new(true));
@@ -269,6 +270,7 @@ async fn make(
         )
     };
     let committed = updates::make(state, writes, held, watched).await?;
+    updates::charge(meter.as_deref(), committed);
     Ok((committed, existed.load(Ordering::Relaxed)))
 }
 

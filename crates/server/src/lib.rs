@@ -15,6 +15,7 @@
 
 mod access_log;
 mod admin;
+mod admin_usage;
 mod admission;
 mod authentication;
 mod body;
@@ -35,6 +36,7 @@ mod health;
 mod hosting;
 mod maintenance;
 mod media_type;
+mod metering;
 mod negotiate;
 mod options;
 mod output;

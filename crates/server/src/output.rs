@@ -4,6 +4,7 @@
 //! while the job works, and a client that leaves, end the job at its next wait. `stream_body` says what is sent when.
 
 use crate::errors::ServerError;
+use crate::metering::{CostWatch, Exceeded};
 use crate::request_times::{RequestTimes, SERVER_TIMING};
 use crate::warnings::WARNING;
 use axum::body::Body;
@@ -30,6 +31,11 @@ const LATE_ANSWER_MAX: Duration = Duration::from_millis(250);
 /// What a statement of SQL has done, as PostgreSQL's clients are told: `INSERT 0 5`.
 pub(crate) const TAG: HeaderName = HeaderName::from_static("orrery-tag");
 
+/// What a query cost, in touches.
+pub(crate) const COST: HeaderName = HeaderName::from_static("orrery-cost");
+/// Why an answer is not the whole one.
+pub(crate) const PARTIAL: HeaderName = HeaderName::from_static("orrery-partial");
+
 /// How long a query may work.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeLimit {
@@ -44,6 +50,15 @@ impl TimeLimit {
     /// What is left of it.
     pub(crate) fn left(self) -> Duration {
         self.limit.saturating_sub(self.spent)
+    }
+
+    /// The same, and no more than this.
+    pub(crate) fn within(self, maximum: Duration) -> Self {
+        Self {
+            limit: self.limit.min(maximum),
+            maximum: self.maximum.min(maximum),
+            ..self
+        }
     }
 
     pub(crate) fn exceeded(self) -> ServerError {
@@ -92,6 +107,10 @@ pub(crate) struct Head {
     warnings: Vec<HeaderValue>,
     /// What a statement of SQL has done.
     tag: Option<HeaderValue>,
+    /// What the query cost.
+    touches: Option<u64>,
+    /// Why it is not the whole answer.
+    partial: Option<String>,
     content: Content,
 }
 
@@ -133,6 +152,12 @@ impl Head {
         if let Some(tag) = self.tag {
             headers.insert(TAG, tag);
         }
+        if let Some(touches) = self.touches {
+            headers.insert(COST, touches.into());
+        }
+        if let Some(reason) = self.partial.and_then(|reason| reason.try_into().ok()) {
+            headers.insert(PARTIAL, reason);
+        }
         response
     }
 }
@@ -166,6 +191,15 @@ impl<E: Into<ServerError>> From<E> for Stop {
         Self::Failed(error.into())
     }
 }
+
+/// Ends when the query costs more than whoever asks has left.
+async fn exceeded(cost: &mut Option<CostWatch>) -> Exceeded {
+    match cost {
+        Some(cost) => cost.exceeded().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// The job's side of the answer.
 pub(crate) struct Output {
     pub(crate) buffer: Vec<u8>,
@@ -176,9 +210,15 @@ pub(crate) struct Output {
     pub(crate) times: RequestTimes,
     pub(crate) warnings: Vec<HeaderValue>,
     pub(crate) tag: Option<HeaderValue>,
+    /// What the query costs, where somebody wants to know.
+    pub(crate) cost: Option<CostWatch>,
+    /// Why the answer ends before its end, if it does.
+    pub(crate) partial: Option<String>,
     sink: Sink,
     time: TimeLimit,
     deadline: Instant,
+    /// Bytes that were sent.
+    sent: u64,
 }
 
 enum Sink {
@@ -200,9 +240,12 @@ impl Output {
             times: RequestTimes::begin(ready),
             warnings: Vec::new(),
             tag: None,
+            cost: None,
+            partial: None,
             sink: Sink::Head(head),
             time,
             deadline: Instant::now() + time.left(),
+            sent: 0,
         }
     }
 
@@ -224,6 +267,7 @@ impl Output {
             result = work => Ok(result),
             () = self.sink.closed() => Err(Stop::ClientGone),
             () = tokio::time::sleep_until(self.deadline) => Err(self.time.exceeded().into()),
+            exceeded = exceeded(&mut self.cost) => Err(exceeded.into()),
         }
     }
 
@@ -236,6 +280,9 @@ impl Output {
         if Instant::now() >= self.deadline {
             return Err(self.time.exceeded().into());
         }
+        if let Some(cost) = &mut self.cost {
+            cost.look()?;
+        }
         loop {
             let has_waiting_rows = self.has_rows && !self.buffer.is_empty();
             tokio::select! {
@@ -245,6 +292,7 @@ impl Output {
                 () = tokio::time::sleep_until(self.deadline) => {
                     return Err(self.time.exceeded().into());
                 }
+                exceeded = exceeded(&mut self.cost) => return Err(exceeded.into()),
                 () = tokio::time::sleep(FLUSH_DELAY), if has_waiting_rows => {}
             }
             // Only a delay comes here.
@@ -273,6 +321,7 @@ impl Output {
             self.buffer.extend_from_slice(&bytes);
             return Ok(());
         }
+        self.count(self.buffer.len())?;
         self.begin_stream()?;
         let before = std::mem::replace(&mut self.buffer, bytes);
         if !before.is_empty() {
@@ -283,6 +332,7 @@ impl Output {
 
     /// Sends what is in the buffer as a chunk of a stream.
     pub(crate) async fn flush(&mut self) -> Result<(), Stop> {
+        self.count(self.buffer.len())?;
         self.begin_stream()?;
         let capacity = CHUNK_BYTES + CHUNK_BYTES / 8;
         let bytes = std::mem::replace(&mut self.buffer, Vec::with_capacity(capacity));
@@ -302,6 +352,7 @@ impl Output {
     /// Sends the rest of the answer: all of it, if nothing was sent yet.
     pub(crate) async fn finish(&mut self) -> Result<(), Stop> {
         if let Sink::Head(_) = self.sink {
+            self.count(self.buffer.len())?;
             let bytes = std::mem::take(&mut self.buffer);
             self.times.serialized();
             return self.send_head(Content::Whole(bytes.into()));
@@ -310,6 +361,37 @@ impl Output {
             self.flush().await?;
         }
         self.send(Chunk::End).await
+    }
+
+    /// Where the answer ends before its end: says why, in its format (`note`) or in its head.
+    ///
+    /// # Errors
+    /// When its head was sent and the format has no place for it: then nobody would know.
+    pub(crate) fn end_partial(
+        &mut self,
+        note: impl FnOnce(&str, &mut Vec<u8>) -> bool,
+    ) -> Result<(), Stop> {
+        let Some(reason) = &self.partial else {
+            return Ok(());
+        };
+        let is_said = note(reason, &mut self.buffer);
+        match is_said || matches!(self.sink, Sink::Head(_)) {
+            true => Ok(()),
+            false => Err(ServerError::Unsupported {
+                what: format!("a part of an answer in this format ({reason})"),
+            }
+            .into()),
+        }
+    }
+
+    /// Counts bytes that are sent next; fails for an answer that is longer than it may be.
+    fn count(&mut self, bytes: usize) -> Result<(), Stop> {
+        self.sent += bytes as u64;
+        match &self.cost {
+            // What is said of a limit is not held to it.
+            Some(cost) if self.partial.is_none() => Ok(cost.require_bytes(self.sent)?),
+            _ => Ok(()),
+        }
     }
 
     /// Answers with an error; after the first chunk, by breaking off.
@@ -336,6 +418,12 @@ impl Output {
             times: self.times,
             warnings: std::mem::take(&mut self.warnings),
             tag: self.tag.take(),
+            // What follows costs more.
+            touches: match &content {
+                Content::Whole(_) => self.cost.as_ref().map(CostWatch::touches),
+                Content::NotModified | Content::Stream(_) => None,
+            },
+            partial: self.partial.clone(),
             content,
         }))
         .map_err(|_| Stop::ClientGone)

@@ -12,6 +12,9 @@ pub(crate) const HEALTH: &str = "/health";
 /// What the admin socket tells and takes.
 pub(crate) const ACCESS: &str = "/admin/access";
 
+/// What each user used.
+pub(crate) const USAGE: &str = "/admin/usage";
+
 /// Of graphs.
 pub(crate) const GRAPH_METHODS: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
 
@@ -40,7 +43,11 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
 
 /// The same of the admin socket.
 pub(crate) fn admin_methods_of(path: &str) -> Option<&'static str> {
-    matches!(path, ACCESS | "*").then_some(ASK)
+    match path {
+        ACCESS | "*" => Some(ASK),
+        USAGE => Some(READ),
+        _ => None,
+    }
 }
 
 pub(crate) fn method_not_allowed(method: &Method, path: &str) -> ServerError {

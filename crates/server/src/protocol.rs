@@ -35,6 +35,8 @@ pub(crate) struct QueryRequest {
     pub(crate) format: Option<String>,
     /// `at`: the commit, or the time, whose state is read.
     pub(crate) at: Option<String>,
+    /// `partial=true`: where a limit ends the query, the rows found so far are an answer.
+    pub(crate) partial: bool,
     /// What is held for the request's body.
     pub(crate) memory: Held,
 }
@@ -173,6 +175,10 @@ impl Parameters {
                 self.of_query.get_or_insert("at");
                 self.request.at = Some(text()?);
             }
+            "partial" => {
+                self.of_query.get_or_insert("partial");
+                self.request.partial = parse_partial(&text()?)?;
+            }
             "default-graph-uri" => {
                 self.of_query.get_or_insert("default-graph-uri");
                 push_graph(&mut self.request.default_graphs, name, text()?)?;
@@ -248,6 +254,9 @@ impl Parameters {
         }
         if let Some(name) = self.of_query {
             return Err(match name {
+                "partial" => ServerError::bad_request(
+                    "`partial` is for queries; an update is done as a whole",
+                ),
                 "at" => ServerError::bad_request("`at` is for queries; the past cannot be changed"),
                 _ => misplaced(name, "queries", "using-graph-uri or using-named-graph-uri"),
             });
@@ -266,11 +275,12 @@ impl Parameters {
                 && request.default_graphs.is_empty()
                 && request.named_graphs.is_empty()
                 && request.timeout.is_none()
-                && request.at.is_none())
+                && request.at.is_none()
+                && !request.partial)
     }
 }
 
-const KNOWN: &str = "query, default-graph-uri, named-graph-uri, at, format, timeout for queries; update, using-graph-uri, \
+const KNOWN: &str = "query, default-graph-uri, named-graph-uri, at, format, partial, timeout for queries; update, using-graph-uri, \
                      using-named-graph-uri, durability, timeout for updates";
 
 fn misplaced(name: &str, whose: &str, instead: &str) -> ServerError {
@@ -302,6 +312,17 @@ pub(crate) fn parse_durability(text: &str) -> Result<bool, ServerError> {
         "durable" => Ok(false),
         other => Err(ServerError::bad_request(format!(
             "durability `{other}` is unknown; it can be `durable` or `relaxed`"
+        ))),
+    }
+}
+
+/// `true` or `false`.
+fn parse_partial(text: &str) -> Result<bool, ServerError> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(ServerError::bad_request(format!(
+            "partial `{other}` is unknown; it can be `true` or `false`"
         ))),
     }
 }

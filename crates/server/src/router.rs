@@ -24,6 +24,7 @@ use crate::errors::ServerError;
 use crate::feeds::Feeds;
 use crate::guard::{HostRule, WriteRule};
 use crate::maintenance::{self, Maintenance};
+use crate::metering::Accounts;
 use crate::options::{HttpOptions, compaction_within};
 use crate::paths::{method_not_allowed, methods_of};
 use crate::protocol::{self, Operation};
@@ -174,6 +175,7 @@ pub(crate) fn shared(
             writing.allow_writes || authentication.is_some(),
         ),
         authentication: authentication.map(Arc::new),
+        accounts: Accounts::default(),
         hosts,
         options,
     }))

@@ -139,6 +139,8 @@ pub struct Server {
     warming: Warming,
     /// None where nothing is logged.
     query_log: Option<Arc<QueryLog>>,
+    /// Whether requests say from which address they came: for the query log, and for what unknown askers may use.
+    wants_peers: bool,
     grace: Duration,
     connections_max: usize,
 }
@@ -228,6 +230,7 @@ impl Server {
             database,
             listener,
             query_log: state.query_log.clone(),
+            wants_peers: state.query_log.is_some() || state.authentication.is_some(),
             router: routes(state),
             admin,
             postgres,
@@ -285,7 +288,7 @@ impl Server {
                     match accepted {
                         Ok((stream, address)) => {
                             let service = self.router.clone();
-                            let peer = self.query_log.is_some().then_some(Peer(address.ip()));
+                            let peer = self.wants_peers.then_some(Peer(address.ip()));
                             connections.spawn(converse(stream, peer, service, stopping.clone()));
                         }
                         Err(error) => wait_to_accept(&error).await,

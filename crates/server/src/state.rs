@@ -11,12 +11,13 @@ use crate::errors::ServerError;
 use crate::feeds::Feeds;
 use crate::guard::{HostRule, WriteRule, base_iri};
 use crate::media_type;
+use crate::metering::{Accounts, Meter};
 use crate::negotiate::AcceptedFormats;
 use crate::options::HttpOptions;
 use crate::output::TimeLimit;
 use crate::parameters::parse_at;
 use crate::protocol::QueryRequest;
-use crate::query_log::QueryLog;
+use crate::query_log::{Peer, QueryLog};
 use crate::query_threads::QueryThreads;
 use crate::stream_body::Job;
 use crate::writes::Writes;
@@ -35,6 +36,8 @@ pub(crate) struct ServerState {
     pub(crate) engine: Arc<Engine>,
     /// None where the database has no users.
     pub(crate) authentication: Option<Arc<Authentication>>,
+    /// What those who ask have used of what they may.
+    pub(crate) accounts: Accounts,
     pub(crate) admission: Admission,
     pub(crate) options: HttpOptions,
     pub(crate) documents: Arc<dyn DocumentSource>,
@@ -191,6 +194,33 @@ impl ServerState {
         replayed.unwrap_or_else(|_elapsed| Err(time.exceeded()))
     }
 
+    /// The time limit of a request that asks for this much, and what counts it in the accounts of who sends it.
+    ///
+    /// # Errors
+    /// When it asks for more than the server allows, or they may not send it now.
+    pub(crate) fn enter(
+        &self,
+        parts: &Parts,
+        asked: Option<Duration>,
+    ) -> Result<(TimeLimit, Option<Arc<Meter>>), ServerError> {
+        let time = self.time_limit(asked)?;
+        let meter = self.meter(parts)?;
+        let maximum = meter.as_ref().and_then(|meter| meter.time_max());
+        Ok((maximum.map_or(time, |maximum| time.within(maximum)), meter))
+    }
+
+    /// Counts a request in the accounts of who sends it, until what is returned is dropped; nothing where nothing is limited.
+    ///
+    /// # Errors
+    /// When they may not send it now.
+    fn meter(&self, parts: &Parts) -> Result<Option<Arc<Meter>>, ServerError> {
+        let Some(rights) = edge::rights(parts) else {
+            return Ok(None);
+        };
+        let address = parts.extensions.get().map(|&Peer(address)| address);
+        Ok(self.accounts.enter(&rights.limits, address)?)
+    }
+
     /// Waits for the query's turn and packs what it needs.
     pub(crate) async fn job(
         &self,
@@ -199,8 +229,8 @@ impl ServerState {
         record: Arc<AccessRecord>,
     ) -> Result<Job, ServerError> {
         record.set_query(&request.query);
-        let mut time = self.time_limit(request.timeout)?;
         let conditions = Conditions::of(&parts.headers)?;
+        let (mut time, meter) = self.enter(parts, request.timeout)?;
         let mut turn = self.admission.turn().await?;
         let snapshot = match request.at.as_deref() {
             Some(at) => {
@@ -224,6 +254,9 @@ impl ServerState {
             strict_prefixes: self.options.strict_prefixes,
             time,
             request,
+            // Whose costs are nobody's are looked at for the log.
+            wants_cost: edge::rights(parts).is_some() || record.entry().is_some(),
+            meter,
             record,
             turn,
             ready: Instant::now(),

@@ -33,6 +33,7 @@ use crate::admission::AdmissionPermit;
 use crate::conditions::{Conditions, State, etag_of_read, tag_of_prefixes, tag_of_scope};
 use crate::errors::ServerError;
 use crate::format::{GraphSerializer, SolutionSerializer};
+use crate::metering::{CostWatch, Meter, note_in_graph, note_in_solutions};
 use crate::negotiate::AcceptedFormats;
 use crate::output::{Content, HeadSender, Output, Stop, TimeLimit, begun};
 use crate::protocol::QueryRequest;
@@ -74,6 +75,10 @@ pub(crate) struct Job {
     pub(crate) accepted: AcceptedFormats,
     pub(crate) time: TimeLimit,
     pub(crate) record: Arc<AccessRecord>,
+    /// Whether somebody is told what it costs.
+    pub(crate) wants_cost: bool,
+    /// What it may use; none where nothing is limited.
+    pub(crate) meter: Option<Arc<Meter>>,
     /// Gone when nobody waits for the answer to begin.
     pub(crate) waiting: Weak<()>,
     /// When the request was read and had its turn.
@@ -241,6 +246,16 @@ async fn produce_prepared(
     output: &mut Output,
 ) -> Result<(), Stop> {
     output.times.prepared(prepared.preparation());
+    // What the first try has cost is charged with the end of its watch.
+    output.cost = (job.wants_cost || job.meter.is_some()).then(|| {
+        let (meter, record) = (job.meter.clone(), Arc::clone(&job.record));
+        CostWatch::new(prepared.touch_reader(), meter, record)
+    });
+    let rows_max = job.meter.as_ref().and_then(|meter| meter.rows_max());
+    let limited = |results: QueryResults| match rows_max {
+        Some(rows_max) => results.limited(rows_max),
+        None => results,
+    };
     output.warnings = warnings_of(&job.request.query);
     if runs_on == RunsOn::HttpThread && prepared.expected_rows() > ROWS_HERE_MAX {
         // Giving way is what takes it to the query threads.
@@ -254,7 +269,7 @@ async fn produce_prepared(
             if is_known(job, prepared, chosen.format.name(), output)? {
                 return output.send_head(Content::NotModified);
             }
-            match output.wait(prepared.execute()).await?? {
+            match limited(output.wait(prepared.execute()).await??) {
                 QueryResults::Solutions(stream) => {
                     let (mut serializer, variables) = {
                         let variables = stream.variables();
@@ -264,11 +279,17 @@ async fn produce_prepared(
                             .with_prefixes(prepared.snapshot().prefixes());
                         (serializer, variables.len())
                     };
-                    write_solutions(job, output, stream, &mut serializer, variables).await?;
+                    let written =
+                        write_solutions(job, output, stream, &mut serializer, variables).await;
+                    let is_whole = is_whole(job, output, written)?;
                     while !serializer.finish(&mut output.buffer)? {
                         output.flush_if_full().await?;
-                        output.check_time()?;
+                        if is_whole {
+                            output.check_time()?;
+                        }
                     }
+                    output
+                        .end_partial(|reason, out| note_in_solutions(chosen.format, reason, out))?;
                 }
                 QueryResults::Boolean(value) => {
                     output.times.ran();
@@ -284,16 +305,34 @@ async fn produce_prepared(
             if is_known(job, prepared, chosen.format.name(), output)? {
                 return output.send_head(Content::NotModified);
             }
-            let QueryResults::Triples(stream) = output.wait(prepared.execute()).await?? else {
+            let QueryResults::Triples(stream) = limited(output.wait(prepared.execute()).await??)
+            else {
                 return Err(mismatch());
             };
             let prefixes = prepared.snapshot().prefixes().shortener();
             let mut serializer = GraphSerializer::with_prefixes(chosen.format, prefixes);
-            write_triples(job, output, stream, &mut serializer).await?;
+            let written = write_triples(job, output, stream, &mut serializer).await;
+            is_whole(job, output, written)?;
             serializer.finish(&mut output.buffer)?;
+            output.end_partial(|reason, out| note_in_graph(chosen.format, reason, out))?;
         }
     }
     output.finish().await
+}
+
+/// Whether an answer came to its end. Where a limit ended it, and the client takes a part of it, the output says so from now on.
+fn is_whole(job: &Job, output: &mut Output, written: Result<(), Stop>) -> Result<bool, Stop> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(Stop::Failed(error)) if job.request.partial && error.leaves_a_part() => {
+            job.record.set_outcome(error.outcome());
+            output.partial = Some(error.line());
+            // No state has this answer.
+            output.etag = None;
+            Ok(false)
+        }
+        Err(stop) => Err(stop),
+    }
 }
 
 /// Notes the tag of the answer in this format; true if the client has the very same.

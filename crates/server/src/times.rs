@@ -4,6 +4,8 @@
 //! 30  0.5  30s      seconds
 //! 500ms             milliseconds
 //! 2m  2min          minutes
+//! 1h                hours
+//! 1d                days
 //! ```
 
 use std::time::Duration;
@@ -24,6 +26,8 @@ pub fn parse_time(text: &str) -> Result<Duration, NotATime> {
         "" | "s" => 1.0,
         "ms" => 0.001,
         "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
         _ => return Err(NotATime),
     };
     let number: f64 = number.parse().map_err(|_| NotATime)?;
@@ -48,12 +52,14 @@ mod tests {
             ("500ms", 500),
             ("2m", 120_000),
             ("2min", 120_000),
+            ("1h", 3_600_000),
+            ("0.5d", 43_200_000),
         ] {
             let expected = Duration::from_millis(milliseconds);
             assert_eq!(parse_time(text), Ok(expected), "{text}");
         }
         for text in [
-            "", "0", "0ms", "-1", "-1s", "s", "soon", "1h", "1e3", "1e400", "NaN", "inf", ".",
+            "", "0", "0ms", "-1", "-1s", "s", "soon", "1w", "1e3", "1e400", "NaN", "inf", ".",
             "1.2.3",
         ] {
             assert_eq!(parse_time(text), Err(NotATime), "{text}");

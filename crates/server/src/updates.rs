@@ -12,6 +12,7 @@ use crate::conditions::{Conditions, State, etag_of_commit};
 use crate::edge;
 use crate::errors::ServerError;
 use crate::guard::base_iri;
+use crate::metering::Meter;
 use crate::protocol::UpdateRequest;
 use crate::query_log::AtCommit;
 use crate::state::ServerState;
@@ -114,6 +115,14 @@ pub(crate) fn who(parts: &Parts) -> String {
     }
 }
 
+/// Takes what a change has done out of the budgets of who made it: a touch for each quad that came or went.
+pub(crate) fn charge(meter: Option<&Meter>, committed: Committed) {
+    if let Some(meter) = meter {
+        // It is done; the next request is told that nothing is left.
+        let _ = meter.take(committed.added.saturating_add(committed.removed));
+    }
+}
+
 /// Makes the change that an update asks for.
 pub(crate) async fn update(
     state: &ServerState,
@@ -127,6 +136,7 @@ pub(crate) async fn update(
         ..
     } = edge::update_options(parts)?;
     let commit_request = CommitRequest::new(&parts.headers, request.is_relaxed)?;
+    let (time, meter) = state.enter(parts, request.timeout)?;
     let options = UpdateOptions {
         query: QueryOptions {
             base_iri: base_iri(parts),
@@ -134,7 +144,7 @@ pub(crate) async fn update(
             named_graphs: request.using_named_graphs,
             union_default_graph: state.options.union_default_graph,
             strict_prefixes: state.options.strict_prefixes,
-            timeout: Some(state.time_limit(request.timeout)?.limit),
+            timeout: Some(time.limit),
             ..query
         },
         writes: may_change,
@@ -165,6 +175,7 @@ pub(crate) async fn update(
         )
     };
     let committed = make(state, writes, held, make_change).await?;
+    charge(meter.as_deref(), committed);
     Ok(answer_with(StatusCode::OK, committed, &warnings))
 }
 

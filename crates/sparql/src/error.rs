@@ -52,6 +52,12 @@ pub enum QueryError {
         /// What asked for how much.
         message: String,
     },
+    /// The answer has more solutions or triples than whoever asks may have.
+    #[error("the answer has more than the {rows_max} rows that are allowed; ask for less")]
+    TooManyRows {
+        /// How many are allowed.
+        rows_max: u64,
+    },
     /// Other queries have all that may be on its way; there was no room for one more in time.
     #[error("other queries need all the memory there is; try again in a moment")]
     Busy,

@@ -31,6 +31,7 @@ mod prepare;
 mod prepared;
 mod results;
 mod statistics;
+mod touch_reader;
 mod travel;
 mod update;
 mod warnings;
@@ -56,6 +57,7 @@ pub use results::{
     QueryResults, SolutionBatch, SolutionStream, SolutionWriter, TripleBatch, TripleStream,
     WrittenCells, WrittenRows, WrittenStream, term_to_oxrdf,
 };
+pub use touch_reader::TouchReader;
 pub use update::{
     DocumentSource, NumberedQuad, ParsedUpdate, Statements, TermNumber, TooMuchText, UpdateOptions,
     graph_exists,

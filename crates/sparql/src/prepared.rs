@@ -20,6 +20,7 @@ use crate::plan::PlanEstimates;
 use crate::results::{
     Decoder, IdStream, QueryResults, SolutionStream, Template, TripleStream, construct, describe,
 };
+use crate::touch_reader::TouchReader;
 use crate::work;
 
 /// How long a query waits for room for its working set.
@@ -103,6 +104,17 @@ impl PreparedQuery {
         self.view().cost() - self.planning_cost
     }
 
+    /// What runs of the query have cost so far, in touches ([`orrery_operators::touches`]): the same for the same query and state, whatever
+    /// is in memory and however busy the machine is. Each solution costs one more for each of its terms.
+    pub fn touches(&self) -> u64 {
+        self.touch_reader().touches()
+    }
+
+    /// The same for whoever looks on while it runs.
+    pub fn touch_reader(&self) -> TouchReader {
+        TouchReader::new(Arc::clone(&self.plan), Arc::clone(&self.context))
+    }
+
     /// How many rows are expected to pass through the nodes of the plan, infinite where that is unknown.
     pub fn expected_rows(&self) -> f64 {
         work::expected_rows(&self.plan, &self.estimates)
@@ -137,6 +149,7 @@ impl PreparedQuery {
         let mut text = self.plan_text(true);
         let ReadCounts { look_ups, rows } = self.cost();
         _ = writeln!(text, "read: {look_ups} look-ups, {rows} rows");
+        _ = writeln!(text, "cost: {} touches", self.touches());
         Ok(text)
     }
 

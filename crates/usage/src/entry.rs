@@ -63,6 +63,9 @@ pub struct Entry {
     /// The commit of the snapshot that was read, or that the change made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<u64>,
+    /// What it cost, in touches of rows; of queries of SPARQL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub touches: Option<u64>,
     /// The plan; only in the log of slow queries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
@@ -147,6 +150,7 @@ mod tests {
             rows: 3,
             bytes: 100,
             commit: Some(17),
+            touches: Some(12),
             plan: None,
         }
     }
@@ -159,7 +163,7 @@ mod tests {
             String::from_utf8(lines.clone()).unwrap(),
             "{\"time\":\"2026-11-21T11:00:03.250Z\",\"kind\":\"select\",\"text\":\"SELECT * { ?s ?p \\\"a\\nb\\\" }\",\
              \"shape\":\"cbf29ce484222325\",\"client\":\"127.0.0.1\",\"agent\":\"curl/8.0\",\"status\":200,\"outcome\":\"ok\",\"ms\":1.25,\
-             \"first_byte_ms\":1.0,\"rows\":3,\"bytes\":100,\"commit\":17}\n"
+             \"first_byte_ms\":1.0,\"rows\":3,\"bytes\":100,\"commit\":17,\"touches\":12}\n"
         );
         assert_eq!(Line::parse(&lines).unwrap(), Line::Entry(Box::new(entry())));
         assert!(Line::parse(&lines[..lines.len() / 2]).is_err());

@@ -20,6 +20,12 @@ pub enum Error {
         /// Which one.
         directory: PathBuf,
     },
+    /// There are too many days and users.
+    #[error("there are more than {max} days and users; choose a shorter period (--from, --to)")]
+    TooMuch {
+        /// How many there may be.
+        max: usize,
+    },
     /// The thread that reads could not be had, or has panicked.
     #[error("the log could not be read: {0}")]
     Thread(String),

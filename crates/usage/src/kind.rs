@@ -49,6 +49,8 @@ pub enum Outcome {
     Syntax,
     /// It took longer than its limit.
     Timeout,
+    /// Who asked had used up what they may.
+    Exceeded,
     /// It needed more memory than there was.
     Memory,
     /// The client left, or the server stopped.
@@ -65,6 +67,7 @@ impl Outcome {
             Self::Refused => "refused",
             Self::Syntax => "syntax",
             Self::Timeout => "timeout",
+            Self::Exceeded => "exceeded",
             Self::Memory => "memory",
             Self::Cancelled => "cancelled",
             Self::Error => "error",

@@ -3,11 +3,13 @@
 //! ```text
 //! server -> Entry -> a line of JSON -> files, named by FileName
 //! files -> lines -> tally (bounded) -> Report -> a page, or JSON
+//!                -> day and user   -> Bill   -> CSV, or JSON
 //! ```
 //!
 //! What an entry is, is written down here alone; the server writes it, the report reads it. A report takes one pass over the files and memory with a bound: names beyond
 //! the most frequent ones are forgotten, distinct things are counted up to a number, and the report says where that has happened.
 
+mod bill;
 mod counts;
 mod entry;
 mod error;
@@ -24,6 +26,7 @@ mod tally;
 mod time;
 mod used;
 
+pub use bill::{Bill, BillLine, Used, bill};
 pub use counts::{
     Column, DISTINCT_MAX, DistinctCount, DurationFigures, LISTED_MAX, NAME_BYTES_MAX, NAMES_KEPT,
     NameCount, TopNames,

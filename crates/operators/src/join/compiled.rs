@@ -12,6 +12,7 @@ use crate::context::QueryContext;
 use crate::error::Error;
 use crate::pattern::{ChunkFilter, expression_variables};
 use crate::solutions::solution_schema;
+use crate::touch_counter::TouchCounter;
 
 /// Where a variable of a merged solution comes from.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,8 @@ pub(super) struct CompiledJoin {
     pub(super) merged_output: Vec<Option<usize>>,
     pub(super) output: Vec<OutputColumn>,
     pub(super) counted: CountedVariables,
+    /// Pairs that the filters dropped.
+    pub(super) dropped: TouchCounter,
 }
 
 /// Which shared variables `MINUS` counts, by their places among the shared ones.
@@ -142,6 +145,7 @@ impl CompiledJoin {
             filters,
             output,
             counted,
+            dropped: TouchCounter::default(),
             specification,
         })
     }

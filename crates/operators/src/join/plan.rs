@@ -58,6 +58,11 @@ impl SolutionJoinExec {
     pub(crate) fn specification(&self) -> &JoinSpecification {
         &self.plan.specification
     }
+
+    /// Pairs that its filters dropped, in all executions so far.
+    pub(crate) fn dropped_pairs(&self) -> u64 {
+        self.plan.dropped.total()
+    }
 }
 
 impl DisplayAs for SolutionJoinExec {

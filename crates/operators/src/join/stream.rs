@@ -350,6 +350,7 @@ fn merge(
     for filter in &plan.filters {
         chunk = filter.apply(chunk)?;
     }
+    plan.dropped.add((rows - chunk.rows) as u64);
     let Some(left_rows) = chunk.columns.pop() else {
         return Err(DataFusionError::Internal("no row numbers".to_owned()));
     };

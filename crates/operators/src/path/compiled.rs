@@ -7,10 +7,11 @@ use arrow::datatypes::SchemaRef;
 use orrery_term::TermId;
 
 use super::compile::Path;
-use super::edges::ActiveGraph;
+use super::edges::{ActiveGraph, Edges};
 use super::specification::PathSpecification;
 use crate::context::QueryContext;
 use crate::pattern::{GraphScope, Slot};
+use crate::touch_counter::TouchCounter;
 
 /// A compiled path.
 #[derive(Debug)]
@@ -21,9 +22,15 @@ pub(super) struct CompiledPath {
     pub(super) schema: SchemaRef,
     pub(super) forward: Path,
     pub(super) backward: Path,
+    pub(super) touches: TouchCounter,
 }
 
 impl CompiledPath {
+    /// What looks up neighbours in a graph, or merge of graphs.
+    pub(super) fn edges(&self, graph: ActiveGraph) -> Edges {
+        Edges::new(Arc::clone(self.context.view()), graph, &self.touches)
+    }
+
     /// The input column of a variable.
     pub(super) fn input_column(&self, name: &Arc<str>) -> Option<usize> {
         let mut variables = self.input_variables.iter();

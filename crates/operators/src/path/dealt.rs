@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 use super::compiled::CompiledPath;
 use super::counted::Nodes;
-use super::edges::{ActiveGraph, Edges};
+use super::edges::ActiveGraph;
 use super::evaluate::Evaluator;
 use super::reached::{SEEDS_PER_CALL_MAX, SEEDS_PER_WORD};
 use crate::dealing::{Dealing, PieceReader, Pieces, Spread};
@@ -62,7 +62,7 @@ impl Starts {
             return making;
         }
         let plan = Arc::clone(&self.plan);
-        let edges = Edges::new(Arc::clone(plan.context.view()), self.graph.clone());
+        let edges = plan.edges(self.graph.clone());
         let mut evaluator = Evaluator::new(edges, reservation.new_empty());
         let metrics = metrics.clone();
         let making = async move {

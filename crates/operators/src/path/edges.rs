@@ -8,6 +8,7 @@ use orrery_term::TermId;
 
 use super::compile::Direction;
 use crate::solutions::storage_error;
+use crate::touch_counter::{LocalTouches, TouchCounter};
 
 /// Rows read at a time while nodes are collected.
 const ROWS_PER_READ: u64 = 65_536;
@@ -64,13 +65,16 @@ pub(super) struct Edges {
     cursors: PerPermutation<Cursors>,
     graphs: Vec<u64>,
     predicates: Vec<u64>,
+    /// Look-ups, and rows that they found.
+    touches: LocalTouches,
 }
 
 impl Edges {
-    pub(super) fn new(view: Arc<ReadView>, graph: ActiveGraph) -> Self {
+    pub(super) fn new(view: Arc<ReadView>, graph: ActiveGraph, touches: &TouchCounter) -> Self {
         Self {
             view,
             graph,
+            touches: touches.local(),
             cursors: PerPermutation::default(),
             graphs: Vec::new(),
             predicates: Vec::new(),
@@ -91,6 +95,7 @@ impl Edges {
     }
 
     fn seek(&mut self, permutation: Permutation, prefix: &[TermId]) -> Result<RowRange> {
+        self.touches.add(1);
         let cursors = self.cursors(permutation)?;
         cursors.seeker.seek(prefix).map_err(storage_error)
     }
@@ -102,6 +107,7 @@ impl Edges {
         column: usize,
         out: &mut Vec<u64>,
     ) -> Result<()> {
+        self.touches.add(range.len());
         let cursors = self.cursors(permutation)?;
         cursors
             .reader

@@ -13,7 +13,6 @@ use datafusion_physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Plan
 use super::compile::{Direction, compile};
 use super::compiled::CompiledPath;
 use super::dealt::{Starts, StartsReader};
-use super::edges::Edges;
 use super::run::{PathInput, PathRun};
 use super::specification::PathSpecification;
 use super::starts::starts_max;
@@ -26,6 +25,7 @@ use crate::pattern::{describe_graph_scope, describe_slot};
 use crate::solutions::{
     partitioned_plan_properties, plan_properties, schema_variables, solution_schema,
 };
+use crate::touch_counter::TouchCounter;
 
 /// Evaluates a property path for every row of its input, or once without an input; see the
 /// [module](super)'s documentation.
@@ -66,6 +66,7 @@ impl PathExec {
                 forward,
                 backward,
                 specification,
+                touches: TouchCounter::default(),
             }),
             input,
             metrics: ExecutionPlanMetricsSet::new(),
@@ -79,6 +80,11 @@ impl PathExec {
         &self.plan.specification
     }
 
+    /// Look-ups and rows that they found, in all executions so far.
+    pub(crate) fn touches(&self) -> u64 {
+        self.plan.touches.total()
+    }
+
     /// How many nodes there are to walk from, at most, if they can be spread over partitions: there is no input, neither end is
     /// known before, and they are all of one graph, or merge of graphs. (`GRAPH ?g` may bind an end, and is as many
     /// walks as there are graphs.)
@@ -89,7 +95,7 @@ impl PathExec {
         let Some(graph) = self.plan.active_graph().filter(|_| is_everywhere) else {
             return Ok(None);
         };
-        let mut edges = Edges::new(Arc::clone(self.plan.context.view()), graph);
+        let mut edges = self.plan.edges(graph);
         Ok(Some(starts_max(&mut edges, &self.plan.forward)?))
     }
 

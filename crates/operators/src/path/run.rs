@@ -16,7 +16,7 @@ use super::compile::{Direction, Path};
 use super::compiled::{CompiledPath, value};
 use super::counted::{Nodes, Walks};
 use super::dealt::StartsReader;
-use super::edges::{ActiveGraph, Edges};
+use super::edges::ActiveGraph;
 use super::evaluate::Evaluator;
 use super::meeting::is_connected;
 use super::reached::{Reached, Repetition, SEEDS_PER_CALL_MAX, SEEDS_PER_WORD};
@@ -278,8 +278,7 @@ impl PathRun {
         reservation: &MemoryReservation,
         task: WalkTask,
     ) -> Result<Walking> {
-        let view = Arc::clone(plan.context.view());
-        let edges = Edges::new(view, task.graph);
+        let edges = plan.edges(task.graph);
         let mut evaluator = Evaluator::new(edges, reservation.new_empty());
         let mut further = None;
         let (direction, nodes, rows) = match task.seeds {

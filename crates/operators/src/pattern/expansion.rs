@@ -60,6 +60,8 @@ pub(super) struct Expansion {
     span: Option<Span>,
     /// Only matches among these rows of the permutation count.
     within: Option<RowRange>,
+    /// Rows that were read and dropped by checks, and not told yet.
+    dropped: usize,
 }
 
 impl Expansion {
@@ -87,6 +89,7 @@ impl Expansion {
             next_unannounced: 0,
             span: None,
             within: None,
+            dropped: 0,
             input,
         }
     }
@@ -439,7 +442,13 @@ impl Expansion {
         if self.input.rows > 1 {
             retain(&mut self.rows, &keep);
         }
+        self.dropped += self.row_count - kept;
         self.row_count = kept;
+    }
+
+    /// How many rows were read and dropped by checks since this was asked.
+    pub(super) fn take_dropped(&mut self) -> usize {
+        std::mem::take(&mut self.dropped)
     }
 
     fn check(&self, check: &Check, keep: &mut [bool]) {

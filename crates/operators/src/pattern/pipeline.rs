@@ -31,6 +31,17 @@ pub(super) struct StepCounters {
     pub(super) seeks: AtomicUsize,
     /// Keys looked up in an adjacency in memory.
     pub(super) in_memory: AtomicUsize,
+    /// Rows that were found and dropped by a condition, as far as they are the same ones whatever way the step is done.
+    pub(super) dropped: AtomicUsize,
+}
+
+impl StepCounters {
+    /// Rows that were touched: each that came out was found and handed on, each that was dropped was found.
+    pub(super) fn touches(&self) -> u64 {
+        let kept = self.rows.load(Ordering::Relaxed) as u64;
+        let dropped = self.dropped.load(Ordering::Relaxed) as u64;
+        kept.saturating_mul(2).saturating_add(dropped)
+    }
 }
 
 /// What a call gave.
@@ -404,9 +415,16 @@ impl StepLevel {
         let program = &self.program;
         let mut seeks = 0;
         let mut in_memory = 0;
+        let mut dropped = 0;
         let (mut chunk, is_exhausted) = match work {
             StepWork::Expansion(expansion) => {
-                expansion.advance(program, &mut self.cursors[0], limit, matched, &mut seeks)?
+                let (cursors, seeks) = (&mut self.cursors[0], &mut seeks);
+                let found = expansion.advance(program, cursors, limit, matched, seeks)?;
+                // An adjacency would not have looked at them.
+                if program.adjacent_program().is_none() {
+                    dropped += expansion.take_dropped();
+                }
+                found
             }
             StepWork::Intersection(intersection) => {
                 intersection.advance(program, &mut self.cursors, limit, matched, &mut seeks)?
@@ -431,6 +449,7 @@ impl StepLevel {
                 None => return internal_err!("a step without adjacency is done by one"),
             },
         };
+        let found = chunk.rows;
         for filter in &self.program.filters {
             if chunk.rows > 0 {
                 chunk = filter.apply(chunk)?;
@@ -441,11 +460,15 @@ impl StepLevel {
                 chunk = filter.apply(chunk)?;
             }
         }
+        dropped += found - chunk.rows;
         let counters = self.program.members.first();
         if let Some(counters) = counters.and_then(|&step| all_counters.get(step)) {
             counters.seeks.fetch_add(seeks, Ordering::Relaxed);
             counters.in_memory.fetch_add(in_memory, Ordering::Relaxed);
             counters.rows.fetch_add(chunk.rows, Ordering::Relaxed);
+            if dropped > 0 {
+                counters.dropped.fetch_add(dropped, Ordering::Relaxed);
+            }
         }
         let is_exhausted = is_exhausted && !self.begin_aside()?;
         if chunk.rows > 0 {

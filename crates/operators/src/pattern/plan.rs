@@ -198,6 +198,11 @@ impl PatternExec {
         self.spread
     }
 
+    /// Rows that its steps have touched in all executions so far.
+    pub(crate) fn touches(&self) -> u64 {
+        self.plan.counters.iter().map(StepCounters::touches).sum()
+    }
+
     /// What the node is to do.
     pub fn specification(&self) -> &PatternSpecification {
         &self.plan.specification

@@ -5,6 +5,7 @@ mod access;
 mod bench;
 mod common;
 mod database;
+mod limit;
 mod named;
 mod query;
 mod query_log;
@@ -27,12 +28,13 @@ pub(crate) use database::{
     BackupArguments, CompactArguments, DumpArguments, LoadArguments, LogArguments,
     RestoreArguments, StatsArguments, VerifyArguments, WarmArguments,
 };
+pub(crate) use limit::{LimitArguments, LimitCommand, LimitedArguments};
 pub(crate) use named::{MappingCommand, PrefixCommand, PrefixPlace};
 pub(crate) use query::{
     EndpointArguments, ExplainArguments, LoadSourceArguments, QueryArguments, QueryText,
     SqlArguments, UpdateArguments,
 };
-pub(crate) use report::{ReportCommand, UsageArguments, UsageFormat};
+pub(crate) use report::{BillArguments, BillFormat, ReportCommand, UsageArguments, UsageFormat};
 pub(crate) use serve::{DemoArguments, ServeArguments, ServerArguments};
 
 /// A knowledge-graph database: billions of RDF statements, asked in SPARQL.
@@ -91,12 +93,17 @@ pub(crate) enum Command {
     /// Who may do what with which graphs and tables: add, list, remove
     #[command(subcommand)]
     Grant(GrantCommand),
+    /// How much somebody may use: set, list, remove
+    #[command(subcommand)]
+    Limit(LimitCommand),
     /// Graphs out of tables, by R2RML or the Direct Mapping: add, list, show, drop, copy
     #[command(subcommand)]
     Mapping(MappingCommand),
     /// What a server was asked, from its query log
     #[command(subcommand)]
     Report(ReportCommand),
+    /// What each user used on each day, from a server's query log: requests, time, rows, bytes, touches
+    Usage(BillArguments),
     /// Generate data and measure
     #[command(subcommand)]
     Bench(BenchSuite),

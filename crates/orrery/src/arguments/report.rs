@@ -31,6 +31,29 @@ pub(crate) struct UsageArguments {
     pub(crate) format: UsageFormat,
 }
 
+/// What users used, for bills.
+#[derive(Args)]
+pub(crate) struct BillArguments {
+    /// The directory that `orrery serve --query-log` was given
+    #[arg(long = "log", value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// The first day, such as 2026-01-01 (UTC); from the beginning if not given
+    #[arg(long, value_name = "DATE")]
+    pub(crate) from: Option<Day>,
+    /// The last day, which is counted too; to the end if not given
+    #[arg(long, value_name = "DATE")]
+    pub(crate) to: Option<Day>,
+    /// For spreadsheets, or for programs
+    #[arg(long, value_enum, default_value_t = BillFormat::Csv)]
+    pub(crate) format: BillFormat,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum BillFormat {
+    Csv,
+    Json,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum UsageFormat {
     Html,

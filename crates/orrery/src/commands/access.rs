@@ -1,4 +1,4 @@
-//! `orrery user`, `group`, `key`, `grant`: who may do what, in a database here or behind a running server's admin socket.
+//! `orrery user`, `group`, `key`, `grant`, and what `limit` shares with them: who may do what, in a database here or behind a running server's admin socket.
 //!
 //! ```text
 //! arguments -> command of the guard -> transaction of the database | POST /admin/access -> what is seen once
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use orrery_guard::{Command, Done, Listing, Name, NewPassword, Right, Target, Whom};
+use orrery_guard::{Command, Done, ListedLimits, Listing, Name, NewPassword, Right, Target, Whom};
 use orrery_storage::{Database, WriterOptions, format_time};
 
 use super::http::{get, post, server_url};
@@ -139,7 +139,7 @@ fn set(
     })
 }
 
-fn named(text: &str) -> Result<Name, Failure> {
+pub(super) fn named(text: &str) -> Result<Name, Failure> {
     Ok(Name::new(text).map_err(orrery_guard::Error::from)?)
 }
 
@@ -207,7 +207,7 @@ fn target(arguments: TargetArguments) -> Result<Target, Failure> {
 }
 
 /// Has a command done, and writes what is seen once: alone on a line of standard output, so that a script can take it.
-fn change(place: &AccessPlace, command: &Command) -> Result<(), Failure> {
+pub(super) fn change(place: &AccessPlace, command: &Command) -> Result<(), Failure> {
     let done = match (&place.directory, &place.server) {
         (Some(directory), _) => change_here(directory, command)?,
         (None, Some(server)) => {
@@ -245,14 +245,15 @@ fn change_here(directory: &Path, command: &Command) -> Result<Done, Failure> {
 
 /// What of the listing a command lists.
 #[derive(Clone, Copy)]
-enum Part {
+pub(super) enum Part {
     Users,
     Groups,
     Keys,
     Rules,
+    Limits,
 }
 
-fn list(place: &AccessPlace, format: ReportFormat, part: Part) -> Result<(), Failure> {
+pub(super) fn list(place: &AccessPlace, format: ReportFormat, part: Part) -> Result<(), Failure> {
     let listing = match (&place.directory, &place.server) {
         (Some(directory), _) => {
             let snapshot = Database::open(directory)?.snapshot();
@@ -270,6 +271,7 @@ fn list(place: &AccessPlace, format: ReportFormat, part: Part) -> Result<(), Fai
             Part::Groups => serde_json::to_string(&listing.groups),
             Part::Keys => serde_json::to_string(&listing.keys),
             Part::Rules => serde_json::to_string(&listing.rules),
+            Part::Limits => serde_json::to_string(&listing.limits),
         };
         return write_out(json.map_err(unexpected)? + "\n");
     }
@@ -324,6 +326,7 @@ fn lines(listing: &Listing, part: Part) -> String {
             };
             listing.rules.iter().map(row).collect()
         }
+        Part::Limits => listing.limits.iter().map(limit_row).collect(),
     };
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
@@ -341,6 +344,22 @@ fn lines(listing: &Listing, part: Part) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The cells of a line of the list.
+fn limit_row(listed: &ListedLimits) -> Vec<String> {
+    let limits = &listed.limits;
+    let said = [
+        limits.concurrent.map(|count| format!("{count} at a time")),
+        limits.time_ms.map(|ms| format!("{} s", ms as f64 / 1000.0)),
+        limits.rows.map(|rows| format!("{rows} rows")),
+        limits.bytes.map(|bytes| format!("{bytes} bytes")),
+        limits
+            .cost
+            .map(|cost| format!("{} touches in {} s", cost.touches, cost.seconds)),
+    ];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    vec![listed.of.to_string(), said.join(", ")]
 }
 
 /// The day of a time in seconds of the Unix epoch.

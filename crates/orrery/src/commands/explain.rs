@@ -24,7 +24,9 @@ pub(crate) fn run(arguments: ExplainArguments) -> Result<(), Failure> {
         (ReportFormat::Json, false) => prepared.plan().to_json().to_string(),
         (ReportFormat::Json, true) => {
             let plan = runtime()?.block_on(prepared.analyzed_plan())?;
-            plan.to_json().to_string()
+            let mut plan = plan.to_json();
+            plan["touches"] = prepared.touches().into();
+            plan.to_string()
         }
     };
     if !plan.ends_with('\n') {

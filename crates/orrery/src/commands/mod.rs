@@ -7,6 +7,7 @@ pub(crate) mod compact;
 pub(crate) mod demo;
 pub(crate) mod dump;
 pub(crate) mod explain;
+pub(crate) mod limit;
 pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod mapping;

@@ -1,15 +1,39 @@
-//! `orrery report`: what a server was asked, from its query log.
+//! `orrery report` and `orrery usage`: what a server was asked, and by whom, from its query log.
 
-use orrery_usage::{Period, report};
+use orrery_usage::{Period, bill, report};
 
 use super::output::Output;
-use crate::arguments::{ReportCommand, UsageArguments, UsageFormat};
+use crate::arguments::{BillArguments, BillFormat, ReportCommand, UsageArguments, UsageFormat};
 use crate::failure::Failure;
 
 pub(crate) fn run(command: ReportCommand) -> Result<(), Failure> {
     match command {
         ReportCommand::Usage(arguments) => usage(&arguments),
     }
+}
+
+/// `orrery usage`
+pub(crate) fn bill_of(arguments: &BillArguments) -> Result<(), Failure> {
+    let period = Period {
+        from: arguments.from,
+        to: arguments.to,
+    };
+    let bill = bill(&arguments.directory, period)?;
+    if bill.dropped > 0 || bill.damaged_lines > 0 {
+        let (dropped, damaged) = (bill.dropped, bill.damaged_lines);
+        eprintln!(
+            "the sums are too small: {dropped} entries were lost when they were logged, {damaged} lines cannot be read"
+        );
+    }
+    let text = match arguments.format {
+        BillFormat::Csv => bill.to_csv(),
+        BillFormat::Json => bill
+            .to_json()
+            .map_err(|error| Failure::Other(error.to_string()))?,
+    };
+    let mut output = Output::open(None)?;
+    output.drain(&mut text.into_bytes())?;
+    output.finish()
 }
 
 fn usage(arguments: &UsageArguments) -> Result<(), Failure> {

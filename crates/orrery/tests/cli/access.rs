@@ -98,6 +98,28 @@ fn users_groups_keys_and_rules_of_a_database() {
     command(&["key", "remove", number]);
     assert_eq!(command(&["key", "list"]), "");
 
+    let limits = ["--concurrent", "4", "--time", "1m", "--rows", "1000"];
+    command(&[&["limit", "set", "--group", "editors"], &limits[..]].concat());
+    let cost = ["--cost", "5000000/1h", "--bytes", "1M"];
+    command(&[&["limit", "set", "--anyone"], &cost[..]].concat());
+    assert_eq!(
+        command(&["limit", "list"]),
+        "anyone         1048576 bytes, 5000000 touches in 3600 s\n\
+         group editors  4 at a time, 60 s, 1000 rows\n"
+    );
+    let json = command(&["limit", "list", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["limits"]["cost"]["touches"], 5_000_000);
+    command(&["limit", "remove", "--anyone"]);
+    fail(
+        &["limit", "remove", "--anyone", "--db", &database],
+        &["there are no limits"],
+    );
+    for wrong in [&["--cost", "5/soon"][..], &["--cost", "5"], &[]] {
+        let arguments = [&["limit", "set", "--anyone"], wrong, &db[..]].concat();
+        assert_eq!(run(&arguments).status.code(), Some(2), "{wrong:?}");
+    }
+
     command(&["user", "lock", "ann"]);
     assert!(command(&["user", "list"]).contains("locked"));
     command(&["user", "unlock", "ann"]);

@@ -41,6 +41,19 @@ fn what_a_server_was_asked_is_reported() {
     let last_year = ["report", "usage", "--log", &log, "--to", "2020-12-31"];
     assert!(succeed(&last_year).contains("Nothing was asked"));
 
+    let bill = succeed(&["usage", "--log", &log]);
+    let [head, line] = bill.lines().collect::<Vec<_>>()[..] else {
+        panic!("{bill}");
+    };
+    assert_eq!(head, "day,user,requests,failed,seconds,rows,bytes,touches");
+    let cells: Vec<&str> = line.split(',').collect();
+    assert_eq!((cells[1], cells[2], cells[3]), ("", "2", "1"), "{line}");
+    assert!(cells[7].parse::<u64>().unwrap() > 0, "{line}");
+    let json = succeed(&["usage", "--log", &log, "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["lines"][0]["requests"], 2);
+    fail(&["usage", "--log", &database], &["has no query log"]);
+
     fail(
         &["report", "usage", "--log", &database],
         &["has no query log"],

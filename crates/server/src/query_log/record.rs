@@ -30,6 +30,7 @@ pub(crate) struct QueryRecord {
     outcome: OnceLock<Outcome>,
     commit: OnceLock<u64>,
     plan: OnceLock<String>,
+    touches: AtomicU64,
     bytes: AtomicU64,
     /// Microseconds after the start; 0 until then.
     first_byte_us: AtomicU64,
@@ -74,6 +75,7 @@ impl QueryRecord {
             outcome: OnceLock::new(),
             commit: OnceLock::new(),
             plan: OnceLock::new(),
+            touches: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             first_byte_us: AtomicU64::new(0),
             ended_us: AtomicU64::new(0),
@@ -122,6 +124,11 @@ impl QueryRecord {
         {
             let _ = self.plan.set(cut(&plan(), TEXT_BYTES_MAX).to_owned());
         }
+    }
+
+    /// The query touched so many rows more.
+    pub(crate) fn add_touches(&self, touches: u64) {
+        self.touches.fetch_add(touches, Ordering::Relaxed);
     }
 
     /// Bytes of the answer went out.
@@ -179,6 +186,10 @@ impl QueryRecord {
             rows: ended.rows,
             bytes: *self.bytes.get_mut(),
             commit: self.commit.take(),
+            touches: match *self.touches.get_mut() {
+                0 => None,
+                touches => Some(touches),
+            },
             plan,
         }));
     }

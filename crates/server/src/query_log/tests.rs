@@ -116,6 +116,7 @@ fn entry(text: String, plan: Option<&str>) -> Box<Entry> {
         rows: 0,
         bytes: 0,
         commit: None,
+        touches: None,
         plan: plan.map(str::to_owned),
     })
 }

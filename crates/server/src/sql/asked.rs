@@ -1,6 +1,7 @@
 //! A request of SQL that was read.
 
 use crate::access_log::AccessRecord;
+use crate::metering::Meter;
 use crate::negotiate::AcceptedFormats;
 use crate::output::TimeLimit;
 use crate::protocol::Held;
@@ -15,6 +16,8 @@ pub(super) struct Asked {
     pub(super) accepted: AcceptedFormats,
     pub(super) time: TimeLimit,
     pub(super) record: Arc<AccessRecord>,
+    #[expect(dead_code, reason = "held")]
+    pub(super) meter: Option<Arc<Meter>>,
     #[expect(dead_code, reason = "held")]
     pub(super) memory: Held,
 }

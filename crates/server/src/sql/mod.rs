@@ -95,6 +95,8 @@ async fn answer(
         format,
         is_relaxed,
     } = request;
+    // What statements cost is not counted; how many there are at a time, and how long they take, is.
+    let (time, meter) = state.enter(parts, timeout)?;
     let does_change = statements
         .iter()
         .any(|statement| statement.kind() == StatementKind::Change);
@@ -103,7 +105,8 @@ async fn answer(
         statements,
         text: text.into(),
         accepted: AcceptedFormats::new(&parts.headers, format),
-        time: state.time_limit(timeout)?,
+        time,
+        meter,
         record,
         memory,
     };

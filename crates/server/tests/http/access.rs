@@ -12,20 +12,20 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-const PASSWORD: &str = "long enough";
+pub(super) const PASSWORD: &str = "long enough";
 const CSV: &str = "Accept: text/csv";
 const JSON: &str = "Content-Type: application/json";
 const UPDATE: &str = "Content-Type: application/sparql-update";
 const OBJECTS: &str = "SELECT ?g ?o { GRAPH ?g { ?s ?p ?o } } ORDER BY ?o";
 const COUNT: &str = "SELECT (COUNT(*) AS ?n) { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }";
 
-fn basic(name: &str, password: &str) -> String {
+pub(super) fn basic(name: &str, password: &str) -> String {
     let text = STANDARD.encode(format!("{name}:{password}"));
     format!("Authorization: Basic {text}")
 }
 
 /// Does commands to a database that nobody serves.
-fn give(db: &Path, commands: &[Value]) -> Catalog {
+pub(super) fn give(db: &Path, commands: &[Value]) -> Catalog {
     let database = Arc::new(Database::open(db).unwrap());
     let writer = database.open_writer(WriterOptions::default()).unwrap();
     for command in commands {
@@ -35,13 +35,13 @@ fn give(db: &Path, commands: &[Value]) -> Catalog {
     orrery_guard::read(database.snapshot().tables()).unwrap()
 }
 
-fn add_user(name: &str, is_administrator: bool) -> Value {
+pub(super) fn add_user(name: &str, is_administrator: bool) -> Value {
     json!({
         "do": "add_user", "user": name, "password": {"given": PASSWORD}, "administrator": is_administrator,
     })
 }
 
-fn grant(to: Value, right: &str, on: Value) -> Value {
+pub(super) fn grant(to: Value, right: &str, on: Value) -> Value {
     json!({ "do": "grant", "to": to, "right": right, "on": on })
 }
 
@@ -60,15 +60,23 @@ fn some_users() -> Vec<Value> {
     ]
 }
 
-async fn start(commands: &[Value]) -> TestServer {
+pub(super) async fn start(commands: &[Value]) -> TestServer {
+    start_with(commands, |_| {}).await
+}
+
+pub(super) async fn start_with(
+    commands: &[Value],
+    change: impl FnOnce(&mut ServerOptions),
+) -> TestServer {
     TestServer::start_with(|options| {
         options.admin = Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         give(&options.db, commands);
+        change(options);
     })
     .await
 }
 
-async fn command(server: &TestServer, who: &str, command: &Value) -> Answer {
+pub(super) async fn command(server: &TestServer, who: &str, command: &Value) -> Answer {
     let (address, body) = (server.admin.unwrap(), command.to_string());
     let path = "/admin/access";
     post(address, path, &[who, JSON], body.as_bytes()).await

@@ -18,6 +18,7 @@ mod feeds;
 mod feeds_of_tables;
 mod fixture;
 mod limits;
+mod metering;
 mod protocol;
 mod query_log;
 mod scopes;

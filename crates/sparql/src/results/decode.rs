@@ -130,6 +130,8 @@ pub(super) struct Slices {
     batch: Option<RecordBatch>,
     /// Nothing follows any more: after the end, or an error.
     is_ended: bool,
+    /// How many rows may still come, and how many could in all, if that is bounded.
+    room: Option<Room>,
     pub(super) rows_per_slice: SliceRows,
 }
 
@@ -141,8 +143,14 @@ impl Slices {
             columns: columns.into(),
             batch: None,
             is_ended: false,
+            room: None,
             rows_per_slice: SliceRows::start(),
         }
+    }
+
+    /// Ends with [`QueryError::TooManyRows`] where there are more rows.
+    pub(super) fn limit(&mut self, rows_max: u64) {
+        self.room = Some(Room::of(rows_max));
     }
 
     /// The next slice, which has rows; after an error or the end nothing follows.
@@ -169,7 +177,18 @@ impl Slices {
                 }
             }
         };
-        let rows = batch.num_rows().min(self.rows_per_slice.rows());
+        let mut rows = batch.num_rows().min(self.rows_per_slice.rows());
+        if let Some(room) = &mut self.room {
+            match room.take(rows) {
+                Ok(taken) => rows = taken,
+                Err(error) => {
+                    self.end();
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+        let terms = rows * self.columns.len();
+        self.decoder.context().note_touches(terms as u64);
         if rows < batch.num_rows() {
             self.batch = Some(batch.slice(rows, batch.num_rows() - rows));
         }
@@ -197,6 +216,36 @@ impl Slices {
     fn end(&mut self) {
         self.is_ended = true;
         self.batch = None;
+    }
+}
+
+/// How many rows an answer may still have.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    left: u64,
+    rows_max: u64,
+}
+
+impl Room {
+    pub(super) fn of(rows_max: u64) -> Self {
+        Self {
+            left: rows_max,
+            rows_max,
+        }
+    }
+
+    /// Takes room for as many of some rows as there is.
+    ///
+    /// # Errors
+    /// When there is none for any of them.
+    pub(super) fn take(&mut self, rows: usize) -> Result<usize, QueryError> {
+        if self.left == 0 && rows > 0 {
+            let rows_max = self.rows_max;
+            return Err(QueryError::TooManyRows { rows_max });
+        }
+        let taken = usize::try_from(self.left).map_or(rows, |left| rows.min(left));
+        self.left -= taken as u64;
+        Ok(taken)
     }
 }
 

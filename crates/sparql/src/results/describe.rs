@@ -184,6 +184,8 @@ impl Walk {
             let part = RowRange::new(current.rows.start, end);
             columns.read(cursor, part)?;
             rows_left -= part.len();
+            // The look-up is one of them, if it found nothing.
+            self.decoder.context().note_touches(part.len().max(1));
             current.rows.start = end;
             for [predicate, object, graph] in columns.rows() {
                 if (self.graphs.as_ref()).is_some_and(|graphs| !graphs.contains(&graph)) {

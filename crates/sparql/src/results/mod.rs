@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::stream::{BoxStream, Stream, StreamExt};
+use futures::stream::{self, BoxStream, Stream, StreamExt};
 use orrery_term::{Direction, Literal, LiteralKind, Term};
 use oxrdf::BaseDirection;
 
@@ -33,7 +33,7 @@ pub(crate) use template::{
 pub(crate) use triples::construct;
 pub use written::{SolutionWriter, WrittenCells, WrittenRows, WrittenStream};
 
-use decode::Slices;
+use decode::{Room, Slices};
 
 /// The answer of a query, by its form.
 pub enum QueryResults {
@@ -43,6 +43,47 @@ pub enum QueryResults {
     Boolean(bool),
     /// Of `CONSTRUCT` and `DESCRIBE`.
     Triples(TripleStream),
+}
+
+impl QueryResults {
+    /// The same, ending with [`QueryError::TooManyRows`] where there are more solutions or triples than this.
+    #[must_use]
+    pub fn limited(self, rows_max: u64) -> Self {
+        match self {
+            Self::Solutions(mut stream) => {
+                stream.slices.limit(rows_max);
+                Self::Solutions(stream)
+            }
+            Self::Triples(stream) => {
+                let batches = limited(stream.batches, Room::of(rows_max));
+                Self::Triples(TripleStream::new(batches))
+            }
+            Self::Boolean(value) => Self::Boolean(value),
+        }
+    }
+}
+
+/// Batches of triples as far as there is room for them.
+fn limited(
+    batches: BoxStream<'static, Result<TripleBatch, QueryError>>,
+    room: Room,
+) -> BoxStream<'static, Result<TripleBatch, QueryError>> {
+    let cut = stream::try_unfold((batches, room), |(mut batches, mut room)| async move {
+        let Some(mut batch) = batches.next().await.transpose()? else {
+            return Ok(None);
+        };
+        let taken = room.take(batch.len())?;
+        // What was cut shows that there is more: the next batch, if only of what was cut, is too much.
+        let rest = batch.triples.split_off(taken);
+        let batches = match rest.is_empty() {
+            true => batches,
+            false => stream::iter([Ok(TripleBatch::new(rest, batch.terms.clone()))])
+                .chain(batches)
+                .boxed(),
+        };
+        Ok(Some((batch, (batches, room))))
+    });
+    cut.boxed()
 }
 
 /// The solutions of a `SELECT`, in batches.

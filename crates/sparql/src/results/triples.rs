@@ -49,6 +49,8 @@ pub(super) fn decoded(
     decoder: &Decoder,
     triples: &[[TermId; 3]],
 ) -> Result<TripleBatch, QueryError> {
+    let terms = triples.as_flattened().len();
+    decoder.context().note_touches(terms as u64);
     let mut ids: Vec<TermId> = triples.iter().flatten().copied().collect();
     ids.sort_unstable();
     ids.dedup();

@@ -1,0 +1,44 @@
+//! What a run costs, in touches: how often it took a row in hand. The operators count it as they work, so that it says what was done, not how long
+//! that took on this machine.
+//!
+//! | node | touches |
+//! | --- | --- |
+//! | a pattern | for each of its steps, two for each row that comes out (found, and handed on), one for each that a condition drops |
+//! | a path | one for each look-up, one for each row that it finds |
+//! | a join of solutions | one for each pair that a condition drops, one for each row that comes out |
+//! | any other | one for each row that comes out |
+//!
+//! Whether a step was done by the permutations or by an adjacency in memory makes no difference, nor does what is in caches.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion_physical_plan::ExecutionPlan;
+
+use crate::join::SolutionJoinExec;
+use crate::path::PathExec;
+use crate::pattern::PatternExec;
+
+/// The touches of all executions of a plan so far; nodes that several others read count once. A walk through the plan.
+pub fn touches(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+    touches_below(plan, &mut HashSet::new())
+}
+
+fn touches_below(plan: &Arc<dyn ExecutionPlan>, seen: &mut HashSet<*const ()>) -> u64 {
+    if !seen.insert(Arc::as_ptr(plan).cast::<()>()) {
+        return 0;
+    }
+    let own = if let Some(pattern) = plan.downcast_ref::<PatternExec>() {
+        pattern.touches()
+    } else if let Some(path) = plan.downcast_ref::<PathExec>() {
+        path.touches()
+    } else {
+        let dropped = plan.downcast_ref::<SolutionJoinExec>();
+        let rows = plan.metrics().and_then(|metrics| metrics.output_rows());
+        dropped.map_or(0, SolutionJoinExec::dropped_pairs) + rows.unwrap_or(0) as u64
+    };
+    let inputs = plan.children().into_iter();
+    inputs.fold(own, |sum, input| {
+        sum.saturating_add(touches_below(input, seen))
+    })
+}

@@ -1,0 +1,99 @@
+//! What can be said on the command line about limits.
+
+use std::str::FromStr;
+
+use clap::{ArgGroup, Args, Subcommand};
+use orrery_guard::Budget;
+use orrery_server::parse_time;
+
+use super::access::AccessPlace;
+use super::common::ReportFormat;
+use crate::units::{Bytes, Seconds};
+
+/// What to do with limits.
+#[derive(Subcommand)]
+pub(crate) enum LimitCommand {
+    /// Say how much somebody may use, in the place of what was said before; what is not said is as the server has it for everybody
+    Set {
+        #[command(flatten)]
+        place: AccessPlace,
+        #[command(flatten)]
+        of: LimitedArguments,
+        #[command(flatten)]
+        limits: LimitArguments,
+    },
+    /// List the limits
+    List {
+        #[command(flatten)]
+        place: AccessPlace,
+        /// How to report
+        #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+        format: ReportFormat,
+    },
+    /// Forget limits
+    Remove {
+        #[command(flatten)]
+        place: AccessPlace,
+        #[command(flatten)]
+        of: LimitedArguments,
+    },
+}
+
+/// Whom limits are for.
+#[derive(Args)]
+#[command(group = ArgGroup::new("limited").required(true))]
+pub(crate) struct LimitedArguments {
+    /// A user, in the place of what holds for groups
+    #[arg(long, value_name = "NAME", group = "limited")]
+    pub(crate) user: Option<String>,
+    /// Each user of a group; who is in several has the largest
+    #[arg(long, value_name = "NAME", group = "limited")]
+    pub(crate) group: Option<String>,
+    /// A key, beside what its user may use
+    #[arg(long, value_name = "KEY", group = "limited")]
+    pub(crate) key: Option<String>,
+    /// Each user for whom nothing else was said
+    #[arg(long, group = "limited")]
+    pub(crate) authenticated: bool,
+    /// Each address from which somebody unknown asks
+    #[arg(long, group = "limited")]
+    pub(crate) anyone: bool,
+}
+
+/// How much.
+#[derive(Args)]
+#[command(group = ArgGroup::new("limits").required(true).multiple(true))]
+pub(crate) struct LimitArguments {
+    /// Requests at the same time
+    #[arg(long, value_name = "N", group = "limits")]
+    pub(crate) concurrent: Option<u32>,
+    /// How long one may take
+    #[arg(long, value_name = "TIME", group = "limits")]
+    pub(crate) time: Option<Seconds>,
+    /// Rows, or triples, of an answer
+    #[arg(long, value_name = "N", group = "limits")]
+    pub(crate) rows: Option<u64>,
+    /// Bytes of an answer, before it is compressed
+    #[arg(long, value_name = "BYTES", group = "limits")]
+    pub(crate) bytes: Option<Bytes>,
+    /// Touches of rows that are refilled over a time, such as 5000000/1h or 1000000000/1d
+    #[arg(long, value_name = "TOUCHES/TIME", group = "limits")]
+    pub(crate) cost: Option<CostBudget>,
+}
+
+/// `5000000/1h`.
+#[derive(Clone, Copy)]
+pub(crate) struct CostBudget(pub(crate) Budget);
+
+impl FromStr for CostBudget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "expected touches and the time that refills them, such as 5000000/1h";
+        let (touches, time) = text.split_once('/').ok_or_else(wrong)?;
+        let touches = touches.parse().map_err(|_| wrong())?;
+        let time = parse_time(time).map_err(|error| error.to_string())?;
+        let seconds = time.as_secs().max(1);
+        Ok(Self(Budget { touches, seconds }))
+    }
+}

@@ -1,0 +1,171 @@
+//! What one user, key or address has used lately, and uses now.
+//!
+//! A budget is a bucket that holds as many touches as it says and is refilled at an even rate. What a query costs is taken out while it runs, so
+//! that several at the same time share one budget. It may go below nothing by what is done between two looks; the next query waits until
+//! that is made up for.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use orrery_guard::{Budget, Limits};
+
+use super::exceeded::Exceeded;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Account {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    running: u32,
+    /// Touches taken out and not refilled. More than the budget has: nothing is left.
+    used: f64,
+    /// When it was refilled last.
+    refilled: Instant,
+}
+
+impl Account {
+    pub(super) fn new(now: Instant) -> Self {
+        let state = State {
+            running: 0,
+            used: 0.0,
+            refilled: now,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Counts a request that begins, unless there are as many already, or nothing is left.
+    pub(super) fn enter(&self, limits: &Limits, now: Instant) -> Result<(), Exceeded> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(max) = limits.concurrent
+            && state.running >= max
+        {
+            return Err(Exceeded::Concurrent { max });
+        }
+        state.require_cost(limits, now)?;
+        state.running += 1;
+        Ok(())
+    }
+
+    /// The request has ended.
+    pub(super) fn leave(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.running = state.running.saturating_sub(1);
+    }
+
+    /// Takes touches out.
+    ///
+    /// # Errors
+    /// When nothing is left then.
+    pub(super) fn take(&self, touches: u64, limits: &Limits, now: Instant) -> Result<(), Exceeded> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(budget) = limits.cost {
+            state.refill(budget, now);
+            state.used += touches as f64;
+        }
+        state.require_cost(limits, now)
+    }
+
+    /// Whether it says nothing that a new one would not.
+    pub(super) fn is_idle(&self, longest_refill: Duration, now: Instant) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_refilled = now.saturating_duration_since(state.refilled) > longest_refill;
+        state.running == 0 && (state.used == 0.0 || is_refilled)
+    }
+}
+
+impl State {
+    fn refill(&mut self, budget: Budget, now: Instant) {
+        let passed = now.saturating_duration_since(self.refilled);
+        self.used = (self.used - passed.as_secs_f64() * rate(budget)).max(0.0);
+        self.refilled = now;
+    }
+
+    fn require_cost(&mut self, limits: &Limits, now: Instant) -> Result<(), Exceeded> {
+        let Some(budget) = limits.cost else {
+            return Ok(());
+        };
+        self.refill(budget, now);
+        let over = self.used - budget.touches as f64;
+        if over < 0.0 {
+            return Ok(());
+        }
+        let wait = Duration::try_from_secs_f64(over / rate(budget));
+        Err(Exceeded::Cost {
+            touches: budget.touches,
+            seconds: budget.seconds,
+            wait: wait.unwrap_or(Duration::MAX),
+        })
+    }
+}
+
+/// Touches a second.
+fn rate(budget: Budget) -> f64 {
+    budget.touches as f64 / budget.seconds.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        concurrent: Some(2),
+        time_ms: None,
+        rows: None,
+        bytes: None,
+        cost: Some(Budget {
+            touches: 1_000,
+            seconds: 100,
+        }),
+    };
+
+    #[test]
+    fn as_many_run_as_may() {
+        let now = Instant::now();
+        let account = Account::new(now);
+        account.enter(&LIMITS, now).unwrap();
+        account.enter(&LIMITS, now).unwrap();
+        let refused = account.enter(&LIMITS, now);
+        assert_eq!(refused, Err(Exceeded::Concurrent { max: 2 }));
+        account.leave();
+        account.enter(&LIMITS, now).unwrap();
+        // Whom other limits hold for by now.
+        account.enter(&Limits::default(), now).unwrap();
+    }
+
+    #[test]
+    fn a_budget_is_refilled_evenly_and_made_up_for_first() {
+        let now = Instant::now();
+        let account = Account::new(now);
+        let at = |seconds| now + Duration::from_secs(seconds);
+        assert!(account.take(999, &LIMITS, now).is_ok());
+        let Err(Exceeded::Cost { wait, .. }) = account.take(501, &LIMITS, now) else {
+            panic!("1,500 of 1,000");
+        };
+        assert_eq!(wait, Duration::from_secs(50));
+        assert!(account.enter(&LIMITS, at(49)).is_err());
+        assert!(account.enter(&LIMITS, at(51)).is_ok());
+        // Ten a second, and never more than all of it.
+        assert!(account.take(11, &LIMITS, at(51)).is_err());
+        assert!(account.take(999, &LIMITS, at(10_000)).is_ok());
+        assert!(account.take(1, &LIMITS, at(10_000)).is_err());
+    }
+
+    #[test]
+    fn an_account_is_idle_when_a_new_one_would_say_the_same() {
+        let now = Instant::now();
+        let account = Account::new(now);
+        let hour = Duration::from_secs(3_600);
+        assert!(account.is_idle(hour, now));
+        account.enter(&LIMITS, now).unwrap();
+        assert!(!account.is_idle(hour, now));
+        account.leave();
+        account.take(5, &LIMITS, now).unwrap();
+        assert!(!account.is_idle(hour, now));
+        assert!(account.is_idle(hour, now + hour + hour));
+    }
+}

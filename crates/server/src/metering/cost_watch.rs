@@ -1,0 +1,88 @@
+//! Looks at what a query costs while it runs, and charges for it: every so often, and at its end, however it ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use orrery_sparql::TouchReader;
+use tokio::time::Instant;
+
+use super::exceeded::Exceeded;
+use super::meter::Meter;
+use crate::access_log::AccessRecord;
+
+/// How often what a query costs is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// See the module.
+pub(crate) struct CostWatch {
+    reader: TouchReader,
+    /// None where nothing is limited.
+    meter: Option<Arc<Meter>>,
+    record: Arc<AccessRecord>,
+    charged: u64,
+    next_look: Instant,
+}
+
+impl CostWatch {
+    /// Of a query that has not begun.
+    pub(crate) fn new(
+        reader: TouchReader,
+        meter: Option<Arc<Meter>>,
+        record: Arc<AccessRecord>,
+    ) -> Self {
+        Self {
+            reader,
+            meter,
+            record,
+            charged: 0,
+            next_look: Instant::now() + LOOK_EVERY,
+        }
+    }
+
+    /// Touches so far.
+    pub(crate) fn touches(&self) -> u64 {
+        self.reader.touches()
+    }
+
+    /// Ends when the query costs more than there is.
+    pub(crate) async fn exceeded(&mut self) -> Exceeded {
+        loop {
+            tokio::time::sleep_until(self.next_look).await;
+            if let Err(exceeded) = self.look() {
+                return exceeded;
+            }
+        }
+    }
+
+    /// Fails if the query costs more than there is, as far as it is time to look again: for those that are never waited for.
+    pub(crate) fn look(&mut self) -> Result<(), Exceeded> {
+        let now = Instant::now();
+        if now < self.next_look {
+            return Ok(());
+        }
+        self.next_look = now + LOOK_EVERY;
+        self.charge()
+    }
+
+    /// Fails for an answer that is longer than it may be.
+    pub(crate) fn require_bytes(&self, bytes: u64) -> Result<(), Exceeded> {
+        let meter = self.meter.as_ref();
+        meter.map_or(Ok(()), |meter| meter.require_bytes(bytes))
+    }
+
+    /// Takes what was done since the last time out of the budgets.
+    fn charge(&mut self) -> Result<(), Exceeded> {
+        let touches = self.reader.touches();
+        let more = touches - self.charged.min(touches);
+        self.charged = touches;
+        self.record.add_touches(more);
+        self.meter.as_ref().map_or(Ok(()), |meter| meter.take(more))
+    }
+}
+
+impl Drop for CostWatch {
+    fn drop(&mut self) {
+        // Nobody is left to be told; the next request is.
+        let _ = self.charge();
+    }
+}

@@ -1,0 +1,39 @@
+//! What somebody has used up, in words.
+
+use std::time::Duration;
+
+use orrery_storage::ByteCount;
+
+/// Which limit of who asks a request has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Exceeded {
+    #[error(
+        "{max} of your requests are running already, as many as may; try again when one has ended"
+    )]
+    Concurrent { max: u32 },
+    #[error(
+        "the budget of {touches} touches in {seconds} s is used up; there is some again in {} s",
+        wait.as_secs() + 1
+    )]
+    Cost {
+        touches: u64,
+        seconds: u64,
+        /// Until there is something again.
+        wait: Duration,
+    },
+    #[error("the answer has more than the {max} rows that you may have; ask for less")]
+    Rows { max: u64 },
+    #[error("the answer has more than the {} that you may have; ask for less", ByteCount(*max))]
+    Bytes { max: u64 },
+}
+
+impl Exceeded {
+    /// When it is worth another try, if waiting helps.
+    pub(crate) fn retry_after_s(self) -> Option<u64> {
+        match self {
+            Self::Concurrent { .. } => Some(1),
+            Self::Cost { wait, .. } => Some(wait.as_secs() + 1),
+            Self::Rows { .. } | Self::Bytes { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What a request may use, while it runs.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use orrery_guard::Limits;
+
+use super::account::Account;
+use super::exceeded::Exceeded;
+
+/// A request that is counted in its accounts until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    payers: Vec<(Arc<Account>, Limits)>,
+}
+
+impl Meter {
+    /// Enters all accounts, or none.
+    pub(super) fn enter(payers: Vec<(Arc<Account>, Limits)>) -> Result<Self, Exceeded> {
+        let now = Instant::now();
+        for (number, (account, limits)) in payers.iter().enumerate() {
+            if let Err(exceeded) = account.enter(limits, now) {
+                for (entered, _) in &payers[..number] {
+                    entered.leave();
+                }
+                return Err(exceeded);
+            }
+        }
+        Ok(Self { payers })
+    }
+
+    /// Takes what was done since the last time out of the budgets.
+    ///
+    /// # Errors
+    /// When one of them has nothing left.
+    pub(crate) fn take(&self, touches: u64) -> Result<(), Exceeded> {
+        let now = Instant::now();
+        let mut taken = Ok(());
+        for (account, limits) in &self.payers {
+            taken = taken.and(account.take(touches, limits, now));
+        }
+        taken
+    }
+
+    /// How long the request may take.
+    pub(crate) fn time_max(&self) -> Option<Duration> {
+        let least = self.least(|limits| limits.time_ms);
+        least.map(Duration::from_millis)
+    }
+
+    /// Rows that the answer may have.
+    pub(crate) fn rows_max(&self) -> Option<u64> {
+        self.least(|limits| limits.rows)
+    }
+
+    /// Fails for an answer that is longer than it may be.
+    pub(crate) fn require_bytes(&self, bytes: u64) -> Result<(), Exceeded> {
+        match self.least(|limits| limits.bytes) {
+            Some(max) if bytes > max => Err(Exceeded::Bytes { max }),
+            _ => Ok(()),
+        }
+    }
+
+    fn least(&self, of: impl Fn(&Limits) -> Option<u64>) -> Option<u64> {
+        self.payers
+            .iter()
+            .filter_map(|(_, limits)| of(limits))
+            .min()
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        for (account, _) in &self.payers {
+            account.leave();
+        }
+    }
+}
