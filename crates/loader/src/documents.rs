@@ -17,10 +17,11 @@ use crate::json_ld::{LeftOut, Watch};
 use crate::ntriples::TermSink;
 use crate::turtle::TurtleReader;
 use crate::window::{Window, WindowReader};
-use crate::xml_elements::Elements;
+use crate::xml_entities::Entities;
 use crate::xml_literal::with_used_namespaces;
 use orrery_term::LanguageTags;
 use orrery_term::language::{TagFinder, TagSyntax};
+use orrery_term::nesting::Nesting;
 use orrery_term::{Direction, Prefixes, TRIPLE_DEPTH_MAX};
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{BaseDirection, GraphName, Literal, NamedOrBlankNode, Quad, Term};
@@ -74,19 +75,21 @@ pub(crate) fn parse_document<E: DocumentEvents>(
     interner: &mut Interner,
     events: &mut E,
 ) -> Result<(), E::Error> {
+    let syntax = match format {
+        Format::RdfXml => TagSyntax::Xml,
+        Format::JsonLd => TagSyntax::JsonLd,
+        _ => TagSyntax::At,
+    };
     let window = Rc::new(RefCell::new(Window {
         statement_line: 1,
-        tags: TagFinder::new(match format {
-            Format::RdfXml => TagSyntax::Xml,
-            Format::JsonLd => TagSyntax::JsonLd,
-            _ => TagSyntax::At,
-        }),
+        tags: TagFinder::new(syntax),
+        nesting: Nesting::of(syntax),
         bytes: Vec::new(),
         end: 0,
         lines: 0,
         last_line: Vec::new(),
         keeps_text: format == Format::JsonLd,
-        elements: (format == Format::RdfXml).then(Elements::default),
+        entities: (format == Format::RdfXml).then(Entities::default),
         statement_start: 0,
         is_exceeded: false,
     }));

@@ -80,7 +80,7 @@ mod triple_keys;
 mod turtle;
 mod used_terms;
 mod window;
-mod xml_elements;
+mod xml_entities;
 mod xml_literal;
 
 pub use bulk::{BulkCommit, commit_in_bulk};

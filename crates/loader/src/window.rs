@@ -4,9 +4,10 @@ use crate::error::{SyntaxError, clipped};
 use crate::excerpt::excerpt_of;
 use crate::format::Format;
 use crate::mends::{Surroundings, place_in_json, said};
-use crate::xml_elements::Elements;
+use crate::xml_entities::Entities;
 use memchr::{memchr, memchr_iter, memrchr};
 use orrery_term::language::TagFinder;
+use orrery_term::nesting::Nesting;
 use oxrdf::Quad;
 use oxrdfio::RdfSyntaxError;
 use std::borrow::Cow;
@@ -27,9 +28,11 @@ pub(crate) struct Window {
     pub(crate) last_line: Vec<u8>,
     /// Whether text behind the last line is kept, too, where lines are handed over.
     pub(crate) keeps_text: bool,
-    /// The elements of XML.
-    pub(crate) elements: Option<Elements>,
-    /// Where the text ended when the parser had made statements of all but its end, and in which line.
+    /// How deep it is nested, and the elements of XML.
+    pub(crate) nesting: Nesting,
+    /// The entities of XML.
+    pub(crate) entities: Option<Entities>,
+    /// How much was given when the parser had made statements of all but its end, and in which line.
     pub(crate) statement_start: u64,
     pub(crate) statement_line: u64,
     /// Whether too much was asked for since.
@@ -39,11 +42,19 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    fn push(&mut self, bytes: &[u8], by_line: bool) {
+    /// What the parser was given: text, and what it wrote for the entities in it.
+    fn given_bytes(&self) -> u64 {
+        let written = self.entities.as_ref().map(Entities::written_bytes);
+        self.end + written.unwrap_or(0)
+    }
+
+    /// Fails where the parser must not be given these bytes.
+    fn push(&mut self, bytes: &[u8], by_line: bool) -> io::Result<()> {
         self.end += bytes.len() as u64;
         self.tags.push(bytes);
-        if let Some(elements) = &mut self.elements {
-            elements.push(bytes);
+        self.nesting.push(bytes)?;
+        if let Some(entities) = &mut self.entities {
+            entities.push(bytes)?;
         }
         if by_line {
             if self.last_line.ends_with(b"\n") {
@@ -54,7 +65,7 @@ impl Window {
                 self.last_line.extend_from_slice(bytes);
             }
             if !self.keeps_text {
-                return;
+                return Ok(());
             }
         } else {
             self.lines += memchr_iter(b'\n', bytes).count() as u64;
@@ -65,11 +76,12 @@ impl Window {
             let excess = self.bytes.len() - WINDOW_BYTES;
             self.bytes.drain(..excess);
         }
+        Ok(())
     }
 
     /// The parser gave a statement or an error: what it holds is of the next one.
     pub(crate) fn end_statement(&mut self) {
-        self.statement_start = self.end;
+        self.statement_start = self.given_bytes();
         let is_line_ended = self.last_line.ends_with(b"\n");
         self.statement_line = self.lines + 1 + u64::from(is_line_ended);
     }
@@ -171,7 +183,7 @@ impl Window {
 
     /// What a document of XML lacks at its end, of which its parser made so many statements and found nothing wrong.
     pub(crate) fn missing_of_xml(&self, statements: u64) -> Option<&'static str> {
-        let elements = self.elements.as_ref()?;
+        let elements = self.nesting.elements()?;
         if elements.are_open() {
             return Some("the file ends before its first element is closed");
         }
@@ -238,14 +250,14 @@ impl Read for WindowReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         {
             let mut window = self.window.borrow_mut();
-            if window.end - window.statement_start > self.statement_bytes_max {
+            if window.given_bytes() - window.statement_start > self.statement_bytes_max {
                 window.is_exceeded = true;
                 return Err(io::Error::other("a statement is too long"));
             }
         }
         if !self.by_line {
             let length = self.input.read(buffer)?;
-            self.window.borrow_mut().push(&buffer[..length], false);
+            self.window.borrow_mut().push(&buffer[..length], false)?;
             return Ok(length);
         }
         if self.pending_start == self.pending.len() {
@@ -259,7 +271,7 @@ impl Read for WindowReader {
         let length = line.min(buffer.len());
         buffer[..length].copy_from_slice(&pending[..length]);
         self.pending_start += length;
-        self.window.borrow_mut().push(&buffer[..length], true);
+        self.window.borrow_mut().push(&buffer[..length], true)?;
         Ok(length)
     }
 }

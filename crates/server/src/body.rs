@@ -11,6 +11,7 @@
 //! - It must arrive soon enough.
 
 use crate::errors::ServerError;
+use crate::options::ClientTimes;
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderMap, Method, header, request::Parts};
 use bytes::Bytes;
@@ -22,10 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a client may take to send a body that is read into memory.
-const BODY_TIME_MAX: Duration = Duration::from_secs(30);
-/// How long a client may take to send more of a body that goes to the disk.
-pub(crate) const BODY_STALL_MAX: Duration = Duration::from_secs(30);
 /// Bodies up to so many bytes are not counted.
 const UNCOUNTED_BYTES: usize = 64 << 10;
 /// Memory for decompressed text is asked for in steps of so much.
@@ -118,6 +115,12 @@ pub(crate) fn body_bytes(parts: &Parts, limit_bytes: usize) -> usize {
         .min(limit_bytes)
 }
 
+/// How long a client may take to send a body, or more of one that goes to the disk; comes with a request where it is not the default.
+pub(crate) fn body_time_max(parts: &Parts) -> Duration {
+    let times = parts.extensions.get::<ClientTimes>().copied();
+    times.unwrap_or_default().body_max
+}
+
 /// A body as it came, and the memory that is held for it.
 #[derive(Debug)]
 pub(crate) struct HeldBody {
@@ -183,15 +186,14 @@ pub(crate) async fn read(
     if body.size_hint().lower() > limit_bytes as u64 {
         return Err(too_large());
     }
-    let deadline = Instant::now() + BODY_TIME_MAX;
+    let time_max = body_time_max(parts);
+    let deadline = Instant::now() + time_max;
     let mut memory = BodyMemory::new(engine);
     let mut whole = Bytes::new();
     let mut buffer: Vec<u8> = Vec::new();
     loop {
         let frame = tokio::time::timeout_at(deadline, body.frame()).await;
-        let frame = frame.map_err(|_elapsed| ServerError::BodyTooSlow {
-            limit: BODY_TIME_MAX,
-        })?;
+        let frame = frame.map_err(|_elapsed| ServerError::BodyTooSlow { limit: time_max })?;
         let Some(frame) = frame else { break };
         let frame = frame.map_err(|error| unreadable(&error))?;
         let Ok(data) = frame.into_data() else {

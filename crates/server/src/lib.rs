@@ -53,6 +53,7 @@ mod router;
 pub mod serve;
 mod sql;
 mod sql_failure;
+mod stalls;
 mod state;
 mod stream_body;
 mod times;
@@ -63,7 +64,7 @@ mod writes;
 
 pub use documents::{DOCUMENT_MEMORY_BYTES, Documents};
 pub use endpoints::EndpointOptions;
-pub use options::{HttpOptions, PORT_DEFAULT, ServerOptions};
+pub use options::{ClientTimes, HttpOptions, PORT_DEFAULT, ServerOptions};
 pub use query_log::{QUERY_LOG_BYTES_MIN, QueryLogOptions};
 pub use router::{Writing, router};
 pub use serve::{ServeError, Server, serve, stop_signal};

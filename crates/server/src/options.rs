@@ -54,6 +54,8 @@ pub struct ServerOptions {
     pub warm_bytes: Option<u64>,
     /// Connections open at the same time; more wait in the system's queue.
     pub connections_max: usize,
+    /// How long clients of HTTP may keep a connection waiting.
+    pub client_times: ClientTimes,
     /// Whom `SERVICE` may ask.
     pub endpoints: EndpointOptions,
     /// Has a database without users get an administrator, whose name and password this is told: they are seen once. A database with users
@@ -88,11 +90,33 @@ impl ServerOptions {
             writer: WriterOptions::default(),
             warm_bytes: None,
             connections_max: 1024,
+            client_times: ClientTimes::default(),
             endpoints: EndpointOptions::default(),
             auth: None,
             admin: None,
             postgres: None,
             flight: None,
+        }
+    }
+}
+
+/// How long clients of HTTP may take, so that those who say nothing do not keep connections from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientTimes {
+    /// For the head of a request; so long may an idle connection stay open, too.
+    pub head_max: Duration,
+    /// To send a body that is read into memory, and to send more of one that goes to the disk.
+    pub body_max: Duration,
+    /// To take more of an answer.
+    pub stall_max: Duration,
+}
+
+impl Default for ClientTimes {
+    fn default() -> Self {
+        Self {
+            head_max: Duration::from_secs(30),
+            body_max: Duration::from_secs(30),
+            stall_max: Duration::from_secs(60),
         }
     }
 }

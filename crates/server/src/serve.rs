@@ -10,12 +10,13 @@ use crate::admin;
 use crate::authentication::Authentication;
 use crate::documents::Documents;
 use crate::flight::Flight;
-use crate::options::{ServerOptions, compaction_within};
+use crate::options::{ClientTimes, ServerOptions, compaction_within};
 use crate::postgres::Postgres;
 use crate::query_log::{Peer, QueryLog};
 use crate::query_threads::STACK_BYTES;
 use crate::refusals::Explained;
 use crate::router::{Writing, routes, shared};
+use crate::stalls::Unstalled;
 use crate::warming::Warming;
 use axum::Router;
 use axum::extract::Request;
@@ -38,8 +39,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// How long a client may take for the head of a request, and an idle connection may stay open.
-const HEADERS_TIME_MAX: Duration = Duration::from_secs(30);
 /// How often the server looks whether a load has published a new state of the database.
 const REFRESH_PERIOD: Duration = Duration::from_secs(1);
 /// The least memory that a server works well with.
@@ -143,6 +142,7 @@ pub struct Server {
     wants_peers: bool,
     grace: Duration,
     connections_max: usize,
+    client_times: ClientTimes,
 }
 
 impl Server {
@@ -241,6 +241,7 @@ impl Server {
             warming,
             grace: options.grace,
             connections_max: options.connections_max,
+            client_times: options.client_times,
         })
     }
 
@@ -272,6 +273,7 @@ impl Server {
         let postgres = self.postgres.map(|it| it.start(stopping.clone()));
         let flight = self.flight.map(|it| it.start(stopping.clone()));
         let mut connections = JoinSet::new();
+        let times = self.client_times;
         let mut shutdown = pin!(shutdown);
         let mut refresh = pin!(refresh_until_users_come(self.database, self.has_users));
         let mut ended = Ok(());
@@ -289,7 +291,7 @@ impl Server {
                         Ok((stream, address)) => {
                             let service = self.router.clone();
                             let peer = self.wants_peers.then_some(Peer(address.ip()));
-                            connections.spawn(converse(stream, peer, service, stopping.clone()));
+                            connections.spawn(converse(stream, peer, times, service, stopping.clone()));
                         }
                         Err(error) => wait_to_accept(&error).await,
                     }
@@ -298,7 +300,7 @@ impl Server {
                 accepted = accept_admin(self.admin.as_ref()) => {
                     match accepted {
                         Ok((stream, service)) => {
-                            connections.spawn(converse(stream, None, service, stopping.clone()));
+                            connections.spawn(converse(stream, None, times, service, stopping.clone()));
                         }
                         Err(error) => wait_to_accept(&error).await,
                     }
@@ -451,6 +453,7 @@ fn open(db: &std::path::Path) -> Result<Database, ServeError> {
 async fn converse(
     stream: TcpStream,
     peer: Option<Peer>,
+    times: ClientTimes,
     router: Router,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -461,12 +464,15 @@ async fn converse(
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_TIME_MAX)
+        .header_read_timeout(times.head_max)
         .serve_connection(
-            TokioIo::new(Explained::new(stream)),
+            TokioIo::new(Explained::new(Unstalled::new(stream, times.stall_max))),
             service_fn(move |mut request: Request<Incoming>| {
                 if let Some(peer) = peer {
                     request.extensions_mut().insert(peer);
+                }
+                if times != ClientTimes::default() {
+                    request.extensions_mut().insert(times);
                 }
                 service.call(request)
             }),

@@ -23,9 +23,11 @@ pub mod key;
 pub mod language;
 pub mod lexical;
 pub mod names;
+pub mod nesting;
 pub mod prefixes;
 mod term;
 pub mod vocabulary;
+mod xml_elements;
 
 pub use id::{TermId, TermKind};
 pub use inline::{InlineValue, inline, inline_string, inline_typed};

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use datafusion_execution::memory_pool::MemoryReservation;
 use futures::StreamExt;
 use orrery_term::language::{TagFinder, TagSyntax};
+use orrery_term::nesting::Nesting;
 use orrery_term::{Direction, Term, TermId, Triple};
 use oxrdf::BaseDirection;
 use sparesults::{
@@ -106,6 +107,7 @@ impl ServiceAnswer {
                 pieces,
                 piece: Bytes::new(),
                 tags: TagFinder::new(syntax_of(format)),
+                nesting: Nesting::of(syntax_of(format)),
                 context: Arc::clone(&parsing.plan.context),
             };
             if let Err(error) = parsing.run(format, reader, &sender) {
@@ -297,6 +299,7 @@ struct PieceReader {
     piece: Bytes,
     /// The parsers put language tags into lower case.
     tags: TagFinder,
+    nesting: Nesting,
     context: Arc<QueryContext>,
 }
 
@@ -307,6 +310,7 @@ impl Read for PieceReader {
                 None => return Ok(0),
                 Some(piece) => {
                     self.piece = piece.map_err(io::Error::other)?;
+                    self.nesting.push(&self.piece)?;
                     if self.tags.push(&self.piece) {
                         self.context.note_language_tags(self.tags.found());
                     }

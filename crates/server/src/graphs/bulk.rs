@@ -6,7 +6,7 @@
 //! part of the server's, and held of it while it runs.
 
 use super::address::{Address, BODY_NAME, Target};
-use crate::body::{BODY_STALL_MAX, BodyMemory, Coding, unreadable};
+use crate::body::{BodyMemory, Coding, body_time_max, unreadable};
 use crate::documents::{format_of_body, has_graphs};
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::base_iri;
@@ -84,12 +84,11 @@ pub(super) async fn load(
         .tempfile_in(&state.engine.options().temp_dir)
         .map_err(failed)?;
     let mut chunks = body.into_data_stream();
+    let stall_max = body_time_max(parts);
     let mut first = Vec::with_capacity(FIRST_BYTES);
     loop {
-        let chunk = tokio::time::timeout(BODY_STALL_MAX, chunks.next()).await;
-        let chunk = chunk.map_err(|_elapsed| ServerError::BodyTooSlow {
-            limit: BODY_STALL_MAX,
-        })?;
+        let chunk = tokio::time::timeout(stall_max, chunks.next()).await;
+        let chunk = chunk.map_err(|_elapsed| ServerError::BodyTooSlow { limit: stall_max })?;
         let Some(chunk) = chunk else { break };
         let chunk = chunk.map_err(|error| unreadable(&error))?;
         first.extend(chunk.iter().take(FIRST_BYTES - first.len()));

@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+mod abuse;
 mod access;
 mod bodies;
 mod browser;

@@ -44,9 +44,11 @@ enum State {
 
 /// The elements of a text that is given piece by piece.
 #[derive(Debug)]
-pub(crate) struct Elements {
+pub struct Elements {
     state: State,
     open: u64,
+    /// As many were open at a time.
+    deepest: u32,
     has_any: bool,
     /// Whether there is anything but blanks.
     has_text: bool,
@@ -57,6 +59,7 @@ impl Default for Elements {
         Self {
             state: State::Text,
             open: 0,
+            deepest: 0,
             has_any: false,
             has_text: false,
         }
@@ -64,18 +67,23 @@ impl Default for Elements {
 }
 
 impl Elements {
+    /// How many elements were open at a time, at the most.
+    pub(crate) fn deepest(&self) -> u32 {
+        self.deepest
+    }
+
     /// Whether elements are open.
-    pub(crate) fn are_open(&self) -> bool {
+    pub fn are_open(&self) -> bool {
         self.open > 0
     }
 
     /// Whether there is a text, and no element in it.
-    pub(crate) fn are_missing(&self) -> bool {
+    pub fn are_missing(&self) -> bool {
         self.has_text && !self.has_any && self.state == State::Text
     }
 
     /// Goes on with a piece of the text.
-    pub(crate) fn push(&mut self, piece: &[u8]) {
+    pub fn push(&mut self, piece: &[u8]) {
         self.has_text = self.has_text || !piece.trim_ascii().is_empty();
         let mut rest = piece;
         while !rest.is_empty() {
@@ -144,6 +152,9 @@ impl Elements {
                 (None, b'>') => {
                     self.has_any = true;
                     self.open += u64::from(last != b'/');
+                    self.deepest = self
+                        .deepest
+                        .max(u32::try_from(self.open).unwrap_or(u32::MAX));
                     State::Text
                 }
                 _ => State::StartTag { quote, last: byte },

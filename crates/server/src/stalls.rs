@@ -1,0 +1,111 @@
+//! A connection whose client takes nothing more of an answer is given up after a while.
+//!
+//! A query notices by itself when its chunks stay where they are (`output`), and ends. What it had written by then, and answers that were
+//! written whole, would wait in hyper's buffers for as long as the client keeps the connection open: many requests one after the other on one
+//! connection, of whose answers nothing is read, would keep it for ever. While the client reads, this costs a comparison for each write.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+
+/// A stream on which no write waits longer than a given time.
+pub(crate) struct Unstalled<S> {
+    stream: S,
+    stall_max: Duration,
+    /// Runs while a write waits.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Unstalled<S> {
+    pub(crate) fn new(stream: S, stall_max: Duration) -> Self {
+        Self {
+            stream,
+            stall_max,
+            stalled: None,
+        }
+    }
+
+    /// Fails in place of a write that has waited too long.
+    fn within_time<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        polled: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if polled.is_ready() {
+            self.stalled = None;
+            return polled;
+        }
+        let stall_max = self.stall_max;
+        let stalled = self
+            .stalled
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(stall_max)));
+        match stalled.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Unstalled<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Unstalled<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, buffer);
+        self.within_time(cx, polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, buffers);
+        self.within_time(cx, polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn a_write_waits_so_long_and_not_longer() {
+        let (near, mut far) = tokio::io::duplex(10);
+        let mut near = Unstalled::new(near, Duration::from_millis(200));
+        near.write_all(b"12345678901").await.unwrap_err();
+        // What is read makes room; then the time begins anew.
+        let mut taken = [0; 10];
+        far.read_exact(&mut taken).await.unwrap();
+        near.write_all(b"1234567890").await.unwrap();
+        let error = near.write_all(b"1").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

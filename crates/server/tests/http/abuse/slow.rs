@@ -1,0 +1,140 @@
+//! Clients that say little, slowly, or never take their answer: each is given up after a stated time, and others are answered meanwhile.
+
+use super::assert_unharmed;
+use crate::client::{get, parse, query_path, request};
+use crate::fixture::{ENDLESS_ROWS, TestServer};
+use orrery_server::ClientTimes;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Far from the times that the server allows here, and from what a busy machine needs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn start() -> TestServer {
+    TestServer::start_with(|options| {
+        options.client_times = ClientTimes {
+            head_max: Duration::from_millis(500),
+            body_max: Duration::from_millis(500),
+            stall_max: Duration::from_millis(500),
+        };
+    })
+    .await
+}
+
+/// What the server says until it closes the connection.
+async fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await;
+    assert!(read.is_ok(), "the connection stays open");
+    bytes
+}
+
+/// Sends a byte at a time until the server closes; gives what it said.
+async fn trickle(server: &TestServer, text: &[u8]) -> Vec<u8> {
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut reading, mut writing) = stream.into_split();
+    let text = text.to_vec();
+    let sent = tokio::spawn(async move {
+        for byte in text.iter().cycle() {
+            if writing.write_all(&[*byte]).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    let mut bytes = Vec::new();
+    let read = tokio::time::timeout(PATIENCE, reading.read_to_end(&mut bytes)).await;
+    assert!(read.is_ok(), "the connection stays open");
+    sent.abort();
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_comes_byte_by_byte_is_given_up() {
+    let server = start().await;
+    let slow = trickle(&server, b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: ");
+    let meanwhile = async {
+        for _ in 0..20 {
+            assert_eq!(get(server.address, "/health", &[]).await.status, 200);
+        }
+    };
+    let (said, ()) = tokio::join!(slow, meanwhile);
+    assert!(
+        !said.starts_with(b"HTTP/1.1 200"),
+        "{}",
+        String::from_utf8_lossy(&said)
+    );
+    // Nothing at all, and nothing more behind an answer.
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    assert!(!until_closed(&mut silent).await.starts_with(b"HTTP/1.1 200"));
+    let mut idle = TcpStream::connect(server.address).await.unwrap();
+    idle.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        .await
+        .unwrap();
+    assert!(until_closed(&mut idle).await.starts_with(b"HTTP/1.1 200"));
+    assert_unharmed(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_stalls_gets_408() {
+    let server = start().await;
+    for (path, content_type) in [
+        ("/sparql", "application/sparql-query"),
+        ("/sparql", "application/sparql-update"),
+        ("/sparql", "application/x-www-form-urlencoded"),
+        ("/graphs?default", "text/turtle"),
+        ("/sql", "application/sql"),
+    ] {
+        for length in ["Content-Length: 1000", "Transfer-Encoding: chunked"] {
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {content_type}\r\n{length}\r\n\r\n5\r\nASK {{\r\n"
+            );
+            let mut stream = TcpStream::connect(server.address).await.unwrap();
+            stream.write_all(head.as_bytes()).await.unwrap();
+            let answer = parse(&until_closed(&mut stream).await, true);
+            assert_eq!(answer.status, 408, "{path} {content_type} {length}");
+            assert!(answer.text().contains("0.5 s"), "{}", answer.text());
+        }
+    }
+    // Byte by byte is no better where all of it has to stand in memory.
+    let head = "POST /sparql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sparql-query\r\nContent-Length: 1000\r\n\r\n";
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut reading, mut writing) = stream.split();
+    let sending = async {
+        while writing.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let mut bytes = Vec::new();
+    let reading = tokio::time::timeout(PATIENCE, reading.read_to_end(&mut bytes));
+    tokio::select! {
+        () = sending => {}
+        read = reading => assert!(read.is_ok(), "the connection stays open"),
+    }
+    assert_unharmed(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_no_answer_is_given_up() {
+    let server = start().await;
+    // A long answer; and many short ones, behind each other on one connection.
+    let long = request("GET", &query_path(ENDLESS_ROWS), &[]);
+    let short = b"GET /console.js HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20_000);
+    let mut deaf = Vec::new();
+    for bytes in [long, short] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let sending = async {
+            let _ = stream.write_all(&bytes).await;
+            // Its end comes as an error, for what it sends is not read any more.
+            while stream.write_all(b"GET / HTTP/1.1\r\n").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let ended = tokio::time::timeout(PATIENCE, sending).await;
+        assert!(ended.is_ok(), "the connection stays open");
+        deaf.push(stream);
+    }
+    assert_unharmed(&server).await;
+}
