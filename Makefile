@@ -9,7 +9,7 @@ export ORRERY_SHARED ?= $(abspath ../shared)
 ORRERY := $(CARGO_TARGET_DIR)/release/orrery
 PRODUCTS ?= 2785
 
-.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order
+.PHONY: help setup build programs demo test quick lint doc bench bench-tpch bench-vectors compare-duckdb soak crash fuzz conformance oracle oracle-policies oracle-sql syntax-oracle instructions instructions-check instructions-accept compare relational structure structure-write function-order
 
 help:
 	@echo 'make demo    build, generate a data set, load it, serve it, print the address'
@@ -25,6 +25,7 @@ help:
 	@echo 'make compare-duckdb   TPC-H on both, side by side; writes docs/performance.md'
 	@echo 'make crash   power cuts, faults, flipped bits, kills, by the thousand; looks at what is left'
 	@echo 'make soak    16 clients with heavy queries for SECONDS=60, the server stays within MEMORY=1G; then updates, loads and compactions'
+	@echo 'make fuzz     libFuzzer on each target for MINUTES=1, with the executions of each (TARGETS="turtle log")'
 	@echo 'make syntax-oracle  1,000,000 damaged texts: our parser against an independent one (TEXTS=, SEED=)'
 	@echo 'make oracle  200,000 random queries against an independent evaluator (QUERIES=, SEED=)'
 	@echo 'make oracle-policies  50,000 random queries under random rules about graphs (QUERIES=, SEED=)'
@@ -99,6 +100,10 @@ crash: setup
 
 function-order: build
 	bash scripts/function-order.sh
+
+# A build of its own, with counters: see scripts/fuzz.sh.
+fuzz: setup
+	MINUTES=$(or $(MINUTES),1) TARGETS='$(TARGETS)' bash scripts/fuzz.sh
 
 conformance: programs
 	$(CARGO_TARGET_DIR)/release/conformance
