@@ -56,6 +56,13 @@ if command -v mvn >/dev/null && ! ls "$clients"/postgresql-*.jar >/dev/null 2>&1
         echo "setup: no JDBC driver; its tests are left out" >&2
 fi
 
+# An OpenID provider, whose tokens a server is asked with.
+if command -v npm >/dev/null && [ ! -d "$clients/oidc/node_modules/oidc-provider" ]; then
+    { mkdir -p "$clients/oidc" &&
+        npm install --silent --prefix "$clients/oidc" --no-fund --no-audit --ignore-scripts --fetch-retries 1 'oidc-provider@^8.8.1'; } ||
+        echo "setup: no OpenID provider; its test is left out" >&2
+fi
+
 # The W3C's test cases for R2RML, in the copy that morph-kgc's sources have; without them their test says so.
 if command -v python3 >/dev/null && [ ! -d "$clients/rdb2rdf" ]; then
     fetched=$(mktemp -d)

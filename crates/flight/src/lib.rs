@@ -34,10 +34,9 @@ mod service;
 mod shared;
 mod socket;
 mod statements;
-mod tls;
 mod transactions;
 mod work;
 
 pub use listen::Listener;
-pub use options::{FlightOptions, PORT_DEFAULT, StartError, TlsFiles};
+pub use options::{FlightOptions, PORT_DEFAULT, StartError};
 pub use password::Password;

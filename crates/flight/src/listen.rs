@@ -9,9 +9,9 @@ use arrow_flight::flight_service_server::FlightServiceServer;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use orrery_sql::Host;
+use orrery_tls::Tls;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio_rustls::TlsAcceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 
@@ -22,12 +22,11 @@ use crate::options::{FlightOptions, StartError};
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::socket::{Bytes, Socket};
-use crate::tls;
 
+/// gRPC speaks HTTP/2 alone.
+const ALPN: &[&[u8]] = &[b"h2"];
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
-/// How long a client may take for TLS.
-const TLS_TIME_MAX: Duration = Duration::from_secs(30);
 /// A connection on which nothing comes is asked so often whether somebody is there, who has so long to answer.
 const ALIVE_PERIOD: Duration = Duration::from_secs(30);
 const ALIVE_TIME_MAX: Duration = Duration::from_secs(20);
@@ -40,7 +39,7 @@ const WAITING_MAX: usize = 16;
 pub struct Listener {
     socket: std::net::TcpListener,
     options: FlightOptions,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<Tls>>,
 }
 
 impl std::fmt::Debug for Listener {
@@ -66,7 +65,8 @@ impl Listener {
                 return Err(StartError::NoTls { address });
             }
         }
-        let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+        let tls = options.tls.clone();
+        let tls = tls.map(|files| Tls::open(files, ALPN)).transpose()?;
         let socket = std::net::TcpListener::bind(address);
         let socket = socket.and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
         Ok(Self {
@@ -94,6 +94,9 @@ impl Listener {
     }
 
     async fn serve(self, host: Host, mut stop: watch::Receiver<bool>) {
+        if let Some(tls) = &self.tls {
+            tls.watch();
+        }
         let (stages, stage) = watch::channel(Stage::Serving);
         let options = self.options;
         let capabilities = match capabilities(host.writer.is_none(), &options) {
@@ -154,7 +157,7 @@ impl Listener {
 /// Connections, as long as there may be more of them. TLS of one does not hold up others.
 fn incoming(
     socket: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<Tls>>,
     shared: Arc<Shared>,
     mut stage: watch::Receiver<Stage>,
 ) -> BoxStream<'static, std::io::Result<Socket>> {
@@ -200,7 +203,7 @@ fn incoming(
 
 async fn opened(
     stream: TcpStream,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<Tls>>,
     id: ConnectionId,
     shared: Arc<Shared>,
     permit: OwnedSemaphorePermit,
@@ -212,10 +215,7 @@ async fn opened(
             Some(tls) => Ok(Bytes::Tls(Box::new(tls.accept(stream).await?))),
         }
     };
-    let bytes: std::io::Result<Bytes> = match tokio::time::timeout(TLS_TIME_MAX, bytes).await {
-        Ok(bytes) => bytes,
-        Err(_elapsed) => Err(std::io::ErrorKind::TimedOut.into()),
-    };
+    let bytes: std::io::Result<Bytes> = bytes.await;
     match bytes {
         Ok(bytes) => Some(Socket::new(bytes, id, shared, permit)),
         Err(error) => {

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use orrery_tls::{TlsError, TlsFiles};
+
 use crate::Password;
 
 /// The port that clients of Flight SQL expect.
@@ -67,15 +69,6 @@ impl FlightOptions {
     }
 }
 
-/// Where the certificate and its key are, as PEM.
-#[derive(Debug, Clone)]
-pub struct TlsFiles {
-    /// The certificate, then those that vouch for it.
-    pub certificate: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
-}
-
 /// Why clients of Flight SQL cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -111,4 +104,13 @@ pub enum StartError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl From<TlsError> for StartError {
+    fn from(error: TlsError) -> Self {
+        Self::File {
+            path: error.path,
+            reason: error.reason,
+        }
+    }
 }

@@ -2,11 +2,12 @@
 //!
 //! A state is never changed: who looks at one sees it whole, however long it takes. It is small (users and rules, not data), and kept in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api_key::{ApiKey, id_of};
 use crate::entries::{Entries, damaged, of_json, to_json};
 use crate::error::{Error, Result};
+use crate::identity::{IDENTITIES_MAX, Identity};
 use crate::limits::{Limited, Limits};
 use crate::names::Name;
 use crate::rule::{Rule, Subject};
@@ -60,6 +61,7 @@ pub struct Catalog {
     rules: BTreeMap<u64, Rule>,
     limits: BTreeMap<Limited, Limits>,
     names: BTreeMap<Name, Named>,
+    identities: BTreeMap<Identity, Named>,
     next: u64,
 }
 
@@ -148,6 +150,33 @@ impl Catalog {
         let key = self.keys.get(id_of(text)?)?;
         let user = self.users.get(&key.user)?;
         (key.is(text, now) && !user.is_locked).then_some((key, user))
+    }
+
+    /// The user of an identity. None where the user is locked.
+    pub fn user_of_identity(&self, identity: &Identity) -> Option<&User> {
+        match self.identities.get(identity)? {
+            Named::User(id) => self.users.get(id).filter(|user| !user.is_locked),
+            Named::Group(_) => None,
+        }
+    }
+
+    /// The group of an identity.
+    pub fn group_of_identity(&self, identity: &Identity) -> Option<&Group> {
+        match self.identities.get(identity)? {
+            Named::Group(id) => self.groups.get(id),
+            Named::User(_) => None,
+        }
+    }
+
+    /// The same, with a user in further groups: those that somebody else has vouched for.
+    #[must_use]
+    pub fn with_user_in(&self, user: UserId, groups: &BTreeSet<GroupId>) -> Self {
+        let mut with = self.clone();
+        if let Some(user) = with.users.get_mut(&user) {
+            let known = groups.iter().filter(|id| self.groups.contains_key(id));
+            user.groups.extend(known);
+        }
+        with
     }
 
     /// The rules about who asks: a user, or nobody who is known. Of a user that is gone or locked there are none.
@@ -270,6 +299,9 @@ impl Catalog {
             });
         }
         self.name(&user.name, Named::User(user.id))?;
+        let before = self.users.get(&user.id).map(|user| &user.identities);
+        let before = before.cloned().unwrap_or_default();
+        self.identify(&before, &user.identities, Named::User(user.id))?;
         self.note_number(user.id.0);
         if let Some(before) = self.users.insert(user.id, user.clone())
             && before.name != user.name
@@ -284,6 +316,7 @@ impl Catalog {
             return Ok(());
         };
         self.names.remove(&gone.name);
+        self.identities.retain(|_, of| *of != Named::User(gone.id));
         self.keys.retain(|_, key| key.user != id);
         self.drop_subject(Subject::User(id));
         Ok(())
@@ -292,6 +325,9 @@ impl Catalog {
     fn put_group(&mut self, group: Group) -> Result<()> {
         require_room("groups", self.groups.len(), USERS_MAX)?;
         self.name(&group.name, Named::Group(group.id))?;
+        let before = self.groups.get(&group.id).map(|group| &group.identities);
+        let before = before.cloned().unwrap_or_default();
+        self.identify(&before, &group.identities, Named::Group(group.id))?;
         self.note_number(group.id.0);
         if let Some(before) = self.groups.insert(group.id, group.clone())
             && before.name != group.name
@@ -306,6 +342,7 @@ impl Catalog {
             return Ok(());
         };
         self.names.remove(&gone.name);
+        self.identities.retain(|_, of| *of != Named::Group(gone.id));
         for user in self.users.values_mut() {
             user.groups.remove(&id);
         }
@@ -376,6 +413,33 @@ impl Catalog {
                 Ok(())
             }
         }
+    }
+
+    /// Somebody is called by these from now on, and not by those before.
+    fn identify(
+        &mut self,
+        before: &BTreeSet<Identity>,
+        now: &BTreeSet<Identity>,
+        of: Named,
+    ) -> Result<()> {
+        if now.len() > IDENTITIES_MAX {
+            return Err(Error::TooMany {
+                what: "identities of a user or group",
+                max: IDENTITIES_MAX,
+            });
+        }
+        for identity in before.difference(now) {
+            self.identities.remove(identity);
+        }
+        for identity in now {
+            match self.identities.get(identity) {
+                Some(other) if *other != of => {
+                    return Err(Error::IdentityTaken(identity.clone()));
+                }
+                _ => self.identities.insert(identity.clone(), of),
+            };
+        }
+        Ok(())
     }
 
     fn note_number(&mut self, number: u64) {

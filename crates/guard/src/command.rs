@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::api_key::NOTE_BYTES_MAX;
 use crate::{
-    ApiKey, Catalog, Change, Error, Group, GroupId, KeptPassword, Limited, Limits, Name, Result,
-    Right, Rule, Subject, Target, User, UserId, new_password,
+    ApiKey, Catalog, Change, Error, Group, GroupId, Identity, KeptPassword, Limited, Limits, Name,
+    Result, Right, Rule, Subject, Target, User, UserId, new_password,
 };
 
 /// One command.
@@ -30,6 +30,9 @@ pub enum Command {
         /// Groups that are there.
         #[serde(default)]
         groups: Vec<Name>,
+        /// What those call the user who vouch for it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        identities: Vec<Identity>,
     },
     /// A user is another from now on, in what is given.
     SetUser {
@@ -44,6 +47,12 @@ pub enum Command {
         /// Is let in by nothing, or again.
         #[serde(default)]
         locked: Option<bool>,
+        /// Those who vouch for the user call it so, too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        identities: Vec<Identity>,
+        /// Or no more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        no_identities: Vec<Identity>,
     },
     /// A user goes, with keys and rules.
     RemoveUser {
@@ -54,6 +63,17 @@ pub enum Command {
     AddGroup {
         /// The name.
         group: Name,
+    },
+    /// A group is called otherwise from now on by those who vouch for users.
+    SetGroup {
+        /// The name.
+        group: Name,
+        /// They call it so, too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        identities: Vec<Identity>,
+        /// Or no more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        no_identities: Vec<Identity>,
     },
     /// A group goes, with its rules.
     RemoveGroup {
@@ -215,6 +235,7 @@ impl Command {
                 password,
                 administrator,
                 groups,
+                identities,
             } => {
                 let groups = groups.iter().map(|name| Ok(catalog.group_named(name)?.id));
                 catalog.after(Change::PutUser(User {
@@ -224,6 +245,7 @@ impl Command {
                     is_administrator: *administrator,
                     is_locked: false,
                     groups: groups.collect::<Result<BTreeSet<GroupId>>>()?,
+                    identities: identities.iter().cloned().collect(),
                 }))?
             }
             Self::SetUser {
@@ -231,6 +253,8 @@ impl Command {
                 password,
                 administrator,
                 locked,
+                identities,
+                no_identities,
             } => {
                 let mut user = catalog.user_named(user)?.clone();
                 if let Some(password) = password {
@@ -238,6 +262,7 @@ impl Command {
                 }
                 user.is_administrator = administrator.unwrap_or(user.is_administrator);
                 user.is_locked = locked.unwrap_or(user.is_locked);
+                identify(&mut user.identities, identities, no_identities);
                 catalog.after(Change::PutUser(user))?
             }
             Self::RemoveUser { user } => {
@@ -246,7 +271,17 @@ impl Command {
             Self::AddGroup { group } => catalog.after(Change::PutGroup(Group {
                 id: GroupId(catalog.next_number()),
                 name: group.clone(),
+                identities: BTreeSet::new(),
             }))?,
+            Self::SetGroup {
+                group,
+                identities,
+                no_identities,
+            } => {
+                let mut group = catalog.group_named(group)?.clone();
+                identify(&mut group.identities, identities, no_identities);
+                catalog.after(Change::PutGroup(group))?
+            }
             Self::RemoveGroup { group } => {
                 catalog.after(Change::DropGroup(catalog.group_named(group)?.id))?
             }
@@ -319,6 +354,7 @@ impl Command {
             | Self::SetUser { .. }
             | Self::RemoveUser { .. }
             | Self::AddGroup { .. }
+            | Self::SetGroup { .. }
             | Self::RemoveGroup { .. }
             | Self::Join { .. }
             | Self::Leave { .. }
@@ -338,6 +374,7 @@ impl Command {
             Self::SetUser { user, .. } => format!("change user {user}"),
             Self::RemoveUser { user } => format!("remove user {user}"),
             Self::AddGroup { group } => format!("add group {group}"),
+            Self::SetGroup { group, .. } => format!("change group {group}"),
             Self::RemoveGroup { group } => format!("remove group {group}"),
             Self::Join { group, users } => format!("{} into group {group}", listed(users)),
             Self::Leave { group, users } => format!("{} out of group {group}", listed(users)),
@@ -348,6 +385,13 @@ impl Command {
             Self::SetLimits { of, .. } => format!("limit {of}"),
             Self::RemoveLimits { of } => format!("limit {of} no more"),
         }
+    }
+}
+
+fn identify(of: &mut BTreeSet<Identity>, more: &[Identity], no_more: &[Identity]) {
+    of.extend(more.iter().cloned());
+    for identity in no_more {
+        of.remove(identity);
     }
 }
 

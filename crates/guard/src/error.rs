@@ -1,5 +1,6 @@
 //! What can be wrong with users and rules.
 
+use crate::identity::{Identity, IdentityError};
 use crate::names::{Name, NameError};
 
 /// Results of this crate.
@@ -23,6 +24,12 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// What others call somebody, and cannot be.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// An identity is one user's, or one group's.
+    #[error("`{0}` is the identity of another one already")]
+    IdentityTaken(Identity),
     /// There is no such user.
     #[error("there is no user `{0}`")]
     UnknownUser(Name),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::command::{LimitedWhom, Whom};
-use crate::{Catalog, Limits, Name, Right, Target};
+use crate::{Catalog, Identity, Limits, Name, Right, Target};
 
 /// All that is known, each part in the order of its numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct ListedUser {
     pub password: bool,
     /// The groups that the user is in.
     pub groups: Vec<Name>,
+    /// What those call the user who vouch for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub identities: Vec<Identity>,
 }
 
 /// A group.
@@ -43,6 +46,9 @@ pub struct ListedGroup {
     pub name: Name,
     /// Who is in it.
     pub users: Vec<Name>,
+    /// What those call it who vouch for users.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub identities: Vec<Identity>,
 }
 
 /// A key.
@@ -97,6 +103,7 @@ impl Listing {
                 .copied()
                 .filter_map(name_of_group)
                 .collect(),
+            identities: user.identities.iter().cloned().collect(),
         });
         let groups = catalog.groups().map(|group| {
             let members = catalog
@@ -105,6 +112,7 @@ impl Listing {
             ListedGroup {
                 name: group.name.clone(),
                 users: members.map(|user| user.name.clone()).collect(),
+                identities: group.identities.iter().cloned().collect(),
             }
         });
         let keys = catalog.keys().filter_map(|key| {

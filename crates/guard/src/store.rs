@@ -135,6 +135,7 @@ pub fn first_administrator(writer: &Writer) -> Result<Option<(Name, String)>> {
             password: Some(KeptPassword::new(&password)?),
             is_administrator: true,
             is_locked: false,
+            identities: BTreeSet::new(),
             groups: BTreeSet::new(),
         };
         let catalog = catalog.after(Change::PutUser(user))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::identity::Identity;
 use crate::names::Name;
 use crate::password::KeptPassword;
 
@@ -36,6 +37,9 @@ pub struct User {
     /// The groups that the user is in.
     #[serde(default)]
     pub groups: BTreeSet<GroupId>,
+    /// What those call the user who vouch for it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub identities: BTreeSet<Identity>,
 }
 
 /// A group of users.
@@ -45,4 +49,7 @@ pub struct Group {
     pub id: GroupId,
     /// Its name.
     pub name: Name,
+    /// What those call the group who vouch for it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub identities: BTreeSet<Identity>,
 }

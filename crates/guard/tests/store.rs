@@ -36,6 +36,7 @@ fn user(id: u64, name: &str, is_administrator: bool) -> User {
         password: Some(KeptPassword::new("long enough").unwrap()),
         is_administrator,
         is_locked: false,
+        identities: BTreeSet::new(),
         groups: BTreeSet::new(),
     }
 }
@@ -44,6 +45,7 @@ fn some_catalog() -> Catalog {
     let group = Group {
         id: GroupId(2),
         name: Name::new("editors").unwrap(),
+        identities: BTreeSet::new(),
     };
     let mut bob = user(3, "bob", false);
     bob.groups.insert(group.id);

@@ -34,5 +34,5 @@ mod types;
 mod wire;
 
 pub use listen::Listener;
-pub use options::{PORT_DEFAULT, PostgresOptions, StartError, TlsFiles};
+pub use options::{PORT_DEFAULT, PostgresOptions, StartError};
 pub use password::Password;

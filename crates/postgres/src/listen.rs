@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orrery_sql::Host;
+use orrery_tls::{Served, Tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -13,7 +14,7 @@ use crate::connection::Connection;
 use crate::options::{PostgresOptions, StartError};
 use crate::refusal::{Refusal, Stop};
 use crate::shared::{Shared, Stage, close};
-use crate::startup::{self, Tls, authenticate, greet, negotiate};
+use crate::startup::{self, authenticate, greet, negotiate};
 
 /// Pause after a failed accept, which mostly means that all file descriptors are in use.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
@@ -27,7 +28,7 @@ const STARTING_MAX: usize = 64;
 pub struct Listener {
     socket: TcpListener,
     options: PostgresOptions,
-    tls: Option<Tls>,
+    tls: Option<Arc<Tls>>,
 }
 
 impl Listener {
@@ -40,7 +41,10 @@ impl Listener {
         if !address.ip().is_loopback() && options.password.is_none() {
             return Err(StartError::NoPassword { address });
         }
-        let tls = options.tls.as_ref().map(startup::tls).transpose()?;
+        let tls = options.tls.clone();
+        let tls = tls
+            .map(|files| Tls::open(files, startup::ALPN))
+            .transpose()?;
         let socket = TcpListener::bind(address).await;
         Ok(Self {
             socket: socket.map_err(|source| StartError::Listen { address, source })?,
@@ -61,6 +65,9 @@ impl Listener {
     pub async fn run(self, context: Host, mut stop: watch::Receiver<bool>) {
         let (stages, stage) = watch::channel(Stage::Serving);
         let grace = self.options.grace;
+        if let Some(tls) = &self.tls {
+            tls.watch();
+        }
         let shared = Arc::new(Shared {
             connections: Arc::new(Semaphore::new(self.options.connections_max)),
             tls: self.tls,
@@ -153,11 +160,13 @@ async fn start(
     shared: Arc<Shared>,
 ) -> Result<Option<(Connection, OwnedSemaphorePermit)>, Stop> {
     let bytes_max = shared.options.message_bytes_max;
-    let greeted = greet(stream, shared.tls.as_ref(), &shared.keys, bytes_max).await?;
+    // The same for the whole start: what a password is bound to is what the client has seen.
+    let tls = shared.tls.as_ref().map(|tls| tls.served());
+    let greeted = greet(stream, tls.as_ref(), &shared.keys, bytes_max).await?;
     let Some(mut greeted) = greeted else {
         return Ok(None);
     };
-    let let_in = let_in(&mut greeted, address, &shared).await;
+    let let_in = let_in(&mut greeted, address, tls.as_ref(), &shared).await;
     let startup::Greeted {
         mut wire, greeting, ..
     } = greeted;
@@ -178,13 +187,14 @@ async fn start(
 async fn let_in(
     greeted: &mut startup::Greeted,
     address: SocketAddr,
+    tls: Option<&Served>,
     shared: &Shared,
 ) -> Result<OwnedSemaphorePermit, Stop> {
     negotiate(&mut greeted.greeting, &mut greeted.wire.output);
     let user = greeted.greeting.settings.get("user").cloned();
     let user = user.unwrap_or_default();
     if let Some(password) = &shared.options.password {
-        let tls = shared.tls.as_ref().filter(|_| greeted.is_secure);
+        let tls = tls.filter(|_| greeted.is_secure);
         authenticate(&mut greeted.wire, password, tls, &user, address).await?;
     }
     let permit = Arc::clone(&shared.connections).try_acquire_owned();

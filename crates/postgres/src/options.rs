@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use orrery_tls::{TlsError, TlsFiles};
+
 use crate::Password;
 
 /// PostgreSQL's own port is 5432; this one leaves it free.
@@ -49,15 +51,6 @@ impl PostgresOptions {
     }
 }
 
-/// Where the certificate and its key are, as PEM.
-#[derive(Debug, Clone)]
-pub struct TlsFiles {
-    /// The certificate, then those that vouch for it.
-    pub certificate: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
-}
-
 /// Why clients of PostgreSQL cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -87,4 +80,13 @@ pub enum StartError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl From<TlsError> for StartError {
+    fn from(error: TlsError) -> Self {
+        Self::File {
+            path: error.path,
+            reason: error.reason,
+        }
+    }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use orrery_sql::Host;
+use orrery_tls::Tls;
 use tokio::sync::{Semaphore, watch};
 
 use crate::cancel::CancelKeys;
 use crate::options::PostgresOptions;
-use crate::startup::Tls;
 use crate::wire::Wire;
 
 /// What is left of a server's life.
@@ -24,7 +24,7 @@ pub(crate) enum Stage {
 pub(crate) struct Shared {
     pub(crate) options: PostgresOptions,
     pub(crate) context: Host,
-    pub(crate) tls: Option<Tls>,
+    pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) keys: Arc<CancelKeys>,
     pub(crate) stage: watch::Receiver<Stage>,
     pub(crate) connections: Arc<Semaphore>,

@@ -7,15 +7,14 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use orrery_tls::Served;
 use pgwire::api::DefaultClient;
 use pgwire::api::auth::mechanism::{AuthMechanismFactory, AuthState};
 use pgwire::messages::startup::{Authentication, PasswordMessageFamily};
 use pgwire::messages::{Message, startup::SASLInitialResponse, startup::SASLResponse};
 use pgwire::tokio::server::MaybeTls;
-use pgwire::tokio::{TlsAcceptor, tokio_rustls};
 use tokio::net::TcpStream;
 
 use crate::cancel::CancelKeys;
@@ -33,23 +32,11 @@ const GSS_REQUEST: i32 = 80_877_104;
 /// First byte of a client that begins with TLS at once.
 const TLS_HANDSHAKE: u8 = 0x16;
 /// The name of the protocol within TLS.
-pub(crate) const ALPN: &[u8] = b"postgresql";
+const NAME: &[u8] = b"postgresql";
+/// What may be asked for within TLS.
+pub(crate) const ALPN: &[&[u8]] = &[NAME];
 /// The name of the exchange.
 const SCRAM: &str = "SCRAM-SHA-256";
-
-/// How TLS is spoken.
-#[derive(Clone)]
-pub(crate) struct Tls {
-    pub(crate) acceptor: TlsAcceptor,
-    /// As PEM, for passwords that are bound to it.
-    pub(crate) certificate: Arc<[u8]>,
-}
-
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
-    }
-}
 
 /// What a client wants to be.
 #[derive(Debug, PartialEq)]
@@ -68,7 +55,7 @@ pub(crate) struct Greeted {
 /// Speaks with a client until it has said what it wants to be; `None` if it wanted something else, which is done.
 pub(crate) async fn greet(
     stream: TcpStream,
-    tls: Option<&Tls>,
+    tls: Option<&Served>,
     keys: &CancelKeys,
     message_bytes_max: usize,
 ) -> Stopped<Option<Greeted>> {
@@ -140,14 +127,19 @@ async fn first_packet(wire: &mut Wire) -> Stopped<Body> {
     Ok(Body(wire.bytes(length - 4).await?))
 }
 
-async fn secure(wire: Wire, tls: &Tls, message_bytes_max: usize, is_direct: bool) -> Stopped<Wire> {
+async fn secure(
+    wire: Wire,
+    tls: &Served,
+    message_bytes_max: usize,
+    is_direct: bool,
+) -> Stopped<Wire> {
     // Whoever stands between could have put something before the first encrypted byte.
     let socket = wire.into_socket();
     let Some(MaybeTls::Plain(stream)) = socket else {
         return Err(Refusal::fatal("08P01", "received unencrypted data after SSL request").into());
     };
-    let stream = tls.acceptor.accept(stream).await?;
-    if is_direct && stream.get_ref().1.alpn_protocol() != Some(ALPN) {
+    let stream = tls.accept(stream).await?;
+    if is_direct && stream.get_ref().1.alpn_protocol() != Some(NAME) {
         return Err(Refusal::fatal("08P01", "direct TLS without the protocol's name").into());
     }
     let socket = MaybeTls::Tls(Box::new(stream));
@@ -209,12 +201,12 @@ pub(crate) fn negotiate(greeting: &mut Greeting, output: &mut BytesMut) {
 pub(crate) async fn authenticate(
     wire: &mut Wire,
     password: &Password,
-    tls: Option<&Tls>,
+    tls: Option<&Served>,
     user: &str,
     address: SocketAddr,
 ) -> Stopped<()> {
     let exchange = password
-        .exchange(tls.map(|tls| &*tls.certificate))
+        .exchange(tls.map(Served::certificate))
         .map_err(|error| Refusal::fatal("XX000", error.to_string()))?;
     let mut exchange: Box<dyn pgwire::api::auth::mechanism::AuthMechanism> = exchange.create();
     let client = DefaultClient::<()>::new(address, tls.is_some());
@@ -280,41 +272,4 @@ fn first_answer(body: Bytes) -> Result<PasswordMessageFamily, Refusal> {
     Ok(PasswordMessageFamily::SASLInitialResponse(
         SASLInitialResponse::new(method, data),
     ))
-}
-
-/// Reads a certificate and its key.
-pub(crate) fn tls(files: &crate::TlsFiles) -> Result<Tls, crate::StartError> {
-    use tokio_rustls::rustls::pki_types::pem::PemObject;
-    use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    use tokio_rustls::rustls::{ServerConfig, crypto::ring::default_provider};
-
-    let wrong = |path: &std::path::Path, reason: String| crate::StartError::File {
-        path: path.to_owned(),
-        reason,
-    };
-    let read = |path: &std::path::Path| {
-        std::fs::read(path).map_err(|error| wrong(path, error.to_string()))
-    };
-    let certificate = read(&files.certificate)?;
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&certificate).collect();
-    let chain = chain.map_err(|error| wrong(&files.certificate, error.to_string()))?;
-    if chain.is_empty() {
-        return Err(wrong(
-            &files.certificate,
-            "it has no certificate".to_owned(),
-        ));
-    }
-    let key = PrivateKeyDer::from_pem_slice(&read(&files.key)?)
-        .map_err(|error| wrong(&files.key, format!("it has no private key: {error}")))?;
-    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| wrong(&files.certificate, error.to_string()))?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| wrong(&files.certificate, error.to_string()))?;
-    config.alpn_protocols = vec![ALPN.to_vec()];
-    Ok(Tls {
-        acceptor: TlsAcceptor::from(Arc::new(config)),
-        certificate: certificate.into(),
-    })
 }

@@ -146,6 +146,7 @@ fn refusal(error: Error) -> ServerError {
             message: told_to_the_log("the users could not be read or written", &error),
         },
         Error::Taken(_)
+        | Error::IdentityTaken(_)
         | Error::LastAdministrator(_)
         | Error::NoAdministrator
         | Error::TooMany { .. }
@@ -156,8 +157,10 @@ fn refusal(error: Error) -> ServerError {
         | Error::UnknownLimits => ServerError::Unprocessable {
             message: error.to_string(),
         },
-        Error::Name(_) | Error::Password { .. } | Error::Key { .. } | Error::Rule { .. } => {
-            ServerError::bad_request(error.to_string())
-        }
+        Error::Name(_)
+        | Error::Identity(_)
+        | Error::Password { .. }
+        | Error::Key { .. }
+        | Error::Rule { .. } => ServerError::bad_request(error.to_string()),
     }
 }

@@ -1,12 +1,14 @@
-//! Who asks over HTTP: a name and a password (Basic, RFC 7617), a key (Bearer, RFC 6750), or nobody who is known; and what they may see and change.
+//! Who asks over HTTP: a name and a password (Basic, RFC 7617), a key or a provider's token (Bearer, RFC 6750), a certificate, or nobody who is known; and what they may see
+//! and change.
 //!
 //! ```text
-//! Authorization -> user of the catalog -> Asked: the scope of what is read, rights to change -> extensions of the request
+//! Authorization, or else the certificate of the connection -> user of the catalog, and groups that a token says -> Asked: the scope of what is read, rights to change -> extensions of the request
 //! ```
 //!
 //! There is none where the database has no users: then everybody sees everything.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,19 +16,23 @@ use axum::http::{HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use orrery_guard::{
-    Attempt, Catalog, KeptPassword, Known, Limited, Limits, NAME_BYTES_MAX, Name, Right, User,
-    UserId, new_password,
+    Attempt, Catalog, GroupId, Identity, KeptPassword, Known, Limited, Limits, NAME_BYTES_MAX,
+    Name, Right, User, UserId, new_password,
 };
 use orrery_sparql::WriteScope;
 use orrery_storage::{Asker, Database, ReadScope};
+use orrery_tls::PeerNames;
 use tokio::sync::Semaphore;
 
 use crate::errors::ServerError;
+use crate::oidc::{OidcProvider, Refused, has_form_of_token};
 
 /// How long the catalog of a state that has passed is good: another process may have changed it.
 const CATALOG_AGE_MAX: Duration = Duration::from_secs(1);
 /// Passwords that are checked at the same time: each takes a core, and 19 MiB.
 const CHECKS_MAX: usize = 2;
+/// Of so many it is kept what they may do; beyond them it is put together again.
+const ASKED_MAX: usize = 20_000;
 
 /// What the database's users may do here.
 #[derive(Debug)]
@@ -37,6 +43,8 @@ pub(crate) struct Authentication {
     checks: Semaphore,
     /// Is checked where there is no such user, so that the time does not tell.
     decoy: KeptPassword,
+    /// Whose tokens are taken, if anybody's.
+    provider: Option<Arc<OidcProvider>>,
 }
 
 #[derive(Debug)]
@@ -46,8 +54,26 @@ struct KeptCatalog {
     read: Instant,
     /// Is read again as soon as there is another commit.
     is_stale: bool,
-    /// What those may do who asked since: users, by the keys that have limits of their own.
-    asked: HashMap<(Option<UserId>, Option<String>), Asked>,
+    /// What those may do who asked since.
+    asked: HashMap<Who, Asked>,
+}
+
+/// A user, or nobody known, and the groups that only a token says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+struct Who {
+    user: Option<UserId>,
+    groups: BTreeSet<GroupId>,
+    /// The key that let the user in, where it has limits of its own.
+    key: Option<String>,
+}
+
+impl From<UserId> for Who {
+    fn from(user: UserId) -> Self {
+        Self {
+            user: Some(user),
+            ..Self::default()
+        }
+    }
 }
 
 /// Who asks, and what they may do.
@@ -98,32 +124,51 @@ impl Authentication {
             known: Mutex::default(),
             checks: Semaphore::new(CHECKS_MAX),
             decoy: KeptPassword::new(&new_password())?,
+            provider: None,
         }))
     }
 
-    /// Who sends a request with these headers.
+    /// Takes tokens of a provider from now on.
+    pub(crate) fn take_tokens_of(&mut self, provider: Arc<OidcProvider>) {
+        provider.start();
+        self.provider = Some(provider);
+    }
+
+    /// Who sends a request with these headers, by a connection whose client has a certificate with these names, if it has one. What the headers say goes first.
     ///
     /// # Errors
     /// When what it says of that is wrong, or it says nothing and nobody unknown may see anything.
-    pub(crate) async fn asked(&self, headers: &HeaderMap) -> Result<Asked, ServerError> {
+    pub(crate) async fn asked(
+        &self,
+        headers: &HeaderMap,
+        certificate: Option<&PeerNames>,
+    ) -> Result<Asked, ServerError> {
         let catalog = self.catalog()?;
-        let mut key = None;
-        let user = match Credentials::of(headers)? {
-            None => None,
+        let who = match Credentials::of(headers)? {
+            None => match certificate {
+                None => Who::default(),
+                Some(names) => user_of_certificate(&catalog, names)?.into(),
+            },
+            Some(Credentials::Key(token)) if has_form_of_token(&token) => {
+                self.who_of_token(&catalog, &token).await?
+            }
             Some(Credentials::Key(text)) => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH);
                 let found = catalog.key_and_user(&text, now.unwrap_or_default().as_secs());
-                let (of_user, user) = found.ok_or_else(wrong)?;
-                key = catalog.limits_key(&of_user.id);
-                Some(user.id)
+                let (key, user) = found.ok_or_else(wrong)?;
+                Who {
+                    key: catalog.limits_key(&key.id),
+                    ..Who::from(user.id)
+                }
             }
             Some(Credentials::Password { name, password }) => {
-                Some(self.user_of(&catalog, name, password).await?)
+                self.user_of(&catalog, name, password).await?.into()
             }
         };
-        let asked = self.what_may(&catalog, user, key);
+        let is_unknown = who.user.is_none();
+        let asked = self.what_may(&catalog, who);
         let sees_nothing = asked.scope.graphs().is_some_and(|graphs| graphs.is_empty());
-        match user.is_none() && sees_nothing && !asked.rights.sees_tables {
+        match is_unknown && sees_nothing && !asked.rights.sees_tables {
             true => Err(ServerError::unknown_asker(
                 "this server answers those it knows; send a name and a password (Basic), or a key (Bearer)",
             )),
@@ -153,15 +198,52 @@ impl Authentication {
     }
 
     /// What somebody may do, put together once.
-    fn what_may(&self, catalog: &Arc<Catalog>, user: Option<UserId>, key: Option<String>) -> Asked {
+    fn what_may(&self, catalog: &Arc<Catalog>, who: Who) -> Asked {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(&kept.catalog, catalog) {
             // There is another one by now; this request keeps its own.
-            return Asked::of(catalog, user, key.as_deref());
+            return Asked::of_who(catalog, &who);
         }
-        let asked = || Asked::of(catalog, user, key.as_deref());
-        let entry = kept.asked.entry((user, key.clone()));
-        entry.or_insert_with(asked).clone()
+        if kept.asked.len() >= ASKED_MAX && !kept.asked.contains_key(&who) {
+            kept.asked.clear();
+        }
+        match kept.asked.entry(who) {
+            Entry::Occupied(asked) => asked.get().clone(),
+            Entry::Vacant(place) => {
+                let asked = Asked::of_who(catalog, place.key());
+                place.insert(asked).clone()
+            }
+        }
+    }
+
+    /// The user and the groups of a provider's token.
+    async fn who_of_token(&self, catalog: &Catalog, token: &str) -> Result<Who, ServerError> {
+        let provider = self.provider.as_ref().ok_or_else(wrong)?;
+        let vouched = provider.vouched(token).await.map_err(|refused| match refused {
+            Refused::Wrong(why) => {
+                tracing::info!("a token was refused: {why}");
+                wrong()
+            }
+            Refused::NoKeys => ServerError::Endpoint {
+                message: "the provider of tokens cannot be asked now; try again in a moment, or send a key"
+                    .to_owned(),
+                is_timeout: false,
+            },
+        })?;
+        let identity = |text: &String| Identity::new(text).ok();
+        let user = identity(&vouched.user);
+        let user = user.and_then(|identity| catalog.user_of_identity(&identity));
+        let user = user.ok_or_else(|| {
+            tracing::info!(identity = %vouched.user, "a token was refused: no user has its identity");
+            wrong()
+        })?;
+        let groups = vouched.groups.iter().filter_map(identity);
+        let groups = groups.filter_map(|it| catalog.group_of_identity(&it));
+        Ok(Who {
+            user: Some(user.id),
+            groups: groups.map(|group| group.id).collect(),
+            key: None,
+        })
     }
 
     /// The user of a name and a password.
@@ -237,6 +319,17 @@ impl KeptCatalog {
 }
 
 impl Asked {
+    /// What the rules of a catalog say, also those about groups that a token says.
+    fn of_who(catalog: &Catalog, who: &Who) -> Self {
+        match who.user {
+            Some(user) if !who.groups.is_empty() => {
+                let catalog = catalog.with_user_in(user, &who.groups);
+                Self::of(&catalog, who.user, who.key.as_deref())
+            }
+            _ => Self::of(catalog, who.user, who.key.as_deref()),
+        }
+    }
+
     /// What the rules of a catalog say.
     fn of(catalog: &Catalog, user: Option<UserId>, key: Option<&str>) -> Self {
         let asker = user.map_or(Asker::Anonymous, |id| Asker::User(id.0));
@@ -299,6 +392,26 @@ impl Credentials {
             name: name.to_owned(),
             password: password.to_owned(),
         }))
+    }
+}
+
+/// The one user whom the names of a certificate are identities of.
+fn user_of_certificate(catalog: &Catalog, names: &PeerNames) -> Result<UserId, ServerError> {
+    let identities = names.iter().filter_map(|name| Identity::new(name).ok());
+    let users = identities.filter_map(|it| catalog.user_of_identity(&it).map(|user| user.id));
+    let users: BTreeSet<UserId> = users.collect();
+    match (users.first(), users.len()) {
+        (Some(user), 1) => Ok(*user),
+        _ => {
+            let names: Vec<&str> = names.iter().collect();
+            tracing::info!(
+                ?names,
+                "a certificate was refused: it names no user, or several"
+            );
+            Err(ServerError::unknown_asker(
+                "the certificate of the connection names no user of this server; send another one, or a name and a password (Basic), or a key (Bearer)",
+            ))
+        }
     }
 }
 

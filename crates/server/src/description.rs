@@ -6,7 +6,7 @@
 
 use crate::errors::ServerError;
 use crate::format::{GraphFormat, GraphSerializer, SolutionFormat};
-use crate::guard::host_of;
+use crate::guard::{host_of, scheme_of};
 use crate::negotiate::AcceptedFormats;
 use axum::http::{header, request::Parts};
 use axum::response::{IntoResponse, Response};
@@ -58,7 +58,7 @@ fn statements(parts: &Parts, capabilities: Capabilities) -> Vec<Statement> {
     }
     // The endpoint's own address is known only as the client wrote it.
     if let Some(host) = host_of(parts).ok().filter(|host| is_host(host.as_str())) {
-        let endpoint = format!("http://{host}{}", parts.uri.path());
+        let endpoint = format!("{}://{host}{}", scheme_of(parts), parts.uri.path());
         of_service.push((sd("endpoint"), Term::iri(endpoint)));
     }
     if capabilities.union_default_graph {

@@ -120,7 +120,9 @@ impl Edge {
             request.method() == Method::OPTIONS || request.uri().path() == paths::HEALTH;
         match &self.authentication {
             Some(authentication) if !is_for_all => {
-                let asked = authentication.asked(request.headers()).await?;
+                let asked = authentication
+                    .asked(request.headers(), request.extensions().get())
+                    .await?;
                 request.extensions_mut().insert(asked.scope);
                 request.extensions_mut().insert(asked.rights);
             }

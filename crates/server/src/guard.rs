@@ -16,6 +16,7 @@
 //! The host is looked at once, where a request comes in ([`HostRule`]), and goes with it as a [`RequestHost`].
 
 use crate::errors::ServerError;
+use crate::tls::Secure;
 use axum::extract::Request;
 use axum::http::{Version, header, request::Parts, uri::Authority};
 use std::net::{IpAddr, SocketAddr};
@@ -169,7 +170,16 @@ fn bare(host: &str) -> &str {
 /// (SPARQL 1.1 Protocol, 2.1.4 and 2.2.3, leave that to us).
 pub(crate) fn base_iri(parts: &Parts) -> Option<String> {
     let host = crate::guard::host_of(parts).ok()?;
-    Some(format!("http://{host}{}", parts.uri.path()))
+    let scheme = scheme_of(parts);
+    Some(format!("{scheme}://{host}{}", parts.uri.path()))
+}
+
+/// How the address of a request begins, as its client wrote it.
+pub(crate) fn scheme_of(parts: &Parts) -> &'static str {
+    match parts.extensions.get::<Secure>() {
+        Some(Secure) => "https",
+        None => "http",
+    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@
 //! [`postgres`](orrery_postgres) speaks with PostgreSQL's clients beside these, [`flight`](orrery_flight) with those of Arrow Flight SQL.
 //!
 //! Where the database has users, `authentication` finds who sends a request, and `edge` puts what they may see and change beside it; `admin` is a
-//! socket of its own. Without users the default address is loopback, where changes are taken from this machine's programs only. There is no TLS for HTTP yet: a server
-//! for others stands behind a proxy that has it.
+//! socket of its own. Without users the default address is loopback, where changes are taken from this machine's programs only. `tls` has HTTP within TLS, and what certificates of clients
+//! say; `oidc` has tokens of an OpenID provider.
 
 mod access_log;
 mod admin;
@@ -38,6 +38,7 @@ mod maintenance;
 mod media_type;
 mod metering;
 mod negotiate;
+mod oidc;
 mod options;
 mod output;
 mod parameters;
@@ -57,6 +58,7 @@ mod stalls;
 mod state;
 mod stream_body;
 mod times;
+mod tls;
 mod updates;
 mod warming;
 mod warnings;
@@ -64,6 +66,7 @@ mod writes;
 
 pub use documents::{DOCUMENT_MEMORY_BYTES, Documents};
 pub use endpoints::EndpointOptions;
+pub use oidc::{OidcError, OidcOptions, UserClaim};
 pub use options::{ClientTimes, HttpOptions, PORT_DEFAULT, ServerOptions};
 pub use query_log::{QUERY_LOG_BYTES_MIN, QueryLogOptions};
 pub use router::{Writing, router};

@@ -1,6 +1,7 @@
 //! Settings of the server, with their defaults.
 
 use crate::endpoints::EndpointOptions;
+use crate::oidc::OidcOptions;
 use crate::query_log::QueryLogOptions;
 use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundOptions, CompactOptions};
@@ -9,6 +10,7 @@ use orrery_remote::AllowList;
 use orrery_sparql::EngineOptions;
 use orrery_sql::ForeignAccess;
 use orrery_storage::WriterOptions;
+use orrery_tls::TlsFiles;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -63,6 +65,10 @@ pub struct ServerOptions {
     pub auth: Option<fn(&str, &str)>,
     /// Where users, groups, keys and rules are administered, if anywhere.
     pub admin: Option<SocketAddr>,
+    /// Certificate and key: with them HTTP and the admin socket speak TLS alone.
+    pub tls: Option<TlsFiles>,
+    /// Who vouches for users by tokens, if anybody.
+    pub oidc: Option<OidcOptions>,
     /// How PostgreSQL's clients are served, if they are.
     pub postgres: Option<PostgresOptions>,
     /// How clients of Arrow Flight SQL are served, if they are.
@@ -94,6 +100,8 @@ impl ServerOptions {
             endpoints: EndpointOptions::default(),
             auth: None,
             admin: None,
+            tls: None,
+            oidc: None,
             postgres: None,
             flight: None,
         }

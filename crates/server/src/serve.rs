@@ -10,6 +10,7 @@ use crate::admin;
 use crate::authentication::Authentication;
 use crate::documents::Documents;
 use crate::flight::Flight;
+use crate::oidc::{OidcError, OidcProvider};
 use crate::options::{ClientTimes, ServerOptions, compaction_within};
 use crate::postgres::Postgres;
 use crate::query_log::{Peer, QueryLog};
@@ -17,6 +18,7 @@ use crate::query_threads::STACK_BYTES;
 use crate::refusals::Explained;
 use crate::router::{Writing, routes, shared};
 use crate::stalls::Unstalled;
+use crate::tls::{self, SecureClient};
 use crate::warming::Warming;
 use axum::Router;
 use axum::extract::Request;
@@ -29,12 +31,14 @@ use orrery_loader::{BackgroundCompaction, BackgroundOptions};
 use orrery_postgres::Listener;
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_storage::{ByteCount, Database, Writer, reason};
+use orrery_tls::Tls;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -96,6 +100,18 @@ pub enum ServeError {
     /// Clients of Arrow Flight SQL cannot be served.
     #[error(transparent)]
     Flight(#[from] orrery_flight::StartError),
+    /// HTTP cannot be served within TLS.
+    #[error(transparent)]
+    Tls(#[from] orrery_tls::TlsError),
+    /// A provider of tokens that cannot be asked.
+    #[error(transparent)]
+    Oidc(#[from] OidcError),
+    /// Others vouch for users, and there are none.
+    #[error("{option} is about users, and the database has none; start the server with --auth")]
+    NobodyToVouchFor {
+        /// What says who vouches.
+        option: &'static str,
+    },
     /// Users, groups and rules cannot be read or written.
     #[error(transparent)]
     Users(#[from] orrery_guard::Error),
@@ -140,6 +156,8 @@ pub struct Server {
     query_log: Option<Arc<QueryLog>>,
     /// Whether requests say from which address they came: for the query log, and for what unknown askers may use.
     wants_peers: bool,
+    /// None where HTTP is spoken in the clear.
+    tls: Option<Arc<Tls>>,
     grace: Duration,
     connections_max: usize,
     client_times: ClientTimes,
@@ -179,15 +197,31 @@ impl Server {
         {
             tell(name.as_str(), &password);
         }
-        let authentication = Authentication::of(&database)?;
+        let tls = options.tls.take();
+        let asks_for_certificates = tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        let tls = tls.map(|files| Tls::open(files, tls::ALPN)).transpose()?;
+        let oidc = options.oidc.take().map(OidcProvider::new).transpose()?;
+        let mut authentication = Authentication::of(&database)?;
+        if authentication.is_none() {
+            let by_certificates = asks_for_certificates.then_some("--tls-client-ca");
+            let option = by_certificates.or(oidc.as_ref().map(|_| "--oidc-issuer"));
+            if let Some(option) = option {
+                return Err(ServeError::NobodyToVouchFor { option });
+            }
+        }
+        if let (Some(authentication), Some(oidc)) = (&mut authentication, oidc) {
+            authentication.take_tokens_of(oidc);
+        }
         match (&authentication, options.auth) {
             (Some(_), _) if options.postgres.is_some() || options.flight.is_some() => {
                 return Err(ServeError::Unguarded);
             }
             (None, Some(_)) => return Err(ServeError::NoAdministrator),
-            (Some(_), _) if !options.listen.ip().is_loopback() => tracing::warn!(
-                "passwords and keys come in the clear: let a proxy with TLS stand before this server"
-            ),
+            (Some(_), _) if tls.is_none() && is_public(options.listen, options.admin) => {
+                tracing::warn!(
+                    "passwords and keys come in the clear: give --tls-certificate and --tls-key, or let a proxy with TLS stand before this server"
+                )
+            }
             _ => {}
         }
         // Before the other one: whoever reaches that finds this, too.
@@ -239,6 +273,7 @@ impl Server {
             has_users,
             compaction: compaction.map_err(|error| ServeError::System(io::Error::other(error)))?,
             warming,
+            tls,
             grace: options.grace,
             connections_max: options.connections_max,
             client_times: options.client_times,
@@ -272,6 +307,10 @@ impl Server {
         let (stop, stopping) = watch::channel(false);
         let postgres = self.postgres.map(|it| it.start(stopping.clone()));
         let flight = self.flight.map(|it| it.start(stopping.clone()));
+        let tls = self.tls;
+        if let Some(tls) = &tls {
+            tls.watch();
+        }
         let mut connections = JoinSet::new();
         let times = self.client_times;
         let mut shutdown = pin!(shutdown);
@@ -291,7 +330,7 @@ impl Server {
                         Ok((stream, address)) => {
                             let service = self.router.clone();
                             let peer = self.wants_peers.then_some(Peer(address.ip()));
-                            connections.spawn(converse(stream, peer, times, service, stopping.clone()));
+                            connections.spawn(answer(stream, tls.clone(), peer, times, service, stopping.clone()));
                         }
                         Err(error) => wait_to_accept(&error).await,
                     }
@@ -300,7 +339,7 @@ impl Server {
                 accepted = accept_admin(self.admin.as_ref()) => {
                     match accepted {
                         Ok((stream, service)) => {
-                            connections.spawn(converse(stream, None, times, service, stopping.clone()));
+                            connections.spawn(answer(stream, tls.clone(), None, times, service, stopping.clone()));
                         }
                         Err(error) => wait_to_accept(&error).await,
                     }
@@ -344,6 +383,13 @@ impl Server {
         tracing::info!("stopped");
         ended
     }
+}
+
+/// Whether other machines can reach where users say who they are.
+fn is_public(listen: SocketAddr, admin: Option<SocketAddr>) -> bool {
+    let addresses = [Some(listen), admin];
+    let mut addresses = addresses.into_iter().flatten();
+    addresses.any(|address| !address.ip().is_loopback())
 }
 
 async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener, ServeError> {
@@ -449,9 +495,10 @@ fn open(db: &std::path::Path) -> Result<Database, ServeError> {
     })
 }
 
-/// Speaks HTTP/1.1 on one connection until it ends or the server stops.
-async fn converse(
+/// Answers one client, within TLS if that is spoken.
+async fn answer(
     stream: TcpStream,
+    tls: Option<Arc<Tls>>,
     peer: Option<Peer>,
     times: ClientTimes,
     router: Router,
@@ -461,6 +508,28 @@ async fn converse(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("TCP_NODELAY: {error}");
     }
+    let Some(tls) = tls else {
+        return converse(stream, peer, None, times, router, stopping).await;
+    };
+    // Apart, so that connections in the clear are no larger.
+    let secured = async move {
+        if let Some((stream, client)) = tls::secured(stream, &tls, &mut stopping).await {
+            drop(tls);
+            converse(stream, peer, Some(client), times, router, stopping).await;
+        }
+    };
+    Box::pin(secured).await;
+}
+
+/// Speaks HTTP/1.1 on one connection until it ends or the server stops.
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    peer: Option<Peer>,
+    client: Option<SecureClient>,
+    times: ClientTimes,
+    router: Router,
+    mut stopping: watch::Receiver<bool>,
+) {
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -473,6 +542,9 @@ async fn converse(
                 }
                 if times != ClientTimes::default() {
                     request.extensions_mut().insert(times);
+                }
+                if let Some(client) = &client {
+                    client.mark(request.extensions_mut());
                 }
                 service.call(request)
             }),
@@ -512,9 +584,13 @@ pub fn serve(
     http_threads.block_on(async {
         let server = Server::bind(options).await?;
         let address = server.local_addr()?;
-        tracing::info!("listening on http://{address}/");
+        let scheme = server.tls.as_ref().map_or("http", |_| "https");
+        tracing::info!("listening on {scheme}://{address}/");
         if let Some(admin) = server.admin_addr() {
-            tracing::info!("users are administered at http://{}/admin/access", admin?);
+            tracing::info!(
+                "users are administered at {scheme}://{}/admin/access",
+                admin?
+            );
         }
         listening(address);
         server.run(shutdown).await

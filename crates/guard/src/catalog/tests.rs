@@ -13,6 +13,7 @@ fn user(id: u64, of: &str, is_administrator: bool) -> User {
         password: None,
         is_administrator,
         is_locked: false,
+        identities: BTreeSet::new(),
         groups: BTreeSet::new(),
     }
 }
@@ -38,6 +39,7 @@ pub(crate) fn with_users() -> Catalog {
     let group = Group {
         id: GroupId(2),
         name: name("editors"),
+        identities: BTreeSet::new(),
     };
     let mut bob = user(3, "bob", false);
     bob.groups.insert(GroupId(2));
@@ -151,4 +153,62 @@ fn whoever_goes_takes_keys_and_rules_along_and_numbers_are_not_used_again() {
         gone.after(Change::DropRule(20)),
         Err(Error::UnknownRule(20))
     );
+}
+
+#[test]
+fn an_identity_is_one_users_or_groups_until_it_is_taken_away() {
+    let identity = |text: &str| crate::Identity::new(text).unwrap();
+    let called = |mut user: User, text: &str| {
+        user.identities.insert(identity(text));
+        user
+    };
+    let before = with_users();
+    let one = user(8, "one", false);
+    let catalog = after(&before, [Change::PutUser(called(one.clone(), "x:1"))]);
+    let of = |catalog: &Catalog, text: &str| {
+        let user = catalog.user_of_identity(&identity(text));
+        user.map(|user| user.id.0)
+    };
+    assert_eq!((of(&catalog, "x:1"), of(&catalog, "x:2")), (Some(8), None));
+    let other = Change::PutUser(called(user(9, "other", false), "x:1"));
+    let taken = crate::Error::IdentityTaken(identity("x:1"));
+    assert_eq!(catalog.after(other.clone()), Err(taken.clone()));
+    let mut group = catalog.group(GroupId(2)).unwrap().clone();
+    group.identities.insert(identity("x:1"));
+    assert_eq!(catalog.after(Change::PutGroup(group.clone())), Err(taken));
+
+    let mut locked = called(one.clone(), "x:1");
+    locked.is_locked = true;
+    assert_eq!(of(&after(&catalog, [Change::PutUser(locked)]), "x:1"), None);
+    let gone = [
+        Change::DropUser(UserId(8)),
+        Change::PutUser(one.clone()),
+        Change::PutUser(called(one, "x:2")),
+    ];
+    for gone in gone {
+        let catalog = after(&catalog, [gone, other.clone()]);
+        assert_eq!(of(&catalog, "x:1"), Some(9));
+        let catalog = after(&catalog, [Change::DropUser(UserId(9))]);
+        let catalog = after(&catalog, [Change::PutGroup(group.clone())]);
+        assert_eq!(of(&catalog, "x:1"), None);
+        assert_eq!(
+            catalog.group_of_identity(&identity("x:1")).map(|it| it.id),
+            Some(GroupId(2))
+        );
+        let entries = catalog.entries().unwrap();
+        assert_eq!(Catalog::of_entries(&entries), Ok(catalog));
+    }
+}
+
+#[test]
+fn who_is_put_into_a_group_by_others_has_its_rules_for_that_time_alone() {
+    let outsider = user(8, "one", false);
+    let rule = rule(Subject::Group(GroupId(2)), Right::Read, "x:g");
+    let changes = [Change::PutUser(outsider), Change::PutRule(20, rule)];
+    let catalog = after(&with_users(), changes);
+    let rules = |catalog: &Catalog| catalog.rules_of(Some(UserId(8))).count();
+    let groups = [GroupId(2), GroupId(77)].into();
+    let within = catalog.with_user_in(UserId(8), &groups);
+    assert_eq!(rules(&within), rules(&catalog) + 1);
+    assert_eq!(within.user(UserId(8)).unwrap().groups, [GroupId(2)].into());
 }

@@ -21,7 +21,20 @@ pub(crate) enum UserCommand {
         /// Puts the user into a group; may be repeated
         #[arg(long = "group", value_name = "GROUP")]
         groups: Vec<String>,
+        /// What those call the user who vouch for it: the WebID of a certificate, or ISSUER#CLAIM of an OpenID provider; may be repeated
+        #[arg(long = "identity", value_name = "IRI")]
+        identities: Vec<String>,
         /// Letters, digits and . _ - @ +
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+    /// Say what others call a user: the WebID of a certificate, or ISSUER#CLAIM of an OpenID provider
+    Set {
+        #[command(flatten)]
+        place: AccessPlace,
+        #[command(flatten)]
+        identities: IdentityArguments,
+        /// The user
         #[arg(value_name = "NAME")]
         name: String,
     },
@@ -103,6 +116,16 @@ pub(crate) enum GroupCommand {
         /// How to report
         #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
         format: ReportFormat,
+    },
+    /// Say what an OpenID provider calls a group: ISSUER#GROUP
+    Set {
+        #[command(flatten)]
+        place: AccessPlace,
+        #[command(flatten)]
+        identities: IdentityArguments,
+        /// The group
+        #[arg(value_name = "GROUP")]
+        name: String,
     },
     /// Put users into a group
     Join {
@@ -226,6 +249,18 @@ pub(crate) struct PasswordArguments {
     /// No password: only keys let the user in
     #[arg(long, conflicts_with = "password_file")]
     pub(crate) no_password: bool,
+}
+
+/// What others call a user or a group.
+#[derive(Args)]
+#[group(id = "identities", required = true, multiple = true)]
+pub(crate) struct IdentityArguments {
+    /// They call it so, too; may be repeated
+    #[arg(long = "identity", value_name = "IRI")]
+    pub(crate) more: Vec<String>,
+    /// They call it so no more; may be repeated
+    #[arg(long = "remove-identity", value_name = "IRI")]
+    pub(crate) no_more: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

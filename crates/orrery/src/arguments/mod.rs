@@ -11,6 +11,7 @@ mod query;
 mod query_log;
 mod report;
 mod serve;
+mod vouching;
 
 use clap::{Parser, Subcommand};
 

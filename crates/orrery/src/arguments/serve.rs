@@ -8,6 +8,7 @@ use clap::Args;
 use super::common::DatabaseArgument;
 use super::query::{EndpointArguments, LoadSourceArguments};
 use super::query_log::QueryLogArguments;
+use super::vouching::{OidcArguments, TlsArguments};
 use crate::units::{Bytes, Seconds, listen_address};
 
 #[derive(Args)]
@@ -50,6 +51,10 @@ pub(crate) struct ServerArguments {
     /// Let users, groups, keys and rules be administered at this address, such as 127.0.0.1:7879, by those who have a right to
     #[arg(long, value_name = "HOST:PORT", value_parser = listen_address)]
     pub(crate) admin: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArguments,
+    #[command(flatten)]
+    pub(crate) oidc: OidcArguments,
     /// Take no updates; another process may write the database meanwhile
     #[arg(long)]
     pub(crate) read_only: bool,

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use orrery_guard::{Command, Done, ListedLimits, Listing, Name, NewPassword, Right, Target, Whom};
+use orrery_guard::{
+    Command, Done, Identity, ListedLimits, Listing, Name, NewPassword, Right, Target, Whom,
+};
 use orrery_storage::{Database, WriterOptions, format_time};
 
 use super::http::{get, post, server_url};
@@ -32,6 +34,7 @@ pub(crate) fn user(command: UserCommand) -> Result<(), Failure> {
             password,
             administrator,
             groups,
+            identities,
             name,
         } => {
             let command = Command::AddUser {
@@ -39,6 +42,22 @@ pub(crate) fn user(command: UserCommand) -> Result<(), Failure> {
                 password: new_password(&password)?,
                 administrator,
                 groups: names(&groups)?,
+                identities: called(&identities)?,
+            };
+            (place, command)
+        }
+        UserCommand::Set {
+            place,
+            identities,
+            name,
+        } => {
+            let command = Command::SetUser {
+                user: named(&name)?,
+                password: None,
+                administrator: None,
+                locked: None,
+                identities: called(&identities.more)?,
+                no_identities: called(&identities.no_more)?,
             };
             (place, command)
         }
@@ -68,6 +87,18 @@ pub(crate) fn group(command: GroupCommand) -> Result<(), Failure> {
         GroupCommand::Add { place, name } => {
             let group = named(&name)?;
             (place, Command::AddGroup { group })
+        }
+        GroupCommand::Set {
+            place,
+            identities,
+            name,
+        } => {
+            let command = Command::SetGroup {
+                group: named(&name)?,
+                identities: called(&identities.more)?,
+                no_identities: called(&identities.no_more)?,
+            };
+            (place, command)
         }
         GroupCommand::Join { place, name, users } => {
             let (group, users) = (named(&name)?, names(&users)?);
@@ -136,6 +167,8 @@ fn set(
         password,
         administrator,
         locked,
+        identities: Vec::new(),
+        no_identities: Vec::new(),
     })
 }
 
@@ -146,6 +179,13 @@ pub(super) fn named(text: &str) -> Result<Name, Failure> {
 fn names(texts: &[String]) -> Result<Vec<Name>, Failure> {
     let names = texts.iter().map(|text| named(text));
     names.collect()
+}
+
+fn called(texts: &[String]) -> Result<Vec<Identity>, Failure> {
+    let identities = texts
+        .iter()
+        .map(|text| Ok(Identity::new(text).map_err(orrery_guard::Error::from)?));
+    identities.collect()
 }
 
 fn new_password(arguments: &PasswordArguments) -> Result<NewPassword, Failure> {
@@ -284,6 +324,10 @@ fn lines(listing: &Listing, part: Part) -> String {
         let names: Vec<&str> = names.iter().map(Name::as_str).collect();
         names.join(" ")
     };
+    let listed = |identities: &[Identity]| {
+        let identities: Vec<&str> = identities.iter().map(Identity::as_str).collect();
+        identities.join(" ")
+    };
     let rows: Vec<Vec<String>> = match part {
         Part::Users => {
             let row = |user: &orrery_guard::ListedUser| {
@@ -294,14 +338,25 @@ fn lines(listing: &Listing, part: Part) -> String {
                 ];
                 let marks = marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark);
                 let marks: Vec<&str> = marks.collect();
-                vec![user.name.to_string(), marks.join(" "), joined(&user.groups)]
+                vec![
+                    user.name.to_string(),
+                    marks.join(" "),
+                    joined(&user.groups),
+                    listed(&user.identities),
+                ]
             };
             listing.users.iter().map(row).collect()
         }
         Part::Groups => {
             let groups = listing.groups.iter();
             groups
-                .map(|group| vec![group.name.to_string(), joined(&group.users)])
+                .map(|group| {
+                    vec![
+                        group.name.to_string(),
+                        joined(&group.users),
+                        listed(&group.identities),
+                    ]
+                })
                 .collect()
         }
         Part::Keys => {

@@ -43,6 +43,9 @@ const KEY_VARIABLE: &str = "ORRERY_KEY";
 const USER_VARIABLE: &str = "ORRERY_USER";
 const PASSWORD_VARIABLE: &str = "ORRERY_PASSWORD";
 
+/// The variable that may name a file (PEM) of certificates that are trusted beside the public ones.
+const CA_VARIABLE: &str = "ORRERY_CA_FILE";
+
 impl Credentials {
     /// `variable` gives a variable of the environment.
     fn of(url: &Url, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
@@ -169,6 +172,28 @@ pub(crate) fn failed(shown: &str, error: &reqwest::Error) -> Failure {
     })
 }
 
+/// Trusts also the certificates of the file that the environment names.
+fn trusting(mut client: reqwest::ClientBuilder) -> Result<reqwest::ClientBuilder, Failure> {
+    let Some(path) = std::env::var_os(CA_VARIABLE).filter(|path| !path.is_empty()) else {
+        return Ok(client);
+    };
+    let path = Path::new(&path);
+    let pem = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
+    let wrong = |reason: String| {
+        let path = path.display();
+        Failure::Other(format!("the environment's {CA_VARIABLE}, {path}: {reason}"))
+    };
+    let certificates = reqwest::Certificate::from_pem_bundle(&pem);
+    let certificates = certificates.map_err(|error| wrong(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(wrong("it has no certificate".to_owned()));
+    }
+    for certificate in certificates {
+        client = client.add_root_certificate(certificate);
+    }
+    Ok(client)
+}
+
 /// The answer to a request, whose body is still to come; or the server's line on what is wrong.
 pub(crate) async fn answer(
     method: Method,
@@ -178,7 +203,7 @@ pub(crate) async fn answer(
 ) -> Result<Response, Failure> {
     let shown = shown(&url);
     let failed = |error: reqwest::Error| failed(&shown, &error);
-    let client = reqwest::Client::builder().no_proxy().build();
+    let client = trusting(reqwest::Client::builder().no_proxy())?.build();
     let credentials = Credentials::of(&url, |name| std::env::var(name).ok());
     let request = client.map_err(failed)?;
     let mut request = request.request(method, without_credentials(url)).body(body);

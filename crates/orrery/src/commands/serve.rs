@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use orrery_flight::FlightOptions;
-use orrery_postgres::{Password, PostgresOptions, StartError, TlsFiles};
+use orrery_postgres::{Password, PostgresOptions, StartError};
 use orrery_server::{HttpOptions, ServerOptions, stop_signal};
 use orrery_storage::WriterOptions;
+use orrery_tls::TlsFiles;
 
 use super::foreign::foreign_of;
 use super::update::allow_list;
@@ -68,6 +69,8 @@ pub(crate) fn options(
             ..HttpOptions::default()
         },
         admin: arguments.admin,
+        tls: arguments.tls.files(),
+        oidc: arguments.oidc.options(),
         postgres: postgres(arguments)?,
         flight: flight(arguments)?,
         ..ServerOptions::new(directory)
@@ -137,7 +140,7 @@ fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Fail
     let tls = given.pg_certificate.clone().zip(given.pg_key.clone());
     Ok(Some(PostgresOptions {
         password,
-        tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
+        tls: tls.map(|(certificate, key)| TlsFiles::new(certificate, key)),
         statement_time_default: arguments.timeout.0.min(arguments.timeout_max.0),
         statement_time_max: arguments.timeout_max.0,
         ..PostgresOptions::new(listen)
@@ -161,7 +164,7 @@ fn flight(arguments: &ServerArguments) -> Result<Option<FlightOptions>, Failure>
         .zip(given.flight_key.clone());
     Ok(Some(FlightOptions {
         password,
-        tls: tls.map(|(certificate, key)| orrery_flight::TlsFiles { certificate, key }),
+        tls: tls.map(|(certificate, key)| TlsFiles::new(certificate, key)),
         statement_time_default: arguments.timeout.0.min(arguments.timeout_max.0),
         statement_time_max: arguments.timeout_max.0,
         ..FlightOptions::new(listen)

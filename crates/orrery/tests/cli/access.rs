@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use crate::common::{check_failure, fail, orrery, quads, run, succeed, text};
 use crate::serve::Server;
 
-const PASSWORD: &str = "correct horse";
+pub(crate) const PASSWORD: &str = "correct horse";
 const COUNT: &str = "select count(*) as n from graph_quads";
 
 /// A database with a quad in the default graph and in two others, an administrator `root`, and `ann` who may write below <x:own/>.
-fn database(home: &Path) -> String {
+pub(crate) fn database(home: &Path) -> String {
     let database = text(&home.join("db")).to_owned();
     let file = home.join("password");
     std::fs::write(&file, format!("{PASSWORD}\n")).unwrap();
@@ -54,12 +54,12 @@ fn database(home: &Path) -> String {
 }
 
 /// An admin address that is free.
-fn free_address() -> String {
+pub(crate) fn free_address() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }
 
-fn as_user(name: &str, arguments: &[&str]) -> Command {
+pub(crate) fn as_user(name: &str, arguments: &[&str]) -> Command {
     let mut command = orrery();
     command
         .env("ORRERY_USER", name)

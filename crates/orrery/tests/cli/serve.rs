@@ -70,7 +70,7 @@ impl Server {
 }
 
 /// Looks again and again; there is nothing in another process to wait on.
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(

@@ -1,7 +1,7 @@
 //! Which graph a request is about, and what its address says beside.
 
 use crate::errors::ServerError;
-use crate::guard::host_of;
+use crate::guard::{host_of, scheme_of};
 use crate::parameters::checked_iri;
 use crate::parameters::{unknown, url_parameters};
 use crate::paths;
@@ -61,7 +61,10 @@ impl Address {
         if !rest.trim_start_matches('/').is_empty() {
             named += 1;
             let host = host_of(parts)?;
-            address.target = Target::Graph(Some(graph_of_path(format!("http://{host}{path}"))?));
+            address.target = Target::Graph(Some(graph_of_path(format!(
+                "{}://{host}{path}",
+                scheme_of(parts)
+            ))?));
         }
         if named > 1 {
             return Err(ServerError::bad_request(

@@ -12,20 +12,20 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-pub(super) const PASSWORD: &str = "long enough";
-const CSV: &str = "Accept: text/csv";
-const JSON: &str = "Content-Type: application/json";
+pub const PASSWORD: &str = "long enough";
+pub const CSV: &str = "Accept: text/csv";
+pub const JSON: &str = "Content-Type: application/json";
 const UPDATE: &str = "Content-Type: application/sparql-update";
-const OBJECTS: &str = "SELECT ?g ?o { GRAPH ?g { ?s ?p ?o } } ORDER BY ?o";
+pub const OBJECTS: &str = "SELECT ?g ?o { GRAPH ?g { ?s ?p ?o } } ORDER BY ?o";
 const COUNT: &str = "SELECT (COUNT(*) AS ?n) { { ?s ?p ?o } UNION { GRAPH ?g { ?s ?p ?o } } }";
 
-pub(super) fn basic(name: &str, password: &str) -> String {
+pub fn basic(name: &str, password: &str) -> String {
     let text = STANDARD.encode(format!("{name}:{password}"));
     format!("Authorization: Basic {text}")
 }
 
 /// Does commands to a database that nobody serves.
-pub(super) fn give(db: &Path, commands: &[Value]) -> Catalog {
+pub fn give(db: &Path, commands: &[Value]) -> Catalog {
     let database = Arc::new(Database::open(db).unwrap());
     let writer = database.open_writer(WriterOptions::default()).unwrap();
     for command in commands {
@@ -35,7 +35,7 @@ pub(super) fn give(db: &Path, commands: &[Value]) -> Catalog {
     orrery_guard::read(database.snapshot().tables()).unwrap()
 }
 
-pub(super) fn add_user(name: &str, is_administrator: bool) -> Value {
+pub fn add_user(name: &str, is_administrator: bool) -> Value {
     json!({
         "do": "add_user", "user": name, "password": {"given": PASSWORD}, "administrator": is_administrator,
     })
@@ -50,7 +50,7 @@ fn graph(name: &str) -> Value {
 }
 
 /// `root` administers, `ann` may read g1, and `bob` write g2.
-fn some_users() -> Vec<Value> {
+pub fn some_users() -> Vec<Value> {
     vec![
         add_user("root", true),
         add_user("ann", false),

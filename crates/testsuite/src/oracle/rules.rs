@@ -67,7 +67,11 @@ impl Rules {
         let groups = GROUPS.iter().zip(["editors", "readers"]);
         let groups = groups.map(|(id, group)| {
             let name = name(group)?;
-            Ok::<Change, Error>(Change::PutGroup(Group { id: *id, name }))
+            Ok::<Change, Error>(Change::PutGroup(Group {
+                id: *id,
+                name,
+                identities: BTreeSet::new(),
+            }))
         });
         let users = self.users.iter().cloned().map(Change::PutUser).map(Ok);
         let rules = self.rules.iter().cloned().zip(100..);
@@ -148,6 +152,7 @@ fn user(id: UserId, text: &str, is_administrator: bool) -> Result<User, Error> {
         password: None,
         is_administrator,
         is_locked: false,
+        identities: BTreeSet::new(),
         groups: BTreeSet::new(),
     })
 }

@@ -1,0 +1,78 @@
+//! How a server is known, and who vouches for its users: certificates, an OpenID provider.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use orrery_server::{OidcOptions, UserClaim};
+use orrery_tls::TlsFiles;
+
+/// TLS of HTTP and of the admin socket.
+#[derive(Args)]
+pub(crate) struct TlsArguments {
+    /// Certificate (PEM, with those that vouch for it): with it HTTP and the admin socket speak TLS alone. Read again when the file changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+    /// Its private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Who vouches for certificates of clients (PEM): one that names a user's identity as a URI is as good as the user's password
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+}
+
+/// An OpenID provider, whose tokens are taken.
+#[derive(Args)]
+pub(crate) struct OidcArguments {
+    /// Take tokens (Bearer, JWT) of this OpenID provider for users with the identity ISSUER#CLAIM
+    #[arg(long, value_name = "URL", requires = "oidc_audience")]
+    pub(crate) oidc_issuer: Option<String>,
+    /// What tokens have to be meant for (aud)
+    #[arg(long, value_name = "NAME", requires = "oidc_issuer")]
+    pub(crate) oidc_audience: Option<String>,
+    /// The claim that says who somebody is
+    #[arg(long, value_enum, value_name = "CLAIM", default_value_t = ClaimArgument::Sub, requires = "oidc_issuer")]
+    pub(crate) oidc_user_claim: ClaimArgument,
+    /// The claim that says in which groups: those with the identity ISSUER#GROUP
+    #[arg(long, value_name = "CLAIM", requires = "oidc_issuer")]
+    pub(crate) oidc_groups_claim: Option<String>,
+    /// Let the provider be at this address or in this network although it is not public, such as 10.0.0.0/8; may be repeated
+    #[arg(long, value_name = "ADDRESS", requires = "oidc_issuer")]
+    pub(crate) oidc_allow: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum ClaimArgument {
+    /// Never given to another one
+    Sub,
+    /// An address, if the provider has checked it
+    Email,
+    /// A name, which people may change where the provider lets them
+    PreferredUsername,
+}
+
+impl TlsArguments {
+    pub(crate) fn files(&self) -> Option<TlsFiles> {
+        let (certificate, key) = (self.tls_certificate.clone()?, self.tls_key.clone()?);
+        Some(TlsFiles {
+            client_ca: self.tls_client_ca.clone(),
+            ..TlsFiles::new(certificate, key)
+        })
+    }
+}
+
+impl OidcArguments {
+    pub(crate) fn options(&self) -> Option<OidcOptions> {
+        let (issuer, audience) = (self.oidc_issuer.clone()?, self.oidc_audience.clone()?);
+        Some(OidcOptions {
+            user_claim: match self.oidc_user_claim {
+                ClaimArgument::Sub => UserClaim::Subject,
+                ClaimArgument::Email => UserClaim::Email,
+                ClaimArgument::PreferredUsername => UserClaim::PreferredUsername,
+            },
+            groups_claim: self.oidc_groups_claim.clone(),
+            allow: self.oidc_allow.clone(),
+            ..OidcOptions::new(issuer, audience)
+        })
+    }
+}

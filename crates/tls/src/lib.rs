@@ -1,0 +1,18 @@
+//! TLS of all that listens: HTTP, the admin socket, PostgreSQL's clients, Flight SQL.
+//!
+//! ```text
+//! files (PEM) -> [files] -> Served: what handshakes are made with -> [tls] -> stream, and [peer]: what the client's certificate says of it
+//!                  ^ looked at every second; what cannot be served leaves the old one in place
+//! ```
+//!
+//! TLS 1.2 and 1.3 by rustls with ring. A connection keeps what it began with; the next one gets what the files have by then.
+
+mod error;
+mod files;
+mod peer;
+mod tls;
+
+pub use error::TlsError;
+pub use files::TlsFiles;
+pub use peer::PeerNames;
+pub use tls::{Served, Tls};
