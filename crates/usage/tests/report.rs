@@ -28,6 +28,7 @@ fn entry(day: i64, kind: Kind, text: &str) -> Entry {
         rows: 3,
         bytes: 100,
         commit: Some(1),
+        touches: None,
         plan: None,
     }
 }
