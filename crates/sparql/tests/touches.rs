@@ -46,7 +46,8 @@ fn cost(fixture: &Fixture, query: &str) -> u64 {
     let prepared = fixture.engine.prepare(&text, &QueryOptions::of_process());
     let prepared = prepared.unwrap_or_else(|error| panic!("{query}: {error}"));
     assert_eq!(prepared.touches(), 0, "{query}");
-    fixture.run(&prepared).expect("an answer");
+    let answer = fixture.run(&prepared);
+    answer.unwrap_or_else(|error| panic!("{query}: {error}"));
     prepared.touches()
 }
 
