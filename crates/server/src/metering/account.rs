@@ -24,6 +24,8 @@ struct State {
     used: f64,
     /// When it was refilled last.
     refilled: Instant,
+    /// How long it takes until all of it is there again.
+    period: Duration,
 }
 
 impl Account {
@@ -32,6 +34,7 @@ impl Account {
             running: 0,
             used: 0.0,
             refilled: now,
+            period: Duration::ZERO,
         };
         Self {
             state: Mutex::new(state),
@@ -71,9 +74,9 @@ impl Account {
     }
 
     /// Whether it says nothing that a new one would not.
-    pub(super) fn is_idle(&self, longest_refill: Duration, now: Instant) -> bool {
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_refilled = now.saturating_duration_since(state.refilled) > longest_refill;
+        let is_refilled = now.saturating_duration_since(state.refilled) > state.period;
         state.running == 0 && (state.used == 0.0 || is_refilled)
     }
 }
@@ -83,6 +86,7 @@ impl State {
         let passed = now.saturating_duration_since(self.refilled);
         self.used = (self.used - passed.as_secs_f64() * rate(budget)).max(0.0);
         self.refilled = now;
+        self.period = Duration::from_secs(budget.seconds);
     }
 
     fn require_cost(&mut self, limits: &Limits, now: Instant) -> Result<(), Exceeded> {
@@ -159,13 +163,12 @@ mod tests {
     fn an_account_is_idle_when_a_new_one_would_say_the_same() {
         let now = Instant::now();
         let account = Account::new(now);
-        let hour = Duration::from_secs(3_600);
-        assert!(account.is_idle(hour, now));
+        assert!(account.is_idle(now));
         account.enter(&LIMITS, now).unwrap();
-        assert!(!account.is_idle(hour, now));
+        assert!(!account.is_idle(now));
         account.leave();
         account.take(5, &LIMITS, now).unwrap();
-        assert!(!account.is_idle(hour, now));
-        assert!(account.is_idle(hour, now + hour + hour));
+        assert!(!account.is_idle(now));
+        assert!(account.is_idle(now + Duration::from_secs(101)));
     }
 }

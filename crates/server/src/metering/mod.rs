@@ -21,13 +21,13 @@ pub(crate) use partial::{note_in_graph, note_in_solutions};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use orrery_guard::{Limited, Limits, Subject};
 
 use account::Account;
 
-/// More accounts than this are looked through for those that are idle.
+/// More accounts than this are looked through for those that are idle, and again when there are twice as many.
 const ACCOUNTS_MAX: usize = 100_000;
 /// Whoever has an IPv6 address has at least so many bits of them.
 const IPV6_NETWORK_BITS: u32 = 64;
@@ -42,7 +42,23 @@ enum Holder {
 /// The accounts of all who have asked lately.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts {
-    open: Mutex<HashMap<Holder, Arc<Account>>>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    accounts: HashMap<Holder, Arc<Account>>,
+    /// With so many they are looked through.
+    look_at: usize,
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Self {
+            accounts: HashMap::new(),
+            look_at: ACCOUNTS_MAX,
+        }
+    }
 }
 
 impl Accounts {
@@ -59,15 +75,14 @@ impl Accounts {
             return Ok(None);
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let Open { accounts, look_at } = &mut *open;
         let now = Instant::now();
-        if open.len() >= ACCOUNTS_MAX {
-            let longest = limits.iter().filter_map(|(_, limits)| limits.cost);
-            let longest = longest.map(|cost| cost.seconds).max().unwrap_or_default();
-            let longest = Duration::from_secs(longest);
-            open.retain(|_, account| !account.is_idle(longest, now));
+        if accounts.len() >= *look_at {
+            accounts.retain(|_, account| !account.is_idle(now));
+            *look_at = ACCOUNTS_MAX.max(2 * accounts.len());
         }
         let payers = limits.iter().map(|(limited, limits)| {
-            let account = open.entry(holder(limited, address));
+            let account = accounts.entry(holder(limited, address));
             let account = account.or_insert_with(|| Arc::new(Account::new(now)));
             (Arc::clone(account), *limits)
         });
@@ -100,6 +115,7 @@ fn network(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
     use orrery_guard::{Budget, UserId};
+    use std::time::Duration;
 
     fn address(text: &str) -> Option<IpAddr> {
         Some(text.parse().unwrap())

@@ -263,6 +263,11 @@ async fn administrators_read_what_each_user_used() {
     }
     assert_eq!(ask(address, NUMBERS, &[&ann()]).await.status, 429);
     assert_eq!(ask(address, NUMBERS, &[&root]).await.status, 200);
+    // Who leaves pays for what was done.
+    let who = ann();
+    let left = tokio::spawn(async move { ask(address, ENDLESS_WORK, &[&who]).await });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    left.abort();
 
     let admin = server.admin.unwrap();
     assert_eq!(get(admin, "/admin/usage", &[&ann()]).await.status, 403);
@@ -281,16 +286,15 @@ async fn administrators_read_what_each_user_used() {
             let lines = bill["lines"].as_array().unwrap().clone();
             let of = |user: &str| lines.iter().find(|line| line["user"] == user).cloned();
             match (of("ann"), of("root")) {
-                (Some(ann), Some(_)) if ann["requests"] == 4 => return ann,
+                (Some(ann), Some(_)) if ann["requests"] == 5 => return ann,
                 _ => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
     };
     let ann = tokio::time::timeout(Duration::from_secs(20), of_ann).await;
     let ann = ann.expect("a line of ann");
-    assert_eq!(ann["failed"], 1);
-    // What the refused one did is paid, too.
-    assert!(ann["touches"].as_u64().unwrap() > touches, "{ann}");
+    assert_eq!(ann["failed"], 2);
+    assert!(ann["touches"].as_u64().unwrap() > touches + 1_000, "{ann}");
     let csv = get(admin, "/admin/usage?format=csv", &[&root]).await;
     assert!(csv.header("Content-Type").unwrap().starts_with("text/csv"));
     assert!(
