@@ -25,7 +25,7 @@ const MEDIAN_US_MAX: f64 = 150.0;
 const WARM_UP_SHARE: u32 = 10;
 const SEED: u64 = 1;
 /// Work without end and without a row, in little memory: 27 billion combinations.
-const HEAVY_QUERY: &str = "SELECT (COUNT(*) AS ?n) { { SELECT ?a { ?s1 ?p1 ?a } LIMIT 3000 } \
+pub(super) const HEAVY_QUERY: &str = "SELECT (COUNT(*) AS ?n) { { SELECT ?a { ?s1 ?p1 ?a } LIMIT 3000 } \
      { SELECT ?b { ?s2 ?p2 ?b } LIMIT 3000 } { SELECT ?c { ?s3 ?p3 ?c } LIMIT 3000 } \
      FILTER(CONCAT(STR(?a), STR(?b), STR(?c)) = \"never\") }";
 /// The time limit that they ask for.
@@ -169,7 +169,7 @@ fn hold_heavy(
 }
 
 /// The products, in sorted order.
-fn products(client: &mut HttpClient) -> Result<Vec<String>, BenchError> {
+pub(super) fn products(client: &mut HttpClient) -> Result<Vec<String>, BenchError> {
     let query = format!("SELECT ?x {{ ?x <{VOCABULARY}producer> ?producer }}");
     let mut products = select(client, &query, "x")?;
     if products.is_empty() {
@@ -179,7 +179,7 @@ fn products(client: &mut HttpClient) -> Result<Vec<String>, BenchError> {
     Ok(products)
 }
 
-fn point_query(product: &str) -> String {
+pub(super) fn point_query(product: &str) -> String {
     format!("SELECT ?value {{ <{product}> <http://www.w3.org/2000/01/rdf-schema#label> ?value }}")
 }
 

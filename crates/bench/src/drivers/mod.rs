@@ -13,6 +13,7 @@ mod duckdb;
 mod estimates;
 mod explore;
 mod floor;
+mod guard;
 mod load;
 mod mixed;
 mod open;
@@ -45,6 +46,7 @@ pub use estimates::{
 };
 pub use explore::{ExploreOptions, ExploreReport, QueryReport, explore, explore_clients};
 pub use floor::{FloorOptions, FloorReport, floor};
+pub use guard::{AskerReport, GuardOptions, GuardReport, guard};
 pub use load::{LoadOptions, LoadReport, load};
 pub use open::{OpenOptions, OpenReport, open};
 pub use peer::Peer;

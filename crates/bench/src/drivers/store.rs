@@ -16,7 +16,7 @@ use crate::bsbm::parameters::ParameterPool;
 use crate::bsbm::{Catalog, generate};
 use crate::report::{Table, Times, with_thousands};
 
-const LOAD_MEMORY: &str = "4G";
+pub(super) const LOAD_MEMORY: &str = "4G";
 /// The products of the ten million triples that absolute bars are for.
 pub(super) const TEN_MILLION_PRODUCTS: u32 = 28_482;
 const OPEN_RUNS: usize = 21;

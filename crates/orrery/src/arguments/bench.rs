@@ -17,6 +17,8 @@ pub(crate) enum BenchSuite {
     Store(StoreBenchArguments),
     /// The least that a request costs: point queries over one kept connection
     Floor(FloorArguments),
+    /// What users, rules and limits cost, and what short queries wait for beside long ones, against their bars
+    Guard(GuardArguments),
     /// Transactions over HTTP, updates beside queries, opening after a kill, against their bars
     Update(UpdateBenchArguments),
     /// Readers and writers while checkpoints, compactions and bulk loads run: no failure, no wrong answer
@@ -247,6 +249,25 @@ pub(crate) struct FloorArguments {
     /// Endless queries that run beside them meanwhile
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000))]
     pub(crate) heavy: u32,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub(crate) report: ReportFormat,
+}
+
+#[derive(Args)]
+pub(crate) struct GuardArguments {
+    /// Number of products of the BSBM data set
+    #[arg(long, value_name = "N", default_value_t = 2_785, value_parser = clap::value_parser!(u32).range(1..=200_000_000))]
+    pub(crate) products: u32,
+    /// Turns of each asker
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) rounds: u32,
+    /// Long queries beside the short ones
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=1_000))]
+    pub(crate) heavy: u32,
+    /// Where data and databases are made
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
     /// How to report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
     pub(crate) report: ReportFormat,

@@ -21,8 +21,8 @@ pub(crate) use access::{
 };
 pub(crate) use bench::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
-    FloorArguments, GenerateArguments, RelationalArguments, SoakArguments, StoreBenchArguments,
-    TpchArguments, UpdateBenchArguments, VectorsArguments,
+    FloorArguments, GenerateArguments, GuardArguments, RelationalArguments, SoakArguments,
+    StoreBenchArguments, TpchArguments, UpdateBenchArguments, VectorsArguments,
 };
 pub(crate) use common::{DatabaseArgument, ReportFormat};
 pub(crate) use database::{

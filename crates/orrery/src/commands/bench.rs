@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use orrery_bench::bsbm::{self, GenerateOptions};
 use orrery_bench::drivers::{
-    Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions, Peer,
-    RelationalOptions, ServerProcess, SoakOptions, StoreOptions, TpchOptions, UpdateBenchOptions,
-    VectorsOptions, cold, compare, compare_duckdb, estimates, explore, floor, relational, soak,
-    store, tpch, update, vectors,
+    Binary, ColdOptions, CompareOptions, EstimatesOptions, ExploreOptions, FloorOptions,
+    GuardOptions, Peer, RelationalOptions, ServerProcess, SoakOptions, StoreOptions, TpchOptions,
+    UpdateBenchOptions, VectorsOptions, cold, compare, compare_duckdb, estimates, explore, floor,
+    guard, relational, soak, store, tpch, update, vectors,
 };
 use orrery_bench::report::with_section;
 use orrery_bench::tpch::streams;
@@ -17,8 +17,8 @@ use orrery_storage::ByteCount;
 use super::output::Output;
 use crate::arguments::{
     BenchSuite, BsbmCommand, ColdArguments, CompareArguments, EstimatesArguments, ExploreArguments,
-    FloorArguments, GenerateArguments, RelationalArguments, ReportFormat, SoakArguments,
-    StoreBenchArguments, TpchArguments, UpdateBenchArguments, VectorsArguments,
+    FloorArguments, GenerateArguments, GuardArguments, RelationalArguments, ReportFormat,
+    SoakArguments, StoreBenchArguments, TpchArguments, UpdateBenchArguments, VectorsArguments,
 };
 use crate::failure::Failure;
 use crate::units::ShowCount;
@@ -32,6 +32,7 @@ pub(crate) fn run(suite: BenchSuite) -> Result<(), Failure> {
         BenchSuite::Bsbm(BsbmCommand::Explore(arguments)) => run_explore(arguments),
         BenchSuite::Store(arguments) => run_store(arguments),
         BenchSuite::Floor(arguments) => run_floor(arguments),
+        BenchSuite::Guard(arguments) => run_guard(arguments),
         BenchSuite::Update(arguments) => run_update(arguments),
         BenchSuite::SoakUpdates(arguments) => run_soak(arguments),
         BenchSuite::Cold(arguments) => run_cold(arguments),
@@ -104,6 +105,22 @@ fn run_floor(arguments: FloorArguments) -> Result<(), Failure> {
         process: server.as_ref().map(ServerProcess::process),
     };
     show(&floor(&options)?, arguments.report)
+}
+
+fn run_guard(arguments: GuardArguments) -> Result<(), Failure> {
+    let options = GuardOptions {
+        cache: arguments.cache.unwrap_or_else(default_cache),
+        data: GenerateOptions {
+            products: arguments.products,
+            ..GenerateOptions::default()
+        },
+        rounds: arguments.rounds,
+        heavy: arguments.heavy,
+    };
+    let report = guard(&Binary::current()?, &options, &mut |next| {
+        eprintln!("{next} ...");
+    })?;
+    show(&report, arguments.report)
 }
 
 fn run_cold(arguments: ColdArguments) -> Result<(), Failure> {
