@@ -9,7 +9,7 @@
 //! Administrators may all of it; who administers graphs or tables grants rights to them, and everybody makes keys of their own. A command is one transaction: it is checked
 //! against the users of that transaction, and holds for the next request.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,11 +23,13 @@ use orrery_guard::{Command, Done, Error, Listing, UserId};
 
 use crate::access_log::log_access;
 use crate::admin_usage;
+use crate::audit::{Act, AuditLog};
 use crate::edge::{self, Edge};
 use crate::errors::{ServerError, told_to_the_log};
 use crate::guard::HostRule;
 use crate::media_type;
 use crate::paths;
+use crate::query_log::Peer;
 use crate::router::{known, not_found};
 use crate::state::ServerState;
 
@@ -41,6 +43,7 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
         // No page of another origin has anything to do here.
         allow_any_origin: false,
         authentication: state.authentication.clone(),
+        audit: state.audit.clone(),
         methods_of: paths::admin_methods_of,
     };
     Router::new()
@@ -99,7 +102,13 @@ async fn change(State(state): State<Arc<ServerState>>, request: Request) -> Resp
         let command = serde_json::from_slice::<Command>(&body)
             .map_err(|error| ServerError::bad_request(format!("not a command: {error}")))?;
         // What is made of a password takes a core for its time.
-        let done = tokio::task::spawn_blocking(move || apply(&writer, &command, user));
+        let by = By {
+            user,
+            name: rights.user.as_ref().map(ToString::to_string),
+            client: parts.extensions.get().map(|&Peer(address)| address),
+            audit: state.audit.clone(),
+        };
+        let done = tokio::task::spawn_blocking(move || apply(&writer, &command, &by));
         let done = done.await.map_err(|error| ServerError::Internal {
             message: format!("a command was not done: {error}"),
         })?;
@@ -112,24 +121,45 @@ async fn change(State(state): State<Arc<ServerState>>, request: Request) -> Resp
         .unwrap_or_else(|error| error.into_response_for(&parts.headers))
 }
 
-/// A command of a user, in a transaction.
+/// Who sends a command, and where that is written down.
+struct By {
+    user: UserId,
+    name: Option<String>,
+    client: Option<IpAddr>,
+    audit: Option<Arc<AuditLog>>,
+}
+
+/// A command of a user, in a transaction; done or not, it is in the audit log then.
 fn apply(
     writer: &orrery_storage::Writer,
     command: &Command,
-    user: UserId,
+    by: &By,
 ) -> orrery_guard::Result<Done> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_secs();
-    let who = format!("user {}: {}", user.0, command.summary());
-    let (given, commit) = orrery_guard::change(writer, &who, |catalog| {
+    let (user, act) = (by.user, command.summary());
+    let who = format!("user {}: {act}", user.0);
+    let changed = orrery_guard::change(writer, &who, |catalog| {
         if !command.is_allowed(catalog, user) {
             let name = catalog.user(user).map(|user| user.name.clone());
             let what = command.summary();
             return Err(Error::NotAllowed { name, what });
         }
         command.apply(catalog, now)
-    })?;
-    tracing::info!(target: "audit", user = user.0, commit, "{}", command.summary());
+    });
+    let refused = changed.as_ref().err().map(ToString::to_string);
+    let commit = changed.as_ref().ok().map(|(_, commit)| *commit);
+    tracing::info!(target: "audit", user = user.0, commit, "{act}");
+    if let Some(audit) = &by.audit {
+        audit.act(&Act {
+            user: by.name.as_deref(),
+            client: by.client,
+            act: &act,
+            outcome: refused.as_deref().unwrap_or("done"),
+            commit,
+        });
+    }
+    let (given, commit) = changed?;
     Ok(Done { commit, given })
 }
 

@@ -2,18 +2,22 @@
 //!
 //! It comes after the access log, so that what is refused here is logged, and before compression.
 
+use crate::audit::{AuditLog, Denied};
 use crate::authentication::{Authentication, Rights};
 use crate::conditions::mark_compressed;
 use crate::errors::ServerError;
 use crate::guard::HostRule;
 use crate::paths;
+use crate::query_log::Peer;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use orrery_guard::Name;
 use orrery_sparql::UpdateOptions;
 use orrery_storage::{Asker, GraphNames, ReadScope};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What a browser asks before it lets a page of another origin send more than a simple request.
@@ -34,6 +38,8 @@ pub(crate) struct Edge {
     pub(crate) allow_any_origin: bool,
     /// None where the database has no users.
     pub(crate) authentication: Option<Arc<Authentication>>,
+    /// Where it is written down who was denied something.
+    pub(crate) audit: Option<Arc<AuditLog>>,
     /// The methods of a path.
     pub(crate) methods_of: fn(&str) -> Option<&'static str>,
 }
@@ -85,7 +91,9 @@ pub(crate) fn require_administrator(parts: &Parts, what: &str) -> Result<(), Ser
 
 /// Middleware: answers what needs no handler, and completes the heads of all answers.
 pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Response {
-    let mut response = match edge.admit(&mut request).await {
+    let admitted = edge.admit(&mut request).await;
+    let knock = edge.audit.as_ref().map(|audit| Knock::of(audit, &request));
+    let mut response = match admitted {
         Err(error) => error.into_response_for(request.headers()),
         Ok(()) if request.method() == Method::OPTIONS => edge.options(&request),
         Ok(()) => {
@@ -100,8 +108,52 @@ pub(crate) async fn around(edge: Edge, mut request: Request, next: Next) -> Resp
             response
         }
     };
+    if let Some(knock) = knock {
+        knock.answered(response.status());
+    }
     edge.complete(response.headers_mut());
     response
+}
+
+/// What the audit log has of a request that is denied.
+struct Knock {
+    audit: Arc<AuditLog>,
+    user: Option<Name>,
+    client: Option<IpAddr>,
+    method: Method,
+    path: String,
+}
+
+impl Knock {
+    /// Of a request that was admitted or not.
+    fn of(audit: &Arc<AuditLog>, request: &Request) -> Self {
+        let extensions = request.extensions();
+        let rights = extensions.get::<Rights>();
+        Self {
+            audit: Arc::clone(audit),
+            user: rights.and_then(|rights| rights.user.clone()),
+            client: extensions.get().map(|&Peer(address)| address),
+            method: request.method().clone(),
+            path: request.uri().path().to_owned(),
+        }
+    }
+
+    /// Writes it down if it was denied: 401 and 403, and 429 to who guesses at passwords or has used up what they may.
+    fn answered(&self, status: StatusCode) {
+        let is_denied = matches!(
+            status,
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
+        );
+        if is_denied {
+            self.audit.denied(&Denied {
+                user: self.user.as_ref().map(Name::as_str),
+                client: self.client,
+                method: self.method.as_str(),
+                path: &self.path,
+                status: status.as_u16(),
+            });
+        }
+    }
 }
 
 /// Whether everybody gets the answer that this request gets.

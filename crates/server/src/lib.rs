@@ -17,6 +17,7 @@ mod access_log;
 mod admin;
 mod admin_usage;
 mod admission;
+mod audit;
 mod authentication;
 mod body;
 mod changes;

@@ -160,6 +160,8 @@ pub struct HttpOptions {
     pub foreign: ForeignAccess,
     /// Where what is asked is logged, if it is.
     pub query_log: Option<QueryLogOptions>,
+    /// The file that acts of administrators and denied requests are appended to; none if not given.
+    pub audit_log: Option<PathBuf>,
 }
 
 impl Default for HttpOptions {
@@ -180,6 +182,7 @@ impl Default for HttpOptions {
             strict_prefixes: false,
             foreign: ForeignAccess::refused(),
             query_log: None,
+            audit_log: None,
         }
     }
 }

@@ -16,6 +16,7 @@
 
 use crate::access_log::{AccessRecord, log_access};
 use crate::admission::Admission;
+use crate::audit::AuditLog;
 use crate::authentication::Authentication;
 use crate::body::{self, Coding};
 use crate::documents::Documents;
@@ -132,6 +133,11 @@ pub(crate) fn shared(
         .as_ref()
         .map(QueryLog::start)
         .transpose()?;
+    let audit = options
+        .audit_log
+        .as_deref()
+        .map(AuditLog::open)
+        .transpose()?;
     let query_threads = QueryThreads::start(options.queries_running_max)?;
     // Its changes come with the transaction of `writes`.
     let sql_session = Session::new(
@@ -167,6 +173,7 @@ pub(crate) fn shared(
             )?),
             Err(reason) => Err(reason),
         },
+        audit: audit.map(Arc::new),
         query_log: query_log.map(Arc::new),
         query_threads,
         // Who may change what is known then.
@@ -187,6 +194,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         hosts: state.hosts.clone(),
         allow_any_origin: state.options.allow_any_origin,
         authentication: state.authentication.clone(),
+        audit: state.audit.clone(),
         methods_of,
     };
     let query_log = state.query_log.clone();

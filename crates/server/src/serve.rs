@@ -7,6 +7,7 @@
 //! queries without an answer are told so, and what still runs is cancelled by dropping it.
 
 use crate::admin;
+use crate::audit::Act;
 use crate::authentication::Authentication;
 use crate::documents::Documents;
 use crate::flight::Flight;
@@ -192,10 +193,12 @@ impl Server {
         };
         let engine = Engine::new(Arc::clone(&database), engine_options)?;
         let engine = Arc::new(orrery_mapping::mapped(engine, &options.http.foreign));
+        let mut first_administrator = None;
         if let (Some(tell), Ok(writer)) = (options.auth, &writer)
             && let Some((name, password)) = orrery_guard::first_administrator(writer)?
         {
             tell(name.as_str(), &password);
+            first_administrator = Some(name);
         }
         let tls = options.tls.take();
         let asks_for_certificates = tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
@@ -253,6 +256,15 @@ impl Server {
         let (over, is_over) = watch::channel(false);
         let has_users = authentication.is_some();
         let state = shared(engine, writing, options.http, authentication, is_over)?;
+        if let (Some(audit), Some(name)) = (&state.audit, first_administrator) {
+            audit.act(&Act {
+                user: None,
+                client: None,
+                act: &format!("make the first administrator {name}"),
+                outcome: "done",
+                commit: None,
+            });
+        }
         let admin = admin.zip(options.admin);
         let admin =
             admin.map(|(listener, address)| (listener, admin::routes(Arc::clone(&state), address)));
@@ -264,7 +276,9 @@ impl Server {
             database,
             listener,
             query_log: state.query_log.clone(),
-            wants_peers: state.query_log.is_some() || state.authentication.is_some(),
+            wants_peers: state.query_log.is_some()
+                || state.audit.is_some()
+                || state.authentication.is_some(),
             router: routes(state),
             admin,
             postgres,
@@ -338,8 +352,9 @@ impl Server {
                 // Beyond the bound of connections, too: whoever administers gets in where all others wait.
                 accepted = accept_admin(self.admin.as_ref()) => {
                     match accepted {
-                        Ok((stream, service)) => {
-                            connections.spawn(answer(stream, tls.clone(), None, times, service, stopping.clone()));
+                        Ok((stream, address, service)) => {
+                            let peer = self.wants_peers.then_some(Peer(address.ip()));
+                            connections.spawn(answer(stream, tls.clone(), peer, times, service, stopping.clone()));
                         }
                         Err(error) => wait_to_accept(&error).await,
                     }
@@ -402,11 +417,13 @@ async fn listen(address: SocketAddr, option: &'static str) -> Result<TcpListener
 }
 
 /// The next connection to the admin socket; never, where there is none.
-async fn accept_admin(admin: Option<&(TcpListener, Router)>) -> io::Result<(TcpStream, Router)> {
+async fn accept_admin(
+    admin: Option<&(TcpListener, Router)>,
+) -> io::Result<(TcpStream, SocketAddr, Router)> {
     match admin {
         Some((listener, router)) => {
-            let (stream, _) = listener.accept().await?;
-            Ok((stream, router.clone()))
+            let (stream, address) = listener.accept().await?;
+            Ok((stream, address, router.clone()))
         }
         None => std::future::pending().await,
     }

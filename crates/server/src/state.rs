@@ -2,6 +2,7 @@
 
 use crate::access_log::AccessRecord;
 use crate::admission::{Admission, AdmissionPermit};
+use crate::audit::AuditLog;
 use crate::authentication::Authentication;
 use crate::body::body_bytes;
 use crate::conditions::Conditions;
@@ -50,6 +51,8 @@ pub(crate) struct ServerState {
     pub(crate) fetching: Arc<Semaphore>,
     /// Before the query threads, on which changes under way compute.
     pub(crate) writes: Result<Writes, String>,
+    /// None where nobody keeps one.
+    pub(crate) audit: Option<Arc<AuditLog>>,
     /// None where nothing is logged.
     pub(crate) query_log: Option<Arc<QueryLog>>,
     pub(crate) query_threads: QueryThreads,
@@ -112,7 +115,7 @@ impl ServerState {
     }
 
     /// The time limit of a request that asks for this much.
-    pub(crate) fn time_limit(&self, asked: Option<Duration>) -> Result<TimeLimit, ServerError> {
+    fn time_limit(&self, asked: Option<Duration>) -> Result<TimeLimit, ServerError> {
         let maximum = self.options.timeout_max;
         match asked {
             Some(asked) if asked > maximum => Err(ServerError::bad_request(format!(

@@ -88,6 +88,9 @@ pub(crate) struct ServerArguments {
     pub(crate) endpoints: EndpointArguments,
     #[command(flatten)]
     pub(crate) query_log: QueryLogArguments,
+    /// Append acts of administrators and denied requests to this file, one line of JSON each
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit_log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) postgres: PostgresArguments,
     #[command(flatten)]

@@ -66,6 +66,7 @@ pub(crate) fn options(
             strict_prefixes: arguments.strict_prefixes,
             foreign: foreign_of(&arguments.foreign_allow)?,
             query_log: arguments.query_log.options(),
+            audit_log: arguments.audit_log.clone(),
             ..HttpOptions::default()
         },
         admin: arguments.admin,

@@ -10,6 +10,7 @@
 
 mod abuse;
 mod access;
+mod audit;
 mod bodies;
 mod browser;
 mod client;
