@@ -164,20 +164,15 @@ pub enum Whom {
     Group(Name),
 }
 
-/// Whom limits are for, by name: as [`Whom`], or the number of a key.
+/// Whom limits are for, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedWhom {
-    /// Each address from which somebody unknown asks.
-    Anyone,
-    /// Each user.
-    Authenticated,
-    /// One user.
-    User(Name),
-    /// Each user of a group.
-    Group(Name),
     /// One key, beside what its user may use.
     Key(String),
+    /// Each user that it stands for; anyone is each address from which somebody unknown asks.
+    #[serde(untagged)]
+    Who(Whom),
 }
 
 /// What a command gives beside the catalog after it. Passwords and keys are seen here and never again.
@@ -450,38 +445,26 @@ impl Whom {
 
 impl LimitedWhom {
     fn limited(&self, catalog: &Catalog) -> Result<Limited> {
-        let whom = match self {
-            Self::Anyone => Whom::Anyone,
-            Self::Authenticated => Whom::Authenticated,
-            Self::User(name) => Whom::User(name.clone()),
-            Self::Group(name) => Whom::Group(name.clone()),
-            Self::Key(key) => return Ok(Limited::Key(key.clone())),
-        };
-        whom.subject(catalog).map(Limited::Who)
+        match self {
+            Self::Key(key) => Ok(Limited::Key(key.clone())),
+            Self::Who(whom) => whom.subject(catalog).map(Limited::Who),
+        }
     }
 
     /// The same, the other way; `None` where there is no such user or group.
     pub(crate) fn of(limited: &Limited, catalog: &Catalog) -> Option<Self> {
-        Some(match limited {
-            Limited::Key(key) => Self::Key(key.clone()),
-            Limited::Who(subject) => match Whom::of(*subject, catalog)? {
-                Whom::Anyone => Self::Anyone,
-                Whom::Authenticated => Self::Authenticated,
-                Whom::User(name) => Self::User(name),
-                Whom::Group(name) => Self::Group(name),
-            },
-        })
+        match limited {
+            Limited::Key(key) => Some(Self::Key(key.clone())),
+            Limited::Who(subject) => Whom::of(*subject, catalog).map(Self::Who),
+        }
     }
 }
 
 impl std::fmt::Display for LimitedWhom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Anyone => f.write_str("anyone"),
-            Self::Authenticated => f.write_str("authenticated"),
-            Self::User(name) => write!(f, "user {name}"),
-            Self::Group(name) => write!(f, "group {name}"),
             Self::Key(key) => write!(f, "key {key}"),
+            Self::Who(whom) => whom.fmt(f),
         }
     }
 }

@@ -78,7 +78,7 @@ pub(crate) async fn answer(
         }
     }
     let writes = state.writes(parts)?;
-    let options = edge::update_options(parts)?;
+    let mut options = edge::update_options(parts)?;
     if let Target::Graph(graph) = &address.target {
         let name = graph.as_ref().map(|iri| Term::iri(iri.clone()));
         options.writes.require(name.as_ref())?;
@@ -88,15 +88,21 @@ pub(crate) async fn answer(
             "`at` is for reading; the past cannot be changed",
         ));
     }
-    match parts.method {
+    let (time, meter) = state.enter(parts, None)?;
+    let response = match parts.method {
         Method::PUT => {
             address.graph()?;
-            store(state, writes, parts, options, body, &address, true).await
+            store(state, writes, parts, options, body, &address, true).await?
         }
-        Method::POST => store(state, writes, parts, options, body, &address, false).await,
-        Method::PATCH => patch(state, writes, record, parts, options, body, &address).await,
-        _ => delete(state, writes, parts, options, &address).await,
-    }
+        Method::POST => store(state, writes, parts, options, body, &address, false).await?,
+        Method::PATCH => {
+            options.query.timeout = Some(time.limit);
+            patch(state, writes, record, parts, options, body, &address).await?
+        }
+        _ => delete(state, writes, parts, options, &address).await?,
+    };
+    updates::charge(meter.as_deref(), &response);
+    Ok(response)
 }
 
 async fn read(
@@ -251,7 +257,6 @@ async fn make(
     graph: Option<String>,
     commit_request: CommitRequest,
 ) -> Result<(Committed, bool), ServerError> {
-    let (_, meter) = state.enter(parts, None)?;
     let who = updates::who(parts);
     let engine = Arc::clone(&state.engine);
     let existed = Arc::new(AtomicBool::new(true));
@@ -270,7 +275,6 @@ async fn make(
         )
     };
     let committed = updates::make(state, writes, held, watched).await?;
-    updates::charge(meter.as_deref(), committed);
     Ok((committed, existed.load(Ordering::Relaxed)))
 }
 
@@ -318,7 +322,6 @@ async fn patch(
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
     record.set_user(parts);
     let mut options = options;
-    options.query.timeout = Some(state.time_limit(None)?.limit);
     options.query.base_iri = graph.clone().or_else(|| base_iri(parts));
     let engine = Arc::clone(&state.engine);
     let of_parse = options.clone();

@@ -300,9 +300,9 @@ impl Output {
         }
     }
 
-    /// Fails if time is up.
+    /// Fails if time is up; an answer that a limit has ended already is written to its end.
     pub(crate) fn check_time(&self) -> Result<(), Stop> {
-        if Instant::now() > self.deadline {
+        if self.partial.is_none() && Instant::now() > self.deadline {
             return Err(self.time.exceeded().into());
         }
         Ok(())
@@ -420,7 +420,7 @@ impl Output {
             tag: self.tag.take(),
             // What follows costs more.
             touches: match &content {
-                Content::Whole(_) => self.cost.as_ref().map(CostWatch::touches),
+                Content::Whole(_) => self.cost.as_mut().map(CostWatch::settle),
                 Content::NotModified | Content::Stream(_) => None,
             },
             partial: self.partial.clone(),

@@ -75,7 +75,7 @@ pub(crate) struct Job {
     pub(crate) accepted: AcceptedFormats,
     pub(crate) time: TimeLimit,
     pub(crate) record: Arc<AccessRecord>,
-    /// Whether somebody is told what it costs.
+    /// Whether what it costs is told, or limited.
     pub(crate) wants_cost: bool,
     /// What it may use; none where nothing is limited.
     pub(crate) meter: Option<Arc<Meter>>,
@@ -247,7 +247,7 @@ async fn produce_prepared(
 ) -> Result<(), Stop> {
     output.times.prepared(prepared.preparation());
     // What the first try has cost is charged with the end of its watch.
-    output.cost = (job.wants_cost || job.meter.is_some()).then(|| {
+    output.cost = job.wants_cost.then(|| {
         let (meter, record) = (job.meter.clone(), Arc::clone(&job.record));
         CostWatch::new(prepared.touch_reader(), meter, record)
     });
@@ -281,12 +281,10 @@ async fn produce_prepared(
                     };
                     let written =
                         write_solutions(job, output, stream, &mut serializer, variables).await;
-                    let is_whole = is_whole(job, output, written)?;
+                    take_part(job, output, written)?;
                     while !serializer.finish(&mut output.buffer)? {
                         output.flush_if_full().await?;
-                        if is_whole {
-                            output.check_time()?;
-                        }
+                        output.check_time()?;
                     }
                     output
                         .end_partial(|reason, out| note_in_solutions(chosen.format, reason, out))?;
@@ -312,7 +310,7 @@ async fn produce_prepared(
             let prefixes = prepared.snapshot().prefixes().shortener();
             let mut serializer = GraphSerializer::with_prefixes(chosen.format, prefixes);
             let written = write_triples(job, output, stream, &mut serializer).await;
-            is_whole(job, output, written)?;
+            take_part(job, output, written)?;
             serializer.finish(&mut output.buffer)?;
             output.end_partial(|reason, out| note_in_graph(chosen.format, reason, out))?;
         }
@@ -320,18 +318,17 @@ async fn produce_prepared(
     output.finish().await
 }
 
-/// Whether an answer came to its end. Where a limit ended it, and the client takes a part of it, the output says so from now on.
-fn is_whole(job: &Job, output: &mut Output, written: Result<(), Stop>) -> Result<bool, Stop> {
+/// Where a limit ended an answer, and the client takes a part of it, the output says so from now on.
+fn take_part(job: &Job, output: &mut Output, written: Result<(), Stop>) -> Result<(), Stop> {
     match written {
-        Ok(()) => Ok(true),
         Err(Stop::Failed(error)) if job.request.partial && error.leaves_a_part() => {
             job.record.set_outcome(error.outcome());
             output.partial = Some(error.line());
             // No state has this answer.
             output.etag = None;
-            Ok(false)
+            Ok(())
         }
-        Err(stop) => Err(stop),
+        written => written,
     }
 }
 

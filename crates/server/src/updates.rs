@@ -97,6 +97,7 @@ pub(crate) fn answer_with(
     }
     let mut response = (status, headers, Json(body)).into_response();
     response.extensions_mut().insert(AtCommit(committed.number));
+    response.extensions_mut().insert(committed);
     response
 }
 
@@ -115,9 +116,10 @@ pub(crate) fn who(parts: &Parts) -> String {
     }
 }
 
-/// Takes what a change has done out of the budgets of who made it: a touch for each quad that came or went.
-pub(crate) fn charge(meter: Option<&Meter>, committed: Committed) {
-    if let Some(meter) = meter {
+/// Takes what a change has done, as its answer has it, out of the budgets of who made it: a touch for each quad that came or went.
+pub(crate) fn charge(meter: Option<&Meter>, response: &Response) {
+    let committed = response.extensions().get::<Committed>();
+    if let (Some(meter), Some(committed)) = (meter, committed) {
         // It is done; the next request is told that nothing is left.
         let _ = meter.take(committed.added.saturating_add(committed.removed));
     }
@@ -175,8 +177,9 @@ pub(crate) async fn update(
         )
     };
     let committed = make(state, writes, held, make_change).await?;
-    charge(meter.as_deref(), committed);
-    Ok(answer_with(StatusCode::OK, committed, &warnings))
+    let response = answer_with(StatusCode::OK, committed, &warnings);
+    charge(meter.as_deref(), &response);
+    Ok(response)
 }
 
 /// An update, and the memory that is held for what it brings until it is applied for good.

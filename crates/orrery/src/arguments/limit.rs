@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use orrery_guard::Budget;
 use orrery_server::parse_time;
 
-use super::access::AccessPlace;
+use super::access::{AccessPlace, WhomArguments};
 use super::common::ReportFormat;
 use crate::units::{Bytes, Seconds};
 
@@ -39,25 +39,14 @@ pub(crate) enum LimitCommand {
     },
 }
 
-/// Whom limits are for.
+/// Whom limits are for: what is said of a user wins over what is said of groups, of which the largest holds, and that over what is said of all.
 #[derive(Args)]
-#[command(group = ArgGroup::new("limited").required(true))]
 pub(crate) struct LimitedArguments {
-    /// A user, in the place of what holds for groups
-    #[arg(long, value_name = "NAME", group = "limited")]
-    pub(crate) user: Option<String>,
-    /// Each user of a group; who is in several has the largest
-    #[arg(long, value_name = "NAME", group = "limited")]
-    pub(crate) group: Option<String>,
+    #[command(flatten)]
+    pub(crate) whom: WhomArguments,
     /// A key, beside what its user may use
-    #[arg(long, value_name = "KEY", group = "limited")]
+    #[arg(long, value_name = "KEY", group = "whom")]
     pub(crate) key: Option<String>,
-    /// Each user for whom nothing else was said
-    #[arg(long, group = "limited")]
-    pub(crate) authenticated: bool,
-    /// Each address from which somebody unknown asks
-    #[arg(long, group = "limited")]
-    pub(crate) anyone: bool,
 }
 
 /// How much.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use orrery_usage::Day;
+use orrery_usage::{Day, Period};
 
 /// What to report.
 #[derive(Subcommand)]
@@ -12,17 +12,34 @@ pub(crate) enum ReportCommand {
     Usage(UsageArguments),
 }
 
+/// Of which log, and of which days.
 #[derive(Args)]
-pub(crate) struct UsageArguments {
+pub(crate) struct LogArguments {
     /// The directory that `orrery serve --query-log` was given
     #[arg(long = "log", value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// The first day, such as 2026-01-01 (UTC); from the beginning if not given
     #[arg(long, value_name = "DATE")]
-    pub(crate) from: Option<Day>,
-    /// The last day, which is in the report; to the end if not given
+    from: Option<Day>,
+    /// The last day, which counts, too; to the end if not given
     #[arg(long, value_name = "DATE")]
-    pub(crate) to: Option<Day>,
+    to: Option<Day>,
+}
+
+impl LogArguments {
+    /// The days.
+    pub(crate) fn period(&self) -> Period {
+        Period {
+            from: self.from,
+            to: self.to,
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct UsageArguments {
+    #[command(flatten)]
+    pub(crate) log: LogArguments,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -34,15 +51,8 @@ pub(crate) struct UsageArguments {
 /// What users used, for bills.
 #[derive(Args)]
 pub(crate) struct BillArguments {
-    /// The directory that `orrery serve --query-log` was given
-    #[arg(long = "log", value_name = "DIR")]
-    pub(crate) directory: PathBuf,
-    /// The first day, such as 2026-01-01 (UTC); from the beginning if not given
-    #[arg(long, value_name = "DATE")]
-    pub(crate) from: Option<Day>,
-    /// The last day, which is counted too; to the end if not given
-    #[arg(long, value_name = "DATE")]
-    pub(crate) to: Option<Day>,
+    #[command(flatten)]
+    pub(crate) log: LogArguments,
     /// For spreadsheets, or for programs
     #[arg(long, value_enum, default_value_t = BillFormat::Csv)]
     pub(crate) format: BillFormat,

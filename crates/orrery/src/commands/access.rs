@@ -172,7 +172,7 @@ fn set(
     })
 }
 
-pub(super) fn named(text: &str) -> Result<Name, Failure> {
+fn named(text: &str) -> Result<Name, Failure> {
     Ok(Name::new(text).map_err(orrery_guard::Error::from)?)
 }
 
@@ -208,7 +208,7 @@ fn new_password(arguments: &PasswordArguments) -> Result<NewPassword, Failure> {
     Ok(NewPassword::Given(password.to_owned()))
 }
 
-fn whom(arguments: &WhomArguments) -> Result<Whom, Failure> {
+pub(super) fn whom(arguments: &WhomArguments) -> Result<Whom, Failure> {
     Ok(match (&arguments.user, &arguments.group) {
         (Some(name), _) => Whom::User(named(name)?),
         (None, Some(name)) => Whom::Group(named(name)?),

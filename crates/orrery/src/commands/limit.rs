@@ -2,7 +2,7 @@
 
 use orrery_guard::{Command, LimitedWhom, Limits};
 
-use super::access::{Part, change, list, named};
+use super::access::{Part, change, list, whom};
 use crate::arguments::{LimitArguments, LimitCommand, LimitedArguments};
 use crate::failure::Failure;
 
@@ -23,17 +23,10 @@ pub(crate) fn run(command: LimitCommand) -> Result<(), Failure> {
 }
 
 fn limited(arguments: LimitedArguments) -> Result<LimitedWhom, Failure> {
-    if let Some(name) = arguments.user {
-        return Ok(LimitedWhom::User(named(&name)?));
+    match arguments.key {
+        Some(key) => Ok(LimitedWhom::Key(key)),
+        None => whom(&arguments.whom).map(LimitedWhom::Who),
     }
-    if let Some(name) = arguments.group {
-        return Ok(LimitedWhom::Group(named(&name)?));
-    }
-    Ok(match arguments.key {
-        Some(key) => LimitedWhom::Key(key),
-        None if arguments.authenticated => LimitedWhom::Authenticated,
-        None => LimitedWhom::Anyone,
-    })
 }
 
 fn limits_of(arguments: &LimitArguments) -> Limits {

@@ -1,6 +1,6 @@
 //! `orrery report` and `orrery usage`: what a server was asked, and by whom, from its query log.
 
-use orrery_usage::{Period, bill, report};
+use orrery_usage::{bill, report};
 
 use super::output::Output;
 use crate::arguments::{BillArguments, BillFormat, ReportCommand, UsageArguments, UsageFormat};
@@ -14,11 +14,7 @@ pub(crate) fn run(command: ReportCommand) -> Result<(), Failure> {
 
 /// `orrery usage`
 pub(crate) fn bill_of(arguments: &BillArguments) -> Result<(), Failure> {
-    let period = Period {
-        from: arguments.from,
-        to: arguments.to,
-    };
-    let bill = bill(&arguments.directory, period)?;
+    let bill = bill(&arguments.log.directory, arguments.log.period())?;
     if bill.dropped > 0 || bill.damaged_lines > 0 {
         let (dropped, damaged) = (bill.dropped, bill.damaged_lines);
         eprintln!(
@@ -37,11 +33,7 @@ pub(crate) fn bill_of(arguments: &BillArguments) -> Result<(), Failure> {
 }
 
 fn usage(arguments: &UsageArguments) -> Result<(), Failure> {
-    let period = Period {
-        from: arguments.from,
-        to: arguments.to,
-    };
-    let report = report(&arguments.directory, period)?;
+    let report = report(&arguments.log.directory, arguments.log.period())?;
     let text = match arguments.format {
         UsageFormat::Html => report.to_html(),
         UsageFormat::Json => report

@@ -69,7 +69,6 @@ pub(super) async fn load(
             "a large document of quads is for those who may change all graphs; send less at a time, or triples to one graph",
         ));
     }
-    let (_, meter) = state.enter(parts, None)?;
     let failed = |error: std::io::Error| {
         let message = told_to_the_log("the body cannot be kept on the server's disk", &error);
         match error.kind() {
@@ -168,7 +167,6 @@ pub(super) async fn load(
         added: report.quads_added,
         removed: 0,
     };
-    updates::charge(meter.as_deref(), committed);
     // As above.
     let of_body = |warning: &String| warning.replace(&temporary, BODY_NAME);
     let warnings: Vec<String> = report.warnings.iter().map(of_body).collect();

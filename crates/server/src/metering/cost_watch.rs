@@ -20,6 +20,8 @@ pub(crate) struct CostWatch {
     meter: Option<Arc<Meter>>,
     record: Arc<AccessRecord>,
     charged: u64,
+    /// Nothing is done any more that would cost something.
+    is_settled: bool,
     next_look: Instant,
 }
 
@@ -35,13 +37,17 @@ impl CostWatch {
             meter,
             record,
             charged: 0,
+            is_settled: false,
             next_look: Instant::now() + LOOK_EVERY,
         }
     }
 
-    /// Touches so far.
-    pub(crate) fn touches(&self) -> u64 {
-        self.reader.touches()
+    /// Charges for the rest of a query that has ended, and tells all that it cost, in touches.
+    pub(crate) fn settle(&mut self) -> u64 {
+        // The answer is made; the next request is told that nothing is left.
+        let _ = self.charge();
+        self.is_settled = true;
+        self.charged
     }
 
     /// Ends when the query costs more than there is.
@@ -82,7 +88,9 @@ impl CostWatch {
 
 impl Drop for CostWatch {
     fn drop(&mut self) {
-        // Nobody is left to be told; the next request is.
-        let _ = self.charge();
+        if !self.is_settled {
+            // Nobody is left to be told; the next request is.
+            let _ = self.charge();
+        }
     }
 }
