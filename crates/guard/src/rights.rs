@@ -4,9 +4,8 @@
 //! rules about the user, the groups, everybody -> with this right or more -> graphs by name, by how their names begin; schemas, tables
 //! ```
 
-use std::collections::BTreeSet;
-
 use orrery_storage::GraphNames;
+use orrery_storage::table::TableNames;
 use orrery_term::Term;
 
 use crate::{Catalog, Right, Target, UserId};
@@ -15,8 +14,7 @@ use crate::{Catalog, Right, Target, UserId};
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TableRights {
     all: bool,
-    schemas: BTreeSet<String>,
-    tables: BTreeSet<(String, String)>,
+    names: TableNames,
 }
 
 impl Catalog {
@@ -50,10 +48,10 @@ impl Catalog {
             match target {
                 Target::AllTables => rights.all = true,
                 Target::Schema(schema) => {
-                    rights.schemas.insert(schema.clone());
+                    rights.names.schemas.insert(schema.clone());
                 }
                 Target::Table { schema, name } => {
-                    rights.tables.insert((schema.clone(), name.clone()));
+                    rights.names.insert(schema.clone(), name.clone());
                 }
                 Target::AllGraphs
                 | Target::DefaultGraph
@@ -90,8 +88,12 @@ impl TableRights {
 
     /// Whether a table or a view is.
     pub fn has(&self, schema: &str, name: &str) -> bool {
-        let key = || (schema.to_owned(), name.to_owned());
-        self.all || self.schemas.contains(schema) || self.tables.contains(&key())
+        self.all || self.names.contains(schema, name)
+    }
+
+    /// Which they are; `None` if it is all of them.
+    pub fn into_names(self) -> Option<TableNames> {
+        (!self.all).then_some(self.names)
     }
 }
 

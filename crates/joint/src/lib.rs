@@ -6,7 +6,7 @@
 //!
 //! `orrery-sql` and `orrery-sparql` do not know each other; this crate stands above both, and gives sessions what `sparql('...')` and `quads` read from.
 //! A query runs on the engine's threads and memory and in the snapshot of the statement, and is planned as if its text had the conditions, the limit and the
-//! choice of variables that come from SQL. Who may use SQL sees all graphs.
+//! choice of variables that come from SQL. It sees the graphs that whoever asks may read.
 
 mod values;
 
@@ -74,6 +74,7 @@ impl EngineGraphs {
             planning_timeout: query.limits.planning_timeout,
             waiting: query.limits.waiting.clone(),
             narrowing: narrowing(query),
+            scope: query.scope.clone(),
             ..options
         }
     }

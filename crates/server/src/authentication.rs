@@ -20,6 +20,7 @@ use orrery_guard::{
     Name, Right, User, UserId, new_password,
 };
 use orrery_sparql::WriteScope;
+use orrery_sql::SqlScope;
 use orrery_storage::{Asker, Database, ReadScope};
 use orrery_tls::PeerNames;
 use tokio::sync::Semaphore;
@@ -94,8 +95,8 @@ pub(crate) struct Rights {
     pub(crate) writes: WriteScope,
     /// May read all tables.
     pub(crate) sees_tables: bool,
-    /// May change all tables.
-    pub(crate) changes_tables: bool,
+    /// What SQL reads and changes for them; `None` if all tables and graphs.
+    pub(crate) sql: Option<Arc<SqlScope>>,
     /// May do what is about the database as a whole.
     pub(crate) administers: bool,
     /// How much they may use, by account.
@@ -167,8 +168,7 @@ impl Authentication {
         };
         let is_unknown = who.user.is_none();
         let asked = self.what_may(&catalog, who);
-        let sees_nothing = asked.scope.graphs().is_some_and(|graphs| graphs.is_empty());
-        match is_unknown && sees_nothing && !asked.rights.sees_tables {
+        match is_unknown && !asked.rights.sees_anything(&asked.scope) {
             true => Err(ServerError::unknown_asker(
                 "this server answers those it knows; send a name and a password (Basic), or a key (Bearer)",
             )),
@@ -338,6 +338,7 @@ impl Asked {
             Some(graphs) => ReadScope::only(asker, graphs),
         };
         let name = user.and_then(|id| catalog.user(id));
+        let sql = sql_scope(catalog, user, &scope);
         Self {
             scope,
             rights: Rights {
@@ -348,7 +349,7 @@ impl Asked {
                     Some(graphs) => WriteScope::only(graphs),
                 },
                 sees_tables: catalog.tables_of(user, Right::Read).is_all(),
-                changes_tables: catalog.tables_of(user, Right::Write).is_all(),
+                sql,
                 administers: catalog.administers(user),
                 limits: catalog.limits_of(user, key).into(),
             },
@@ -356,7 +357,25 @@ impl Asked {
     }
 }
 
+/// What somebody may read and change in SQL; `None` if it is everything.
+fn sql_scope(catalog: &Catalog, user: Option<UserId>, graphs: &ReadScope) -> Option<Arc<SqlScope>> {
+    let scope = SqlScope {
+        reads: catalog.tables_of(user, Right::Read).into_names(),
+        writes: catalog.tables_of(user, Right::Write).into_names(),
+        graphs: graphs.clone(),
+        writes_all_graphs: catalog.graphs_of(user, Right::Write).is_none(),
+    };
+    (!scope.is_everything()).then(|| Arc::new(scope))
+}
+
 impl Rights {
+    /// May see something: a graph, or a table.
+    fn sees_anything(&self, scope: &ReadScope) -> bool {
+        let tables = self.sql.as_ref().and_then(|sql| sql.reads.as_ref());
+        scope.graphs().is_none_or(|graphs| !graphs.is_empty())
+            || tables.is_none_or(|tables| !tables.is_empty())
+    }
+
     /// Refuses what somebody has no right to: who is not known may say who they are. `what` is a verb and its object, such as "change data".
     pub(crate) fn refusal(&self, what: &str) -> ServerError {
         match &self.user {

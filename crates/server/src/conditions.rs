@@ -17,6 +17,7 @@
 
 use crate::errors::ServerError;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use orrery_sql::SqlScope;
 use orrery_storage::{GraphNames, ReadScope};
 use orrery_term::Prefixes;
 use sha2::{Digest, Sha256};
@@ -188,6 +189,26 @@ fn tag_of_graphs(graphs: &GraphNames) -> String {
         digest.update(beginning);
     }
     shown_digest("-s", digest)
+}
+
+/// What a scope of SQL that hides tables or graphs adds to the tag.
+pub(crate) fn tag_of_tables(scope: &SqlScope) -> String {
+    let of_graphs = tag_of_scope(&scope.graphs);
+    let Some(tables) = &scope.reads else {
+        return of_graphs.to_owned();
+    };
+    let mut digest = Sha256::new();
+    let mut add = |mark: u8, text: &str| {
+        digest.update([mark]);
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
+    };
+    tables.schemas.iter().for_each(|schema| add(0, schema));
+    for (schema, names) in &tables.tables {
+        add(1, schema);
+        names.iter().for_each(|name| add(2, name));
+    }
+    shown_digest("-t", digest) + of_graphs
 }
 
 /// What the prefixes that are assumed add to the tag of an old state, which is read with those of the present one.

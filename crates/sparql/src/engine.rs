@@ -88,11 +88,9 @@ impl Engine {
         self
     }
 
-    /// The mapped graphs, if a view has any: they are seen by who sees all graphs.
+    /// The mapped graphs of a view's state, if there are any: also those that the view hides.
     pub(crate) fn mapped_in(&self, view: &ReadView) -> Option<&Arc<dyn MappedGraphs>> {
-        let mapped = self.mapped.as_ref();
-        let sees_all = view.scope().graphs().is_none();
-        mapped.filter(|mapped| sees_all && mapped.are_in(view.snapshot().tables()))
+        self.mapped_among(view.snapshot().tables())
     }
 
     /// The mapped graphs, if some tables have any.

@@ -430,7 +430,7 @@ impl Source<'_> {
     }
 }
 
-/// The mapped graphs of a view, with ids for their names.
+/// The mapped graphs that a view shows, with ids for their names: a rule about a graph holds however the graph is made.
 fn seen_mapped(
     engine: &Engine,
     view: &ReadView,
@@ -440,10 +440,16 @@ fn seen_mapped(
         return Ok(None);
     };
     let dataset = mapped.of_query(view.snapshot())?;
-    let names = dataset.names().into_iter();
+    let shown = view.scope().graphs();
+    let is_seen = |name: &&str| shown.is_none_or(|graphs| graphs.contains(Some(&iri(name))));
+    let names = dataset.names().into_iter().filter(is_seen);
     let graphs = names.map(|name| Ok((context.intern(&Term::iri(name))?, name.into())));
     let graphs = graphs.collect::<Result<_, QueryError>>()?;
     Ok(Some(SeenMapped { dataset, graphs }))
+}
+
+fn iri(name: &str) -> Term<'static> {
+    Term::iri(name.to_owned())
 }
 
 fn form(query: &Query) -> (QueryKind, &GraphPattern) {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionState;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
-use orrery_storage::table::Tables;
+use orrery_storage::table::{TableDefinition, Tables};
 use orrery_storage::{ChangeMemory, TableSavepoint, Transaction};
 use parking_lot::Mutex;
 
 use crate::graph::SeenGraphs;
 use crate::old_states::OldStates;
 use crate::planner::Planner;
+use crate::scope::{RowsChange, Sight, seen_by};
 use crate::threads::on_own_thread;
 use crate::transaction::BlockNumber;
 use crate::{Error, Result, SqlState};
@@ -26,6 +27,7 @@ pub(crate) struct Change {
     pool: Arc<dyn MemoryPool>,
     graphs: Option<SeenGraphs>,
     old_states: Option<OldStates>,
+    sight: Option<Arc<Sight>>,
 }
 
 /// The memory of a transaction's changes: a part of the engine's.
@@ -67,6 +69,7 @@ impl Change {
             pool,
             graphs: None,
             old_states: None,
+            sight: None,
         }
     }
 
@@ -80,6 +83,17 @@ impl Change {
     pub(crate) fn with_old_states(mut self, old_states: OldStates) -> Self {
         self.old_states = Some(old_states);
         self
+    }
+
+    /// The same for somebody who may not read and change everything.
+    pub(crate) fn with_sight(mut self, sight: Option<Arc<Sight>>) -> Self {
+        self.sight = sight;
+        self
+    }
+
+    /// What whoever asks may read and change; everything where there is none.
+    pub(crate) fn sight(&self) -> Option<&Arc<Sight>> {
+        self.sight.as_ref()
     }
 
     /// The block that it is to be given back to; without one it is committed when the statement is done.
@@ -115,15 +129,37 @@ impl Change {
         self.look(Transaction::table_savepoint)
     }
 
-    /// The tables with what the transaction has changed so far.
+    /// All tables with what the transaction has changed so far: for what is known by its number. Names of a statement are looked up in [`Self::seen`].
     pub(crate) fn tables(&self) -> Result<Arc<Tables>> {
         self.look(|transaction| Arc::clone(transaction.tables()))
     }
 
-    /// Plans over these.
+    /// The same as far as whoever asks may read them.
+    pub(crate) fn seen(&self) -> Result<Arc<Tables>> {
+        Ok(seen_by(self.sight.as_ref(), &self.tables()?))
+    }
+
+    /// Fails unless rows of a table, which is seen, may be changed.
+    pub(crate) fn require_rows(&self, table: &TableDefinition, rows: RowsChange) -> Result<()> {
+        match &self.sight {
+            Some(sight) => sight.require_rows(&self.tables()?, table, rows),
+            None => Ok(()),
+        }
+    }
+
+    /// Plans over what is seen.
     pub(crate) fn planner(&self) -> Result<Planner> {
-        let planner = Planner::new(self.state.clone(), &self.tables()?, self.graphs.clone());
-        Ok(planner.with_old_states(self.old_states.clone()))
+        let planner = Planner::new(self.state.clone(), &self.seen()?, self.graphs.clone());
+        Ok(planner.with_old_states(self.old_states.clone(), self.sight.clone()))
+    }
+
+    /// Plans over all tables: to look whether a change would break what others have.
+    pub(crate) fn planner_over_all(&self) -> Result<Planner> {
+        Ok(Planner::new(
+            self.state.clone(),
+            &self.tables()?,
+            self.graphs.clone(),
+        ))
     }
 
     /// The graphs of that state, where there are any.

@@ -64,7 +64,7 @@ impl Session {
                     ));
                 }
                 self.may_change(|| "COPY FROM".to_owned())?;
-                let columns = copy.given(self.looked_at()?.tables())?.len();
+                let columns = copy.given(&*self.tables()?)?.len();
                 let session = self.clone();
                 let unfinished = Unfinished::new(&self.block);
                 Ok(Outcome::CopyIn(CopyIn::begin(

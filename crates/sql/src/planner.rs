@@ -49,6 +49,7 @@ use crate::old_states::OldStates;
 use crate::pg_catalog::{self, Needs, SCHEMAS, Seen, of_catalog, of_session, rewrite};
 use crate::plan_size::refuse_large;
 use crate::rules::settled;
+use crate::scope::{Sight, seen_by};
 use crate::statement::{OldTable, parse_one};
 use crate::times::with_precisions;
 use crate::using::name_used_columns;
@@ -68,6 +69,7 @@ pub(crate) struct Planner {
     /// Whether a plan reads tables of other servers.
     reads_foreign: Arc<AtomicBool>,
     old_states: Option<OldStates>,
+    sight: Option<Arc<Sight>>,
 }
 
 /// Tables of one statement, by schema and name.
@@ -118,13 +120,19 @@ impl Planner {
             reads_graphs,
             reads_foreign: Arc::default(),
             old_states: None,
+            sight: None,
         }
     }
 
-    /// The same that knows old states.
+    /// The same that knows old states, as somebody sees them.
     #[must_use]
-    pub(crate) fn with_old_states(mut self, old_states: Option<OldStates>) -> Self {
+    pub(crate) fn with_old_states(
+        mut self,
+        old_states: Option<OldStates>,
+        sight: Option<Arc<Sight>>,
+    ) -> Self {
         self.old_states = old_states;
+        self.sight = sight;
         self
     }
 
@@ -273,7 +281,7 @@ impl Planner {
         let states = self.old_states.as_ref();
         let states = states.ok_or_else(|| Error::unsupported("FOR SYSTEM_TIME here"))?;
         let state = states.state(&old.at).await?;
-        let tables = state.tables();
+        let tables = &seen_by(self.sight.as_ref(), state.tables());
         let Some(table) = tables.table_named(&old.schema, &old.table) else {
             if tables.view_named(&old.schema, &old.table).is_some() {
                 return Err(Error::unsupported("FOR SYSTEM_TIME with a view"));
@@ -353,6 +361,7 @@ impl Planner {
             reads_graphs: Arc::clone(&self.reads_graphs),
             reads_foreign: Arc::clone(&self.reads_foreign),
             old_states: self.old_states.clone(),
+            sight: self.sight.clone(),
         }
     }
 

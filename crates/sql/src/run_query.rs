@@ -29,7 +29,7 @@ impl Session {
         let values = prepared.typed(values)?;
         let snapshot = self.seen()?;
         let text = &prepared.statement.text;
-        let tables = snapshot.tables();
+        let tables = &self.tables_in(&snapshot);
         let readiness = prepared.readiness(tables);
         if let Readiness::Yes(ready) = &readiness {
             return self.run_ready(ready, &values, text).await;

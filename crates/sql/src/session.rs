@@ -18,7 +18,9 @@ use datafusion::sql::sqlparser::ast;
 use orrery_foreign::ForeignAccess;
 use orrery_runtime::Runtime;
 use orrery_storage::table::Tables;
-use orrery_storage::{CommitOptions, Database, Snapshot, TableSavepoint, Transaction, Writer};
+use orrery_storage::{
+    Asker, CommitOptions, Database, ReadScope, Snapshot, TableSavepoint, Transaction, Writer,
+};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -37,6 +39,7 @@ use crate::old_states::OldStates;
 use crate::outcome::Outcome;
 use crate::planner::Planner;
 use crate::prepared::{Prepared, parameters_of};
+use crate::scope::{Sight, SqlScope, seen_by};
 use crate::settings::{Settings, columns_shown, setting_name};
 use crate::statement::{Statement, parse, parse_one};
 use crate::tag::Tag;
@@ -91,6 +94,8 @@ pub struct Session {
     mappings: Option<Arc<dyn GraphMappings>>,
     graph_limits: GraphLimits,
     turns: Arc<Semaphore>,
+    /// What it may read and change, where that is not everything.
+    sight: Option<Arc<Sight>>,
 }
 
 impl fmt::Debug for Session {
@@ -138,6 +143,7 @@ impl Session {
             mappings: None,
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(runtime.turns()),
+            sight: None,
         }
     }
 
@@ -160,6 +166,26 @@ impl Session {
     pub fn with_graph_limits(mut self, limits: GraphLimits) -> Self {
         self.graph_limits = limits;
         self
+    }
+
+    /// Reads and changes from now on what a scope has; everything if none. Statements that begin later are held to it, also those that were prepared before; to
+    /// look at rules again before each statement costs little while the scope is the same.
+    pub fn set_scope(&mut self, scope: Option<Arc<SqlScope>>) {
+        let is_same = match (&self.sight, &scope) {
+            (Some(sight), Some(scope)) => Arc::ptr_eq(&sight.scope, scope),
+            (None, None) => true,
+            _ => false,
+        };
+        if is_same {
+            return;
+        }
+        if scope.is_some() {
+            // What reaches the files of this machine is for who may change everything.
+            self.options.files = FileAccess::refused();
+            let refused = Arc::new(FileAccess::refused());
+            self.state.config_mut().set_extension(refused);
+        }
+        self.sight = scope.map(|scope| Arc::new(Sight::new(scope)));
     }
 
     /// A session of somebody else over the same database, with settings, statements and a transaction of its own. It costs less than a new one.
@@ -186,6 +212,7 @@ impl Session {
             mappings: self.mappings.clone(),
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(&self.turns),
+            sight: self.sight.clone(),
         }
     }
 
@@ -280,7 +307,7 @@ impl Session {
         }
         self.block.lock().note_statement()?;
         let snapshot = self.looked_at()?;
-        let tables = snapshot.tables();
+        let tables = &self.tables_in(&snapshot);
         let planner = self.planner(&snapshot);
         if !is_query(&statement.parsed) {
             let columns = self.columns_of(&planner, tables, &statement).await?;
@@ -349,7 +376,12 @@ impl Session {
     /// # Errors
     /// When the open transaction has failed.
     pub fn tables(&self) -> Result<Arc<Tables>> {
-        Ok(Arc::clone(self.looked_at()?.tables()))
+        Ok(self.tables_in(&*self.looked_at()?))
+    }
+
+    /// The tables of a state that may be read.
+    pub(crate) fn tables_in(&self, snapshot: &Snapshot) -> Arc<Tables> {
+        seen_by(self.sight.as_ref(), snapshot.tables())
     }
 
     /// Opens a transaction as BEGIN does.
@@ -593,6 +625,10 @@ impl Session {
             snapshot: Arc::clone(snapshot),
             limits: self.graph_limits.clone(),
             holds_turn,
+            scope: match &self.sight {
+                Some(sight) => sight.scope.graphs.clone(),
+                None => ReadScope::all_graphs(Asker::Process),
+            },
         })
     }
 
@@ -602,8 +638,8 @@ impl Session {
         state.mark_start_execution();
         let holds_turn = self.block.lock().holds_turn();
         let graphs = self.graphs_in(snapshot, holds_turn);
-        let planner = Planner::new(state, snapshot.tables(), graphs);
-        planner.with_old_states(Some(self.old_states()))
+        let planner = Planner::new(state, &self.tables_in(snapshot), graphs);
+        planner.with_old_states(Some(self.old_states()), self.sight.clone())
     }
 
     fn old_states(&self) -> OldStates {
@@ -638,6 +674,9 @@ impl Session {
         let what = || "CREATE EXTERNAL TABLE".to_owned();
         let mut table = ExternalTable::of_statement(statement)?;
         self.may_change(what)?;
+        if let Some(sight) = &self.sight {
+            sight.require_all(&what())?;
+        }
         // Another server is asked while other writers have their turn.
         let seen = self.looked_at()?;
         let is_there = seen
@@ -664,6 +703,9 @@ impl Session {
                 "MATERIALIZE GRAPH"
             }
         };
+        if let Some(sight) = &self.sight {
+            sight.require_all_with_graphs(what)?;
+        }
         let mut change = self.begin_change(|| what.to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = mapped::run(&mut change, self.mappings.as_ref(), statement).await;
@@ -788,7 +830,8 @@ impl Session {
         );
         Ok(change
             .with_graphs(graphs)
-            .with_old_states(self.old_states()))
+            .with_old_states(self.old_states())
+            .with_sight(self.sight.clone()))
     }
 }
 

@@ -5,12 +5,14 @@ use crate::metering::Meter;
 use crate::negotiate::AcceptedFormats;
 use crate::output::TimeLimit;
 use crate::protocol::Held;
-use orrery_sql::{GraphLimits, Session, Statement};
+use orrery_sql::{GraphLimits, Session, SqlScope, Statement};
 use std::sync::Arc;
 
 /// What both reads and changes need.
 pub(super) struct Asked {
     pub(super) session: Session,
+    /// What it may read and change, where that is not everything.
+    pub(super) scope: Option<Arc<SqlScope>>,
     pub(super) statements: Vec<Statement>,
     pub(super) text: Arc<str>,
     pub(super) accepted: AcceptedFormats,

@@ -1,19 +1,19 @@
 //! `POST /sql`: statements of SQL, those of one request as one transaction.
 //!
 //! ```text
-//!   scope -> room for the body -> body -> request -> statements (query threads)
+//!   rights -> room for the body -> body -> request -> statements (query threads)
 //!     reads    a turn -> run_unit over one snapshot -> rows as they come
 //!     changes  guard -> the queue of `writes` -> run_unit in its transaction -> commit -> rows, or {"commit":17,"tag":"INSERT 0 5"}
 //! ```
 //!
 //! The answer is that of the last statement; of those before it only what fails is told. A request that changes something is made as updates are: by those
-//! whom `guard` lets, one after the other, under the conditions of its headers. Tables are no part of any graph, so who may not see all graphs
-//! sees none of them.
+//! whom `guard` lets, one after the other, under the conditions of its headers. Who may not read and change everything works with what they may (`rights`).
 
 mod asked;
 mod change;
 mod read;
 mod request;
+mod rights;
 
 use crate::access_log::AccessRecord;
 use crate::body;
@@ -33,6 +33,8 @@ use std::sync::Arc;
 
 use self::asked::Asked;
 use self::request::SqlRequest;
+
+pub(crate) use self::rights::scope_of;
 
 /// The text of a request, and a copy without its escapes; what is made of it is far larger.
 const COPIES_OF_TEXT: usize = 20;
@@ -59,21 +61,13 @@ async fn answer(
     if parts.method != Method::POST {
         return Err(method_not_allowed(&parts.method, parts.uri.path()));
     }
-    if edge::scope(parts).graphs().is_some() {
-        return Err(ServerError::forbidden(
-            "SQL sees all tables, and all graphs; only who may see all graphs may ask in it",
-        ));
-    }
-    if let Some(rights) = edge::rights(parts)
-        && !rights.sees_tables
-    {
-        return Err(rights.refusal("read all tables, which SQL does"));
-    }
+    let scope = scope_of(&edge::scope(parts), edge::rights(parts))?;
     let limit_bytes = body_limit(state);
     let _room = state.room(parts, limit_bytes).await?;
     let body = body::read(&state.engine, parts, body, limit_bytes).await?;
     let (headers, uri) = (parts.headers.clone(), parts.uri.clone());
-    let session = state.sql.another();
+    let mut session = state.sql.another();
+    session.set_scope(scope.clone());
     record.set_user(parts);
     let of_parse = Arc::clone(&record);
     let (request, statements, session, memory) = state
@@ -102,6 +96,7 @@ async fn answer(
         .any(|statement| statement.kind() == StatementKind::Change);
     let asked = Asked {
         session,
+        scope,
         statements,
         text: text.into(),
         accepted: AcceptedFormats::new(&parts.headers, format),

@@ -1,6 +1,7 @@
 //! Statements that change nothing: run on the query threads, their rows sent as they come.
 
 use super::asked::Asked;
+use super::rights::tag_of;
 use crate::admission::AdmissionPermit;
 use crate::conditions::{Conditions, State, etag_of_read};
 use crate::errors::ServerError;
@@ -144,7 +145,8 @@ async fn produce(job: &Job, output: &mut Output) -> Result<(), Stop> {
         exists: true,
     };
     job.conditions.check_read(&job.method, state, None)?;
-    let format = format!("sql-{}-{commit_time_us:x}", chosen.format.name());
+    let seen = tag_of(asked.scope.as_deref());
+    let format = format!("sql-{}-{commit_time_us:x}{seen}", chosen.format.name());
     output.etag = Some(etag_of_read(commit, &format));
     match outcome {
         Outcome::Query(rows) | Outcome::Returned(rows, _) => write(asked, rows, output).await,

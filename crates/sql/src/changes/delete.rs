@@ -11,6 +11,7 @@ use crate::lookup::table_named;
 use crate::outcome::Outcome;
 use crate::references;
 use crate::rows::{all_rows, columns_at, found, state_of};
+use crate::scope::RowsChange;
 use crate::tag::Tag;
 use crate::{Error, Result};
 
@@ -31,8 +32,9 @@ pub(super) async fn run(change: &mut Change, statement: &Delete, text: &str) -> 
         return Err(Error::unsupported("DELETE from what is not a table"));
     };
     let tables = change.tables()?;
-    let state = table_named(&tables, name)?.clone();
+    let state = table_named(&*change.seen()?, name)?.clone();
     let definition = Arc::clone(state.definition());
+    change.require_rows(&definition, RowsChange::Go)?;
     let planner = change.planner()?;
     let target = Target::new(&planner, &state, written)?;
     let mut from = vec![target.from.clone()];

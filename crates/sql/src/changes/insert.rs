@@ -7,7 +7,7 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::sqlparser::ast::{
-    CreateTable, Ident, Insert, OnInsert, Query, SetExpr, TableObject,
+    CreateTable, Ident, Insert, OnConflictAction, OnInsert, Query, SetExpr, TableObject,
 };
 use futures::TryStreamExt;
 use orrery_storage::table::{DefinitionChange, TableDefinition};
@@ -18,12 +18,13 @@ use super::maker::{Maker, default_of, is_default};
 use super::returning;
 use crate::change::Change;
 use crate::column_names::shown_columns;
-use crate::definitions::table_of_values;
+use crate::definitions::{require_place, table_of_values};
 use crate::identifiers::{folded, quoted, simple};
 use crate::lookup::{column_named, table_named};
 use crate::outcome::Outcome;
 use crate::references;
 use crate::rows::{joined, state_of};
+use crate::scope::RowsChange;
 use crate::tag::Tag;
 use crate::{Error, Result, SqlState};
 
@@ -36,8 +37,8 @@ pub(super) async fn run(change: &mut Change, statement: &Insert, text: &str) -> 
     let TableObject::TableName(name) = &statement.table else {
         return Err(Error::unsupported("INSERT into what is not a table"));
     };
-    let tables = change.tables()?;
-    let definition = Arc::clone(table_named(&tables, name)?.definition());
+    let definition = Arc::clone(table_named(&*change.seen()?, name)?.definition());
+    change.require_rows(&definition, rows_changed(statement))?;
     let names = statement.columns.iter().map(simple);
     let given = named_columns(&definition, names)?;
     let alias = match &statement.table_alias {
@@ -71,6 +72,16 @@ pub(super) async fn run(change: &mut Change, statement: &Insert, text: &str) -> 
     let returning = statement.returning.as_ref();
     let tag = Tag::Insert(count);
     returning::outcome(change, returning, &definition, alias, rows, tag, text).await
+}
+
+/// What happens to rows: some go where `DO UPDATE` changes them.
+fn rows_changed(statement: &Insert) -> RowsChange {
+    match &statement.on {
+        Some(OnInsert::OnConflict(on)) if matches!(on.action, OnConflictAction::DoUpdate(_)) => {
+            RowsChange::Both
+        }
+        _ => RowsChange::Come,
+    }
 }
 
 fn refuse_options(statement: &Insert) -> Result<()> {
@@ -266,6 +277,9 @@ pub(super) async fn create_table_as(
         .ok_or_else(|| Error::unsupported("CREATE TABLE AS without a query"))?;
     if !statement.columns.is_empty() || !statement.constraints.is_empty() {
         return Err(Error::unsupported("CREATE TABLE AS with columns"));
+    }
+    if let Some(sight) = change.sight() {
+        require_place(sight, &*change.seen()?, &statement.name)?;
     }
     let tables = change.tables()?;
     let planner = change.planner()?;

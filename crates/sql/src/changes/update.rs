@@ -20,6 +20,7 @@ use crate::lookup::{column_named, table_named};
 use crate::outcome::Outcome;
 use crate::references;
 use crate::rows::{all_rows, columns_at, found, state_of, taken};
+use crate::scope::RowsChange;
 use crate::tag::Tag;
 use crate::types::assign;
 use crate::{Error, Result, SqlState};
@@ -37,9 +38,9 @@ pub(super) async fn run(change: &mut Change, statement: &Update, text: &str) -> 
         datafusion::sql::sqlparser::ast::TableFactor::Table { name, .. } => name,
         _ => return Err(Error::unsupported("UPDATE of what is not a table")),
     };
-    let tables = change.tables()?;
-    let state = table_named(&tables, name)?.clone();
+    let state = table_named(&*change.seen()?, name)?.clone();
     let definition = Arc::clone(state.definition());
+    change.require_rows(&definition, RowsChange::Both)?;
     let planner = change.planner()?;
     let target = Target::new(&planner, &state, &statement.table)?;
     let assigned = assigned(&definition, &statement.assignments)?;

@@ -10,6 +10,7 @@ use super::from::Rows;
 use crate::change::Change;
 use crate::changes::{Maker, given_columns};
 use crate::lookup::{shown, undefined};
+use crate::scope::RowsChange;
 use crate::{Error, Result, SqlState};
 
 /// What is to be inserted, and where.
@@ -37,11 +38,12 @@ impl std::fmt::Debug for BatchesIn {
 impl BatchesIn {
     /// Inserts all rows, and says how many.
     pub(crate) async fn run(self, change: &mut Change) -> Result<u64> {
-        let tables = change.tables()?;
+        let (tables, seen) = (change.tables()?, change.seen()?);
         let schema = self.schema.as_deref().unwrap_or(crate::names::SCHEMA);
-        let table = tables.table_named(schema, &self.table);
+        let table = seen.table_named(schema, &self.table);
         let table = table.ok_or_else(|| undefined("relation", &shown(schema, &self.table)))?;
         let definition = Arc::clone(table.definition());
+        change.require_rows(&definition, RowsChange::Come)?;
         let columns = self.columns.iter();
         let columns: Vec<_> = columns
             .map(|name| datafusion::sql::sqlparser::ast::Ident::with_quote('"', name))

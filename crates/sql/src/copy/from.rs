@@ -33,6 +33,7 @@ use crate::load::{load, load_once};
 use crate::lookup::table_named;
 use crate::references;
 use crate::rows::joined;
+use crate::scope::RowsChange;
 use crate::{Error, Result, SqlState};
 
 /// From so many rows on they go to new files of the table.
@@ -84,8 +85,9 @@ impl CopyFrom {
 
     /// Inserts all rows, and says how many.
     pub(crate) async fn run(&self, change: &mut Change, source: Source) -> Result<u64> {
+        let definition = Arc::clone(table_named(&*change.seen()?, &self.table)?.definition());
+        change.require_rows(&definition, RowsChange::Come)?;
         let tables = change.tables()?;
-        let definition = Arc::clone(table_named(&tables, &self.table)?.definition());
         let given = given_columns(&definition, &self.columns)?;
         let maker = Maker::new(change.state(), &definition, &given)?;
         match (&self.options.format, source) {

@@ -27,6 +27,7 @@ use crate::lookup::{
     column_named, free_relation_name, shown, still_needed, table_named, undefined,
 };
 use crate::references;
+use crate::scope::{Sight, seen_by};
 use crate::types::column_type;
 use crate::{Error, Result, SqlState};
 
@@ -36,11 +37,12 @@ const ROWS_AT_ONCE: u64 = 64 * 1024;
 /// Does all operations of a statement, in their order.
 pub(super) fn table(
     transaction: &mut Transaction,
+    sight: Option<&Arc<Sight>>,
     state: &SessionState,
     statement: &AlterTable,
 ) -> Result<()> {
-    let tables = Arc::clone(transaction.tables());
-    let mut id = match table_named(&tables, &statement.name) {
+    let seen = seen_by(sight, transaction.tables());
+    let mut id = match table_named(&seen, &statement.name) {
         Ok(table) => table.definition().id,
         Err(error) if statement.if_exists && error.state == SqlState::UndefinedTable => {
             return Ok(());
@@ -59,9 +61,11 @@ pub(super) fn table(
             let definition = table.definition();
             (definition.schema.clone(), definition.name.clone())
         };
+        let seen = seen_by(sight, &tables);
         let mut alter = Alter {
             transaction,
             tables: &tables,
+            seen: &seen,
             table,
             state,
         };
@@ -77,6 +81,8 @@ pub(super) fn table(
 struct Alter<'a> {
     transaction: &'a mut Transaction,
     tables: &'a Tables,
+    /// Those that whoever asks may read.
+    seen: &'a Tables,
     table: &'a TableState,
     state: &'a SessionState,
 }
@@ -143,7 +149,7 @@ impl Alter<'_> {
 
     fn draft(&self) -> Draft<'_> {
         Draft {
-            tables: self.tables,
+            tables: self.seen,
             state: self.state,
             definition: self.definition().clone(),
             next_relation: self.tables.next_relation(),
@@ -232,6 +238,7 @@ impl Alter<'_> {
         let mut with_column = Alter {
             transaction: self.transaction,
             tables: &tables,
+            seen: self.seen,
             table,
             state: self.state,
         };

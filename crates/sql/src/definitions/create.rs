@@ -1,5 +1,7 @@
 //! `CREATE TABLE`, `CREATE INDEX`, `CREATE SCHEMA`.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::Schema;
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{
@@ -13,6 +15,8 @@ use crate::change::Change;
 use crate::identifiers::{qualified, simple};
 use crate::load::refill;
 use crate::lookup::{chosen_name, free_relation_name, table_named};
+use crate::rows::state_of;
+use crate::scope::{Sight, seen_by};
 use crate::types::type_of_values;
 use crate::{Error, Result, SqlState};
 
@@ -24,17 +28,19 @@ const SCHEMAS_MAX: usize = 1_000;
 /// Makes a table, unless there is one and that is allowed.
 pub(super) fn table(
     transaction: &mut Transaction,
+    sight: Option<&Arc<Sight>>,
     state: &SessionState,
     statement: &CreateTable,
 ) -> Result<()> {
-    let tables = std::sync::Arc::clone(transaction.tables());
+    let tables = Arc::clone(transaction.tables());
     let Some(mut definition) = new_table(&tables, statement)? else {
         return Ok(());
     };
     let next_relation = tables.next_relation() + 1;
     definition.id = RelationId(tables.next_relation());
+    let seen = seen_by(sight, &tables);
     let mut draft = Draft {
-        tables: &tables,
+        tables: &seen,
         state,
         definition,
         next_relation,
@@ -170,8 +176,9 @@ const ROWS_IN_MEMORY_MAX: u64 = 10_000;
 /// Makes an index, and fills it.
 pub(super) async fn index(change: &mut Change, statement: &CreateIndex) -> Result<()> {
     let (state, own) = (change.state().clone(), statement.clone());
+    let seen = change.seen()?;
     let emptied = change
-        .apply(move |transaction| define_index(transaction, &state, &own))
+        .apply(move |transaction| define_index(transaction, &seen, &state, &own))
         .await?;
     let Some(before) = emptied else { return Ok(()) };
     let task = change.planner()?.task();
@@ -197,11 +204,13 @@ pub(super) async fn index(change: &mut Change, statement: &CreateIndex) -> Resul
 /// The same, but that an index of many rows is not filled: its table is emptied, and returned as it was.
 fn define_index(
     transaction: &mut Transaction,
+    seen: &Tables,
     state: &SessionState,
     statement: &CreateIndex,
 ) -> Result<Option<TableState>> {
-    let tables = std::sync::Arc::clone(transaction.tables());
-    let table = table_named(&tables, &statement.table_name)?;
+    let tables = Arc::clone(transaction.tables());
+    let id = table_named(seen, &statement.table_name)?.definition().id;
+    let table = &state_of(&tables, id)?;
     if let Some(kind) = &statement.using
         && *kind != IndexType::BTree
     {

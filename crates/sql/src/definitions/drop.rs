@@ -12,20 +12,21 @@ use super::views;
 use crate::identifiers::{qualified, simple};
 use crate::lookup::{shown, still_needed, table_named, undefined};
 use crate::names::SCHEMA;
+use crate::rows::state_of;
 use crate::{Error, Result, SqlState};
 
 /// Drops a table; with `CASCADE` also the foreign keys that refer to it, and the views over it.
 pub(super) fn table(
     transaction: &mut Transaction,
+    seen: &Tables,
     name: &ObjectName,
     if_exists: bool,
     cascade: bool,
 ) -> Result<()> {
-    if views::drop_external(transaction, name, cascade)? {
+    if views::drop_external(transaction, seen, name, cascade)? {
         return Ok(());
     }
-    let tables = Arc::clone(transaction.tables());
-    let definition = match table_named(&tables, name) {
+    let definition = match table_named(seen, name) {
         Ok(table) => Arc::clone(table.definition()),
         Err(error) if if_exists && error.state == SqlState::UndefinedTable => return Ok(()),
         Err(error) if error.state == SqlState::UndefinedTable => {
@@ -83,17 +84,19 @@ pub(super) fn referring(tables: &Tables, id: RelationId) -> Vec<Arc<TableDefinit
 /// Drops an index that is not a constraint's.
 pub(super) fn index(
     transaction: &mut Transaction,
+    seen: &Tables,
     name: &ObjectName,
     if_exists: bool,
 ) -> Result<()> {
     let (schema, name) = qualified(name)?;
     let tables = Arc::clone(transaction.tables());
-    let Some(table) = tables.table_of_index(&schema, &name) else {
+    let Some(table) = seen.table_of_index(&schema, &name) else {
         return match if_exists {
             true => Ok(()),
             false => Err(undefined("index", &shown(&schema, &name))),
         };
     };
+    let table = state_of(&tables, table.definition().id)?;
     let mut definition = (**table.definition()).clone();
     let place = definition.indexes.iter().position(|it| it.name == name);
     if let Some(place) = place {
@@ -153,12 +156,13 @@ pub(super) fn refuse_needed_key(
 /// Drops a schema; with `CASCADE` also all that is in it.
 pub(super) fn schema(
     transaction: &mut Transaction,
+    seen: &Tables,
     name: &ObjectName,
     if_exists: bool,
     cascade: bool,
 ) -> Result<()> {
     let name = simple(name)?;
-    if !transaction.tables().has_schema(&name) {
+    if !seen.has_schema(&name) {
         return match if_exists {
             true => Ok(()),
             false => Err(undefined("schema", &name)),
@@ -191,7 +195,11 @@ pub(super) fn schema(
 }
 
 /// Deletes all rows of tables.
-pub(super) fn truncate(transaction: &mut Transaction, statement: &Truncate) -> Result<()> {
+pub(super) fn truncate(
+    transaction: &mut Transaction,
+    seen: &Tables,
+    statement: &Truncate,
+) -> Result<()> {
     if statement.partitions.is_some() || statement.on_cluster.is_some() {
         return Err(Error::unsupported("an option of TRUNCATE"));
     }
@@ -203,7 +211,7 @@ pub(super) fn truncate(transaction: &mut Transaction, statement: &Truncate) -> R
     }
     let tables = Arc::clone(transaction.tables());
     let names = statement.table_names.iter();
-    let ids = names.map(|target| Ok(table_named(&tables, &target.name)?.definition().id));
+    let ids = names.map(|target| Ok(table_named(seen, &target.name)?.definition().id));
     let ids: Vec<RelationId> = ids.collect::<Result<_>>()?;
     for id in &ids {
         // As PostgreSQL does, without looking at rows.

@@ -13,7 +13,10 @@ mod create;
 mod drop;
 mod external;
 mod rebuild;
+mod rights;
 mod views;
+
+use std::sync::Arc;
 
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::ast::{AlterTableOperation, ObjectName, ObjectType, Statement};
@@ -21,11 +24,13 @@ use orrery_storage::Transaction;
 
 use crate::change::Change;
 use crate::outcome::Outcome;
+use crate::scope::{Sight, seen_by};
 use crate::tag::Tag;
 use crate::{Error, Result};
 
 pub(crate) use create::table_of_values;
 pub(crate) use external::create as create_external;
+pub(crate) use rights::require_place;
 
 /// Whether a statement is one of these.
 pub(crate) fn is_definition(statement: &Statement) -> bool {
@@ -41,8 +46,20 @@ pub(crate) fn is_definition(statement: &Statement) -> bool {
     )
 }
 
-/// Does it.
+/// Does it, if whoever asks may.
 pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) -> Result<Outcome> {
+    let Some(sight) = change.sight().cloned() else {
+        return run_allowed(change, statement, text).await;
+    };
+    rights::require(change, statement)?;
+    let before = change.tables()?;
+    let done = run_allowed(change, statement, text).await;
+    let done = done.map_err(rights::without_dependents)?;
+    sight.require_changed_within(&before, &*change.tables()?)?;
+    Ok(done)
+}
+
+async fn run_allowed(change: &mut Change, statement: &Statement, text: &str) -> Result<Outcome> {
     if let Statement::CreateView(view) = statement {
         views::create(change, view, text).await?;
         return Ok(Outcome::Done(Tag::Words("CREATE VIEW")));
@@ -53,9 +70,9 @@ pub(crate) async fn run(change: &mut Change, statement: &Statement, text: &str) 
     }
     let grown = grown_table(statement);
     let statement = statement.clone();
-    let state = change.state().clone();
+    let (state, sight) = (change.state().clone(), change.sight().cloned());
     let tag = change
-        .apply(move |transaction| define(transaction, &state, &statement))
+        .apply(move |transaction| define(transaction, sight.as_ref(), &state, &statement))
         .await?;
     if let Some(name) = grown {
         views::require_unchanged(change, &name).await?;
@@ -78,12 +95,13 @@ fn grown_table(statement: &Statement) -> Option<ObjectName> {
 
 fn define(
     transaction: &mut Transaction,
+    sight: Option<&Arc<Sight>>,
     state: &SessionState,
     statement: &Statement,
 ) -> Result<&'static str> {
     Ok(match statement {
         Statement::CreateTable(statement) => {
-            create::table(transaction, state, statement)?;
+            create::table(transaction, sight, state, statement)?;
             "CREATE TABLE"
         }
         Statement::CreateSchema {
@@ -105,7 +123,7 @@ fn define(
             "CREATE SCHEMA"
         }
         Statement::AlterTable(statement) => {
-            alter::table(transaction, state, statement)?;
+            alter::table(transaction, sight, state, statement)?;
             "ALTER TABLE"
         }
         Statement::Drop {
@@ -117,21 +135,23 @@ fn define(
         } => {
             let mut dropped = "";
             for name in names {
+                // As it is after those before it.
+                let seen = seen_by(sight, transaction.tables());
                 dropped = match object_type {
                     ObjectType::Table => {
-                        drop::table(transaction, name, *if_exists, *cascade)?;
+                        drop::table(transaction, &seen, name, *if_exists, *cascade)?;
                         "DROP TABLE"
                     }
                     ObjectType::Index => {
-                        drop::index(transaction, name, *if_exists)?;
+                        drop::index(transaction, &seen, name, *if_exists)?;
                         "DROP INDEX"
                     }
                     ObjectType::View => {
-                        views::drop(transaction, name, *if_exists, *cascade)?;
+                        views::drop(transaction, &seen, name, *if_exists, *cascade)?;
                         "DROP VIEW"
                     }
                     ObjectType::Schema => {
-                        drop::schema(transaction, name, *if_exists, *cascade)?;
+                        drop::schema(transaction, &seen, name, *if_exists, *cascade)?;
                         "DROP SCHEMA"
                     }
                     other => return Err(Error::unsupported(format!("DROP {other}"))),
@@ -140,7 +160,11 @@ fn define(
             dropped
         }
         Statement::Truncate(statement) => {
-            drop::truncate(transaction, statement)?;
+            drop::truncate(
+                transaction,
+                &*seen_by(sight, transaction.tables()),
+                statement,
+            )?;
             "TRUNCATE TABLE"
         }
         other => return Err(Error::unsupported(other)),

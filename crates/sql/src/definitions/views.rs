@@ -7,8 +7,6 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::sql::parser::Statement;
-use datafusion::sql::resolve::resolve_table_references;
 use datafusion::sql::sqlparser::ast::{
     CreateTableOptions, CreateView, ObjectName, Query, visit_relations,
 };
@@ -21,9 +19,8 @@ use crate::column_names::shown_name;
 use crate::files::is_external;
 use crate::identifiers::{folded, qualified};
 use crate::lookup::{free_relation_name, shown, still_needed, undefined};
-use crate::mapped::is_mapped;
-use crate::names::SCHEMA;
-use crate::statement::{OldTable, parse_one};
+use crate::named_in::named_in;
+use crate::statement::OldTable;
 use crate::types::type_of_values;
 use crate::{Error, Result, SqlState};
 
@@ -148,21 +145,6 @@ fn refuse_options(view: &CreateView) -> Result<()> {
     }
 }
 
-/// The tables and views that a query names, with their schemas.
-fn named_in(query: &str) -> Result<BTreeSet<(String, String)>> {
-    if is_external(query) || is_mapped(query) {
-        return Ok(BTreeSet::new());
-    }
-    let statement: Statement = parse_one(query)?;
-    let named = resolve_table_references(&statement, true);
-    let (named, _) = named.map_err(|error| Error::of_engine(&error, query))?;
-    let named = named.into_iter().map(|reference| {
-        let schema = reference.schema().unwrap_or(SCHEMA).to_owned();
-        (schema, reference.table().to_owned())
-    });
-    Ok(named.collect())
-}
-
 /// The views that read a table or view.
 pub(super) fn readers(
     tables: &Tables,
@@ -183,7 +165,8 @@ pub(super) fn readers(
 pub(super) async fn require_unchanged(change: &Change, table: &ObjectName) -> Result<()> {
     let (schema, name) = qualified(table)?;
     let tables = change.tables()?;
-    let planner = change.planner()?;
+    let seen = change.seen()?;
+    let planner = change.planner_over_all()?;
     for view in readers(&tables, &schema, &name)? {
         let is_natural = view
             .query
@@ -194,6 +177,12 @@ pub(super) async fn require_unchanged(change: &Change, table: &ObjectName) -> Re
             Err(_) => None,
         };
         if is_natural || width != Some(view.columns.len()) {
+            if seen.view_named(&view.schema, &view.name).is_none() {
+                return Err(Error::new(
+                    SqlState::DependentObjectsStillExist,
+                    format!("cannot add a column to table {name}: other objects depend on it"),
+                ));
+            }
             let view = shown(&view.schema, &view.name);
             return Err(Error::new(
                 SqlState::DependentObjectsStillExist,
@@ -231,15 +220,15 @@ fn refuse_circle(tables: &Tables, query: &str, view: &ViewDefinition) -> Result<
 /// Drops a view.
 pub(super) fn drop(
     transaction: &mut Transaction,
+    seen: &Tables,
     name: &ObjectName,
     if_exists: bool,
     cascade: bool,
 ) -> Result<()> {
     let (schema, name) = qualified(name)?;
-    let tables = Arc::clone(transaction.tables());
-    let view = tables.view_named(&schema, &name);
+    let view = seen.view_named(&schema, &name);
     let Some(view) = view.filter(|view| !is_external(&view.query)) else {
-        if view.is_some() || tables.table_named(&schema, &name).is_some() {
+        if view.is_some() || seen.table_named(&schema, &name).is_some() {
             return Err(Error::new(
                 SqlState::WrongObjectType,
                 format!("\"{name}\" is not a view"),
@@ -260,12 +249,12 @@ pub(super) fn drop(
 /// Drops an external table; false where there is none of that name.
 pub(super) fn drop_external(
     transaction: &mut Transaction,
+    seen: &Tables,
     name: &ObjectName,
     cascade: bool,
 ) -> Result<bool> {
     let (schema, name) = qualified(name)?;
-    let tables = Arc::clone(transaction.tables());
-    let table = tables.view_named(&schema, &name);
+    let table = seen.view_named(&schema, &name);
     let Some(table) = table.filter(|table| is_external(&table.query)) else {
         return Ok(false);
     };

@@ -27,8 +27,8 @@ use std::time::Duration;
 
 use datafusion::arrow::array::ArrayRef;
 use futures::stream::BoxStream;
-use orrery_storage::Snapshot;
 use orrery_storage::table::ColumnType;
+use orrery_storage::{ReadScope, Snapshot};
 
 use crate::Result;
 
@@ -71,6 +71,8 @@ pub(crate) struct SeenGraphs {
     pub(crate) limits: GraphLimits,
     /// Whether other writers wait for the statement.
     pub(crate) holds_turn: bool,
+    /// The graphs that may be read.
+    pub(crate) scope: ReadScope,
 }
 
 /// How long whoever asks waits for what is read of graphs.
@@ -97,6 +99,8 @@ pub struct GraphQuery {
     pub limits: GraphLimits,
     /// The state to read.
     pub snapshot: Arc<Snapshot>,
+    /// Who asks, and the graphs that they may read.
+    pub scope: ReadScope,
     /// The variables that are needed, and what their values must be.
     pub columns: Vec<(String, ColumnType)>,
     /// All must hold.

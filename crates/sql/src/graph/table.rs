@@ -139,6 +139,7 @@ impl TableProvider for GraphTable {
             holds_turn: self.graphs.holds_turn,
             limits: self.graphs.limits.clone(),
             snapshot: Arc::clone(&self.graphs.snapshot),
+            scope: self.graphs.scope.clone(),
             columns: columns
                 .iter()
                 .map(|seen| (seen.name.clone(), seen.column_type))

@@ -15,6 +15,7 @@ pub mod file;
 mod flushed;
 mod key;
 mod lanes;
+mod names;
 mod opened;
 mod projection;
 mod rewrite;
@@ -39,6 +40,7 @@ pub(crate) use flushed::{
 };
 pub use flushed::{TableEntry, TablesEntry};
 pub use key::{KeyEncoder, KeyRows, behind_prefix};
+pub use names::TableNames;
 pub(crate) use opened::TABLE_PREFIX;
 pub use projection::{Pieces, Projection, RowPlace};
 pub(crate) use rewrite::NewDirectory;

@@ -56,6 +56,14 @@ impl TableState {
         &self.definition
     }
 
+    /// The same under a definition that differs in its foreign keys alone.
+    pub(super) fn shown_as(&self, definition: TableDefinition) -> Self {
+        Self {
+            definition: Arc::new(definition),
+            ..self.clone()
+        }
+    }
+
     /// All columns, by the primary key or the row number.
     pub fn primary(&self) -> &Projection {
         &self.primary

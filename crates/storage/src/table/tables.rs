@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::{RelationId, TableDefinition, ViewDefinition};
+use super::definition::{ForeignKey, RelationId, TableDefinition, ViewDefinition};
 use super::key::KeyRows;
 use super::rewrite::open_rewritten;
 use super::rows::RowBytes;
@@ -177,6 +177,38 @@ impl Tables {
             let definition = table.definition();
             definition.schema == schema && definition.indexes.iter().any(|it| it.name == index)
         })
+    }
+
+    /// The same with these schemas, tables and views alone, and without foreign keys to other tables: to be read, never to be changed. Tables that the
+    /// database keeps for itself are not among them.
+    #[must_use]
+    pub fn only(
+        &self,
+        schemas: BTreeSet<String>,
+        has_table: impl Fn(&TableDefinition) -> bool,
+        has_view: impl Fn(&ViewDefinition) -> bool,
+    ) -> Self {
+        let tables = self.tables().filter(|table| has_table(table.definition()));
+        let mut tables: BTreeMap<RelationId, TableState> = tables
+            .map(|table| (table.definition().id, table.clone()))
+            .collect();
+        let there: BTreeSet<RelationId> = tables.keys().copied().collect();
+        for table in tables.values_mut() {
+            let keys = &table.definition().foreign_keys;
+            if keys.iter().any(|key| !there.contains(&key.table)) {
+                let mut definition = (**table.definition()).clone();
+                let is_there = |key: &ForeignKey| there.contains(&key.table);
+                definition.foreign_keys.retain(is_there);
+                *table = table.shown_as(definition);
+            }
+        }
+        let views = self.views.iter().filter(|(_, view)| has_view(view));
+        Self {
+            schemas,
+            tables,
+            views: views.map(|(id, view)| (*id, Arc::clone(view))).collect(),
+            next_relation: self.next_relation,
+        }
     }
 
     /// The number that the next new table, index or view gets.
