@@ -27,7 +27,9 @@ impl SqlFailure {
             SqlState::ForeignDataError | SqlState::ForeignConnectionError => {
                 StatusCode::BAD_GATEWAY
             }
-            SqlState::ReadOnlySqlTransaction => StatusCode::FORBIDDEN,
+            SqlState::ReadOnlySqlTransaction | SqlState::InsufficientPrivilege => {
+                StatusCode::FORBIDDEN
+            }
             state if matches!(&state.code()[..2], "23" | "40") => StatusCode::CONFLICT,
             _ => StatusCode::BAD_REQUEST,
         }

@@ -281,7 +281,3 @@ impl SeenViews<'_> {
         is_seen
     }
 }
-
-#[cfg(test)]
-#[path = "scope_tests.rs"]
-mod tests;
