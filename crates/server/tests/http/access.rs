@@ -249,10 +249,10 @@ async fn changes_are_for_those_who_have_the_right() {
     );
     let done = post(address, "/sql", &[&root, statement], create).await;
     assert_eq!(done.status, 200, "{}", done.text());
-    refused(
-        &post(address, "/sql", &[&pat, statement], b"SELECT * FROM t").await,
-        403,
-    );
+    // It is not there for who may not read it.
+    let read = post(address, "/sql", &[&pat, statement], b"SELECT * FROM t").await;
+    assert_eq!(read.status, 400, "{}", read.text());
+    assert!(read.text().contains("does not exist"), "{}", read.text());
 }
 
 /// Statements of graphs, in whatever way they come, go into those that their author may change.

@@ -27,6 +27,7 @@ mod query_log;
 mod scopes;
 mod service;
 mod sql;
+mod sql_rules;
 mod stop;
 mod streaming;
 mod tls;
