@@ -171,6 +171,10 @@ mod tests {
         assert!(tables.has("public", "t") && tables.has("s", "any") && !tables.has("public", "u"));
         let tables = catalog.tables_of(Some(ann), Right::Write);
         assert!(tables.has("public", "t") && !tables.has("s", "any"));
+        let names = tables.into_names().unwrap();
+        assert!(names.contains("public", "t") && !names.contains("public", "u"));
+        let of_root = catalog.tables_of(Some(root), Right::Write);
+        assert!(of_root.into_names().is_none());
         assert!(!catalog.tables_of(None, Right::Read).has("public", "t"));
     }
 }

@@ -162,7 +162,7 @@ fn define(
         Statement::Truncate(statement) => {
             drop::truncate(
                 transaction,
-                &*seen_by(sight, transaction.tables()),
+                &seen_by(sight, transaction.tables()),
                 statement,
             )?;
             "TRUNCATE TABLE"
