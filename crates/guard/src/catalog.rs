@@ -371,7 +371,7 @@ impl Catalog {
 
     fn put_rule(&mut self, number: u64, rule: Rule) -> Result<()> {
         require_room("rules", self.rules.len(), RULES_MAX)?;
-        rule.target.check()?;
+        rule.check()?;
         self.require_known(rule.subject)?;
         self.note_number(number);
         self.rules.insert(number, rule);

@@ -8,6 +8,7 @@ use orrery_storage::GraphNames;
 use orrery_storage::table::TableNames;
 use orrery_term::Term;
 
+use crate::graph_query::texts_for;
 use crate::{Catalog, Right, Target, UserId};
 
 /// Tables and views.
@@ -17,8 +18,19 @@ pub struct TableRights {
     names: TableNames,
 }
 
+/// A rule about graphs that a query finds, for somebody.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct GraphQuery {
+    /// What they may do.
+    pub right: Right,
+    /// The query as the rule has it.
+    pub text: String,
+    /// The queries to run, over all graphs. What they select together is what the rule is about; IRIs alone count.
+    pub texts: Vec<String>,
+}
+
 impl Catalog {
-    /// The graphs that somebody has a right to; `None` if it is all graphs, also those to come, as an administrator has.
+    /// The graphs that somebody has a right to, but for those that queries find; `None` if it is all graphs, also those to come, as an administrator has.
     pub fn graphs_of(&self, user: Option<UserId>, right: Right) -> Option<GraphNames> {
         if self.administers(user) {
             return None;
@@ -32,10 +44,35 @@ impl Catalog {
                     graphs.named.insert(Term::iri(iri.clone()));
                 }
                 Target::GraphsBelow(beginning) => graphs.below.insert(beginning.clone()),
+                // Found when it is known what there is: `graph_queries`.
+                Target::GraphsOf(_) => {}
                 Target::AllTables | Target::Schema(_) | Target::Table { .. } => {}
             }
         }
         Some(graphs)
+    }
+
+    /// The rules about somebody that name graphs by queries, but for those that add nothing, as to an administrator.
+    pub fn graph_queries(&self, user: Option<UserId>) -> Vec<GraphQuery> {
+        let needed = match (
+            self.graphs_of(user, Right::Read),
+            self.graphs_of(user, Right::Write),
+        ) {
+            (_, None) => return Vec::new(),
+            (None, Some(_)) => Right::Write,
+            (Some(_), Some(_)) => Right::Read,
+        };
+        let known = user.and_then(|id| self.user(id));
+        let rules = self.rules_of(user).filter(|rule| rule.right >= needed);
+        let queries = rules.filter_map(|rule| match &rule.target {
+            Target::GraphsOf(text) => Some(GraphQuery {
+                right: rule.right,
+                text: text.clone(),
+                texts: texts_for(text, known),
+            }),
+            _ => None,
+        });
+        queries.filter(|query| !query.texts.is_empty()).collect()
     }
 
     /// The tables that somebody has a right to: an administrator to all.
@@ -56,7 +93,8 @@ impl Catalog {
                 Target::AllGraphs
                 | Target::DefaultGraph
                 | Target::Graph(_)
-                | Target::GraphsBelow(_) => {}
+                | Target::GraphsBelow(_)
+                | Target::GraphsOf(_) => {}
             }
         }
         rights

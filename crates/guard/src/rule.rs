@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::graph_query::{self, NEVER_IN_IRIS};
 use crate::users::{GroupId, UserId};
 
 /// Bytes of an IRI, a prefix of one, or a name of a table.
@@ -38,6 +39,8 @@ pub enum Target {
     Graph(String),
     /// The graphs whose IRIs begin so.
     GraphsBelow(String),
+    /// The graphs that a query selects, in which `?user` is who asks.
+    GraphsOf(String),
     /// All tables, also those to come.
     AllTables,
     /// The tables and views of a schema.
@@ -92,13 +95,34 @@ impl Right {
     }
 }
 
+impl Rule {
+    /// Checks what can be checked without users and data.
+    ///
+    /// # Errors
+    /// When it is about nothing that can be, or a right that cannot be had so.
+    pub(crate) fn check(&self) -> Result<()> {
+        match (self.right, &self.target) {
+            // Whoever changes the data would say who makes rules.
+            (Right::Administer, Target::GraphsOf(query)) => Err(Error::Rule {
+                place: shown(query),
+                why: "graphs that a query finds are read or written, not administered".to_owned(),
+            }),
+            (_, target) => target.check(),
+        }
+    }
+}
+
 impl Target {
     /// Whether all that another target is about is among what this is about.
     pub fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (
                 Self::AllGraphs,
-                Self::AllGraphs | Self::DefaultGraph | Self::Graph(_) | Self::GraphsBelow(_),
+                Self::AllGraphs
+                | Self::DefaultGraph
+                | Self::Graph(_)
+                | Self::GraphsBelow(_)
+                | Self::GraphsOf(_),
             ) => true,
             (Self::GraphsBelow(mine), Self::Graph(other) | Self::GraphsBelow(other)) => {
                 other.starts_with(mine.as_str())
@@ -129,9 +153,7 @@ impl Target {
             Self::AllGraphs | Self::DefaultGraph | Self::AllTables => Ok(()),
             Self::Graph(iri) | Self::GraphsBelow(iri) => {
                 of_length(iri, TARGET_BYTES_MAX)?;
-                // RFC 3987: what an IRI never has.
-                let is_wrong = |it: char| it <= ' ' || "<>\"{}|\\^`".contains(it);
-                if iri.contains(is_wrong) {
+                if iri.contains(NEVER_IN_IRIS) {
                     return wrong(iri, "an IRI has no blanks, and none of < > \" { } | \\ ^ `");
                 }
                 let scheme = iri.split_once(':').map(|(scheme, _)| scheme);
@@ -148,6 +170,10 @@ impl Target {
                         "an IRI, and the beginning of one, has a scheme and a colon",
                     ),
                 }
+            }
+            Self::GraphsOf(query) => {
+                of_length(query, TARGET_BYTES_MAX)?;
+                graph_query::check(query).or_else(|why| wrong(query, &why))
             }
             Self::Schema(name) => of_length(name, TARGET_BYTES_MAX),
             Self::Table { schema, name } => {
@@ -185,6 +211,7 @@ impl fmt::Display for Target {
             Self::DefaultGraph => f.write_str("the default graph"),
             Self::Graph(iri) => write!(f, "graph <{iri}>"),
             Self::GraphsBelow(beginning) => write!(f, "graphs below <{beginning}>"),
+            Self::GraphsOf(query) => write!(f, "graphs of {query}"),
             Self::AllTables => f.write_str("all tables"),
             Self::Schema(schema) => write!(f, "schema {schema}"),
             Self::Table { schema, name } => write!(f, "table {schema}.{name}"),

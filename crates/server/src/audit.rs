@@ -77,6 +77,15 @@ struct Line<'a, E> {
     what: E,
 }
 
+/// The query of a rule that failed, and denied what it would have allowed.
+#[derive(Debug, Serialize)]
+struct RuleFailed<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<&'a str>,
+    query: &'a str,
+    why: &'a str,
+}
+
 #[derive(Serialize)]
 struct LeftOut {
     denied: u64,
@@ -117,6 +126,19 @@ impl AuditLog {
 
     /// Writes a denied request, unless there were many in this second.
     pub(crate) fn denied(&self, denied: &Denied<'_>) {
+        let path = cut(denied.path, PATH_BYTES_MAX);
+        self.write_some("denied", &Denied { path, ..*denied });
+    }
+
+    /// Writes that the query of a rule failed when a user asked, and so allowed nothing; as often as denied requests.
+    pub(crate) fn rule_failed(&self, user: Option<&str>, query: &str, why: &str) {
+        let query = cut(query, PATH_BYTES_MAX);
+        let why = cut(why, PATH_BYTES_MAX);
+        self.write_some("rule_failed", &RuleFailed { user, query, why });
+    }
+
+    /// Writes what anybody can bring about, unless there was much of it in this second.
+    fn write_some(&self, event: &str, what: &impl Serialize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.second.elapsed() >= SECOND {
             (state.second, state.written) = (Instant::now(), 0);
@@ -127,8 +149,7 @@ impl AuditLog {
         }
         state.tell_left_out();
         state.written += 1;
-        let path = cut(denied.path, PATH_BYTES_MAX);
-        state.write("denied", &Denied { path, ..*denied });
+        state.write(event, what);
     }
 }
 

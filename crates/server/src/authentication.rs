@@ -7,7 +7,7 @@
 //!
 //! There is none where the database has no users: then everybody sees everything.
 
-use std::collections::hash_map::Entry;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,11 +21,12 @@ use orrery_guard::{
 };
 use orrery_sparql::WriteScope;
 use orrery_sql::SqlScope;
-use orrery_storage::{Asker, Database, ReadScope};
+use orrery_storage::{Asker, Database, GraphNames, ReadScope, Snapshot};
 use orrery_tls::PeerNames;
 use tokio::sync::Semaphore;
 
 use crate::errors::ServerError;
+use crate::graph_rules::{FoundGraphs, GraphRules, Queries};
 use crate::oidc::{OidcProvider, Refused, has_form_of_token};
 
 /// How long the catalog of a state that has passed is good: another process may have changed it.
@@ -46,6 +47,8 @@ pub(crate) struct Authentication {
     decoy: KeptPassword,
     /// Whose tokens are taken, if anybody's.
     provider: Option<Arc<OidcProvider>>,
+    /// Finds graphs for rules by query; until it is there, they allow nothing.
+    graph_rules: Option<GraphRules>,
 }
 
 #[derive(Debug)]
@@ -82,6 +85,10 @@ impl From<UserId> for Who {
 pub(crate) struct Asked {
     pub(crate) scope: ReadScope,
     pub(crate) rights: Rights,
+    /// Rules by query, whose graphs are not among those yet; none where there are no such rules.
+    queries: Option<Arc<Queries<Asked>>>,
+    /// The state in which rules by query found what is among them.
+    pub(crate) state: Option<Arc<Snapshot>>,
 }
 
 /// What somebody may do beside reading of graphs; not in the extensions of a request where there are no users.
@@ -126,6 +133,7 @@ impl Authentication {
             checks: Semaphore::new(CHECKS_MAX),
             decoy: KeptPassword::new(&new_password())?,
             provider: None,
+            graph_rules: None,
         }))
     }
 
@@ -133,6 +141,11 @@ impl Authentication {
     pub(crate) fn take_tokens_of(&mut self, provider: Arc<OidcProvider>) {
         provider.start();
         self.provider = Some(provider);
+    }
+
+    /// Has rules by query find graphs from now on.
+    pub(crate) fn find_graphs_with(&mut self, rules: GraphRules) {
+        self.graph_rules = Some(rules);
     }
 
     /// Who sends a request with these headers, by a connection whose client has a certificate with these names, if it has one. What the headers say goes first.
@@ -167,7 +180,13 @@ impl Authentication {
             }
         };
         let is_unknown = who.user.is_none();
-        let asked = self.what_may(&catalog, who);
+        let mut asked = self.what_may(&catalog, &who);
+        if let (Some(queries), Some(rules)) = (asked.queries.take(), &self.graph_rules) {
+            let snapshot = self.database.snapshot();
+            let make = |found: &FoundGraphs| Asked::of_who(&catalog, &who, found);
+            asked = queries.made(rules, &snapshot, make).await;
+            asked.state = Some(snapshot);
+        }
         match is_unknown && !asked.rights.sees_anything(&asked.scope) {
             true => Err(ServerError::unknown_asker(
                 "this server answers those it knows; send a name and a password (Basic), or a key (Bearer)",
@@ -198,22 +217,21 @@ impl Authentication {
     }
 
     /// What somebody may do, put together once.
-    fn what_may(&self, catalog: &Arc<Catalog>, who: Who) -> Asked {
+    fn what_may(&self, catalog: &Arc<Catalog>, who: &Who) -> Asked {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(&kept.catalog, catalog) {
             // There is another one by now; this request keeps its own.
-            return Asked::of_who(catalog, &who);
+            return Asked::with_queries(catalog, who);
         }
-        if kept.asked.len() >= ASKED_MAX && !kept.asked.contains_key(&who) {
+        if let Some(asked) = kept.asked.get(who) {
+            return asked.clone();
+        }
+        if kept.asked.len() >= ASKED_MAX {
             kept.asked.clear();
         }
-        match kept.asked.entry(who) {
-            Entry::Occupied(asked) => asked.get().clone(),
-            Entry::Vacant(place) => {
-                let asked = Asked::of_who(catalog, place.key());
-                place.insert(asked).clone()
-            }
-        }
+        let asked = Asked::with_queries(catalog, who);
+        kept.asked.insert(who.clone(), asked.clone());
+        asked
     }
 
     /// The user and the groups of a provider's token.
@@ -319,21 +337,28 @@ impl KeptCatalog {
 }
 
 impl Asked {
-    /// What the rules of a catalog say, also those about groups that a token says.
-    fn of_who(catalog: &Catalog, who: &Who) -> Self {
-        match who.user {
-            Some(user) if !who.groups.is_empty() => {
-                let catalog = catalog.with_user_in(user, &who.groups);
-                Self::of(&catalog, who.user, who.key.as_deref())
-            }
-            _ => Self::of(catalog, who.user, who.key.as_deref()),
-        }
+    /// What the rules of a catalog say, with those by query, which have found nothing yet.
+    fn with_queries(catalog: &Catalog, who: &Who) -> Self {
+        let catalog = who.seen_by(catalog);
+        let asked = Self::of(&catalog, who, &FoundGraphs::default());
+        let queries = Queries::of(asked.rights.user.as_ref(), catalog.graph_queries(who.user));
+        Self { queries, ..asked }
     }
 
-    /// What the rules of a catalog say.
-    fn of(catalog: &Catalog, user: Option<UserId>, key: Option<&str>) -> Self {
+    /// What the rules of a catalog say, and those by query with what they have found.
+    fn of_who(catalog: &Catalog, who: &Who, found: &FoundGraphs) -> Self {
+        Self::of(&who.seen_by(catalog), who, found)
+    }
+
+    fn of(catalog: &Catalog, who: &Who, found: &FoundGraphs) -> Self {
+        let user = who.user;
         let asker = user.map_or(Asker::Anonymous, |id| Asker::User(id.0));
-        let scope = match catalog.graphs_of(user, Right::Read) {
+        let with = |graphs: Option<GraphNames>, found: &GraphNames| {
+            let mut graphs = graphs?;
+            graphs.extend(found.clone());
+            Some(graphs)
+        };
+        let scope = match with(catalog.graphs_of(user, Right::Read), &found.reads) {
             None => ReadScope::all_graphs(asker),
             Some(graphs) => ReadScope::only(asker, graphs),
         };
@@ -344,15 +369,29 @@ impl Asked {
             rights: Rights {
                 id: user,
                 user: name.map(|user| user.name.clone()),
-                writes: match catalog.graphs_of(user, Right::Write) {
+                writes: match with(catalog.graphs_of(user, Right::Write), &found.writes) {
                     None => WriteScope::all_graphs(),
                     Some(graphs) => WriteScope::only(graphs),
                 },
                 sees_tables: catalog.tables_of(user, Right::Read).is_all(),
                 sql,
                 administers: catalog.administers(user),
-                limits: catalog.limits_of(user, key).into(),
+                limits: catalog.limits_of(user, who.key.as_deref()).into(),
             },
+            queries: None,
+            state: None,
+        }
+    }
+}
+
+impl Who {
+    /// A catalog in which the groups that a token says are the user's.
+    fn seen_by<'c>(&self, catalog: &'c Catalog) -> Cow<'c, Catalog> {
+        match self.user {
+            Some(user) if !self.groups.is_empty() => {
+                Cow::Owned(catalog.with_user_in(user, &self.groups))
+            }
+            _ => Cow::Borrowed(catalog),
         }
     }
 }

@@ -16,7 +16,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use orrery_guard::Name;
 use orrery_sparql::UpdateOptions;
-use orrery_storage::{Asker, GraphNames, ReadScope};
+use orrery_storage::{Asker, GraphNames, ReadScope, Snapshot};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -48,6 +48,15 @@ pub(crate) struct Edge {
 pub(crate) fn scope(parts: &Parts) -> ReadScope {
     let scope = parts.extensions.get::<ReadScope>().cloned();
     scope.unwrap_or_else(|| ReadScope::only(Asker::Anonymous, GraphNames::default()))
+}
+
+/// The state in which rules by query have found graphs for who asks: what they see is in this one, not in a later one in which they may see less.
+#[derive(Debug, Clone)]
+struct RuledState(Arc<Snapshot>);
+
+/// The state that a request reads that names none, where rules by query are about who sends it.
+pub(crate) fn ruled_state(parts: &Parts) -> Option<&Arc<Snapshot>> {
+    parts.extensions.get().map(|RuledState(state)| state)
 }
 
 /// What a request that would change data may see and change.
@@ -177,6 +186,9 @@ impl Edge {
                     .await?;
                 request.extensions_mut().insert(asked.scope);
                 request.extensions_mut().insert(asked.rights);
+                if let Some(state) = asked.state {
+                    request.extensions_mut().insert(RuledState(state));
+                }
             }
             // Nobody is known, and all may see all, unless whoever serves the router knows better.
             _ => {

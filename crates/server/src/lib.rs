@@ -31,6 +31,7 @@ mod errors;
 mod feeds;
 mod flight;
 pub mod format;
+mod graph_rules;
 mod graphs;
 mod guard;
 mod health;

@@ -23,6 +23,7 @@ use crate::documents::Documents;
 use crate::edge::{self, Edge};
 use crate::errors::ServerError;
 use crate::feeds::Feeds;
+use crate::graph_rules::GraphRules;
 use crate::guard::{HostRule, WriteRule};
 use crate::maintenance::{self, Maintenance};
 use crate::metering::Accounts;
@@ -116,7 +117,7 @@ pub(crate) fn shared(
     engine: Arc<Engine>,
     writing: Writing,
     options: HttpOptions,
-    authentication: Option<Authentication>,
+    mut authentication: Option<Authentication>,
     is_over: watch::Receiver<bool>,
 ) -> io::Result<Arc<ServerState>> {
     let hosts = HostRule::new(
@@ -137,8 +138,16 @@ pub(crate) fn shared(
         .audit_log
         .as_deref()
         .map(AuditLog::open)
-        .transpose()?;
+        .transpose()?
+        .map(Arc::new);
     let query_threads = QueryThreads::start(options.queries_running_max)?;
+    if let Some(authentication) = &mut authentication {
+        authentication.find_graphs_with(GraphRules {
+            engine: Arc::clone(&engine),
+            threads: query_threads.handle().clone(),
+            audit: audit.clone(),
+        });
+    }
     // Its changes come with the transaction of `writes`.
     let sql_session = Session::new(
         engine.runtime(),
@@ -173,7 +182,7 @@ pub(crate) fn shared(
             )?),
             Err(reason) => Err(reason),
         },
-        audit: audit.map(Arc::new),
+        audit,
         query_log: query_log.map(Arc::new),
         query_threads,
         // Who may change what is known then.

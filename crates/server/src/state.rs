@@ -241,7 +241,7 @@ impl ServerState {
                 turn = same_turn;
                 Some(snapshot)
             }
-            None => None,
+            None => edge::ruled_state(parts).cloned(),
         };
         Ok(Job {
             base_iri: base_iri(parts),

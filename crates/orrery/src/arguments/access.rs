@@ -301,6 +301,9 @@ pub(crate) struct TargetArguments {
     /// The graphs whose IRIs begin so
     #[arg(long, value_name = "PREFIX", group = "target")]
     pub(crate) graphs_below: Option<String>,
+    /// The graphs that a query selects, in which ?user is who asks, such as 'SELECT ?g { GRAPH ?g { ?event <https://example.org/attendee> ?user } }'
+    #[arg(long, value_name = "QUERY", group = "target")]
+    pub(crate) graphs_of: Option<String>,
     /// The default graph
     #[arg(long, group = "target")]
     pub(crate) default_graph: bool,

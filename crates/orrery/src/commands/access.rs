@@ -224,6 +224,9 @@ fn target(arguments: TargetArguments) -> Result<Target, Failure> {
     if let Some(beginning) = arguments.graphs_below {
         return Ok(Target::GraphsBelow(beginning));
     }
+    if let Some(query) = arguments.graphs_of {
+        return Ok(Target::GraphsOf(query));
+    }
     if let Some(schema) = arguments.schema {
         return Ok(Target::Schema(schema));
     }

@@ -135,6 +135,11 @@ pub(crate) async fn answer(
             "read all tables, whose changes stand there; format=patch has those of graphs",
         ));
     }
+    if follows && edge::ruled_state(parts).is_some() {
+        return Err(ServerError::forbidden(
+            "what you may see depends on data, and may change with any commit; leave `follow` out, and ask again with the last commit as `since`",
+        ));
+    }
     let Feeds {
         feeds,
         feeds_max,

@@ -19,6 +19,7 @@ mod edge;
 mod feeds;
 mod feeds_of_tables;
 mod fixture;
+mod graph_rules;
 mod limits;
 mod metering;
 mod oidc;

@@ -1,0 +1,193 @@
+//! Rules about graphs that queries find: data says who may read it.
+
+use super::access::{CSV, OBJECTS, PASSWORD, add_user, basic, command, grant, start, start_with};
+use super::client::{Answer, ask, get, post, query_path};
+use super::fixture::TestServer;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const UPDATE: &str = "Content-Type: application/sparql-update";
+const LISTED: &str = "SELECT ?g { GRAPH <http://example.com/lists> { ?g <x:attendee> ?user } }";
+const ANN_COMES: &str = "<http://example.com/g1> <x:attendee> <https://ann.example/#me>";
+
+/// `ann` has an identity, `bob` a name alone.
+fn users() -> Vec<Value> {
+    let ann = json!({
+        "do": "add_user", "user": "ann", "password": {"given": PASSWORD}, "identities": ["https://ann.example/#me"],
+    });
+    vec![add_user("root", true), ann, add_user("bob", false)]
+}
+
+fn listed(to: Value, right: &str) -> Value {
+    grant(to, right, json!({ "graphs_of": LISTED }))
+}
+
+async fn update(server: &TestServer, who: &str, text: &str) -> Answer {
+    let who = basic(who, PASSWORD);
+    post(server.address, "/sparql", &[&who, UPDATE], text.as_bytes()).await
+}
+
+/// An update of the administrator.
+async fn done(server: &TestServer, text: &str) -> u64 {
+    let answer = update(server, "root", text).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer: Value = serde_json::from_str(answer.text()).unwrap();
+    answer["commit"].as_u64().unwrap()
+}
+
+async fn seen(server: &TestServer, who: &str) -> String {
+    let answer = ask(server.address, OBJECTS, &[&basic(who, PASSWORD), CSV]).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.text().replace("\r\n", " ")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_in_a_list_sees_the_graph_and_not_the_list() {
+    let mut commands = users();
+    commands.push(listed(json!("authenticated"), "read"));
+    let server = start(&commands).await;
+    let lists = |what: &str, list: &str| {
+        format!("{what} DATA {{ GRAPH <http://example.com/lists> {{ {list} }} }}")
+    };
+    for name in ["ann", "bob"] {
+        assert_eq!(seen(&server, name).await, "g,o ");
+    }
+    let bob_comes = "<http://example.com/g2> <x:attendee> \"bob\"";
+    let both = done(
+        &server,
+        &lists("INSERT", &format!("{ANN_COMES} . {bob_comes}")),
+    )
+    .await;
+    // The next question knows.
+    assert_eq!(seen(&server, "ann").await, "g,o http://example.com/g1,g1 ");
+    assert_eq!(seen(&server, "bob").await, "g,o http://example.com/g2,g2 ");
+    let (address, ann) = (server.address, basic("ann", PASSWORD));
+    for (graph, status) in [("g1", 200), ("g2", 404), ("lists", 404)] {
+        let path = format!("/graphs?graph=http%3A%2F%2Fexample.com%2F{graph}");
+        assert_eq!(get(address, &path, &[&ann]).await.status, status, "{graph}");
+    }
+    assert_eq!(ask(address, OBJECTS, &[]).await.status, 401);
+    // Rights to read are none to write.
+    let insertion = "INSERT DATA { GRAPH <http://example.com/g1> { <x:s> <x:p> 1 } }";
+    assert_eq!(update(&server, "ann", insertion).await.status, 403);
+
+    done(&server, &lists("DELETE", ANN_COMES)).await;
+    assert_eq!(seen(&server, "ann").await, "g,o ");
+    assert_eq!(seen(&server, "bob").await, "g,o http://example.com/g2,g2 ");
+    // Old states are read by what holds now.
+    let old = format!("{}&at={both}", query_path(OBJECTS));
+    let answer = get(address, &old, &[&ann, CSV]).await;
+    assert_eq!((answer.status, answer.text()), (200, "g,o\r\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_in_a_list_writes_where_the_rule_says_so() {
+    let mut commands = users();
+    commands.push(listed(json!({"user": "ann"}), "write"));
+    let server = start(&commands).await;
+    let come = format!("INSERT DATA {{ GRAPH <http://example.com/lists> {{ {ANN_COMES} }} }}");
+    let insertion = |graph: &str| {
+        format!("INSERT DATA {{ GRAPH <http://example.com/{graph}> {{ <x:s> <x:p> \"new\" }} }}")
+    };
+    assert_eq!(update(&server, "ann", &insertion("g1")).await.status, 403);
+    let came = done(&server, &come).await;
+    assert_eq!(update(&server, "ann", &insertion("g1")).await.status, 200);
+    for graph in ["g2", "lists"] {
+        assert_eq!(update(&server, "ann", &insertion(graph)).await.status, 403);
+    }
+    assert_eq!(
+        seen(&server, "ann").await,
+        "g,o http://example.com/g1,g1 http://example.com/g1,new "
+    );
+    // What it may see changes with each commit: nobody looks at each.
+    let path = format!("/changes?since={came}&format=patch");
+    let ann = basic("ann", PASSWORD);
+    let changes = get(server.address, &path, &[&ann]).await;
+    assert_eq!(changes.status, 200, "{}", changes.text());
+    let followed = get(server.address, &format!("{path}&follow=true"), &[&ann]).await;
+    assert_eq!(followed.status, 403, "{}", followed.text());
+}
+
+/// The commit that takes the right also brings what was never to be seen by it: a query sees both or neither.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_and_data_are_of_one_state() {
+    let mut commands = users();
+    commands.push(listed(json!({"user": "ann"}), "read"));
+    let server = Arc::new(start(&commands).await);
+    let secret = "GRAPH <http://example.com/g1> { <x:s> <x:p> \"secret\" }";
+    let list = format!("GRAPH <http://example.com/lists> {{ {ANN_COMES} }}");
+    let is_over = Arc::new(AtomicBool::new(false));
+    let reader = {
+        let (server, is_over) = (Arc::clone(&server), Arc::clone(&is_over));
+        tokio::spawn(async move {
+            let mut with_right = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                let seen = seen(&server, "ann").await;
+                assert!(!seen.contains("secret"), "{seen}");
+                with_right += u32::from(seen.contains("g1,g1"));
+            }
+            with_right
+        })
+    };
+    for _ in 0..150 {
+        done(
+            &server,
+            &format!("DELETE DATA {{ {secret} }} ; INSERT DATA {{ {list} }}"),
+        )
+        .await;
+        done(
+            &server,
+            &format!("DELETE DATA {{ {list} }} ; INSERT DATA {{ {secret} }}"),
+        )
+        .await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let with_right = reader.await.unwrap();
+    assert!(with_right > 0, "it never saw what it may");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_that_fails_allows_nothing_and_is_in_the_audit_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("audit.jsonl");
+    let asks = "SELECT ?g { GRAPH ?g { ?s ?p ?o } SERVICE <http://127.0.0.1:9/> { ?g ?q ?user } }";
+    let mut commands = users();
+    commands.extend([
+        grant(json!({"user": "ann"}), "read", json!({ "graphs_of": asks })),
+        grant(
+            json!({"user": "ann"}),
+            "read",
+            json!({ "graph": "http://example.com/g2" }),
+        ),
+    ]);
+    let server = start_with(&commands, |options| {
+        options.http.audit_log = Some(path.clone());
+    })
+    .await;
+    // What other rules say holds.
+    assert_eq!(seen(&server, "ann").await, "g,o http://example.com/g2,g2 ");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let line: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(line["event"], "rule_failed", "{line}");
+    assert_eq!(line["user"], "ann");
+    assert_eq!(line["query"], asks);
+    assert!(!line["why"].as_str().unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn queries_that_can_be_no_rule_are_refused() {
+    let server = start(&users()).await;
+    let root = basic("root", PASSWORD);
+    for (right, query, why) in [
+        ("read", "SELECT ?g {", "line 1, column 12"),
+        ("read", "ASK {}", "a SELECT"),
+        ("read", "SELECT * { GRAPH ?g { ?s ?p ?o } }", "one variable"),
+        ("administer", LISTED, "not administered"),
+    ] {
+        let rule = grant(json!("anyone"), right, json!({ "graphs_of": query }));
+        let answer = command(&server, &root, &rule).await;
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert!(answer.text().contains(why), "{query}: {}", answer.text());
+    }
+}
