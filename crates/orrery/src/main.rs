@@ -96,6 +96,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Key(command) => commands::access::key(command),
         Command::Grant(command) => commands::access::grant(command),
         Command::Limit(command) => commands::limit::run(command),
+        Command::Queries(command) => commands::queries::run(command),
         Command::Prefix(command) => commands::prefix::run(command),
         Command::Report(command) => commands::report::run(command),
         Command::Usage(arguments) => commands::report::bill_of(&arguments),

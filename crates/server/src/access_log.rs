@@ -2,7 +2,9 @@
 //! status, milliseconds, rows, and the beginning of the query. Where there is a query log, what was asked gets its entry there at the same moment.
 
 use crate::edge;
-use crate::query_log::{AtCommit, Ended, QueryLog, QueryRecord};
+use crate::errors::ServerError;
+use crate::query_log::{AtCommit, Ended, Peer, QueryLog, QueryRecord};
+use crate::running_queries::{Place, RunningQueries};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode, request::Parts};
@@ -33,10 +35,17 @@ pub(crate) struct AccessRecord {
     query: OnceLock<String>,
     /// None without a query log.
     entry: Option<Box<QueryRecord>>,
+    /// None where nobody lists what runs.
+    place: Option<Box<Place>>,
 }
 
 impl AccessRecord {
-    fn new(request: &Request, log: Option<&Arc<QueryLog>>) -> Self {
+    fn new(
+        request: &Request,
+        log: Option<&Arc<QueryLog>>,
+        running: Option<&Arc<RunningQueries>>,
+    ) -> Self {
+        let client = || request.extensions().get().map(|&Peer(address)| address);
         Self {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
@@ -46,7 +55,13 @@ impl AccessRecord {
             is_complete: AtomicBool::new(false),
             query: OnceLock::new(),
             entry: log.map(|log| Box::new(QueryRecord::new(log, request))),
+            place: running.map(|running| Box::new(running.place(client()))),
         }
+    }
+
+    /// That of a request.
+    pub(crate) fn of(parts: &Parts) -> Option<Arc<Self>> {
+        parts.extensions.get().cloned()
     }
 
     /// Notes the text of the query, clipped to one line.
@@ -60,18 +75,29 @@ impl AccessRecord {
         self.entry.as_deref()
     }
 
-    /// Notes for the query log who asks.
+    /// Notes for the query log, and the list of what runs, who asks.
     pub(crate) fn set_user(&self, parts: &Parts) {
         let user = || edge::rights(parts)?.user.as_ref();
         if let (Some(entry), Some(user)) = (self.entry(), user()) {
             entry.set_user(user.to_string());
         }
+        if let (Some(place), Some(user)) = (&self.place, user()) {
+            place.set_user(user.to_string());
+        }
     }
 
-    /// Notes for the query log what is asked.
+    /// Notes for the query log, and the list of what runs, what is asked.
     pub(crate) fn set_asked(&self, kind: Kind, text: &str) {
         if let Some(entry) = self.entry() {
             entry.set_asked(kind, text);
+        }
+        self.take_place(kind, text);
+    }
+
+    /// Has the list of what runs show what is asked.
+    pub(crate) fn take_place(&self, kind: Kind, text: &str) {
+        if let Some(place) = &self.place {
+            place.take(kind, text);
         }
     }
 
@@ -104,6 +130,24 @@ impl AccessRecord {
     pub(crate) fn add_touches(&self, touches: u64) {
         if let Some(entry) = self.entry() {
             entry.add_touches(touches);
+        }
+        if let Some(place) = &self.place {
+            place.add_touches(touches);
+        }
+    }
+
+    /// What work comes to, unless somebody ends it from outside first.
+    pub(crate) async fn unless_killed<T, E: From<ServerError>>(
+        &self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let Some(place) = &self.place else {
+            return work.await;
+        };
+        tokio::select! {
+            biased;
+            () = place.killed() => Err(ServerError::Killed.into()),
+            done = work => done,
         }
     }
 
@@ -194,10 +238,11 @@ fn clip(query: &str) -> String {
 /// Middleware: follows a request and its answer's body to their end.
 pub(crate) async fn log_access(
     log: Option<Arc<QueryLog>>,
+    running: Option<Arc<RunningQueries>>,
     mut request: Request,
     next: Next,
 ) -> Response {
-    let record = Arc::new(AccessRecord::new(&request, log.as_ref()));
+    let record = Arc::new(AccessRecord::new(&request, log.as_ref(), running.as_ref()));
     request.extensions_mut().insert(Arc::clone(&record));
     let response = next.run(request).await;
     record

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | GET `/admin/access` | | all users, groups, keys and rules, without secrets |
 //! | GET `/admin/usage?from=2026-11-01&to=2026-11-30` | | what each user used on each day, from the query log: JSON, or CSV with `format=csv` |
+//! | GET `/queries`, DELETE `/queries/17` | ends a query that runs | what runs now, see `admin_queries` |
 //! | POST `/admin/access` | one command, as JSON ([`Command`]) | `{"commit":17}`, and what is seen once: `password`, `key` |
 //!
 //! Administrators may all of it; who administers graphs or tables grants rights to them, and everybody makes keys of their own. A command is one transaction: it is checked
@@ -17,12 +18,11 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{delete, get};
 use axum::{Json, Router, middleware};
 use orrery_guard::{Command, Done, Error, Listing, UserId};
 
 use crate::access_log::log_access;
-use crate::admin_usage;
 use crate::audit::{Act, AuditLog};
 use crate::edge::{self, Edge};
 use crate::errors::{ServerError, told_to_the_log};
@@ -32,6 +32,7 @@ use crate::paths;
 use crate::query_log::Peer;
 use crate::router::{known, not_found};
 use crate::state::ServerState;
+use crate::{admin_queries, admin_usage};
 
 /// The longest command: names, an IRI and a note.
 const COMMAND_BYTES_MAX: usize = 64 * 1024;
@@ -49,6 +50,8 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
     Router::new()
         .route(paths::ACCESS, known(get(list).post(change)))
         .route(paths::USAGE, known(get(usage)))
+        .route(paths::QUERIES, known(get(admin_queries::list)))
+        .route(paths::QUERY, known(delete(admin_queries::kill)))
         .layer(DefaultBodyLimit::disable())
         .fallback(not_found)
         .with_state(state)
@@ -57,7 +60,7 @@ pub(crate) fn routes(state: Arc<ServerState>, listen: SocketAddr) -> Router {
         }))
         .layer(middleware::from_fn(|request, next| {
             // Nothing is asked here that the query log is about.
-            log_access(None, request, next)
+            log_access(None, None, request, next)
         }))
 }
 

@@ -17,7 +17,7 @@
 //! | 501 | a feature that is not there yet |
 //! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow |
 //! | 414, 431 | the address, or the head of a request, is too long, see `refusals` |
-//! | 503 | over its time (names the limit); too many queries at once, or others hold the memory (`Retry-After`) |
+//! | 503 | over its time (names the limit); ended by an administrator; too many queries at once, or others hold the memory (`Retry-After`) |
 //! | 507 | over its memory (names the limit) |
 //! | 500 | the database is damaged, or a bug |
 //!
@@ -122,6 +122,8 @@ pub(crate) enum ServerError {
     MemoryBusy { message: String },
     #[error("the server is stopping")]
     Stopping,
+    #[error("an administrator has ended this request")]
+    Killed,
     /// For the one who makes the change: other endpoints are asked first, then it is made anew.
     #[error("other endpoints have not been asked yet")]
     AskFirst,
@@ -204,7 +206,8 @@ impl ServerError {
             | Self::Busy { .. }
             | Self::FeedsBusy { .. }
             | Self::MemoryBusy { .. }
-            | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            | Self::Stopping
+            | Self::Killed => StatusCode::SERVICE_UNAVAILABLE,
             Self::Endpoint {
                 is_timeout: true, ..
             } => StatusCode::GATEWAY_TIMEOUT,
@@ -227,7 +230,7 @@ impl ServerError {
             | Self::TransactionMemory { .. }
             | Self::MemoryBusy { .. }
             | Self::Format(FormatError::Spill { .. }) => Outcome::Memory,
-            Self::Stopping => Outcome::Cancelled,
+            Self::Stopping | Self::Killed => Outcome::Cancelled,
             Self::BadRequest { .. }
             | Self::Forbidden { .. }
             | Self::UnknownAsker { .. }

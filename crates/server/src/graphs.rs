@@ -122,6 +122,7 @@ async fn read(
         Some(name) => format!("CONSTRUCT {{ ?s ?p ?o }} WHERE {{ GRAPH <{name}> {{ ?s ?p ?o }} }}"),
         None => "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }".to_owned(),
     };
+    record.take_place(Kind::Construct, &query);
     let request = QueryRequest {
         query,
         format: address.format.clone(),
@@ -228,6 +229,7 @@ async fn store(
     let changed = HeldUpdate {
         update,
         options,
+        record: AccessRecord::of(parts),
         memory,
     };
     let (committed, existed) =
@@ -268,7 +270,7 @@ async fn make(
                 let view = held.options.query.view_of(transaction.snapshot()?)?;
                 let exists = graph_exists(&view, graph.as_deref())?;
                 commit_request.check(transaction, exists)?;
-                query_threads.block_on(engine.apply(&held.update, &held.options, transaction))?;
+                query_threads.block_on(held.apply(&engine, transaction))?;
                 existed.store(exists, Ordering::Relaxed);
                 Ok(commit_request.options(&who))
             },
@@ -291,6 +293,7 @@ async fn delete(
     let changed = HeldUpdate {
         update,
         options,
+        record: AccessRecord::of(parts),
         memory: BodyMemory::new(&state.engine),
     };
     let (committed, existed) =
@@ -341,6 +344,7 @@ async fn patch(
     let changed = HeldUpdate {
         update,
         options,
+        record: AccessRecord::of(parts),
         memory,
     };
     let (committed, _) = make(state, writes, parts, changed, graph, commit_request).await?;

@@ -15,6 +15,7 @@
 
 mod access_log;
 mod admin;
+mod admin_queries;
 mod admin_usage;
 mod admission;
 mod audit;
@@ -53,6 +54,7 @@ mod query_threads;
 mod refusals;
 mod request_times;
 mod router;
+mod running_queries;
 pub mod serve;
 mod sql;
 mod sql_failure;

@@ -160,6 +160,8 @@ pub struct HttpOptions {
     pub foreign: ForeignAccess,
     /// Where what is asked is logged, if it is.
     pub query_log: Option<QueryLogOptions>,
+    /// Whether the admin socket shows what runs, and ends it.
+    pub lists_queries: bool,
     /// The file that acts of administrators and denied requests are appended to; none if not given.
     pub audit_log: Option<PathBuf>,
 }
@@ -182,6 +184,7 @@ impl Default for HttpOptions {
             strict_prefixes: false,
             foreign: ForeignAccess::refused(),
             query_log: None,
+            lists_queries: false,
             audit_log: None,
         }
     }

@@ -15,6 +15,12 @@ pub(crate) const ACCESS: &str = "/admin/access";
 /// What each user used.
 pub(crate) const USAGE: &str = "/admin/usage";
 
+/// What runs now.
+pub(crate) const QUERIES: &str = "/queries";
+
+/// One of those.
+pub(crate) const QUERY: &str = "/queries/{id}";
+
 /// Of graphs.
 pub(crate) const GRAPH_METHODS: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
 
@@ -23,6 +29,8 @@ pub(crate) const READ: &str = "GET, HEAD, OPTIONS";
 pub(crate) const ASK: &str = "GET, HEAD, POST, OPTIONS";
 
 pub(crate) const DO: &str = "POST, OPTIONS";
+
+const END: &str = "DELETE, OPTIONS";
 
 /// Of the server as a whole, for `OPTIONS *`.
 const ALL: &str = "GET, HEAD, PUT, POST, DELETE, PATCH, OPTIONS";
@@ -45,8 +53,11 @@ pub(crate) fn methods_of(path: &str) -> Option<&'static str> {
 pub(crate) fn admin_methods_of(path: &str) -> Option<&'static str> {
     match path {
         ACCESS | "*" => Some(ASK),
-        USAGE => Some(READ),
-        _ => None,
+        USAGE | QUERIES => Some(READ),
+        path => {
+            let number = path.strip_prefix(QUERIES)?.strip_prefix('/')?;
+            (!number.is_empty() && !number.contains('/')).then_some(END)
+        }
     }
 }
 

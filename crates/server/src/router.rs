@@ -184,6 +184,7 @@ pub(crate) fn shared(
         },
         audit,
         query_log: query_log.map(Arc::new),
+        running: options.lists_queries.then(Arc::default),
         query_threads,
         // Who may change what is known then.
         write_rule: WriteRule::new(
@@ -207,6 +208,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
         methods_of,
     };
     let query_log = state.query_log.clone();
+    let running = state.running.clone();
     Router::new()
         .route("/", known(get(console::page)))
         .route("/console.js", known(get(console::script)))
@@ -243,7 +245,7 @@ pub(crate) fn routes(state: Arc<ServerState>) -> Router {
             edge::around(edge.clone(), request, next)
         }))
         .layer(middleware::from_fn(move |request, next| {
-            log_access(query_log.clone(), request, next)
+            log_access(query_log.clone(), running.clone(), request, next)
         }))
 }
 

@@ -255,6 +255,7 @@ impl Server {
         };
         let (over, is_over) = watch::channel(false);
         let has_users = authentication.is_some();
+        options.http.lists_queries |= options.admin.is_some();
         let state = shared(engine, writing, options.http, authentication, is_over)?;
         if let (Some(audit), Some(name)) = (&state.audit, first_administrator) {
             audit.act(&Act {
@@ -277,6 +278,7 @@ impl Server {
             listener,
             query_log: state.query_log.clone(),
             wants_peers: state.query_log.is_some()
+                || state.running.is_some()
                 || state.audit.is_some()
                 || state.authentication.is_some(),
             router: routes(state),

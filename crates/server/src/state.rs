@@ -20,6 +20,7 @@ use crate::parameters::parse_at;
 use crate::protocol::QueryRequest;
 use crate::query_log::{Peer, QueryLog};
 use crate::query_threads::QueryThreads;
+use crate::running_queries::RunningQueries;
 use crate::stream_body::Job;
 use crate::writes::Writes;
 use axum::http::{Method, request::Parts};
@@ -55,6 +56,8 @@ pub(crate) struct ServerState {
     pub(crate) audit: Option<Arc<AuditLog>>,
     /// None where nothing is logged.
     pub(crate) query_log: Option<Arc<QueryLog>>,
+    /// None where there is no admin socket, which alone shows it.
+    pub(crate) running: Option<Arc<RunningQueries>>,
     pub(crate) query_threads: QueryThreads,
     pub(crate) write_rule: WriteRule,
     pub(crate) hosts: HostRule,
@@ -234,7 +237,7 @@ impl ServerState {
         record.set_query(&request.query);
         let conditions = Conditions::of(&parts.headers)?;
         let (mut time, meter) = self.enter(parts, request.timeout)?;
-        let mut turn = self.admission.turn().await?;
+        let mut turn = record.unless_killed(self.admission.turn()).await?;
         let snapshot = match request.at.as_deref() {
             Some(at) => {
                 let (snapshot, same_turn) = self.old_snapshot(at, &mut time, turn).await?;

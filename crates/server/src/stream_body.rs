@@ -151,7 +151,8 @@ enum RunsOn {
 /// The job. The turn ends with it.
 async fn run(job: Job, runs_on: RunsOn, head: HeadSender) {
     let mut output = Output::new(head, job.ready, job.time);
-    match produce_within_memory(&job, runs_on, &mut output).await {
+    let produced = produce_within_memory(&job, runs_on, &mut output);
+    match job.record.unless_killed(produced).await {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its query was stopped"),
         Err(Stop::Failed(error)) => {

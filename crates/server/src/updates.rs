@@ -8,6 +8,7 @@
 //! with `If-Match: "17"` is made only if 17 is still the current commit, else it gets 412 (see `conditions`); so a
 //! client can read, decide and write.
 
+use crate::access_log::AccessRecord;
 use crate::conditions::{Conditions, State, etag_of_commit};
 use crate::edge;
 use crate::errors::ServerError;
@@ -165,6 +166,7 @@ pub(crate) async fn update(
     let held = HeldUpdate {
         update: parsed,
         options,
+        record: AccessRecord::of(parts),
         memory,
     };
     let engine = Arc::clone(&state.engine);
@@ -186,8 +188,30 @@ pub(crate) async fn update(
 pub(crate) struct HeldUpdate<M> {
     pub(crate) update: ParsedUpdate,
     pub(crate) options: UpdateOptions,
+    /// Of the request that it comes with.
+    pub(crate) record: Option<Arc<AccessRecord>>,
     #[expect(dead_code, reason = "held")]
     pub(crate) memory: M,
+}
+
+impl<M> HeldUpdate<M> {
+    /// Applies it, unless somebody ends it first: then the transaction is not to be committed.
+    pub(crate) async fn apply(
+        &self,
+        engine: &Engine,
+        transaction: &mut Transaction,
+    ) -> Result<(), ServerError> {
+        let applied = async {
+            engine
+                .apply(&self.update, &self.options, transaction)
+                .await?;
+            Ok(())
+        };
+        match &self.record {
+            Some(record) => record.unless_killed(applied).await,
+            None => applied.await,
+        }
+    }
 }
 
 /// Makes the change of an update. Other endpoints that it asks (`SERVICE`) are asked while other changes are made, between one turn
@@ -233,7 +257,7 @@ fn change<M: Send + Sync + 'static>(
     Box::new(
         move |transaction: &mut Transaction, query_threads: &Handle| {
             commit_request.check(transaction, true)?;
-            query_threads.block_on(engine.apply(&held.update, &held.options, transaction))?;
+            query_threads.block_on(held.apply(&engine, transaction))?;
             Ok(commit_request.options(&who))
         },
     )

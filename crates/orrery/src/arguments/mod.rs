@@ -7,6 +7,7 @@ mod common;
 mod database;
 mod limit;
 mod named;
+mod queries;
 mod query;
 mod query_log;
 mod report;
@@ -31,6 +32,7 @@ pub(crate) use database::{
 };
 pub(crate) use limit::{LimitArguments, LimitCommand, LimitedArguments};
 pub(crate) use named::{MappingCommand, PrefixCommand, PrefixPlace};
+pub(crate) use queries::QueriesCommand;
 pub(crate) use query::{
     EndpointArguments, ExplainArguments, LoadSourceArguments, QueryArguments, QueryText,
     SqlArguments, UpdateArguments,
@@ -97,6 +99,9 @@ pub(crate) enum Command {
     /// How much somebody may use: set, list, remove
     #[command(subcommand)]
     Limit(LimitCommand),
+    /// What a server runs now: list, kill
+    #[command(subcommand)]
+    Queries(QueriesCommand),
     /// Graphs out of tables, by R2RML or the Direct Mapping: add, list, show, drop, copy
     #[command(subcommand)]
     Mapping(MappingCommand),

@@ -433,13 +433,13 @@ fn now() -> u64 {
     since.unwrap_or_default().as_secs()
 }
 
-fn write_out(text: String) -> Result<(), Failure> {
+pub(super) fn write_out(text: String) -> Result<(), Failure> {
     let mut output = Output::open(None)?;
     output.drain(&mut text.into_bytes())?;
     output.finish()
 }
 
-fn unexpected(error: serde_json::Error) -> Failure {
+pub(super) fn unexpected(error: serde_json::Error) -> Failure {
     Failure::Other(format!("the server did not answer as expected: {error}"))
 }
 

@@ -113,6 +113,12 @@ pub(crate) fn get(url: Url) -> Result<String, Failure> {
     runtime.block_on(send(Method::GET, url, &[], Body::default()))
 }
 
+/// Has what has an address removed, and gives what the server says of it, or its line on what is wrong.
+pub(crate) fn delete(url: Url) -> Result<String, Failure> {
+    let runtime = super::query_text::runtime()?;
+    runtime.block_on(send(Method::DELETE, url, &[], Body::default()))
+}
+
 /// Sends a file, or standard input for `-`, read as it is sent.
 pub(crate) fn post_file(url: Url, content_type: &str, path: &Path) -> Result<String, Failure> {
     let input: Box<dyn Read + Send> = if path == Path::new("-") {

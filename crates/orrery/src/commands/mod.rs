@@ -12,6 +12,7 @@ pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod mapping;
 pub(crate) mod prefix;
+pub(crate) mod queries;
 pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod serve;

@@ -9,7 +9,6 @@ use crate::common::{check_failure, fail, orrery, quads, run, succeed, text};
 use crate::serve::Server;
 
 pub(crate) const PASSWORD: &str = "correct horse";
-const COUNT: &str = "select count(*) as n from graph_quads";
 
 /// A database with a quad in the default graph and in two others, an administrator `root`, and `ann` who may write below <x:own/>.
 pub(crate) fn database(home: &Path) -> String {
@@ -232,10 +231,22 @@ fn a_server_asks_who_asks_and_is_administered_while_it_runs() {
     assert!(!String::from_utf8_lossy(&wrong.stderr).contains("not-this-one"));
     let listed = done("root", &["user", "list", "--server", &admin]);
     assert!(listed.starts_with("root  administrator\n"), "{listed}");
-    let in_sql = as_user("ann", &["sql", "--server", &public, "-c", COUNT])
-        .output()
-        .unwrap();
-    check_failure(&in_sql, &["403"]);
+    // In SQL, too, she sees her graphs and no tables of others.
+    let count = "select count(*) as n from quads";
+    let counted = |name: &str| {
+        done(
+            name,
+            &["sql", "--server", &public, "-c", count, "--format", "csv"],
+        )
+    };
+    assert_eq!(counted("ann"), "n\n4\n");
+    assert_eq!(counted("root"), "n\n5\n");
+    // Nothing runs beside what asks.
+    assert_eq!(done("root", &["queries", "list", "--server", &admin]), "");
+    for (name, why) in [("ann", "403"), ("root", "no query 17 runs now")] {
+        let kill = ["queries", "kill", "17", "--server", &admin];
+        check_failure(&as_user(name, &kill).output().unwrap(), &[why]);
+    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(super) async fn make(
     let (mut sender, made) = oneshot::channel();
     let change = move |mut transaction: Transaction, threads: &Handle| {
         commit_request.check(&mut transaction, true)?;
-        let run = run(&asked, transaction, memory);
+        let run = asked.record.unless_killed(run(&asked, transaction, memory));
         let (answer, transaction) = threads.block_on(async {
             tokio::select! {
                 biased;

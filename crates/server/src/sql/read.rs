@@ -38,7 +38,7 @@ pub(super) async fn answer(
     asked: Asked,
 ) -> Result<Response, ServerError> {
     let conditions = Conditions::of(&parts.headers)?;
-    let turn = state.admission.turn().await?;
+    let turn = asked.record.unless_killed(state.admission.turn()).await?;
     let time = asked.time;
     let waiting = Arc::new(());
     let asked = asked.waiting(GraphLimits {
@@ -76,7 +76,8 @@ fn holding(response: Response, waiting: Arc<()>) -> Response {
 
 async fn run(job: Job, head: HeadSender) {
     let mut output = Output::new(head, job.ready, job.asked.time);
-    match produce_within_memory(&job, &mut output).await {
+    let produced = produce_within_memory(&job, &mut output);
+    match job.asked.record.unless_killed(produced).await {
         Ok(()) => {}
         Err(Stop::ClientGone) => tracing::debug!("the client left; its statements were stopped"),
         Err(Stop::Failed(error)) => {

@@ -24,6 +24,7 @@ mod limits;
 mod metering;
 mod oidc;
 mod protocol;
+mod queries;
 mod query_log;
 mod scopes;
 mod service;

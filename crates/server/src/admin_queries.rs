@@ -1,0 +1,78 @@
+//! `/queries`: what runs now, and its end.
+//!
+//! | request | does | answers |
+//! | --- | --- | --- |
+//! | GET `/queries` | | `{"queries":[{"id":17,"kind":"query","user":"ann","client":"203.0.113.9","since":"...","ms":5103,"touches":80212,"text":"SELECT ..."}]}` |
+//! | DELETE `/queries/17` | ends it, if it still runs | `{"killed":17}` |
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Request, State};
+use axum::http::header::{self, HeaderName};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::audit::Act;
+use crate::edge;
+use crate::errors::ServerError;
+use crate::query_log::Peer;
+use crate::state::ServerState;
+
+/// What others ask is kept nowhere on the way.
+const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
+
+/// Answers GET `/queries`.
+pub(crate) async fn list(State(state): State<Arc<ServerState>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let listed = || {
+        edge::require_administrator(&parts, "read what others ask")?;
+        let queries = state.running.as_ref().map(|running| running.list());
+        let queries = queries.unwrap_or_default();
+        Ok((NO_STORE, Json(json!({ "queries": queries }))).into_response())
+    };
+    listed().unwrap_or_else(|error: ServerError| error.into_response_for(&parts.headers))
+}
+
+/// Answers DELETE `/queries/{id}`.
+pub(crate) async fn kill(
+    State(state): State<Arc<ServerState>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    let killed = end(&state, &parts, &id);
+    killed.unwrap_or_else(|error| error.into_response_for(&parts.headers))
+}
+
+fn end(state: &ServerState, parts: &Parts, id: &str) -> Result<Response, ServerError> {
+    match edge::rights(parts) {
+        Some(_) => edge::require_administrator(parts, "end what others ask")?,
+        // Nobody is asked who they are: as for changes, it has to be a program of this machine.
+        None => state.write_rule.check(parts, &state.hosts)?,
+    }
+    let number = id.parse::<u64>().map_err(|_no_number| {
+        ServerError::bad_request(format!(
+            "`{id}` is no number of a query; GET /queries lists them"
+        ))
+    })?;
+    let running = state.running.as_ref();
+    let is_killed = running.is_some_and(|running| running.kill(number));
+    if let Some(audit) = &state.audit {
+        let user = edge::rights(parts).and_then(|rights| rights.user.as_ref());
+        audit.act(&Act {
+            user: user.map(orrery_guard::Name::as_str),
+            client: parts.extensions.get().map(|&Peer(address)| address),
+            act: &format!("end query {number}"),
+            outcome: if is_killed { "done" } else { "it does not run" },
+            commit: None,
+        });
+    }
+    match is_killed {
+        true => Ok((NO_STORE, Json(json!({ "killed": number }))).into_response()),
+        false => Err(ServerError::Missing {
+            message: format!("no query {number} runs now; GET /queries lists those that do"),
+        }),
+    }
+}
