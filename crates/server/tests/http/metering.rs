@@ -184,8 +184,12 @@ async fn as_many_requests_run_as_may_from_each_address_and_of_each_user() {
     let (address, root) = (server.address, basic("root", PASSWORD));
     let of_anyone = limit(json!("anyone"), json!({"concurrent": 2}));
     assert_eq!(command(&server, &root, &of_anyone).await.status, 200);
-    let run =
-        |who: String| tokio::spawn(async move { ask(address, ENDLESS_WORK, &[&who, CSV]).await });
+    let run = |who: String| {
+        tokio::spawn(async move {
+            // The short questions beside it may have its place for a moment.
+            while ask(address, ENDLESS_WORK, &[&who, CSV]).await.status == 429 {}
+        })
+    };
     let nobody = || "X-Nobody: 1".to_owned();
     let running = run(ann());
     let refused = until(&server, &ann(), 429).await;
