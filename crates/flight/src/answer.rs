@@ -13,7 +13,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use orrery_sql::Turn;
+use orrery_sql::{SqlScope, Turn};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
@@ -37,6 +37,8 @@ pub(crate) struct Time {
 /// See the module.
 pub(crate) struct Answer {
     schema: SchemaRef,
+    /// What could be read when it was asked for, where that was not everything.
+    scope: Option<Arc<SqlScope>>,
     receiver: Mutex<Option<mpsc::Receiver<Piece>>>,
     cancel: Arc<Notify>,
 }
@@ -54,6 +56,7 @@ impl Answer {
         schema: SchemaRef,
         rows: Batches,
         time: Time,
+        scope: Option<Arc<SqlScope>>,
         stage: watch::Receiver<Stage>,
     ) -> Arc<Self> {
         let (sender, receiver) = mpsc::channel(BATCHES_WAITING);
@@ -61,9 +64,14 @@ impl Answer {
         tokio::spawn(compute(rows, time, sender, Arc::clone(&cancel), stage));
         Arc::new(Self {
             schema,
+            scope,
             receiver: Mutex::new(Some(receiver)),
             cancel,
         })
+    }
+
+    pub(crate) fn scope(&self) -> Option<&Arc<SqlScope>> {
+        self.scope.as_ref()
     }
 
     pub(crate) fn schema(&self) -> &SchemaRef {
@@ -165,7 +173,10 @@ mod tests {
             turn: Box::new(Noted(Arc::clone(turn))),
             until: Instant::now() + time,
         };
-        (Answer::start(batch().schema(), rows, time, stage), sender)
+        (
+            Answer::start(batch().schema(), rows, time, None, stage),
+            sender,
+        )
     }
 
     fn endless(dropped: &Arc<AtomicUsize>) -> Batches {

@@ -16,10 +16,10 @@ use orrery_sql::{
 };
 use tonic::{Code, Status};
 
+use crate::call::Call;
 use crate::life::{Stage, reached};
 use crate::refusal::{malformed, refusal};
 use crate::savepoints::quoted;
-use crate::shared::Shared;
 use crate::work::Place;
 
 /// `TableNotExistOption` and `TableExistsOption` of the protocol.
@@ -87,7 +87,7 @@ fn of_flight(error: FlightError) -> Status {
     }
 }
 
-impl Shared {
+impl Call {
     /// Takes rows for a table, and counts them.
     pub(crate) async fn ingest(
         &self,

@@ -9,16 +9,17 @@ use arrow_flight::flight_service_server::FlightServiceServer;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use orrery_sql::Host;
-use orrery_tls::Tls;
+use orrery_tls::{PeerNames, Tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server;
 
 use crate::capabilities::capabilities;
+use crate::guard::Guarded;
 use crate::handles::ConnectionId;
 use crate::life::{Stage, reached};
 use crate::options::{FlightOptions, StartError};
+use crate::peer::Peer;
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::socket::{Bytes, Socket};
@@ -58,7 +59,7 @@ impl Listener {
     pub fn bind(options: FlightOptions) -> Result<Self, StartError> {
         let address = options.listen;
         if !address.ip().is_loopback() {
-            if options.password.is_none() {
+            if !options.has_users && options.password.is_none() {
                 return Err(StartError::NoPassword { address });
             }
             if options.tls.is_none() {
@@ -117,8 +118,10 @@ impl Listener {
         let incoming = incoming(socket, self.tls, Arc::clone(&shared), stage.clone());
         let service = FlightServiceServer::new(Service(Arc::clone(&shared)))
             .max_decoding_message_size(shared.options.message_bytes_max);
-        let guard = shared.guard.clone();
-        let service = InterceptedService::new(service, move |request| guard.admit(request));
+        let service = Guarded {
+            guard: shared.guard.clone(),
+            service,
+        };
         let mut stopping = stage;
         let serving = Server::builder()
             .max_concurrent_streams(shared.options.calls_max)
@@ -176,12 +179,16 @@ fn incoming(
                 return;
             };
             match accepted {
-                Ok((stream, _)) => {
-                    let id = ConnectionId(numbers.fetch_add(1, Ordering::Relaxed));
+                Ok((stream, address)) => {
+                    let peer = Peer {
+                        id: ConnectionId(numbers.fetch_add(1, Ordering::Relaxed)),
+                        address: address.ip(),
+                        certificate: None,
+                    };
                     let (tls, shared) = (tls.clone(), Arc::clone(&shared));
                     let sender = sender.clone();
                     tokio::spawn(async move {
-                        if let Some(socket) = opened(stream, tls, id, shared, permit).await {
+                        if let Some(socket) = opened(stream, tls, peer, shared, permit).await {
                             // Nobody takes it any more when the server stops.
                             let _ = sender.send(Ok(socket)).await;
                         }
@@ -204,7 +211,7 @@ fn incoming(
 async fn opened(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
-    id: ConnectionId,
+    mut peer: Peer,
     shared: Arc<Shared>,
     permit: OwnedSemaphorePermit,
 ) -> Option<Socket> {
@@ -212,12 +219,16 @@ async fn opened(
         stream.set_nodelay(true)?;
         match tls {
             None => Ok(Bytes::Plain(stream)),
-            Some(tls) => Ok(Bytes::Tls(Box::new(tls.accept(stream).await?))),
+            Some(tls) => {
+                let stream = tls.accept(stream).await?;
+                peer.certificate = PeerNames::of(&stream);
+                Ok(Bytes::Tls(Box::new(stream)))
+            }
         }
     };
     let bytes: std::io::Result<Bytes> = bytes.await;
     match bytes {
-        Ok(bytes) => Some(Socket::new(bytes, id, shared, permit)),
+        Ok(bytes) => Some(Socket::new(bytes, peer, shared, permit)),
         Err(error) => {
             tracing::debug!("a client of Flight SQL was not let in: {error}");
             None

@@ -12,6 +12,7 @@ use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use crate::handles::ConnectionId;
+use crate::peer::Peer;
 use crate::shared::Shared;
 
 /// Bytes of a client.
@@ -23,7 +24,8 @@ pub(crate) enum Bytes {
 /// See the module.
 pub(crate) struct Socket {
     bytes: Bytes,
-    ending: Ending,
+    peer: Peer,
+    _ending: Ending,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -42,23 +44,27 @@ impl Drop for Ending {
 impl Socket {
     pub(crate) fn new(
         bytes: Bytes,
-        id: ConnectionId,
+        peer: Peer,
         shared: Arc<Shared>,
         permit: OwnedSemaphorePermit,
     ) -> Self {
         Self {
             bytes,
-            ending: Ending { id, shared },
+            _ending: Ending {
+                id: peer.id,
+                shared,
+            },
+            peer,
             _permit: permit,
         }
     }
 }
 
 impl Connected for Socket {
-    type ConnectInfo = ConnectionId;
+    type ConnectInfo = Peer;
 
-    fn connect_info(&self) -> ConnectionId {
-        self.ending.id
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
     }
 }
 

@@ -12,12 +12,12 @@ use parking_lot::Mutex;
 use tonic::{Code, Status};
 
 use crate::answer::{Answer, Batches};
+use crate::call::Call;
 use crate::columns::plain_schema;
 use crate::handles::ConnectionId;
 use crate::kept_statement::KeptStatement;
 use crate::parameters::{Bound, values};
 use crate::refusal::{refusal, refused};
-use crate::shared::Shared;
 use crate::work::{Place, Ran, count, ran, refuse_control};
 
 /// What a client is told about a prepared statement.
@@ -35,7 +35,7 @@ pub(crate) enum Asked {
     Done,
 }
 
-impl Shared {
+impl Call {
     /// Runs a text, whose rows are to be fetched.
     pub(crate) async fn ask(
         &self,
@@ -92,8 +92,10 @@ impl Shared {
             Ran::Rows(schema, rows) => {
                 let rest = further(session, &prepared, &bound);
                 let rows = rows.chain(rest).boxed();
-                let answer = Answer::start(schema, rows, time, self.stage.clone());
-                let handle = self.answers.keep(Arc::clone(&answer), connection)?;
+                let scope = self.by().scope().cloned();
+                let answer = Answer::start(schema, rows, time, scope, self.stage.clone());
+                let owner = self.by().owner();
+                let handle = self.answers.keep(Arc::clone(&answer), connection, owner)?;
                 Ok(Asked::Rows(handle, answer))
             }
         }
@@ -200,7 +202,9 @@ impl Shared {
             bound: Mutex::default(),
         };
         Ok(Described {
-            handle: self.statements.keep(Arc::new(kept), None)?,
+            handle: self
+                .statements
+                .keep(Arc::new(kept), None, self.by().owner())?,
             columns,
             parameters: parameters.as_ref().clone(),
         })
@@ -237,13 +241,15 @@ impl Shared {
     }
 
     fn kept(&self, handle: &[u8]) -> Result<Arc<KeptStatement>, Status> {
-        self.statements.get(handle).ok_or_else(|| {
-            refusal(
-                Code::NotFound,
-                "26000",
-                "there is no such prepared statement: it was closed, or not used for too long",
-            )
-        })
+        self.statements
+            .get(handle, self.by().owner())
+            .ok_or_else(|| {
+                refusal(
+                    Code::NotFound,
+                    "26000",
+                    "there is no such prepared statement: it was closed, or not used for too long",
+                )
+            })
     }
 
     async fn place_of(&self, kept: &KeptStatement) -> Result<Place, Status> {
@@ -260,10 +266,7 @@ impl Shared {
         };
         let transaction = transaction.upgrade().ok_or_else(over)?;
         let turn = transaction.enter().await.map_err(|_| over())?;
-        Ok(Place::Within {
-            transaction,
-            _turn: turn,
-        })
+        Ok(self.within_transaction(transaction, turn))
     }
 }
 

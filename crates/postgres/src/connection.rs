@@ -4,10 +4,12 @@
 //! the statement holds goes with it.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
-use orrery_sql::{Error, Session, SessionOptions, TransactionStatus, Turn};
+use orrery_sql::{Caller, Denied, Error, Session, SessionOptions, TransactionStatus, Turn};
+use tokio::time::Instant;
 
 use crate::frontend::Frontend;
 use crate::guard::{Guard, reached, shutting_down};
@@ -18,9 +20,18 @@ use crate::shared::{Shared, Stage, close};
 use crate::startup::Greeting;
 use crate::wire::Wire;
 
+/// Who is at the other end.
+pub(crate) struct Client {
+    #[expect(dead_code, reason = "until statements are listed")]
+    pub(crate) address: SocketAddr,
+    /// None where the database has no users.
+    pub(crate) caller: Option<Arc<dyn Caller>>,
+}
+
 /// See the module.
 pub(crate) struct Connection {
     pub(crate) wire: Wire,
+    client: Client,
     pub(crate) session: Session,
     pub(crate) portals: HashMap<String, Portal>,
     /// The open transaction was not begun by the client: it ends with the message, or with Sync.
@@ -34,6 +45,7 @@ impl Connection {
     pub(crate) async fn start(
         mut wire: Wire,
         greeting: Greeting,
+        client: Client,
         shared: Arc<Shared>,
     ) -> Stopped<Option<Self>> {
         let user = greeting.settings.get("user").cloned().unwrap_or_default();
@@ -67,6 +79,7 @@ impl Connection {
         });
         let mut connection = Self {
             wire,
+            client,
             portals: HashMap::new(),
             is_implicit: false,
             guard: Guard {
@@ -99,6 +112,10 @@ impl Connection {
             let message = tokio::select! {
                 message = self.wire.any_message(is_skipping) => message,
                 () = reached(&mut stage, Stage::Stopping) => Err(shutting_down().into()),
+            };
+            let message = match self.client.require() {
+                Ok(()) => message,
+                Err(denied) => message.and(Err(refusal_of(denied).into())),
             };
             let is_extended = self.wire.is_extended();
             let done = match message {
@@ -189,18 +206,58 @@ impl Connection {
         put_message(&mut self.wire.output, b'Z', |body| body.put_u8(status));
     }
 
-    /// A statement begins: its time, and its turn.
+    /// A statement begins: its time, what who asks may do now, and its turn.
     pub(crate) async fn begin_statement(&mut self) -> Stopped<Turn> {
         let options = &self.shared.options;
         let asked = self.session.statement_timeout();
         let asked = asked.unwrap_or(options.statement_time_default);
+        let began = Instant::now();
         self.guard.begin(asked.min(options.statement_time_max));
+        let mut entered = None;
+        if let Some(caller) = self.client.caller.clone() {
+            let admitted = async { Ok(caller.admitted().await) };
+            let admitted = self.guard.run(&mut self.wire, admitted).await?;
+            let admitted = admitted.map_err(refusal_of)?;
+            self.session.set_scope(admitted.scope);
+            if let Some(limits) = admitted.limits {
+                let counted = limits.enter().map_err(refusal_of)?;
+                if let Some(until) = counted.time_max.and_then(|max| began.checked_add(max)) {
+                    self.guard.until = self.guard.until.map(|it| it.min(until));
+                }
+                entered = Some(counted);
+            }
+        }
         let turns = Arc::clone(&self.shared.context.turns);
         let turn = self
             .guard
             .run(&mut self.wire, async { Ok(turns.turn().await) });
         let turn = turn.await?;
-        turn.map_err(|why| Refusal::new("53000", why).into())
+        let turn = turn.map_err(|why| Refusal::new("53000", why))?;
+        Ok(match entered {
+            None => turn,
+            Some(entered) => Box::new((turn, entered.held)),
+        })
+    }
+}
+
+impl Client {
+    /// Fails when it is not let in any more.
+    fn require(&self) -> Result<(), Denied> {
+        self.caller
+            .as_ref()
+            .map_or(Ok(()), |caller| caller.require())
+    }
+}
+
+/// What a client that was let in is told: the connection ends where it is not any more.
+fn refusal_of(denied: Denied) -> Refusal {
+    match denied {
+        Denied::Concurrent(_) | Denied::UsedUp(_) | Denied::Failed(_) => {
+            Refusal::new(denied.code(), denied.to_string())
+        }
+        Denied::Unknown(_) | Denied::Wait(_) | Denied::Gone => {
+            Refusal::fatal(denied.code(), denied.to_string())
+        }
     }
 }
 

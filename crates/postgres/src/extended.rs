@@ -229,7 +229,7 @@ impl Connection {
         };
         let formats = portal.formats.clone();
         // What fails on the way leaves it done.
-        let answer = match std::mem::replace(&mut portal.state, PortalState::Done) {
+        let (answer, began) = match std::mem::replace(&mut portal.state, PortalState::Done) {
             PortalState::Bound(values) => {
                 let turn = self.begin_statement().await?;
                 return match self.begin(&prepared, &values).await? {
@@ -244,7 +244,7 @@ impl Connection {
                     }
                 };
             }
-            PortalState::Suspended(answer) => answer,
+            PortalState::Suspended(answer, began) => (answer, began),
             PortalState::Done => {
                 return Err(
                     Refusal::new("55000", format!("portal \"{name}\" cannot be run")).into(),
@@ -252,6 +252,7 @@ impl Connection {
             }
         };
         let _turn = self.begin_statement().await?;
+        self.session.require_scope(began.as_ref())?;
         self.send(name, answer, &formats, rows_max).await
     }
 
@@ -301,7 +302,7 @@ impl Connection {
         }
         put_message(&mut self.wire.output, b's', |_| {});
         if let Some(portal) = self.portals.get_mut(name) {
-            portal.state = PortalState::Suspended(answer);
+            portal.state = PortalState::Suspended(answer, self.session.scope().cloned());
         }
         Ok(())
     }

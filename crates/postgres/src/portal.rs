@@ -5,7 +5,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::SchemaRef;
 use arrow::util::display::FormatOptions;
 use futures::StreamExt;
-use orrery_sql::{Error, Prepared, ScalarValue, Tag, ValueTexts};
+use orrery_sql::{Error, Prepared, ScalarValue, SqlScope, Tag, ValueTexts};
 use std::sync::Arc;
 
 use crate::encode::{Rows, plain};
@@ -31,8 +31,8 @@ pub(crate) struct Portal {
 pub(crate) enum PortalState {
     /// Nothing was asked yet.
     Bound(Vec<ScalarValue>),
-    /// Some rows were sent.
-    Suspended(Answer),
+    /// Some rows were sent. What could be read and changed when they were asked for.
+    Suspended(Answer, Option<Arc<SqlScope>>),
     /// All were; or it failed.
     Done,
 }

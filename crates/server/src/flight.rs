@@ -42,7 +42,7 @@ impl Flight {
         if let Ok(address) = self.local_addr() {
             tracing::info!("listening for clients of Flight SQL on {address}");
         }
-        let host = host(self.state, self.writer);
+        let host = host(self.state, self.writer, "flight");
         tokio::spawn(self.listener.run(host, stop))
     }
 }

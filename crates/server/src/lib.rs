@@ -21,6 +21,7 @@ mod admission;
 mod audit;
 mod authentication;
 mod body;
+mod callers;
 mod changes;
 mod conditions;
 mod console;

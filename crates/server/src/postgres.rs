@@ -42,7 +42,7 @@ impl Postgres {
         if let Ok(address) = self.local_addr() {
             tracing::info!("listening for PostgreSQL's clients on {address}");
         }
-        let host = host(self.state, self.writer);
+        let host = host(self.state, self.writer, "postgresql");
         tokio::spawn(self.listener.run(host, stop))
     }
 }

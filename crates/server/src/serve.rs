@@ -28,8 +28,9 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use orrery_flight::FlightOptions;
 use orrery_loader::{BackgroundCompaction, BackgroundOptions};
-use orrery_postgres::Listener;
+use orrery_postgres::{Listener, PostgresOptions};
 use orrery_sparql::{Engine, EngineOptions};
 use orrery_storage::{ByteCount, Database, Writer, reason};
 use orrery_tls::Tls;
@@ -116,11 +117,16 @@ pub enum ServeError {
     /// Users, groups and rules cannot be read or written.
     #[error(transparent)]
     Users(#[from] orrery_guard::Error),
-    /// These ports know no users yet.
+    /// One password for all, and users who have their own.
     #[error(
-        "the database has users, whom clients of PostgreSQL and Flight SQL cannot name yet; leave --pg and --flight out"
+        "the database has users, who have passwords of their own: leave the one password of {port} out ({options})"
     )]
-    Unguarded,
+    OnePassword {
+        /// Whose clients it would be for.
+        port: &'static str,
+        /// What gives it.
+        options: &'static str,
+    },
     /// There are no users, and none can be made.
     #[error(
         "the database has no users, and is only read here; make an administrator with `orrery user add NAME --administrator`"
@@ -215,10 +221,10 @@ impl Server {
         if let (Some(authentication), Some(oidc)) = (&mut authentication, oidc) {
             authentication.take_tokens_of(oidc);
         }
+        if authentication.is_some() {
+            ask_users(options.postgres.as_mut(), options.flight.as_mut())?;
+        }
         match (&authentication, options.auth) {
-            (Some(_), _) if options.postgres.is_some() || options.flight.is_some() => {
-                return Err(ServeError::Unguarded);
-            }
             (None, Some(_)) => return Err(ServeError::NoAdministrator),
             (Some(_), _) if tls.is_none() && is_public(options.listen, options.admin) => {
                 tracing::warn!(
@@ -400,6 +406,32 @@ impl Server {
         tracing::info!("stopped");
         ended
     }
+}
+
+/// Has clients of the other ports say who they are, as users do.
+fn ask_users(
+    postgres: Option<&mut PostgresOptions>,
+    flight: Option<&mut FlightOptions>,
+) -> Result<(), ServeError> {
+    if let Some(postgres) = postgres {
+        postgres.has_users = true;
+        if postgres.password.is_some() {
+            return Err(ServeError::OnePassword {
+                port: "PostgreSQL's clients",
+                options: "--pg-password-file, ORRERY_PG_PASSWORD",
+            });
+        }
+    }
+    if let Some(flight) = flight {
+        flight.has_users = true;
+        if flight.password.is_some() {
+            return Err(ServeError::OnePassword {
+                port: "Flight SQL",
+                options: "--flight-password-file, ORRERY_FLIGHT_PASSWORD",
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Whether other machines can reach where users say who they are.

@@ -75,12 +75,14 @@ impl Session {
         let plan = planner.query((**query).clone(), text).await?;
         refuse_changes(&plan)?;
         let rows = planner.stream(&plan, text).await?;
-        self.block.lock().put_cursor(name, Cursor::new(rows));
+        let cursor = Cursor::new(rows, self.scope().cloned());
+        self.block.lock().put_cursor(name, cursor);
         Ok(Outcome::Done(Tag::Words("DECLARE CURSOR")))
     }
 
     async fn fetch(&self, name: &str, rows_max: u64) -> Result<Outcome> {
         let mut cursor = self.block.lock().take_cursor(name)?;
+        self.require_scope(cursor.scope())?;
         let columns = cursor.columns();
         let memory = MemoryConsumer::new("rows of a FETCH").register(self.pool());
         let mut batches = Vec::new();

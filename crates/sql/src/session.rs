@@ -188,20 +188,53 @@ impl Session {
         self.sight = scope.map(|scope| Arc::new(Sight::new(scope)));
     }
 
+    /// What it is held to, where that is not everything.
+    pub fn scope(&self) -> Option<&Arc<SqlScope>> {
+        self.sight.as_ref().map(|sight| &sight.scope)
+    }
+
+    /// Fails where what began under a scope might come to something else now: for rows that are asked for later, and for what a client goes on to send.
+    ///
+    /// # Errors
+    /// When rights have changed since.
+    pub fn require_scope(&self, began: Option<&Arc<SqlScope>>) -> Result<()> {
+        match SqlScope::lets_go_on(began, self.scope()) {
+            true => Ok(()),
+            false => Err(Error::new(
+                SqlState::InsufficientPrivilege,
+                "rights have changed since the statement began; begin it again",
+            )),
+        }
+    }
+
     /// A session of somebody else over the same database, with settings, statements and a transaction of its own. It costs less than a new one.
     #[must_use]
     pub fn another(&self) -> Self {
+        self.another_with(self.options.clone())
+    }
+
+    /// The same of this user, whose commits are by `who`.
+    #[must_use]
+    pub fn another_of(&self, user: &str, who: String) -> Self {
+        self.another_with(SessionOptions {
+            user: user.to_owned(),
+            who,
+            ..self.options.clone()
+        })
+    }
+
+    fn another_with(&self, options: SessionOptions) -> Self {
         let mut settings = Settings::default();
-        settings.set_user(&self.options.user);
+        settings.set_user(&options.user);
         let settings = Arc::new(Mutex::new(settings));
         let mut state = self.state.clone();
-        let facts = SessionFacts::new(&settings, &self.options.user);
+        let facts = SessionFacts::new(&settings, &options.user);
         state.config_mut().set_extension(facts);
         Self {
             state,
             database: Arc::clone(&self.database),
             writer: self.writer.clone(),
-            options: self.options.clone(),
+            options,
             block: Arc::default(),
             settings,
             kept: Arc::default(),

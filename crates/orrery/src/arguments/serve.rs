@@ -100,11 +100,11 @@ pub(crate) struct ServerArguments {
 /// How PostgreSQL's clients are served.
 #[derive(Args)]
 pub(crate) struct PostgresArguments {
-    /// Answer SQL to PostgreSQL's clients at this address, such as 127.0.0.1:5433. Beyond this machine they need a password: that of the environment's
-    /// ORRERY_PG_PASSWORD, or of a file
+    /// Answer SQL to PostgreSQL's clients at this address, such as 127.0.0.1:5433: to users of the database with their passwords. Where it has none, clients beyond this machine
+    /// need a password: that of the environment's ORRERY_PG_PASSWORD, or of a file
     #[arg(long, value_name = "HOST:PORT", value_parser = listen_address)]
     pub(crate) pg: Option<SocketAddr>,
-    /// The password of PostgreSQL's clients is the first line of this file
+    /// The password of PostgreSQL's clients, where the database has no users, is the first line of this file
     #[arg(long, value_name = "FILE", requires = "pg")]
     pub(crate) pg_password_file: Option<PathBuf>,
     /// Certificate (PEM) for those of them that ask for TLS
@@ -118,11 +118,11 @@ pub(crate) struct PostgresArguments {
 /// How clients of Arrow Flight SQL are served.
 #[derive(Args)]
 pub(crate) struct FlightArguments {
-    /// Answer SQL to clients of Arrow Flight SQL (ADBC, JDBC) at this address, such as 127.0.0.1:32010. Beyond this machine they need TLS and a password:
-    /// that of the environment's ORRERY_FLIGHT_PASSWORD, or of a file
+    /// Answer SQL to clients of Arrow Flight SQL (ADBC, JDBC) at this address, such as 127.0.0.1:32010: to users of the database, beyond this machine within TLS. Where it has none,
+    /// clients beyond this machine need TLS and a password: that of the environment's ORRERY_FLIGHT_PASSWORD, or of a file
     #[arg(long, value_name = "HOST:PORT", value_parser = listen_address)]
     pub(crate) flight: Option<SocketAddr>,
-    /// The password of these clients is the first line of this file
+    /// The password of these clients, where the database has no users, is the first line of this file
     #[arg(long, value_name = "FILE", requires = "flight")]
     pub(crate) flight_password_file: Option<PathBuf>,
     /// Certificate (PEM): with it all of them have to use TLS

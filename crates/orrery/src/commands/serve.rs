@@ -127,6 +127,14 @@ where
     })?))
 }
 
+/// A certificate and its key; who vouches for those of clients is the same for all that listens.
+fn with_client_ca((certificate, key): (PathBuf, PathBuf), arguments: &ServerArguments) -> TlsFiles {
+    TlsFiles {
+        client_ca: arguments.tls.tls_client_ca.clone(),
+        ..TlsFiles::new(certificate, key)
+    }
+}
+
 fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Failure> {
     let given = &arguments.postgres;
     let Some(listen) = given.pg else {
@@ -141,7 +149,7 @@ fn postgres(arguments: &ServerArguments) -> Result<Option<PostgresOptions>, Fail
     let tls = given.pg_certificate.clone().zip(given.pg_key.clone());
     Ok(Some(PostgresOptions {
         password,
-        tls: tls.map(|(certificate, key)| TlsFiles::new(certificate, key)),
+        tls: tls.map(|files| with_client_ca(files, arguments)),
         statement_time_default: arguments.timeout.0.min(arguments.timeout_max.0),
         statement_time_max: arguments.timeout_max.0,
         ..PostgresOptions::new(listen)
@@ -165,7 +173,7 @@ fn flight(arguments: &ServerArguments) -> Result<Option<FlightOptions>, Failure>
         .zip(given.flight_key.clone());
     Ok(Some(FlightOptions {
         password,
-        tls: tls.map(|(certificate, key)| TlsFiles::new(certificate, key)),
+        tls: tls.map(|files| with_client_ca(files, arguments)),
         statement_time_default: arguments.timeout.0.min(arguments.timeout_max.0),
         statement_time_max: arguments.timeout_max.0,
         ..FlightOptions::new(listen)

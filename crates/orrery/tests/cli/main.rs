@@ -19,6 +19,7 @@ mod language_tags;
 mod mapping;
 mod oidc;
 mod own_address;
+mod port_users;
 mod postgres;
 mod prefixes;
 mod report;
