@@ -36,6 +36,14 @@ impl By {
         }
     }
 
+    /// The user's name, if one is known.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Anybody => None,
+            Self::Caller(caller, _) => Some(caller.name()).filter(|name| !name.is_empty()),
+        }
+    }
+
     /// What is read and changed, where that is not everything.
     pub(crate) fn scope(&self) -> Option<&Arc<SqlScope>> {
         match self {

@@ -16,6 +16,7 @@ use orrery_sql::{
 };
 use tonic::{Code, Status};
 
+use crate::answer::is_killed;
 use crate::call::Call;
 use crate::life::{Stage, reached};
 use crate::refusal::{malformed, refusal};
@@ -90,6 +91,17 @@ fn of_flight(error: FlightError) -> Status {
 impl Call {
     /// Takes rows for a table, and counts them.
     pub(crate) async fn ingest(
+        &self,
+        command: CommandStatementIngest,
+        data: FlightBatches,
+    ) -> Result<i64, Status> {
+        // As what it amounts to is written in SQL.
+        self.watch(&format!("COPY {} FROM STDIN", quoted(&command.table)?));
+        let ingested = self.take_rows(command, data).await;
+        self.ended(ingested)
+    }
+
+    async fn take_rows(
         &self,
         command: CommandStatementIngest,
         data: FlightBatches,
@@ -177,6 +189,7 @@ impl Call {
         let mut stage = self.stage.clone();
         let inserted = tokio::select! {
             inserted = session.insert_batches(batches) => inserted,
+            () = is_killed(self.watched()) => return Err(crate::refusal::killed()),
             () = reached(&mut stage, Stage::Over) => {
                 return Err(crate::refusal::shutting_down());
             }

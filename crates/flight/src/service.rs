@@ -122,7 +122,7 @@ fn connection_of<T>(request: &Request<T>) -> Option<ConnectionId> {
 impl Service {
     /// A call that the guard has let in.
     fn call<T>(&self, request: &Request<T>) -> Result<Call, Status> {
-        Call::new(&self.0, request.extensions())
+        Call::new(&self.0, request)
     }
 }
 

@@ -43,10 +43,22 @@ impl Call {
         transaction: Option<&[u8]>,
         connection: Option<ConnectionId>,
     ) -> Result<Asked, Status> {
-        let place = self.place(transaction).await?;
-        let prepared = self.understood(&place, text).await?;
-        self.ask_prepared(place, prepared, Arc::default(), connection)
-            .await
+        self.watch(text);
+        let asked = async {
+            let place = self.place(transaction).await?;
+            let prepared = self.understood(&place, text).await?;
+            self.ask_prepared(place, prepared, Arc::default(), connection)
+                .await
+        };
+        self.asked(asked.await)
+    }
+
+    /// Notes how a statement ended; one whose rows are to be fetched goes on.
+    fn asked(&self, asked: Result<Asked, Status>) -> Result<Asked, Status> {
+        match asked {
+            Ok(Asked::Rows(handle, answer)) => Ok(Asked::Rows(handle, answer)),
+            ended => self.ended(ended),
+        }
     }
 
     /// The same of a prepared statement, with the values that are bound to it.
@@ -56,10 +68,14 @@ impl Call {
         connection: Option<ConnectionId>,
     ) -> Result<Asked, Status> {
         let kept = self.kept(handle)?;
-        let place = self.place_of(&kept).await?;
-        let bound = Arc::clone(&kept.bound.lock());
-        self.ask_prepared(place, Arc::clone(&kept.prepared), bound, connection)
-            .await
+        self.watch(kept.prepared.text());
+        let asked = async {
+            let place = self.place_of(&kept).await?;
+            let bound = Arc::clone(&kept.bound.lock());
+            self.ask_prepared(place, Arc::clone(&kept.prepared), bound, connection)
+                .await
+        };
+        self.asked(asked.await)
     }
 
     async fn ask_prepared(
@@ -93,7 +109,14 @@ impl Call {
                 let rest = further(session, &prepared, &bound);
                 let rows = rows.chain(rest).boxed();
                 let scope = self.by().scope().cloned();
-                let answer = Answer::start(schema, rows, time, scope, self.stage.clone());
+                let answer = Answer::start(
+                    schema,
+                    rows,
+                    time,
+                    scope,
+                    self.watched().cloned(),
+                    self.stage.clone(),
+                );
                 let owner = self.by().owner();
                 let handle = self.answers.keep(Arc::clone(&answer), connection, owner)?;
                 Ok(Asked::Rows(handle, answer))
@@ -107,9 +130,13 @@ impl Call {
         text: &str,
         transaction: Option<&[u8]>,
     ) -> Result<i64, Status> {
-        let place = self.place(transaction).await?;
-        let prepared = self.understood(&place, text).await?;
-        self.change_once(&place, &prepared, &[]).await
+        self.watch(text);
+        let changed = async {
+            let place = self.place(transaction).await?;
+            let prepared = self.understood(&place, text).await?;
+            self.change_once(&place, &prepared, &[]).await
+        };
+        self.ended(changed.await)
     }
 
     /// Runs a prepared statement once for each set of values that comes: all of them are done, or none.
@@ -119,17 +146,21 @@ impl Call {
         batches: BoxStream<'static, Result<RecordBatch, Status>>,
     ) -> Result<i64, Status> {
         let kept = self.kept(handle)?;
-        let place = self.place_of(&kept).await?;
         let prepared = &kept.prepared;
-        if prepared.parameters().is_empty() {
-            return self.change_once(&place, prepared, &[]).await;
-        }
-        let rows = batches.map_ok(|batch| {
-            let rows = 0..batch.num_rows();
-            futures::stream::iter(rows.map(move |row| values(&batch, row)))
-        });
-        self.change_rows(&place, prepared, rows.try_flatten().boxed())
-            .await
+        self.watch(prepared.text());
+        let changed = async {
+            let place = self.place_of(&kept).await?;
+            if prepared.parameters().is_empty() {
+                return self.change_once(&place, prepared, &[]).await;
+            }
+            let rows = batches.map_ok(|batch| {
+                let rows = 0..batch.num_rows();
+                futures::stream::iter(rows.map(move |row| values(&batch, row)))
+            });
+            self.change_rows(&place, prepared, rows.try_flatten().boxed())
+                .await
+        };
+        self.ended(changed.await)
     }
 
     async fn change_once(

@@ -9,12 +9,12 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use crate::answer::{Batches, Time};
+use crate::answer::{Batches, Time, is_killed};
 use crate::call::Call;
 use crate::columns::{plain_batch, plain_schema};
 use crate::life::{Stage, reached};
 use crate::open_transaction::OpenTransaction;
-use crate::refusal::{out_of_time, refusal, refused, shutting_down};
+use crate::refusal::{killed, out_of_time, refusal, refused, shutting_down};
 
 /// Where a statement runs: in a session of its own, or in a transaction, where it waits for the one before it.
 pub(crate) enum Place {
@@ -108,6 +108,10 @@ impl Call {
             () = tokio::time::sleep_until(until) => match session.committing().is_begun() {
                 true => work.await,
                 false => return Err(out_of_time()),
+            },
+            () = is_killed(self.watched()) => match session.committing().is_begun() {
+                true => work.await,
+                false => return Err(killed()),
             },
             () = reached(&mut stage, Stage::Over) => return Err(shutting_down()),
         };

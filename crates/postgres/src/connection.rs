@@ -8,7 +8,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{BufMut, BytesMut};
-use orrery_sql::{Caller, Denied, Error, Session, SessionOptions, TransactionStatus, Turn};
+use orrery_sql::{
+    Caller, Denied, Error, Session, SessionOptions, TransactionStatus, Turn, Watched,
+};
 use tokio::time::Instant;
 
 use crate::frontend::Frontend;
@@ -18,11 +20,11 @@ use crate::portal::Portal;
 use crate::refusal::{Refusal, Stopped};
 use crate::shared::{Shared, Stage, close};
 use crate::startup::Greeting;
+use crate::watching::Watching;
 use crate::wire::Wire;
 
 /// Who is at the other end.
 pub(crate) struct Client {
-    #[expect(dead_code, reason = "until statements are listed")]
     pub(crate) address: SocketAddr,
     /// None where the database has no users.
     pub(crate) caller: Option<Arc<dyn Caller>>,
@@ -32,6 +34,7 @@ pub(crate) struct Client {
 pub(crate) struct Connection {
     pub(crate) wire: Wire,
     client: Client,
+    pub(crate) watching: Watching,
     pub(crate) session: Session,
     pub(crate) portals: HashMap<String, Portal>,
     /// The open transaction was not begun by the client: it ends with the message, or with Sync.
@@ -77,8 +80,14 @@ impl Connection {
             body.put_i32(key.process);
             body.put_i32(key.secret);
         });
+        let known = client
+            .caller
+            .as_ref()
+            .map(|caller| caller.name().to_owned());
+        let watch = shared.context.watch.clone();
         let mut connection = Self {
             wire,
+            watching: Watching::new(watch, known, client.address.ip()),
             client,
             portals: HashMap::new(),
             is_implicit: false,
@@ -87,6 +96,7 @@ impl Connection {
                 stage: shared.stage.clone(),
                 until: None,
                 committing: session.committing(),
+                watched: None,
             },
             session,
             shared,
@@ -126,12 +136,14 @@ impl Connection {
                 }
                 Ok(Frontend::Skipped) => continue,
                 Ok(Frontend::Query(text)) => {
+                    self.watch(&text);
                     let done = self.simple(&text).await;
                     self.answered(done).await
                 }
                 Ok(message) => self.extended(message).await,
                 Err(stop) => Err(stop),
             };
+            self.watching.end(&done, &mut self.guard, &self.wire);
             let Err(stop) = done else {
                 continue;
             };
@@ -147,6 +159,24 @@ impl Connection {
                 self.ready().await?;
             }
         }
+    }
+
+    /// A statement begins, of which others are told.
+    pub(crate) fn watch(&mut self, text: &str) {
+        if !self.watching.is_wanted() {
+            return;
+        }
+        let settings = self.session.reported_settings();
+        let named = settings.iter().find(|(name, _)| name == "application_name");
+        let agent = named.map(|(_, value)| value.as_str());
+        let agent = agent.filter(|agent| !agent.is_empty());
+        self.watching
+            .begin(text, agent, &mut self.guard, &self.wire);
+    }
+
+    /// One goes on, of which some rows were sent.
+    pub(crate) fn go_on_watching(&mut self, watched: Option<Arc<dyn Watched>>) {
+        self.watching.go_on(watched, &mut self.guard, &self.wire);
     }
 
     /// What comes after a simple query, if it was done or refused.

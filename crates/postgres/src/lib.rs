@@ -31,6 +31,7 @@ mod simple;
 mod startup;
 mod texts;
 mod types;
+mod watching;
 mod wire;
 
 pub use listen::Listener;

@@ -54,7 +54,7 @@ impl AccessRecord {
             rows: AtomicU64::new(0),
             is_complete: AtomicBool::new(false),
             query: OnceLock::new(),
-            entry: log.map(|log| Box::new(QueryRecord::new(log, request))),
+            entry: log.map(|log| Box::new(QueryRecord::of(log, request))),
             place: running.map(|running| Box::new(running.place(client()))),
         }
     }

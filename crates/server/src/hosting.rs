@@ -1,6 +1,7 @@
 //! What clients of other protocols share with those of HTTP: the same engine and writer, the same threads, and turns at the same door.
 
 use crate::callers::PortUsers;
+use crate::port_statements::PortStatements;
 use crate::router::graphs_of;
 use crate::state::ServerState;
 use futures::future::BoxFuture;
@@ -34,6 +35,7 @@ pub(crate) fn host(state: Arc<ServerState>, writer: Option<Writer>, name: &'stat
             &state.options.foreign,
         )),
         graphs: Arc::new(graphs_of(&state.engine, &state.options)),
+        watch: PortStatements::of(&state),
         users: PortUsers::of(&state, name),
         threads: state.query_threads.handle().clone(),
         turns: Arc::new(Door(state)),

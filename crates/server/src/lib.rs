@@ -47,6 +47,7 @@ mod options;
 mod output;
 mod parameters;
 mod paths;
+mod port_statements;
 mod postgres;
 mod prefixes;
 mod protocol;

@@ -12,6 +12,7 @@ use crate::graph::GraphSource;
 use crate::mapped::GraphMappings;
 use crate::turns::Turns;
 use crate::users::Users;
+use crate::watch::Watch;
 
 /// What sessions are made of, and where they compute.
 #[derive(Clone)]
@@ -28,6 +29,8 @@ pub struct Host {
     pub mappings: Arc<dyn GraphMappings>,
     /// Tables of other servers that may be read.
     pub foreign: ForeignAccess,
+    /// None where nobody is told of statements.
+    pub watch: Option<Arc<dyn Watch>>,
     /// None where the database has no users.
     pub users: Option<Arc<dyn Users>>,
     /// The door.

@@ -91,6 +91,7 @@ mod unknown_in;
 mod users;
 mod using;
 mod values;
+mod watch;
 mod words;
 
 pub use catalog::catalog;
@@ -126,3 +127,4 @@ pub use types::name_of_type;
 pub use unit::Unit;
 pub use users::{Admitted, Caller, CallerLimits, Denied, Entered, ScramAttempt, ScramKeys, Users};
 pub use values::ValueTexts;
+pub use watch::{Ending, Watch, Watchable, Watched};

@@ -188,6 +188,10 @@ impl Session {
         self.sight = scope.map(|scope| Arc::new(Sight::new(scope)));
     }
 
+    pub(crate) fn sight(&self) -> Option<&Arc<Sight>> {
+        self.sight.as_ref()
+    }
+
     /// What it is held to, where that is not everything.
     pub fn scope(&self) -> Option<&Arc<SqlScope>> {
         self.sight.as_ref().map(|sight| &sight.scope)

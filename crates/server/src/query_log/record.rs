@@ -56,18 +56,23 @@ pub(crate) struct Ended {
 }
 
 impl QueryRecord {
-    pub(crate) fn new(log: &Arc<QueryLog>, request: &Request) -> Self {
-        log.counts.open.fetch_add(1, Ordering::Relaxed);
+    /// Of a request over HTTP.
+    pub(crate) fn of(log: &Arc<QueryLog>, request: &Request) -> Self {
         let agent = request.headers().get(header::USER_AGENT);
-        let agent = agent.map(|agent| {
-            let agent = String::from_utf8_lossy(agent.as_bytes());
-            cut(&agent, AGENT_BYTES_MAX).to_owned()
-        });
+        let agent = agent.map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+        let client = request.extensions().get().map(|&Peer(address)| address);
+        Self::new(log, client, agent.as_deref())
+    }
+
+    /// Of a client that calls its program so.
+    pub(crate) fn new(log: &Arc<QueryLog>, client: Option<IpAddr>, agent: Option<&str>) -> Self {
+        log.counts.open.fetch_add(1, Ordering::Relaxed);
+        let agent = agent.map(|agent| cut(agent, AGENT_BYTES_MAX).to_owned());
         Self {
             log: Arc::clone(log),
             time: Time::now(),
             started: Instant::now(),
-            client: request.extensions().get().map(|&Peer(address)| address),
+            client,
             agent,
             user: OnceLock::new(),
             asked: OnceLock::new(),

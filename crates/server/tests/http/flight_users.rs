@@ -2,7 +2,7 @@
 
 use super::access::{PASSWORD, add_user, basic, command, grant, start_with};
 use super::fixture::TestServer;
-use super::postgres_users::{any_port, done, make_tables, table, users};
+use super::postgres_users::{any_port, done, make_tables, table, users, wait_until_listed};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::util::display::array_value_to_string;
 use arrow_flight::error::FlightError;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tonic::Code;
 use tonic::transport::Channel;
 
-type Client = FlightSqlServiceClient<Channel>;
+pub(super) type Client = FlightSqlServiceClient<Channel>;
 
 async fn start(more: &[Value]) -> TestServer {
     let mut commands = users();
@@ -35,7 +35,7 @@ async fn unknown(server: &TestServer) -> Client {
 }
 
 /// A client that sends this with each call.
-async fn with(server: &TestServer, authorization: &str) -> Client {
+pub(super) async fn with(server: &TestServer, authorization: &str) -> Client {
     let mut client = unknown(server).await;
     client.set_header("authorization", authorization);
     client
@@ -47,7 +47,7 @@ fn header(name: &str, password: &str) -> String {
 }
 
 /// A client that has got a token for its password.
-async fn connected(server: &TestServer, name: &str) -> Client {
+pub(super) async fn connected(server: &TestServer, name: &str) -> Client {
     let mut client = unknown(server).await;
     client.handshake(name, PASSWORD).await.unwrap();
     assert!(client.token().unwrap().starts_with("orrs_"));
@@ -62,7 +62,7 @@ async fn fetched(client: &mut Client, ticket: Ticket) -> Result<Vec<RecordBatch>
     client.do_get(ticket).await?.try_collect().await
 }
 
-async fn rows(client: &mut Client, text: &str) -> Result<Vec<RecordBatch>, FlightError> {
+pub(super) async fn rows(client: &mut Client, text: &str) -> Result<Vec<RecordBatch>, FlightError> {
     let info = client.execute(text.to_owned(), None).await?;
     fetched(client, ticket(&info)).await
 }
@@ -74,7 +74,7 @@ async fn value(client: &mut Client, text: &str) -> String {
 
 /// Code and message of a refusal.
 #[track_caller]
-fn refused<T>(result: Result<T, FlightError>) -> (Code, String) {
+pub(super) fn refused<T>(result: Result<T, FlightError>) -> (Code, String) {
     match result {
         Err(FlightError::Tonic(status)) => (status.code(), status.message().to_owned()),
         Err(other) => panic!("{other}"),
@@ -277,6 +277,6 @@ async fn limits_hold_here_too() {
     assert!(message.contains("retry after 1 s"), "{message}");
     let rows = ann.do_get(ticket(&running)).await.unwrap();
     drop(rows);
-    server.wait_until_running(0).await;
+    wait_until_listed(&server, 0).await;
     assert_eq!(value(&mut ann, "select 1").await, "1");
 }

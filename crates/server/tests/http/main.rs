@@ -24,6 +24,7 @@ mod graph_rules;
 mod limits;
 mod metering;
 mod oidc;
+mod port_statements;
 mod postgres_users;
 mod protocol;
 mod queries;

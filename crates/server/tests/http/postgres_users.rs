@@ -1,7 +1,7 @@
 //! Users of the database at PostgreSQL's port: who is let in, what they see, and when they are not let in any more.
 
 use super::access::{PASSWORD, add_user, basic, command, give, grant, start_with};
-use super::client::post;
+use super::client::{get, post};
 use super::fixture::TestServer;
 use orrery_guard::{Change, KeptPassword, Name};
 use orrery_postgres::PostgresOptions;
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_postgres::error::SqlState;
@@ -66,7 +67,7 @@ pub(super) async fn done(server: &TestServer, what: &Value) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-async fn connect(
+pub(super) async fn connect(
     server: &TestServer,
     user: &str,
     password: &str,
@@ -85,18 +86,37 @@ async fn connect(
     Ok(client)
 }
 
-async fn connected(server: &TestServer, user: &str) -> Client {
+pub(super) async fn connected(server: &TestServer, user: &str) -> Client {
     connect(server, user, PASSWORD).await.unwrap()
 }
 
 /// Code and message of a refusal.
 #[track_caller]
-fn refused<T>(result: Result<T, tokio_postgres::Error>) -> (String, String) {
+pub(super) fn refused<T>(result: Result<T, tokio_postgres::Error>) -> (String, String) {
     let Err(error) = result else {
         panic!("it was not refused");
     };
     let told = error.as_db_error().unwrap_or_else(|| panic!("{error}"));
     (told.code().code().to_owned(), told.message().to_owned())
+}
+
+/// The statements that run now, as administrators are told.
+pub(super) async fn listed(server: &TestServer) -> Vec<Value> {
+    let root = basic("root", PASSWORD);
+    let answer = get(server.admin.unwrap(), "/queries", &[&root]).await;
+    let answer: Value = serde_json::from_slice(&answer.body).unwrap();
+    answer["queries"].as_array().unwrap().clone()
+}
+
+/// Waits until so many run; fails if that takes too long.
+pub(super) async fn wait_until_listed(server: &TestServer, expected: usize) {
+    let reached = async {
+        while listed(server).await.len() != expected {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let reached = tokio::time::timeout(Duration::from_secs(30), reached).await;
+    reached.unwrap_or_else(|_| panic!("there were never {expected} statements running"));
 }
 
 /// The first value of the first row.
@@ -277,7 +297,7 @@ async fn a_right_that_is_taken_is_gone_with_the_next_statement() {
     block.simple_query("fetch 10 from c").await.unwrap();
 
     let root = basic("root", PASSWORD);
-    let listed = super::client::get(server.admin.unwrap(), "/admin/access", &[&root]).await;
+    let listed = get(server.admin.unwrap(), "/admin/access", &[&root]).await;
     let listed: Value = serde_json::from_slice(&listed.body).unwrap();
     let rules = listed["rules"].as_array().unwrap();
     let rule = rules.iter().find(|rule| rule["to"] == of("ann")).unwrap();
@@ -331,7 +351,7 @@ async fn limits_hold_here_too() {
     );
     let cancel = one.cancel_token();
     let running = tokio::spawn(async move { one.simple_query(endless).await.map(drop) });
-    server.wait_until_running(1).await;
+    wait_until_listed(&server, 1).await;
     let (code, message) = refused(other.simple_query("select 1").await);
     assert_eq!(code, "53300");
     assert!(message.contains("retry after 1 s"), "{message}");
