@@ -32,7 +32,7 @@ impl Ports {
         command(&["user", "set", "ann", "--identity", ANN]);
         command(&["grant", "add", "write", "--user", "ann", "--schema", "own"]);
         let made = "create schema own; create table own.item (id int); insert into own.item values (7); create table salary (amount int)";
-        command(&["sql", made]);
+        command(&["sql", "-c", made]);
         let (postgres, flight) = (free_address(), free_address());
         let mut all = vec!["--pg".to_owned(), postgres.clone()];
         all.extend(["--flight".to_owned(), flight.clone()]);

@@ -149,7 +149,10 @@ async fn users_see_by_their_passwords_what_they_may() {
     assert_eq!(value(&root, "select amount from salary").await, "1000");
     let bob = connected(&server, "bob").await;
     assert_eq!(value(&bob, "select 6 * 7").await, "42");
-    assert_eq!(refused(bob.simple_query("table item").await).0, "42P01");
+    assert_eq!(
+        refused(bob.simple_query("select * from item").await).0,
+        "42P01"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
