@@ -18,7 +18,7 @@
 //! | 502, 504 | another endpoint that the query asks (`SERVICE`) failed, or was too slow |
 //! | 414, 431 | the address, or the head of a request, is too long, see `refusals` |
 //! | 503 | over its time (names the limit); ended by an administrator; too many queries at once, or others hold the memory (`Retry-After`) |
-//! | 507 | over its memory (names the limit) |
+//! | 507 | over its memory, or over what who asks may hold (names the limit) |
 //! | 500 | the database is damaged, or a bug |
 //!
 //! What is wrong with the server's own files and disks is told to its log, with paths and what the system said; clients
@@ -99,6 +99,11 @@ pub(crate) enum ServerError {
     TooLong { message: String },
     #[error("the request body did not arrive within {}", seconds(*limit))]
     BodyTooSlow { limit: Duration },
+    #[error(
+        "the request body came more slowly than {bytes_per_s} bytes a second over {}",
+        seconds(*window)
+    )]
+    UploadTooSlow { bytes_per_s: u64, window: Duration },
     #[error("not supported: {what}")]
     Unsupported { what: String },
     #[error(
@@ -115,6 +120,9 @@ pub(crate) enum ServerError {
     Endpoint { message: String, is_timeout: bool },
     #[error("{message}")]
     OutOfMemory { message: String },
+    /// What who asks may hold is not enough.
+    #[error("{message}")]
+    MemoryOfAccount { message: String },
     /// Of the changes of a transaction, which may go another way.
     #[error("{message}")]
     TransactionMemory { message: String },
@@ -200,7 +208,7 @@ impl ServerError {
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotFound { .. } => StatusCode::NOT_FOUND,
             Self::PayloadTooLarge { .. } | Self::TooLong { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyTooSlow { .. } | Self::UploadTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
             Self::Unsupported { .. } => StatusCode::NOT_IMPLEMENTED,
             Self::Timeout { .. }
             | Self::Busy { .. }
@@ -212,9 +220,9 @@ impl ServerError {
                 is_timeout: true, ..
             } => StatusCode::GATEWAY_TIMEOUT,
             Self::Endpoint { .. } => StatusCode::BAD_GATEWAY,
-            Self::OutOfMemory { .. } | Self::TransactionMemory { .. } => {
-                StatusCode::INSUFFICIENT_STORAGE
-            }
+            Self::OutOfMemory { .. }
+            | Self::MemoryOfAccount { .. }
+            | Self::TransactionMemory { .. } => StatusCode::INSUFFICIENT_STORAGE,
             Self::AskFirst | Self::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -227,6 +235,7 @@ impl ServerError {
             Self::Timeout { .. } => Outcome::Timeout,
             Self::Exceeded(_) => Outcome::Exceeded,
             Self::OutOfMemory { .. }
+            | Self::MemoryOfAccount { .. }
             | Self::TransactionMemory { .. }
             | Self::MemoryBusy { .. }
             | Self::Format(FormatError::Spill { .. }) => Outcome::Memory,
@@ -252,6 +261,7 @@ impl ServerError {
             | Self::FeedsBusy { .. } => Outcome::Refused,
             Self::NotWritable { .. }
             | Self::BodyTooSlow { .. }
+            | Self::UploadTooSlow { .. }
             | Self::Endpoint { .. }
             | Self::AskFirst
             | Self::Format(_)
@@ -390,6 +400,9 @@ impl ServerError {
             SqlState::OutOfMemory => Self::OutOfMemory {
                 message: error.message,
             },
+            SqlState::ConfigurationLimitExceeded => Self::MemoryOfAccount {
+                message: error.message,
+            },
             SqlState::IoError => Self::Internal {
                 message: told_to_the_log(
                     "the server's database could not be read or written",
@@ -432,6 +445,9 @@ impl From<QueryError> for ServerError {
                 message: error.to_string(),
             },
             error @ QueryError::OutOfMemory { .. } => Self::OutOfMemory {
+                message: error.to_string(),
+            },
+            error @ QueryError::MemoryOfAccount { .. } => Self::MemoryOfAccount {
                 message: error.to_string(),
             },
             QueryError::AskFirst => Self::AskFirst,

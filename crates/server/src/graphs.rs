@@ -30,6 +30,7 @@ use crate::graphs::address::{Address, BODY_NAME, Target, graph_of_path};
 use crate::guard::base_iri;
 use crate::guard::host_of;
 use crate::media_type::{self, is_multipart};
+use crate::metering::Payment;
 use crate::paths::GRAPHS;
 use crate::paths::method_not_allowed;
 use crate::protocol::QueryRequest;
@@ -89,7 +90,8 @@ pub(crate) async fn answer(
         ));
     }
     let (time, meter) = state.enter(parts, None)?;
-    let response = match parts.method {
+    let payment = state.payment(parts, meter.as_ref(), &record);
+    let mut response = match parts.method {
         Method::PUT => {
             address.graph()?;
             store(state, writes, parts, options, body, &address, true).await?
@@ -97,11 +99,13 @@ pub(crate) async fn answer(
         Method::POST => store(state, writes, parts, options, body, &address, false).await?,
         Method::PATCH => {
             options.query.timeout = Some(time.limit);
-            patch(state, writes, record, parts, options, body, &address).await?
+            options.query.spending = payment.as_ref().map(|it| Arc::clone(it.spending()));
+            let asked = (record, payment.clone());
+            patch(state, writes, asked, parts, options, body, &address).await?
         }
         _ => delete(state, writes, parts, options, &address).await?,
     };
-    updates::charge(meter.as_deref(), &response);
+    updates::charge(payment.as_deref(), &mut response);
     Ok(response)
 }
 
@@ -230,6 +234,7 @@ async fn store(
         update,
         options,
         record: AccessRecord::of(parts),
+        payment: None,
         memory,
     };
     let (committed, existed) =
@@ -294,6 +299,7 @@ async fn delete(
         update,
         options,
         record: AccessRecord::of(parts),
+        payment: None,
         memory: BodyMemory::new(&state.engine),
     };
     let (committed, existed) =
@@ -307,7 +313,7 @@ async fn delete(
 async fn patch(
     state: &Arc<ServerState>,
     writes: &Writes,
-    record: Arc<AccessRecord>,
+    (record, payment): (Arc<AccessRecord>, Option<Arc<Payment>>),
     parts: &Parts,
     options: UpdateOptions,
     body: Body,
@@ -345,6 +351,7 @@ async fn patch(
         update,
         options,
         record: AccessRecord::of(parts),
+        payment,
         memory,
     };
     let (committed, _) = make(state, writes, parts, changed, graph, commit_request).await?;

@@ -9,12 +9,14 @@
 use crate::admin;
 use crate::audit::Act;
 use crate::authentication::Authentication;
+use crate::connections::{AddressRule, OpenConnections};
 use crate::documents::Documents;
 use crate::flight::Flight;
 use crate::oidc::{OidcError, OidcProvider};
 use crate::options::{ClientTimes, ServerOptions, compaction_within};
 use crate::postgres::Postgres;
-use crate::query_log::{Peer, QueryLog};
+use crate::proxies::{FarEnd, TrustedProxies};
+use crate::query_log::QueryLog;
 use crate::query_threads::STACK_BYTES;
 use crate::refusals::Explained;
 use crate::router::{Writing, routes, shared};
@@ -161,6 +163,10 @@ pub struct Server {
     tls: Option<Arc<Tls>>,
     grace: Duration,
     connections_max: usize,
+    /// By address.
+    open: Arc<OpenConnections>,
+    /// None where the word of no proxy is taken.
+    proxies: Option<Arc<TrustedProxies>>,
     client_times: ClientTimes,
 }
 
@@ -253,6 +259,7 @@ impl Server {
                 .map_err(|error| ServeError::System(io::Error::other(error)))?
                 .counted_in(&engine),
         };
+        let proxies = (!options.trust_proxy.is_empty()).then(|| Arc::new(options.trust_proxy));
         let (over, is_over) = watch::channel(false);
         let has_users = authentication.is_some();
         options.http.lists_queries |= options.admin.is_some();
@@ -292,6 +299,12 @@ impl Server {
             tls,
             grace: options.grace,
             connections_max: options.connections_max,
+            open: OpenConnections::new(AddressRule {
+                connections_max: options.connections_per_address,
+                counts_loopback: options.counts_loopback,
+                proxies: proxies.clone(),
+            }),
+            proxies,
             client_times: options.client_times,
         })
     }
@@ -344,9 +357,16 @@ impl Server {
                 accepted = self.listener.accept(), if connections.len() < self.connections_max => {
                     match accepted {
                         Ok((stream, address)) => {
-                            let service = self.router.clone();
-                            let peer = self.wants_peers.then_some(Peer(address.ip()));
-                            connections.spawn(answer(stream, tls.clone(), peer, times, service, stopping.clone()));
+                            // Closed at once, if its address has enough of them.
+                            if let Some(open) = self.open.open(address.ip()) {
+                                let service = self.router.clone();
+                                let peer = self.wants_peers.then(|| FarEnd::new(address.ip(), self.proxies.clone()));
+                                let answered = answer(stream, tls.clone(), peer, times, service, stopping.clone());
+                                connections.spawn(async move {
+                                    answered.await;
+                                    drop(open);
+                                });
+                            }
                         }
                         Err(error) => wait_to_accept(&error).await,
                     }
@@ -355,7 +375,7 @@ impl Server {
                 accepted = accept_admin(self.admin.as_ref()) => {
                     match accepted {
                         Ok((stream, address, service)) => {
-                            let peer = self.wants_peers.then_some(Peer(address.ip()));
+                            let peer = self.wants_peers.then(|| FarEnd::new(address.ip(), self.proxies.clone()));
                             connections.spawn(answer(stream, tls.clone(), peer, times, service, stopping.clone()));
                         }
                         Err(error) => wait_to_accept(&error).await,
@@ -518,7 +538,7 @@ fn open(db: &std::path::Path) -> Result<Database, ServeError> {
 async fn answer(
     stream: TcpStream,
     tls: Option<Arc<Tls>>,
-    peer: Option<Peer>,
+    peer: Option<FarEnd>,
     times: ClientTimes,
     router: Router,
     mut stopping: watch::Receiver<bool>,
@@ -543,7 +563,7 @@ async fn answer(
 /// Speaks HTTP/1.1 on one connection until it ends or the server stops.
 async fn converse(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    peer: Option<Peer>,
+    peer: Option<FarEnd>,
     client: Option<SecureClient>,
     times: ClientTimes,
     router: Router,
@@ -556,7 +576,8 @@ async fn converse(
         .serve_connection(
             TokioIo::new(Explained::new(Unstalled::new(stream, times.stall_max))),
             service_fn(move |mut request: Request<Incoming>| {
-                if let Some(peer) = peer {
+                if let Some(peer) = &peer {
+                    let peer = peer.of(request.headers());
                     request.extensions_mut().insert(peer);
                 }
                 if times != ClientTimes::default() {

@@ -12,7 +12,7 @@ use crate::errors::ServerError;
 use crate::feeds::Feeds;
 use crate::guard::{HostRule, WriteRule, base_iri};
 use crate::media_type;
-use crate::metering::{Accounts, Meter};
+use crate::metering::{Accounts, Meter, Payment};
 use crate::negotiate::AcceptedFormats;
 use crate::options::HttpOptions;
 use crate::output::TimeLimit;
@@ -24,7 +24,9 @@ use crate::running_queries::RunningQueries;
 use crate::stream_body::Job;
 use crate::writes::Writes;
 use axum::http::{Method, request::Parts};
-use orrery_sparql::{DocumentSource, Engine, ParsedUpdate, UpdateOptions};
+use orrery_sparql::{
+    DocumentSource, Engine, MemoryPool, ParsedUpdate, Spending, UpdateOptions, WithinShares,
+};
 use orrery_sql::Session;
 use orrery_storage::Snapshot;
 use std::sync::{Arc, Weak};
@@ -227,6 +229,31 @@ impl ServerState {
         Ok(self.accounts.enter(&rights.limits, address)?)
     }
 
+    /// What counts a request's work, and where its memory comes from; none where nobody wants to know and nothing is bounded.
+    pub(crate) fn payment(
+        &self,
+        parts: &Parts,
+        meter: Option<&Arc<Meter>>,
+        record: &Arc<AccessRecord>,
+    ) -> Option<Arc<Payment>> {
+        let memory = self.memory_of(meter);
+        let is_told = memory.is_some() || wants_cost(parts, record);
+        is_told.then(|| {
+            let spending = Spending::new(memory);
+            Arc::new(Payment::new(
+                spending,
+                meter.cloned(),
+                Some(Arc::clone(record)),
+            ))
+        })
+    }
+
+    /// The memory of a request that is held to what its accounts may have.
+    fn memory_of(&self, meter: Option<&Arc<Meter>>) -> Option<Arc<dyn MemoryPool>> {
+        let of_all = self.engine.runtime().memory().operators();
+        WithinShares::new(meter?.shares(), of_all)
+    }
+
     /// Waits for the query's turn and packs what it needs.
     pub(crate) async fn job(
         &self,
@@ -260,12 +287,19 @@ impl ServerState {
             strict_prefixes: self.options.strict_prefixes,
             time,
             request,
-            // Whose costs are nobody's are looked at for the log.
-            wants_cost: edge::rights(parts).is_some() || record.entry().is_some(),
+            wants_cost: wants_cost(parts, &record),
+            memory: self
+                .memory_of(meter.as_ref())
+                .map(|memory| Spending::new(Some(memory))),
             meter,
             record,
             turn,
             ready: Instant::now(),
         })
     }
+}
+
+/// Whether anybody is told what a request costs: who asks, or the log.
+fn wants_cost(parts: &Parts, record: &AccessRecord) -> bool {
+    edge::rights(parts).is_some() || record.entry().is_some()
 }

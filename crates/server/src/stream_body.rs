@@ -41,8 +41,8 @@ use crate::warnings::warnings_of;
 use axum::http::Method;
 use axum::response::Response;
 use orrery_sparql::{
-    Engine, PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream, TripleStream,
-    WrittenStream,
+    Engine, PreparedQuery, QueryKind, QueryOptions, QueryResults, SolutionStream, Spending,
+    TripleStream, WrittenStream,
 };
 use orrery_storage::{ReadScope, ReadView, Snapshot};
 use orrery_usage::Kind;
@@ -77,6 +77,8 @@ pub(crate) struct Job {
     pub(crate) record: Arc<AccessRecord>,
     /// Whether what it costs is told, or limited.
     pub(crate) wants_cost: bool,
+    /// Where its memory comes from, if not from that of all.
+    pub(crate) memory: Option<Arc<Spending>>,
     /// What it may use; none where nothing is limited.
     pub(crate) meter: Option<Arc<Meter>>,
     /// Gone when nobody waits for the answer to begin.
@@ -210,6 +212,7 @@ fn prepare(job: &Job) -> Result<PreparedQuery, ServerError> {
         // The time of the run counts elsewhere: only while the query works.
         planning_timeout: Some(job.time.limit),
         waiting: Some(job.waiting.clone()),
+        spending: job.memory.clone(),
         ..QueryOptions::of(job.scope.clone())
     };
     Ok(job.engine.prepare(&job.request.query, &options)?)
@@ -249,8 +252,8 @@ async fn produce_prepared(
     output.times.prepared(prepared.preparation());
     // What the first try has cost is charged with the end of its watch.
     output.cost = job.wants_cost.then(|| {
-        let (meter, record) = (job.meter.clone(), Arc::clone(&job.record));
-        CostWatch::new(prepared.touch_reader(), meter, record)
+        let (meter, record) = (job.meter.clone(), Some(Arc::clone(&job.record)));
+        CostWatch::new(Box::new(prepared.touch_reader()), meter, record)
     });
     let rows_max = job.meter.as_ref().and_then(|meter| meter.rows_max());
     let limited = |results: QueryResults| match rows_max {

@@ -13,7 +13,8 @@ use crate::conditions::{Conditions, State, etag_of_commit};
 use crate::edge;
 use crate::errors::ServerError;
 use crate::guard::base_iri;
-use crate::metering::Meter;
+use crate::metering::Payment;
+use crate::output::COST;
 use crate::protocol::UpdateRequest;
 use crate::query_log::AtCommit;
 use crate::state::ServerState;
@@ -117,12 +118,15 @@ pub(crate) fn who(parts: &Parts) -> String {
     }
 }
 
-/// Takes what a change has done, as its answer has it, out of the budgets of who made it: a touch for each quad that came or went.
-pub(crate) fn charge(meter: Option<&Meter>, response: &Response) {
-    let committed = response.extensions().get::<Committed>();
-    if let (Some(meter), Some(committed)) = (meter, committed) {
-        // It is done; the next request is told that nothing is left.
-        let _ = meter.take(committed.added.saturating_add(committed.removed));
+/// Takes what a change has done, as its answer has it, out of the budgets of who made it: a touch for each quad that came or went. What it has read was charged while it
+/// did; the answer says the sum.
+pub(crate) fn charge(payment: Option<&Payment>, response: &mut Response) {
+    let committed = response.extensions().get::<Committed>().copied();
+    if let (Some(payment), Some(committed)) = (payment, committed) {
+        payment.charge(committed.added.saturating_add(committed.removed));
+        response
+            .headers_mut()
+            .insert(COST, payment.touches().into());
     }
 }
 
@@ -140,8 +144,12 @@ pub(crate) async fn update(
     } = edge::update_options(parts)?;
     let commit_request = CommitRequest::new(&parts.headers, request.is_relaxed)?;
     let (time, meter) = state.enter(parts, request.timeout)?;
+    let record = AccessRecord::of(parts);
+    let payment = record.as_ref();
+    let payment = payment.and_then(|record| state.payment(parts, meter.as_ref(), record));
     let options = UpdateOptions {
         query: QueryOptions {
+            spending: payment.as_ref().map(|it| Arc::clone(it.spending())),
             base_iri: base_iri(parts),
             default_graphs: request.using_graphs,
             named_graphs: request.using_named_graphs,
@@ -166,7 +174,8 @@ pub(crate) async fn update(
     let held = HeldUpdate {
         update: parsed,
         options,
-        record: AccessRecord::of(parts),
+        record,
+        payment: payment.clone(),
         memory,
     };
     let engine = Arc::clone(&state.engine);
@@ -179,8 +188,8 @@ pub(crate) async fn update(
         )
     };
     let committed = make(state, writes, held, make_change).await?;
-    let response = answer_with(StatusCode::OK, committed, &warnings);
-    charge(meter.as_deref(), &response);
+    let mut response = answer_with(StatusCode::OK, committed, &warnings);
+    charge(payment.as_deref(), &mut response);
     Ok(response)
 }
 
@@ -190,12 +199,14 @@ pub(crate) struct HeldUpdate<M> {
     pub(crate) options: UpdateOptions,
     /// Of the request that it comes with.
     pub(crate) record: Option<Arc<AccessRecord>>,
+    /// None where nobody is told what it costs.
+    pub(crate) payment: Option<Arc<Payment>>,
     #[expect(dead_code, reason = "held")]
     pub(crate) memory: M,
 }
 
 impl<M> HeldUpdate<M> {
-    /// Applies it, unless somebody ends it first: then the transaction is not to be committed.
+    /// Applies it, unless somebody ends it first, or it costs more than there is: then the transaction is not to be committed.
     pub(crate) async fn apply(
         &self,
         engine: &Engine,
@@ -207,9 +218,15 @@ impl<M> HeldUpdate<M> {
                 .await?;
             Ok(())
         };
+        let paid = async {
+            match &self.payment {
+                Some(payment) => payment.while_paid(applied).await,
+                None => applied.await,
+            }
+        };
         match &self.record {
-            Some(record) => record.unless_killed(applied).await,
-            None => applied.await,
+            Some(record) => record.unless_killed(paid).await,
+            None => paid.await,
         }
     }
 }

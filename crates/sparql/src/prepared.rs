@@ -9,7 +9,7 @@ use datafusion_execution::TaskContext;
 use datafusion_physical_plan::ExecutionPlan;
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
-use orrery_runtime::Runtime;
+use orrery_runtime::{Runtime, Touched as _};
 use orrery_storage::{ReadCounts, ReadView, Snapshot};
 use orrery_term::TermId;
 

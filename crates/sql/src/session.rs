@@ -12,11 +12,11 @@ use datafusion::common::ScalarValue;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::{CreateExternalTable, Statement as Parsed};
 use datafusion::sql::sqlparser::ast;
 use orrery_foreign::ForeignAccess;
-use orrery_runtime::Runtime;
+use orrery_runtime::{Runtime, Spending};
 use orrery_storage::table::Tables;
 use orrery_storage::{
     Asker, CommitOptions, Database, ReadScope, Snapshot, TableSavepoint, Transaction, Writer,
@@ -28,6 +28,7 @@ use crate::change::Change;
 use crate::column_names::{shown_columns, shown_rows};
 use crate::committing::Committing;
 use crate::copy::BatchesIn;
+use crate::counted::{CountedAnswer, counted_stream, rows_changed};
 use crate::engine_state::engine_state;
 use crate::facts::SessionFacts;
 use crate::files::{ExternalTable, FileAccess};
@@ -188,6 +189,31 @@ impl Session {
         self.sight = scope.map(|scope| Arc::new(Sight::new(scope)));
     }
 
+    /// Counts from now on what statements cost, and takes their memory from where this says; counts for nobody if none.
+    pub fn set_spending(&mut self, spending: Option<Arc<Spending>>) {
+        if spending.is_none() && self.spending().is_none() {
+            return;
+        }
+        let spending = spending.unwrap_or_else(|| Spending::new(None));
+        let pool = spending
+            .memory()
+            .unwrap_or(&self.state.runtime_env().memory_pool);
+        self.pool = Arc::clone(pool);
+        self.state.config_mut().set_extension(spending);
+    }
+
+    /// What counts the costs of statements, if anything does.
+    fn spending(&self) -> Option<Arc<Spending>> {
+        self.state.config().get_extension::<Spending>()
+    }
+
+    /// Counts what no plan does.
+    fn note_touches(&self, touches: impl FnOnce() -> u64) {
+        if let Some(spending) = self.spending() {
+            spending.add(touches());
+        }
+    }
+
     /// A session of somebody else over the same database, with settings, statements and a transaction of its own. It costs less than a new one.
     #[must_use]
     pub fn another(&self) -> Self {
@@ -197,7 +223,7 @@ impl Session {
         let mut state = self.state.clone();
         let facts = SessionFacts::new(&settings, &self.options.user);
         state.config_mut().set_extension(facts);
-        Self {
+        let mut another = Self {
             state,
             database: Arc::clone(&self.database),
             writer: self.writer.clone(),
@@ -213,7 +239,10 @@ impl Session {
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(&self.turns),
             sight: self.sight.clone(),
-        }
+        };
+        // Who pays here has no part in it.
+        another.set_spending(None);
+        another
     }
 
     /// Takes a text apart into statements.
@@ -449,6 +478,12 @@ impl Session {
     }
 
     pub(crate) async fn run_statement(&self, statement: &Statement) -> Result<Outcome> {
+        let outcome = self.run_uncounted(statement).await?;
+        self.note_touches(|| rows_changed(&outcome));
+        Ok(outcome)
+    }
+
+    async fn run_uncounted(&self, statement: &Statement) -> Result<Outcome> {
         // PREPARE has parameters without values.
         if let Some(done) = self.own(&statement.parsed, &statement.text).await? {
             return Ok(done);
@@ -625,6 +660,7 @@ impl Session {
             snapshot: Arc::clone(snapshot),
             limits: self.graph_limits.clone(),
             holds_turn,
+            spending: self.spending(),
             scope: match &self.sight {
                 Some(sight) => sight.scope.graphs.clone(),
                 None => ReadScope::all_graphs(Asker::Process),
@@ -656,6 +692,10 @@ impl Session {
 
     /// A stream whose failure is that of the open transaction.
     pub(crate) fn failing(&self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
+        let stream: SendableRecordBatchStream = match self.spending() {
+            Some(spending) => Box::pin(CountedAnswer::new(stream, spending)),
+            None => stream,
+        };
         Box::pin(Answer::new(&self.block, stream))
     }
 
@@ -729,6 +769,7 @@ impl Session {
         let mut change = self.begin_change(|| "INSERT".to_owned()).await?;
         let savepoint = change.savepoint()?;
         let done = batches.run(&mut change).await;
+        self.note_touches(|| *done.as_ref().unwrap_or(&0));
         self.end_change(change, &savepoint, done).await
     }
 
@@ -851,7 +892,7 @@ impl PlannedQuery {
     /// # Errors
     /// When an operator cannot begin.
     pub fn run(self) -> Result<SendableRecordBatchStream> {
-        let rows = execute_stream(self.plan, self.task);
+        let rows = counted_stream(self.plan, self.task);
         rows.map(shown_rows).map_err(|error| Error::of_run(&error))
     }
 }

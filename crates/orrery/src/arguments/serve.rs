@@ -42,6 +42,15 @@ pub(crate) struct ServerArguments {
     /// Answer also to this name when listening on a loopback address, as a proxy on this machine may call it; may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
+    /// Take the word of this proxy for who asks through it (X-Forwarded-For, Forwarded): addresses or networks, such as 10.0.0.8,fd00::/8
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
+    pub(crate) trust_proxy: Vec<String>,
+    /// Connections that one address may have open, beside this machine's and trusted proxies'; more are closed at once
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub(crate) connections_per_address: usize,
+    /// Close an upload of a large document that comes more slowly than so many bytes a second, over 30 s
+    #[arg(long, value_name = "BYTES", default_value = "1K")]
+    pub(crate) upload_rate: Bytes,
     /// Let external tables be of this PostgreSQL server: host, host:port, address or network (* for every public host); may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) foreign_allow: Vec<String>,

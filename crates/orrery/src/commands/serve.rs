@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use orrery_flight::FlightOptions;
 use orrery_postgres::{Password, PostgresOptions, StartError};
-use orrery_server::{HttpOptions, ServerOptions, stop_signal};
+use orrery_server::{ClientTimes, HttpOptions, ServerOptions, TrustedProxies, stop_signal};
 use orrery_storage::WriterOptions;
 use orrery_tls::TlsFiles;
 
@@ -68,6 +68,13 @@ pub(crate) fn options(
             query_log: arguments.query_log.options(),
             audit_log: arguments.audit_log.clone(),
             ..HttpOptions::default()
+        },
+        trust_proxy: TrustedProxies::new(arguments.trust_proxy.iter().map(String::as_str))
+            .map_err(|error| Failure::Other(format!("--trust-proxy: {error}")))?,
+        connections_per_address: arguments.connections_per_address,
+        client_times: ClientTimes {
+            upload_bytes_per_s: arguments.upload_rate.0,
+            ..ClientTimes::default()
         },
         admin: arguments.admin,
         tls: arguments.tls.files(),

@@ -40,7 +40,7 @@ const WAITING_MAX: usize = 8192;
 /// Bytes of texts that may wait for it.
 const WAITING_BYTES_MAX: usize = 32 << 20;
 
-/// The address at the other end of a connection; in the extensions of its requests where there is a query log.
+/// The address that a request comes from: of the connection, or as a trusted proxy says; in the extensions of requests where somebody wants to know.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 

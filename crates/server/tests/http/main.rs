@@ -28,6 +28,7 @@ mod queries;
 mod query_log;
 mod scopes;
 mod service;
+mod spending;
 mod sql;
 mod sql_rules;
 mod stop;

@@ -26,6 +26,7 @@ use crate::error::QueryError;
 use crate::parse;
 use crate::prepare;
 use crate::results::{QuadTemplate, for_each_quad_variable};
+use crate::touch_reader::TouchReader;
 use crate::write_scope::WriteScope;
 
 /// Fewer quads than this are not looked through for duplicates.
@@ -89,10 +90,14 @@ pub(super) async fn modify(
             changeable: HashSet::new(),
         },
     };
-    let limits = engine.limits(options.query.timeout);
+    let spending = options.query.spending.as_ref();
+    let counted = spending.map(|spending| {
+        let (plan, context) = (Arc::clone(&prepared.plan), Arc::clone(context));
+        spending.watch(TouchReader::new(plan, context))
+    });
     let added: Result<(), QueryError> = async {
         let mut rows = engine
-            .run(&prepared.plan, prepared.has_own_task, limits)
+            .run(&prepared.plan, prepared.has_own_task, &options.query)
             .await?;
         while let Some(batch) = rows.next().await {
             changes.add(&batch?, &delete, &insert, transaction)?;
@@ -100,6 +105,7 @@ pub(super) async fn modify(
         Ok(())
     }
     .await;
+    drop(counted);
     if let Some(services) = &update.services {
         // Before errors: those of solutions that mean nothing mean nothing.
         services.check()?;
