@@ -65,13 +65,13 @@ impl OpenConnections {
         }
         let network = network(address);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = open.entry(network).or_default();
-        if *count >= rule.connections_max {
+        if open.get(&network).copied().unwrap_or(0) >= rule.connections_max {
             drop(open);
             self.tell(address);
             return None;
         }
-        *count += 1;
+        *open.entry(network).or_default() += 1;
+        drop(open);
         Some(OpenConnection {
             counted: Some((Arc::clone(self), network)),
         })
