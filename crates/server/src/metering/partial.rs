@@ -34,6 +34,9 @@ pub(crate) fn note_in_table(format: TableFormat, reason: &str, out: &mut Vec<u8>
         | TableFormat::Parquet
         | TableFormat::Table => return false,
     };
+    if out.last() == Some(&b'\n') {
+        out.pop();
+    }
     note_in_solutions(format, reason, out)
 }
 

@@ -9,11 +9,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use datafusion_execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use futures::StreamExt;
 use orrery_operators::context::QueryContext;
+use orrery_runtime::Pace;
 use orrery_storage::Transaction;
 use orrery_term::{LanguageTags, Term, TermId, TermKind, Triple};
 use spargebra::algebra::{GraphPattern, QueryDataset};
@@ -99,8 +101,13 @@ pub(super) async fn modify(
         let mut rows = engine
             .run(&prepared.plan, prepared.has_own_task, &options.query)
             .await?;
+        let mut pace = Pace::new();
         while let Some(batch) = rows.next().await {
             changes.add(&batch?, &delete, &insert, transaction)?;
+            // Where a batch is always ready, whoever waits beside this to end it would never be asked.
+            if pace.must_give_way(Instant::now()) {
+                tokio::task::yield_now().await;
+            }
         }
         Ok(())
     }
