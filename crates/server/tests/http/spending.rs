@@ -254,10 +254,12 @@ async fn a_user_holds_so_much_memory_and_others_go_on() {
     let granted = ask(address, groups, &[&root, JSON]).await;
     assert_eq!(granted.status, 200, "{}", granted.text());
     assert!(granted.text().contains("1000000"), "{}", granted.text());
-    let sort = "SELECT ?s ?t { ?s <http://example.com/number> ?a . ?t <http://example.com/number> ?b } ORDER BY DESC(?b) ?t ?s";
+    let sort = "SELECT ?s ?t { ?s <http://example.com/number> ?a . ?t <http://example.com/number> ?b FILTER(?b < 600) } ORDER BY DESC(?b) ?t ?s";
     let sorted = ask(address, sort, &[&ann(), CSV]).await;
-    assert!(sorted.status == 200 && sorted.is_complete);
-    assert_eq!(sorted.text().lines().count(), 1_000_001);
+    let end = sorted.body.len().saturating_sub(200);
+    let end = String::from_utf8_lossy(&sorted.body[end..]);
+    assert_eq!((sorted.status, sorted.is_complete), (200, true), "{end}");
+    assert_eq!(sorted.text().lines().count(), 600_001);
     // All is given back.
     assert_eq!(ask(address, POINT, &[&ann()]).await.status, 200);
     let few = limit(json!({"user": "ann"}), json!({"memory": 1}));
