@@ -69,8 +69,8 @@ pub struct WithinShares {
 }
 
 impl WithinShares {
-    /// None where nothing is shared.
-    pub fn new(
+    /// Of a request with these accounts; none where nothing is shared.
+    pub fn pool(
         shares: Vec<Arc<AccountShare>>,
         of_all: &Arc<dyn MemoryPool>,
     ) -> Option<Arc<dyn MemoryPool>> {
@@ -165,10 +165,10 @@ mod tests {
     fn requests_of_an_account_hold_so_much_together_and_others_go_on() {
         let all: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(100));
         let (user, key) = (AccountShare::new(60), AccountShare::new(30));
-        let of_user = WithinShares::new(vec![Arc::clone(&user)], &all).unwrap();
+        let of_user = WithinShares::pool(vec![Arc::clone(&user)], &all).unwrap();
         let of_both = vec![Arc::clone(&user), Arc::clone(&key)];
-        let of_both = WithinShares::new(of_both, &all).unwrap();
-        assert!(WithinShares::new(Vec::new(), &all).is_none());
+        let of_both = WithinShares::pool(of_both, &all).unwrap();
+        assert!(WithinShares::pool(Vec::new(), &all).is_none());
 
         let first = MemoryConsumer::new("HashJoinInput").register(&of_user);
         let second = MemoryConsumer::new("second").register(&of_both);
@@ -200,7 +200,7 @@ mod tests {
     fn those_that_spill_have_equal_parts_of_a_share() {
         let all: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1_000));
         let share = AccountShare::new(60);
-        let pool = WithinShares::new(vec![Arc::clone(&share)], &all).unwrap();
+        let pool = WithinShares::pool(vec![Arc::clone(&share)], &all).unwrap();
         let sort = |name: &str| {
             let consumer = MemoryConsumer::new(name).with_can_spill(true);
             consumer.register(&pool)

@@ -251,7 +251,7 @@ impl ServerState {
     /// The memory of a request that is held to what its accounts may have.
     fn memory_of(&self, meter: Option<&Arc<Meter>>) -> Option<Arc<dyn MemoryPool>> {
         let of_all = self.engine.runtime().memory().operators();
-        WithinShares::new(meter?.shares(), of_all)
+        WithinShares::pool(meter?.shares(), of_all)
     }
 
     /// Waits for the query's turn and packs what it needs.
