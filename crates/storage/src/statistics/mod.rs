@@ -15,16 +15,28 @@ use orrery_term::TermId;
 mod builder;
 mod file;
 mod known_stars;
+mod sampled;
 mod star;
 
 pub use builder::StatisticsBuilder;
 pub(crate) use file::{STATISTICS_KIND, read, write};
 use known_stars::KnownStars;
 pub use known_stars::{Star, StarGroup};
+pub use sampled::Sampled;
+pub(crate) use sampled::SampledStatistics;
 pub use star::STAR_PREDICATES_MAX;
 
 /// Number of characteristic sets that are kept.
 pub const CHARACTERISTIC_SETS_MAX: usize = 10_000;
+
+/// What is known of what a view shows.
+#[derive(Debug, Clone, Copy)]
+pub enum Figures<'v> {
+    /// All quads are shown: what was counted when the base was written. What changed since is not in it.
+    Counted(&'v Statistics),
+    /// Some graphs are shown: what some of their rows tell.
+    Sampled(Sampled<'v>),
+}
 
 /// Figures about one snapshot.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -86,6 +98,15 @@ impl Statistics {
     /// Number of distinct objects.
     pub fn distinct_objects(&self) -> u64 {
         self.distinct_objects
+    }
+
+    /// The same three of all quads.
+    pub fn all(&self) -> PredicateStatistics {
+        PredicateStatistics {
+            quads: self.quads,
+            distinct_subjects: self.distinct_subjects,
+            distinct_objects: self.distinct_objects,
+        }
     }
 
     /// Number of distinct graphs, the default graph among them if it has quads.
