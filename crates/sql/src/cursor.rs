@@ -1,19 +1,23 @@
 //! A query whose rows are taken some at a time.
 
 use std::fmt;
+use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::TryStreamExt;
 
-use crate::{Error, Result};
+use crate::scope::Sight;
+use crate::{Error, Result, SqlState};
 
 /// A query that is read in portions.
 pub(crate) struct Cursor {
     rows: SendableRecordBatchStream,
     /// What was computed and not asked for.
     left: Option<RecordBatch>,
+    /// What its session saw when it was declared; everything if none.
+    sight: Option<Arc<Sight>>,
 }
 
 impl fmt::Debug for Cursor {
@@ -23,8 +27,29 @@ impl fmt::Debug for Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(rows: SendableRecordBatchStream) -> Self {
-        Self { rows, left: None }
+    pub(crate) fn new(rows: SendableRecordBatchStream, sight: Option<Arc<Sight>>) -> Self {
+        Self {
+            rows,
+            left: None,
+            sight,
+        }
+    }
+
+    /// Fails where its session sees something else by now: nothing is read with a right that was taken.
+    pub(crate) fn require_sight(&self, now: Option<&Arc<Sight>>) -> Result<()> {
+        let is_same = match (&self.sight, now) {
+            (None, None) => true,
+            (Some(then), Some(now)) => then.sees_like(now),
+            _ => false,
+        };
+        match is_same {
+            true => Ok(()),
+            false => Err(Error::new(
+                SqlState::InsufficientPrivilege,
+                "permission denied for the cursor: what may be read is not what it was when it was declared",
+            )
+            .with_hint("Declare it anew.")),
+        }
     }
 
     pub(crate) fn columns(&self) -> SchemaRef {

@@ -235,6 +235,12 @@ impl Planner {
         Some(columns.map(|column| column.name.clone()).collect())
     }
 
+    /// Whether no table is hidden.
+    fn shows_all_tables(&self) -> bool {
+        let sight = self.sight.as_ref();
+        sight.is_none_or(|sight| sight.scope.reads.is_none())
+    }
+
     /// What plans a statement about the session or the catalog: with the functions that it asks for, and the catalog's tables.
     async fn with_catalog(&self, needs: Needs, depth: usize) -> Result<SessionState> {
         let mut state = self.state.clone();
@@ -249,7 +255,13 @@ impl Planner {
                 false => HashMap::new(),
             };
             let settings = facts.settings.lock().all();
-            let seen = Arc::new(Seen::new(&self.tables, views, settings, &facts.user));
+            let seen = Arc::new(Seen::new(
+                &self.tables,
+                views,
+                settings,
+                &facts.user,
+                self.shows_all_tables(),
+            ));
             functions.extend(of_catalog(&seen));
             *self.extra.catalog.write() = Some(seen);
         }

@@ -86,6 +86,12 @@ impl Sight {
         }
     }
 
+    /// Whether the same is read by another one.
+    pub(crate) fn sees_like(&self, other: &Self) -> bool {
+        let (one, two) = (&self.scope, &other.scope);
+        Arc::ptr_eq(one, two) || one.reads == two.reads && one.graphs == two.graphs
+    }
+
     /// Those of a state that are seen: the same for the same state, so that plans over it can be kept.
     pub(crate) fn tables(&self, all: &Arc<Tables>) -> Arc<Tables> {
         let Some(reads) = &self.scope.reads else {

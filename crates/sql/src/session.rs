@@ -95,7 +95,9 @@ pub struct Session {
     graph_limits: GraphLimits,
     turns: Arc<Semaphore>,
     /// What it may read and change, where that is not everything.
-    sight: Option<Arc<Sight>>,
+    pub(crate) sight: Option<Arc<Sight>>,
+    /// What it reads in place of the newest state.
+    state_read: Option<Arc<Snapshot>>,
 }
 
 impl fmt::Debug for Session {
@@ -144,6 +146,7 @@ impl Session {
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(runtime.turns()),
             sight: None,
+            state_read: None,
         }
     }
 
@@ -188,6 +191,11 @@ impl Session {
         self.sight = scope.map(|scope| Arc::new(Sight::new(scope)));
     }
 
+    /// Reads this state from now on in place of the newest, where it does not change anything: the one that its scope was made for.
+    pub fn read_at(&mut self, state: Arc<Snapshot>) {
+        self.state_read = Some(state);
+    }
+
     /// A session of somebody else over the same database, with settings, statements and a transaction of its own. It costs less than a new one.
     #[must_use]
     pub fn another(&self) -> Self {
@@ -213,6 +221,7 @@ impl Session {
             graph_limits: GraphLimits::default(),
             turns: Arc::clone(&self.turns),
             sight: self.sight.clone(),
+            state_read: None,
         }
     }
 
@@ -609,6 +618,9 @@ impl Session {
     }
 
     fn newest(&self) -> Arc<Snapshot> {
+        if let Some(state) = &self.state_read {
+            return Arc::clone(state);
+        }
         // Where another process writes, this one follows it.
         if self.writer.is_none()
             && let Err(error) = self.database.refresh()
