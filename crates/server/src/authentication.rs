@@ -48,7 +48,7 @@ pub(crate) struct Authentication {
     /// Whose tokens are taken, if anybody's.
     provider: Option<Arc<OidcProvider>>,
     /// Finds graphs for rules by query; until it is there, they allow nothing.
-    graph_rules: Option<GraphRules>,
+    graph_rules: Option<Arc<GraphRules>>,
 }
 
 #[derive(Debug)]
@@ -87,8 +87,27 @@ pub(crate) struct Asked {
     pub(crate) rights: Rights,
     /// Rules by query, whose graphs are not among those yet; none where there are no such rules.
     queries: Option<Arc<Queries<Asked>>>,
-    /// The state in which rules by query found what is among them.
-    pub(crate) state: Option<Arc<Snapshot>>,
+    /// How rules by query found what is among them, where there are such rules.
+    pub(crate) ruled: Option<Ruled>,
+}
+
+/// Somebody about whom there are rules by query: what they may do is of one state.
+#[derive(Debug, Clone)]
+pub(crate) struct Ruled {
+    /// The state in which the rules found graphs.
+    pub(crate) state: Arc<Snapshot>,
+    catalog: Arc<Catalog>,
+    who: Who,
+    queries: Arc<Queries<Asked>>,
+    rules: Arc<GraphRules>,
+}
+
+impl Ruled {
+    /// What they may do in another state.
+    pub(crate) async fn asked_in(&self, state: &Arc<Snapshot>) -> Asked {
+        let make = |found: &FoundGraphs| Asked::of_who(&self.catalog, &self.who, found);
+        self.queries.made(&self.rules, state, make).await
+    }
 }
 
 /// What somebody may do beside reading of graphs; not in the extensions of a request where there are no users.
@@ -145,7 +164,7 @@ impl Authentication {
 
     /// Has rules by query find graphs from now on.
     pub(crate) fn find_graphs_with(&mut self, rules: GraphRules) {
-        self.graph_rules = Some(rules);
+        self.graph_rules = Some(Arc::new(rules));
     }
 
     /// Who sends a request with these headers, by a connection whose client has a certificate with these names, if it has one. What the headers say goes first.
@@ -182,10 +201,15 @@ impl Authentication {
         let is_unknown = who.user.is_none();
         let mut asked = self.what_may(&catalog, &who);
         if let (Some(queries), Some(rules)) = (asked.queries.take(), &self.graph_rules) {
-            let snapshot = self.database.snapshot();
-            let make = |found: &FoundGraphs| Asked::of_who(&catalog, &who, found);
-            asked = queries.made(rules, &snapshot, make).await;
-            asked.state = Some(snapshot);
+            let ruled = Ruled {
+                state: self.database.snapshot(),
+                catalog: Arc::clone(&catalog),
+                who: who.clone(),
+                queries,
+                rules: Arc::clone(rules),
+            };
+            asked = ruled.asked_in(&ruled.state).await;
+            asked.ruled = Some(ruled);
         }
         match is_unknown && !asked.rights.sees_anything(&asked.scope) {
             true => Err(ServerError::unknown_asker(
@@ -379,7 +403,7 @@ impl Asked {
                 limits: catalog.limits_of(user, who.key.as_deref()).into(),
             },
             queries: None,
-            state: None,
+            ruled: None,
         }
     }
 }

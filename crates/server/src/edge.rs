@@ -3,7 +3,7 @@
 //! It comes after the access log, so that what is refused here is logged, and before compression.
 
 use crate::audit::{AuditLog, Denied};
-use crate::authentication::{Authentication, Rights};
+use crate::authentication::{Authentication, Rights, Ruled};
 use crate::conditions::mark_compressed;
 use crate::errors::ServerError;
 use crate::guard::HostRule;
@@ -50,13 +50,15 @@ pub(crate) fn scope(parts: &Parts) -> ReadScope {
     scope.unwrap_or_else(|| ReadScope::only(Asker::Anonymous, GraphNames::default()))
 }
 
-/// The state in which rules by query have found graphs for who asks: what they see is in this one, not in a later one in which they may see less.
-#[derive(Debug, Clone)]
-struct RuledState(Arc<Snapshot>);
-
 /// The state that a request reads that names none, where rules by query are about who sends it.
 pub(crate) fn ruled_state(parts: &Parts) -> Option<&Arc<Snapshot>> {
-    parts.extensions.get().map(|RuledState(state)| state)
+    ruled(parts).map(|ruled| &ruled.state)
+}
+
+/// How rules by query found graphs for who sends a request, where there are such rules: what they see is in the state of these, not in a later one in which they may
+/// see less.
+pub(crate) fn ruled(parts: &Parts) -> Option<&Ruled> {
+    parts.extensions.get()
 }
 
 /// What a request that would change data may see and change.
@@ -186,8 +188,8 @@ impl Edge {
                     .await?;
                 request.extensions_mut().insert(asked.scope);
                 request.extensions_mut().insert(asked.rights);
-                if let Some(state) = asked.state {
-                    request.extensions_mut().insert(RuledState(state));
+                if let Some(ruled) = asked.ruled {
+                    request.extensions_mut().insert(ruled);
                 }
             }
             // Nobody is known, and all may see all, unless whoever serves the router knows better.

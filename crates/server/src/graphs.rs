@@ -229,6 +229,7 @@ async fn store(
     let changed = HeldUpdate {
         update,
         options,
+        ruled: edge::ruled(parts).cloned(),
         record: AccessRecord::of(parts),
         memory,
     };
@@ -267,10 +268,11 @@ async fn make(
         let (graph, commit_request, who) = (graph.clone(), commit_request.clone(), who.clone());
         Box::new(
             move |transaction: &mut Transaction, query_threads: &Handle| {
-                let view = held.options.query.view_of(transaction.snapshot()?)?;
+                let options = query_threads.block_on(held.options_in(transaction))?;
+                let view = options.query.view_of(transaction.snapshot()?)?;
                 let exists = graph_exists(&view, graph.as_deref())?;
                 commit_request.check(transaction, exists)?;
-                query_threads.block_on(held.apply(&engine, transaction))?;
+                query_threads.block_on(held.apply(&engine, &options, transaction))?;
                 existed.store(exists, Ordering::Relaxed);
                 Ok(commit_request.options(&who))
             },
@@ -293,6 +295,7 @@ async fn delete(
     let changed = HeldUpdate {
         update,
         options,
+        ruled: edge::ruled(parts).cloned(),
         record: AccessRecord::of(parts),
         memory: BodyMemory::new(&state.engine),
     };
@@ -344,6 +347,7 @@ async fn patch(
     let changed = HeldUpdate {
         update,
         options,
+        ruled: edge::ruled(parts).cloned(),
         record: AccessRecord::of(parts),
         memory,
     };

@@ -9,6 +9,7 @@
 //! client can read, decide and write.
 
 use crate::access_log::AccessRecord;
+use crate::authentication::Ruled;
 use crate::conditions::{Conditions, State, etag_of_commit};
 use crate::edge;
 use crate::errors::ServerError;
@@ -23,6 +24,7 @@ use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 use axum::response::{IntoResponse, Response};
 use orrery_sparql::{Engine, ParsedUpdate, QueryOptions, UpdateOptions};
 use orrery_storage::{CommitOptions, Durability, Transaction};
+use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -166,6 +168,7 @@ pub(crate) async fn update(
     let held = HeldUpdate {
         update: parsed,
         options,
+        ruled: edge::ruled(parts).cloned(),
         record: AccessRecord::of(parts),
         memory,
     };
@@ -188,6 +191,8 @@ pub(crate) async fn update(
 pub(crate) struct HeldUpdate<M> {
     pub(crate) update: ParsedUpdate,
     pub(crate) options: UpdateOptions,
+    /// Who makes it, where rules by query say what they may do.
+    pub(crate) ruled: Option<Ruled>,
     /// Of the request that it comes with.
     pub(crate) record: Option<Arc<AccessRecord>>,
     #[expect(dead_code, reason = "held")]
@@ -195,16 +200,36 @@ pub(crate) struct HeldUpdate<M> {
 }
 
 impl<M> HeldUpdate<M> {
+    /// Its options in a transaction that has just begun: what rules by query find, they find in the state that it begins on.
+    pub(crate) async fn options_in(
+        &self,
+        transaction: &mut Transaction,
+    ) -> Result<Cow<'_, UpdateOptions>, ServerError> {
+        let later = self.ruled.as_ref();
+        let later = later.filter(|ruled| ruled.state.commit() != transaction.begins_after());
+        let Some(ruled) = later else {
+            return Ok(Cow::Borrowed(&self.options));
+        };
+        let asked = ruled.asked_in(&transaction.snapshot()?).await;
+        Ok(Cow::Owned(UpdateOptions {
+            query: QueryOptions {
+                scope: asked.scope,
+                ..self.options.query.clone()
+            },
+            writes: asked.rights.writes,
+            documents: self.options.documents.clone(),
+        }))
+    }
+
     /// Applies it, unless somebody ends it first: then the transaction is not to be committed.
     pub(crate) async fn apply(
         &self,
         engine: &Engine,
+        options: &UpdateOptions,
         transaction: &mut Transaction,
     ) -> Result<(), ServerError> {
         let applied = async {
-            engine
-                .apply(&self.update, &self.options, transaction)
-                .await?;
+            engine.apply(&self.update, options, transaction).await?;
             Ok(())
         };
         match &self.record {
@@ -257,7 +282,10 @@ fn change<M: Send + Sync + 'static>(
     Box::new(
         move |transaction: &mut Transaction, query_threads: &Handle| {
             commit_request.check(transaction, true)?;
-            query_threads.block_on(held.apply(&engine, transaction))?;
+            query_threads.block_on(async {
+                let options = held.options_in(transaction).await?;
+                held.apply(&engine, &options, transaction).await
+            })?;
             Ok(commit_request.options(&who))
         },
     )

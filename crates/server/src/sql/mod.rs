@@ -68,6 +68,9 @@ async fn answer(
     let (headers, uri) = (parts.headers.clone(), parts.uri.clone());
     let mut session = state.sql.another();
     session.set_scope(scope.clone());
+    if let Some(state) = edge::ruled_state(parts) {
+        session.read_at(Arc::clone(state));
+    }
     record.set_user(parts);
     let of_parse = Arc::clone(&record);
     let (request, statements, session, memory) = state

@@ -20,6 +20,7 @@ mod feeds;
 mod feeds_of_tables;
 mod fixture;
 mod graph_rules;
+mod hidden;
 mod limits;
 mod metering;
 mod oidc;
