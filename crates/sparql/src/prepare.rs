@@ -123,7 +123,7 @@ fn read_again(
     let mut keeping = None;
     if keeps_plans(options)
         && !(engine.mapped_in(view).is_some() && may_name_graphs(text))
-        && let Some(constants) = Constants::of(shape, constants, view.snapshot())?
+        && let Some(constants) = Constants::of(shape, constants, view)?
     {
         let key = PlanKey::of(shape, constants.constants);
         let known = known(engine, text, (&key, &constants), (times, view), options)?;

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use orrery_term::TermId;
+use orrery_term::{Term, TermId};
 
 use crate::Result;
 use crate::adjacency::{AdjacencySlot, Measured, Touched};
@@ -112,6 +112,30 @@ impl ReadView {
         Permutation::ALL
             .into_iter()
             .filter_map(|permutation| self.index(permutation))
+    }
+
+    /// The id of a term that patterns ask for; `None` where no quad has it. Who sees all graphs gets that of every term that the dictionaries know; for others
+    /// it has to stand in a quad that is shown, so that nothing follows from what is known of hidden ones.
+    pub fn id_in_quads(&self, term: &Term<'_>) -> Result<Option<TermId>> {
+        let Some(id) = self.snapshot.term_id(term)? else {
+            return Ok(None);
+        };
+        if self.scope.list().is_none() {
+            return Ok(Some(id));
+        }
+        for permutation in [
+            Permutation::Psog,
+            Permutation::Spog,
+            Permutation::Ospg,
+            Permutation::Gspo,
+        ] {
+            let index = self.snapshot.index(permutation);
+            let rows = index.map(|index| index.range(&[id])).transpose()?;
+            if rows.is_some_and(|rows| !rows.is_empty()) {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
     }
 
     /// Whether there is a permutation.
